@@ -1,0 +1,499 @@
+// The only file that knows Python: converts arguments, releases the interpreter, calls the core.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <utility>
+
+#include "core/decide.h"
+#include "core/model.h"
+#include "core/unicode.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+namespace ww = watchword;
+
+namespace {
+
+template <class T>
+using Matrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+template <class T>
+using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T>
+using VectorIn = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Arrays own what the core computed: nothing is copied.
+template <class T>
+nb::capsule owner_of(std::unique_ptr<std::vector<T>> values) {
+    return nb::capsule(values.release(),
+                       [](void* data) noexcept {
+                           const std::unique_ptr<std::vector<T>> gone(
+                               static_cast<std::vector<T>*>(data));
+                       });
+}
+
+template <class T>
+Vector<T> to_vector(std::vector<T>&& values) {
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = kept->data();
+    const std::size_t size = kept->size();
+    return Vector<T>(data, {size}, owner_of(std::move(kept)));
+}
+
+template <class T>
+Matrix<T> to_matrix(std::vector<T>&& values, std::size_t columns, std::size_t rows) {
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = kept->data();
+    return Matrix<T>(data, {rows, columns}, owner_of(std::move(kept)));
+}
+
+template <class T>
+std::vector<T> from_vector(const VectorIn<T>& values) {
+    return {values.data(), values.data() + values.shape(0)};
+}
+
+ww::TextView view_of(nb::handle text) {
+    if (!PyUnicode_Check(text.ptr())) throw nb::type_error("text must be str");
+    return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
+            static_cast<unsigned>(PyUnicode_KIND(text.ptr()))};
+}
+
+// The list keeps the strings alive while the core reads them without the interpreter.
+std::vector<ww::TextView> views_of(const nb::list& texts) {
+    std::vector<ww::TextView> views;
+    views.reserve(texts.size());
+    for (const nb::handle text : texts) views.push_back(view_of(text));
+    return views;
+}
+
+ww::TermBatch read_terms(const nb::list& texts, ww::Paragraphs paragraphs, bool with_spans) {
+    const std::vector<ww::TextView> views = views_of(texts);
+    const nb::gil_scoped_release release;
+    ww::TermBatch batch;
+    ww::TextReader reader(paragraphs, with_spans);
+    for (const ww::TextView& view : views) reader.read(view, batch);
+    return batch;
+}
+
+// (start, end, word or None) of each term of one text.
+using TermTuple = std::tuple<std::uint32_t, std::uint32_t, std::optional<std::string>>;
+
+ww::TermBatch foreign_terms(const nb::list& texts, const std::vector<std::vector<TermTuple>>& terms,
+                            ww::Paragraphs paragraphs, bool with_spans) {
+    const std::vector<ww::TextView> views = views_of(texts);
+    ww::TermBatch batch;
+    ww::TextReader reader(paragraphs, with_spans);
+    for (std::size_t at = 0; at < views.size(); ++at) {
+        std::vector<ww::ForeignTerm> own;
+        for (const auto& [start, end, word] : terms[at]) own.push_back({{start, end}, word});
+        reader.read_foreign(views[at], own, batch);
+    }
+    return batch;
+}
+
+// Paragraphs of sentences of terms.
+nb::list term_tree(const ww::TermBatch& batch) {
+    nb::list paragraphs, sentences, terms;
+    const auto close = [](nb::list& inner, nb::list& outer) {
+        if (inner.size() > 0) outer.append(inner);
+        inner = nb::list();
+    };
+    for (std::size_t at = 0; at < batch.symbols.size(); ++at) {
+        const ww::Symbol symbol = batch.symbols[at];
+        if (symbol == ww::kSentenceEnd || symbol == ww::kParagraphEnd) {
+            close(terms, sentences);
+            if (symbol == ww::kParagraphEnd) close(sentences, paragraphs);
+            continue;
+        }
+        const ww::Span span = batch.spans[at];
+        nb::object word = nb::none();
+        if (ww::is_word(symbol)) {
+            const std::string_view bytes = batch.words.word(symbol);
+            word = nb::str(bytes.data(), bytes.size());
+        }
+        terms.append(nb::make_tuple(span.start, span.end, word));
+    }
+    return paragraphs;
+}
+
+nb::list words_of(const ww::TermBatch& batch) {
+    nb::list words;
+    for (ww::WordId id = 0; id < batch.words.id_limit(); ++id) {
+        const std::string_view word = batch.words.word(id);
+        words.append(nb::str(word.data(), word.size()));
+    }
+    return words;
+}
+
+nb::tuple confidence_tuple(ww::ConfidenceTable&& table) {
+    const std::size_t columns = table.labels.size();
+    return nb::make_tuple(table.labels,
+                          to_matrix(std::move(table.values), columns, table.documents));
+}
+
+nb::dict value_dict(ww::ValueTable&& table) {
+    const std::size_t columns = table.labels.size();
+    const std::size_t rows = columns == 0 ? 0 : table.count.size() / columns;
+    nb::dict out;
+    out["labels"] = table.labels;
+    out["count"] = to_matrix(std::move(table.count), columns, rows);
+    out["lv"] = to_matrix(std::move(table.lv), columns, rows);
+    out["sg"] = to_matrix(std::move(table.sg), columns, rows);
+    out["sn"] = to_matrix(std::move(table.sn), columns, rows);
+    out["gv"] = to_matrix(std::move(table.gv), columns, rows);
+    out["cv"] = to_matrix(std::move(table.cv), columns, rows);
+    return out;
+}
+
+nb::dict explained_dict(ww::Explained&& explained) {
+    const std::size_t columns = explained.values.labels.size();
+    const auto block = [](const ww::Block& from) {
+        return nb::make_tuple(from.span.start, from.span.end, from.parent);
+    };
+    nb::list ngrams, sentences, paragraphs;
+    for (std::size_t at = 0; at < explained.reading.ngrams.size(); ++at) {
+        const ww::Reading::Ngram& ngram = explained.reading.ngrams[at];
+        ngrams.append(nb::make_tuple(ngram.span.start, ngram.span.end, ngram.parent, ngram.words,
+                                     explained.distinct[at]));
+    }
+    for (const ww::Block& from : explained.reading.sentences) sentences.append(block(from));
+    for (const ww::Block& from : explained.reading.paragraphs) paragraphs.append(block(from));
+    nb::dict out;
+    out["ngrams"] = ngrams;
+    out["sentences"] = sentences;
+    out["paragraphs"] = paragraphs;
+    out["sentence_values"] = to_matrix(std::move(explained.reading.sentence_values), columns,
+                                       explained.reading.sentences.size());
+    out["paragraph_values"] = to_matrix(std::move(explained.reading.paragraph_values), columns,
+                                        explained.reading.paragraphs.size());
+    out["value"] = to_vector(std::move(explained.document));
+    out["values"] = value_dict(std::move(explained.values));
+    return out;
+}
+
+nb::dict totals_dict(const ww::Totals& totals) {
+    nb::dict out;
+    nb::list documents, words;
+    for (const ww::LabelTotals& of_label : totals.of_label) {
+        documents.append(of_label.documents);
+        words.append(of_label.words);
+    }
+    out["labels"] = totals.labels;
+    out["documents"] = documents;
+    out["words"] = words;
+    out["pruned_ngrams"] = totals.pruned.ngrams;
+    out["pruned_counts"] = totals.pruned.counts;
+    out["was_pruned"] = totals.was_pruned;
+    return out;
+}
+
+nb::dict snapshot_dict(ww::Snapshot&& snapshot) {
+    nb::dict out;
+    nb::list documents, words, levels;
+    for (const ww::LabelTotals& total : snapshot.totals) {
+        documents.append(total.documents);
+        words.append(total.words);
+    }
+    out["labels"] = snapshot.labels;
+    out["documents"] = documents;
+    out["words"] = words;
+    out["pruned_ngrams"] = snapshot.pruned.ngrams;
+    out["pruned_counts"] = snapshot.pruned.counts;
+    out["was_pruned"] = snapshot.was_pruned;
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(snapshot.word_bytes.data());
+    out["word_bytes"] =
+        to_vector(std::vector<std::uint8_t>(bytes, bytes + snapshot.word_bytes.size()));
+    out["word_offsets"] = to_vector(std::move(snapshot.word_offsets));
+    out["maxima"] = to_vector(std::move(snapshot.maxima));
+    for (ww::SnapshotLevel& level : snapshot.levels) {
+        nb::dict entry;
+        entry["words"] = to_vector(std::move(level.words));
+        entry["children"] = to_vector(std::move(level.children));
+        entry["rows"] = to_vector(std::move(level.rows));
+        entry["labels"] = to_vector(std::move(level.labels));
+        entry["counts"] = to_vector(std::move(level.counts));
+        levels.append(entry);
+    }
+    out["levels"] = levels;
+    return out;
+}
+
+template <class T>
+T field(const nb::dict& dict, const char* name) {
+    return nb::cast<T>(dict[name]);
+}
+
+template <class T>
+std::vector<T> array_field(const nb::dict& dict, const char* name) {
+    return from_vector<T>(field<VectorIn<T>>(dict, name));
+}
+
+ww::Snapshot snapshot_from(const nb::dict& dict) {
+    ww::Snapshot snapshot;
+    snapshot.labels = field<std::vector<ww::Label>>(dict, "labels");
+    const auto documents = field<std::vector<ww::Count>>(dict, "documents");
+    const auto words = field<std::vector<ww::Count>>(dict, "words");
+    if (documents.size() != words.size()) throw ww::SnapshotFailure("labels and totals differ");
+    for (std::size_t at = 0; at < words.size(); ++at) {
+        snapshot.totals.push_back({documents[at], words[at]});
+    }
+    snapshot.pruned = {field<ww::Count>(dict, "pruned_ngrams"),
+                       field<ww::Count>(dict, "pruned_counts")};
+    snapshot.was_pruned = field<bool>(dict, "was_pruned");
+    const auto bytes = field<VectorIn<std::uint8_t>>(dict, "word_bytes");
+    const char* data = reinterpret_cast<const char*>(bytes.data());
+    snapshot.word_bytes.assign(data, data + bytes.shape(0));
+    snapshot.word_offsets = array_field<std::uint64_t>(dict, "word_offsets");
+    snapshot.maxima = array_field<std::uint64_t>(dict, "maxima");
+    for (const nb::handle entry : field<nb::list>(dict, "levels")) {
+        const auto level = nb::cast<nb::dict>(entry);
+        snapshot.levels.push_back({array_field<std::uint32_t>(level, "words"),
+                                   array_field<std::uint64_t>(level, "children"),
+                                   array_field<std::uint64_t>(level, "rows"),
+                                   array_field<std::uint32_t>(level, "labels"),
+                                   array_field<std::uint64_t>(level, "counts")});
+    }
+    return snapshot;
+}
+
+ww::Parameters parameters_from(const nb::dict& dict) {
+    ww::Parameters parameters{};
+    parameters.value.smoothness = field<double>(dict, "smoothness");
+    parameters.value.significance = field<double>(dict, "significance");
+    parameters.value.sanction = field<double>(dict, "sanction");
+    parameters.value.min_count = field<ww::Count>(dict, "min_count");
+    parameters.value.significance_function =
+        field<ww::SignificanceFunction>(dict, "significance_function");
+    parameters.value.confidence_function =
+        field<ww::ConfidenceFunction>(dict, "confidence_function");
+    parameters.max_ngram = field<unsigned>(dict, "max_ngram");
+    parameters.alpha = field<double>(dict, "alpha");
+    parameters.reading = field<ww::ReadingRule>(dict, "reading");
+    const auto summary = field<std::vector<ww::SummaryOperator>>(dict, "summary");
+    if (summary.size() != parameters.summary.size()) throw nb::value_error("three operators");
+    std::copy(summary.begin(), summary.end(), parameters.summary.begin());
+    parameters.paragraphs = field<ww::Paragraphs>(dict, "paragraphs");
+    parameters.prune_period = field<std::optional<ww::Count>>(dict, "prune_period");
+    parameters.prune_floor = field<ww::Count>(dict, "prune_floor");
+    parameters.prune_shortest = field<unsigned>(dict, "prune_shortest");
+    return parameters;
+}
+
+using Labels = std::vector<ww::Label>;
+
+void bind_enums(nb::module_& m) {
+    nb::enum_<ww::SignificanceFunction>(m, "SignificanceFunction")
+        .value("vanilla", ww::SignificanceFunction::Vanilla)
+        .value("xai", ww::SignificanceFunction::Xai);
+    nb::enum_<ww::ConfidenceFunction>(m, "ConfidenceFunction")
+        .value("gv", ww::ConfidenceFunction::Gv)
+        .value("norm_gv", ww::ConfidenceFunction::NormGv)
+        .value("norm_gv_xai", ww::ConfidenceFunction::NormGvXai);
+    nb::enum_<ww::ReadingRule>(m, "ReadingRule")
+        .value("paper", ww::ReadingRule::Paper)
+        .value("words_sum", ww::ReadingRule::WordsSum);
+    nb::enum_<ww::SummaryOperator>(m, "SummaryOperator")
+        .value("sum", ww::SummaryOperator::Sum)
+        .value("max", ww::SummaryOperator::Max)
+        .value("mean", ww::SummaryOperator::Mean);
+    nb::enum_<ww::Paragraphs>(m, "Paragraphs")
+        .value("lines", ww::Paragraphs::Lines)
+        .value("blank_lines", ww::Paragraphs::BlankLines);
+}
+
+// The equations alone, for whoever wants to check or plot them.
+void bind_equations(nb::module_& m) {
+    m.def(
+        "evaluate",
+        [](const std::vector<ww::Count>& counts, const std::vector<ww::Count>& maxima,
+           const nb::dict& parameters) {
+            std::vector<ww::LabelValues> row;
+            for (std::size_t at = 0; at < counts.size(); ++at) {
+                if (counts[at] == 0) continue;
+                row.push_back({static_cast<ww::LabelPosition>(at), counts[at], 0, 0, 0, 0});
+            }
+            ww::evaluate(row, maxima, parameters_from(parameters).value);
+            std::vector<std::tuple<double, double, double, double>> out(counts.size());
+            for (const ww::LabelValues& entry : row) {
+                out[entry.position] = {entry.lv, entry.sg, entry.sn, entry.gv};
+            }
+            return out;
+        },
+        "counts"_a, "maxima"_a, "parameters"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.doc() = "The native core of watchword.";
+    m.attr("unicode_version") = nb::str(ww::unicode_version().data());
+    m.attr("max_ngram_limit") = ww::kMaxNgramLimit;
+    nb::exception<ww::UnlearnFailure>(m, "UnlearnFailure");
+    nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
+    bind_enums(m);
+    bind_equations(m);
+
+    m.def(
+        "several",
+        [](const nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>& values) {
+            std::vector<std::vector<std::size_t>> columns;
+            for (std::size_t row = 0; row < values.shape(0); ++row) {
+                const double* begin = values.data() + row * values.shape(1);
+                columns.push_back(ww::several({begin, values.shape(1)}));
+            }
+            return columns;
+        },
+        "values"_a);
+
+    nb::class_<ww::TermBatch>(m, "TermBatch")
+        .def_prop_ro("words", &words_of)
+        .def("rewrite", &ww::TermBatch::rewrite, "replacement"_a)
+        .def("tree", &term_tree);
+    m.def("read_terms", &read_terms, "texts"_a, "paragraphs"_a, "with_spans"_a);
+    m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
+
+    nb::class_<ww::Model>(m, "Model")
+        .def("__init__",
+             [](ww::Model* self, const nb::dict& parameters) {
+                 new (self) ww::Model(parameters_from(parameters));
+             },
+             "parameters"_a)
+        .def_static(
+            "from_snapshot",
+            [](const nb::dict& parameters, const nb::dict& arrays, ww::Count words_since_prune) {
+                const ww::Parameters settings = parameters_from(parameters);
+                const ww::Snapshot snapshot = snapshot_from(arrays);
+                const nb::gil_scoped_release release;
+                return std::make_unique<ww::Model>(settings, snapshot, words_since_prune);
+            },
+            "parameters"_a, "arrays"_a, "words_since_prune"_a)
+        .def("replace",
+             [](const ww::Model& self, const nb::dict& parameters) {
+                 const ww::Parameters settings = parameters_from(parameters);
+                 const nb::gil_scoped_release release;
+                 return std::make_unique<ww::Model>(self, settings);
+             },
+             "parameters"_a)
+        .def("learn",
+             [](ww::Model& self, const nb::list& texts, const Labels& labels, unsigned threads) {
+                 const std::vector<ww::TextView> views = views_of(texts);
+                 const nb::gil_scoped_release release;
+                 self.learn(views, labels, threads);
+             },
+             "texts"_a, "labels"_a, "threads"_a)
+        .def("learn_terms", nb::overload_cast<ww::TermBatch&, const Labels&>(&ww::Model::learn),
+             "batch"_a, "labels"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("unlearn", &ww::Model::unlearn, "document"_a, "label"_a,
+             nb::call_guard<nb::gil_scoped_release>())
+        .def("merge", &ww::Model::merge, "other"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("prune",
+             [](ww::Model& self, ww::Count floor, unsigned shortest) {
+                 const nb::gil_scoped_release release;
+                 const ww::PruneResult result = self.prune(floor, shortest);
+                 return std::pair(result.ngrams, result.counts);
+             },
+             "floor"_a, "shortest"_a)
+        .def("confidence",
+             [](const ww::Model& self, const nb::list& texts, unsigned threads) {
+                 const std::vector<ww::TextView> views = views_of(texts);
+                 ww::ConfidenceTable table;
+                 {
+                     const nb::gil_scoped_release release;
+                     table = self.confidence(views, threads);
+                 }
+                 return confidence_tuple(std::move(table));
+             },
+             "texts"_a, "threads"_a)
+        .def("confidence_terms",
+             [](const ww::Model& self, const ww::TermBatch& batch) {
+                 ww::ConfidenceTable table;
+                 {
+                     const nb::gil_scoped_release release;
+                     table = self.confidence(batch);
+                 }
+                 return confidence_tuple(std::move(table));
+             },
+             "batch"_a)
+        .def("explain",
+             [](const ww::Model& self, const ww::TermBatch& batch) {
+                 ww::Explained explained;
+                 {
+                     const nb::gil_scoped_release release;
+                     explained = self.explain(batch);
+                 }
+                 return explained_dict(std::move(explained));
+             },
+             "batch"_a)
+        .def("value",
+             [](const ww::Model& self, const std::vector<std::string>& words) {
+                 ww::ValueTable table;
+                 {
+                     const nb::gil_scoped_release release;
+                     table = self.value(words);
+                 }
+                 return value_dict(std::move(table));
+             },
+             "words"_a)
+        .def("top_ngrams",
+             [](const ww::Model& self, const ww::Label& label, std::size_t most,
+                std::optional<unsigned> length) {
+                 std::vector<ww::RankedNgram> ranked;
+                 {
+                     const nb::gil_scoped_release release;
+                     ranked = self.top_ngrams(label, most, length);
+                 }
+                 nb::list out;
+                 for (const ww::RankedNgram& entry : ranked) {
+                     out.append(nb::make_tuple(entry.words, entry.value, entry.count));
+                 }
+                 return out;
+             },
+             "label"_a, "most"_a, "length"_a.none())
+        .def("next_words",
+             [](const ww::Model& self, const std::vector<std::string>& words,
+                const std::optional<ww::Label>& label) {
+                 std::vector<ww::Following> following;
+                 {
+                     const nb::gil_scoped_release release;
+                     following = self.next_words(words, label);
+                 }
+                 nb::list out;
+                 for (const ww::Following& entry : following) {
+                     out.append(nb::make_tuple(entry.word, entry.count));
+                 }
+                 return out;
+             },
+             "words"_a, "label"_a.none())
+        .def("stop_words", &ww::Model::stop_words, "threshold"_a,
+             nb::call_guard<nb::gil_scoped_release>())
+        .def("labels", &ww::Model::labels, nb::call_guard<nb::gil_scoped_release>())
+        .def("totals",
+             [](const ww::Model& self) {
+                 ww::Totals totals;
+                 {
+                     const nb::gil_scoped_release release;
+                     totals = self.totals();
+                 }
+                 return totals_dict(totals);
+             })
+        .def("ngrams_by_length", &ww::Model::ngrams_by_length,
+             nb::call_guard<nb::gil_scoped_release>())
+        .def("snapshot",
+             [](const ww::Model& self) {
+                 ww::Snapshot snapshot;
+                 {
+                     const nb::gil_scoped_release release;
+                     snapshot = self.snapshot();
+                 }
+                 return snapshot_dict(std::move(snapshot));
+             })
+        .def("words_since_prune", &ww::Model::words_since_prune,
+             nb::call_guard<nb::gil_scoped_release>());
+}

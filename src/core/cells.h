@@ -1,0 +1,81 @@
+// The counts of one n-gram by label, in one 64-bit cell. Most n-grams occur in one label only: its
+// number and count fit into the cell. Otherwise the cell points to a row of such pairs, sorted by
+// label, in a RowPool that owns all rows of its cells. Counts never wrap: they are checked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace watchword {
+
+using LabelId = std::uint32_t;  // in order of appearance; ids of removed labels are given out again
+using Count = std::uint64_t;
+
+constexpr Count kMaxCount = (Count{1} << 40) - 1;
+constexpr LabelId kMaxLabels = (1u << 23) - 1;
+
+// A label and its count in one word; sorted by label.
+class LabelCount {
+   public:
+    LabelCount() = default;
+    LabelCount(LabelId label, Count count) : bits_(std::uint64_t{label} << 40 | count) {}
+    LabelId label() const { return static_cast<LabelId>(bits_ >> 40); }
+    Count count() const { return bits_ & kMaxCount; }
+
+   private:
+    friend class Cell;
+    explicit LabelCount(std::uint64_t bits) : bits_(bits) {}
+    std::uint64_t bits_ = 0;
+};
+
+class RowPool;
+
+class Cell {
+   public:
+    bool empty() const { return bits_.bits_ == 0; }
+    bool single() const { return !(bits_.bits_ & kMany); }
+    LabelCount only() const { return bits_; }
+
+    // The labels with a count above zero, sorted by label.
+    std::span<const LabelCount> row(const RowPool& pool) const;
+    Count count(LabelId label, const RowPool& pool) const;
+
+    // Add and subtract return the new count; subtracting below zero is the caller's mistake.
+    Count add(LabelId label, Count amount, RowPool& pool);
+    Count subtract(LabelId label, Count amount, RowPool& pool);
+
+   private:
+    // A row: this bit, its size in 23 bits, its place in the pool in 40.
+    static constexpr std::uint64_t kMany = std::uint64_t{1} << 63;
+
+    std::uint32_t size() const { return static_cast<std::uint32_t>(bits_.bits_ >> 40 & kMaxLabels); }
+    std::uint64_t place() const { return bits_.bits_ & kMaxCount; }
+    void set_row(std::uint64_t place, std::uint32_t size);
+    void insert(std::uint32_t index, LabelCount entry, RowPool& pool);
+
+    LabelCount bits_;
+};
+
+class RowPool {
+   public:
+    // Rows have room for a power of two of entries; released rows are used again.
+    std::uint64_t allocate(unsigned log2_size);
+    void release(std::uint64_t place, unsigned log2_size);
+    LabelCount* at(std::uint64_t place) { return entries_.data() + place; }
+    const LabelCount* at(std::uint64_t place) const { return entries_.data() + place; }
+
+   private:
+    std::vector<LabelCount> entries_;
+    std::array<std::vector<std::uint64_t>, 24> released_;
+};
+
+// Vectors that double waste up to half of a large model's memory: grow by a fifth instead.
+template <class T>
+void push_back_tightly(std::vector<T>& values, const T& value) {
+    if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 5 + 16);
+    values.push_back(value);
+}
+
+}  // namespace watchword

@@ -1,0 +1,405 @@
+#include "counts.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "parallel.h"
+
+namespace watchword {
+
+struct Counts::Item {
+    std::uint32_t position;
+    LabelId label;
+};
+
+struct Counts::Sorted {
+    std::vector<Item> items;
+    std::array<std::size_t, kShards + 1> begin{};
+
+    std::span<const Item> of(std::size_t shard) const {
+        return {items.data() + begin[shard], begin[shard + 1] - begin[shard]};
+    }
+};
+
+namespace {
+
+// Calls visit(position, label) for every word of a batch.
+template <class Visit>
+void for_each_word(const TermBatch& batch, std::span<const LabelId> labels, const Visit& visit) {
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        const LabelId label = labels[document];
+        for (std::size_t at = batch.begin_of(document); at < batch.ends[document]; ++at) {
+            if (is_word(batch.symbols[at])) visit(at, label);
+        }
+    }
+}
+
+void raise_to(Count& maximum, Count count) { maximum = std::max(maximum, count); }
+
+}  // namespace
+
+Counts::Counts(const Counts& other, unsigned max_ngram)
+    : max_ngram_(max_ngram),
+      labels_(other.labels_),
+      totals_(other.totals_),
+      words_(other.words_),
+      word_cells_(other.word_cells_),
+      word_pools_(other.word_pools_),
+      shards_(other.shards_),
+      pruned_(other.pruned_),
+      was_pruned_(other.was_pruned_),
+      maxima_(empty_maxima()),
+      stale_(true) {
+    if (max_ngram == other.max_ngram_) return;
+    for (Trie& shard : shards_) shard.compact(max_ngram);
+}
+
+Counts::Maxima Counts::empty_maxima() const {
+    return Maxima(max_ngram_, std::vector<Count>(labels_.id_limit(), 0));
+}
+
+void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
+                   unsigned threads) {
+    threads = std::min<unsigned>(threads, kWordPools);
+    grow_label_columns();
+    std::vector<std::span<const LabelId>> labels_of(batches.size());
+    std::vector<std::vector<WordId>> ids_of(batches.size());
+    std::size_t first = 0;
+    for (std::size_t at = 0; at < batches.size(); ++at) {
+        labels_of[at] = labels.subspan(first, batches[at].documents());
+        first += batches[at].documents();
+        adopt_words(batches[at], ids_of[at]);
+    }
+    std::vector<Sorted> sorted(batches.size());
+    parallel_for(batches.size(), threads, [&](std::size_t at, unsigned) {
+        for (Symbol& symbol : batches[at].symbols) {
+            if (is_word(symbol)) symbol = ids_of[at][symbol];
+        }
+        if (max_ngram_ > 1) sorted[at] = sort_by_shard(batches[at], labels_of[at]);
+    });
+
+    // One thread writes the maxima directly, so that a document costs nothing per label.
+    std::vector<Maxima> found(threads > 1 ? threads : 0, empty_maxima());
+    const auto maxima_of = [&](unsigned thread) -> Maxima& {
+        return threads > 1 ? found[thread] : maxima_;
+    };
+    parallel_for(threads, threads, [&](std::size_t part, unsigned thread) {
+        for (std::size_t at = 0; at < batches.size(); ++at) {
+            learn_words(batches[at], labels_of[at], static_cast<unsigned>(part), threads,
+                        maxima_of(thread));
+        }
+    });
+    if (max_ngram_ > 1) {
+        parallel_for(kShards, threads, [&](std::size_t shard, unsigned thread) {
+            for (std::size_t at = 0; at < batches.size(); ++at) {
+                learn_shard(shard, batches[at], sorted[at].of(shard), maxima_of(thread));
+            }
+        });
+    }
+    for (const Maxima& part : found) {
+        for (std::size_t length = 0; length < part.size(); ++length) {
+            for (std::size_t label = 0; label < part[length].size(); ++label) {
+                raise_to(maxima_[length][label], part[length][label]);
+            }
+        }
+    }
+    for (std::size_t at = 0; at < batches.size(); ++at) {
+        for (const LabelId label : labels_of[at]) ++totals_[label].documents;
+        for_each_word(batches[at], labels_of[at],
+                      [&](std::size_t, LabelId label) { ++totals_[label].words; });
+    }
+}
+
+void Counts::grow_label_columns() {
+    totals_.resize(labels_.id_limit());
+    maxima_.resize(max_ngram_);
+    for (std::vector<Count>& column : maxima_) column.resize(labels_.id_limit(), 0);
+}
+
+void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
+    ids.resize(batch.words.id_limit());
+    for (WordId id = 0; id < batch.words.id_limit(); ++id) {
+        const PaddedWord word = batch.words.padded(id);
+        ids[id] = words_.find_or_add(word, hash_word(word));
+    }
+    if (word_cells_.size() < words_.id_limit()) word_cells_.resize(words_.id_limit());
+}
+
+Counts::Sorted Counts::sort_by_shard(const TermBatch& batch,
+                                     std::span<const LabelId> labels) const {
+    const std::vector<Symbol>& symbols = batch.symbols;
+    const auto begins_bigram = [&symbols](std::size_t at) {
+        return at + 1 < symbols.size() && is_word(symbols[at + 1]);
+    };
+    const auto shard_at = [&symbols](std::size_t at) {
+        return shard_index(Trie::Key::of_bigram(symbols[at], symbols[at + 1]).hash());
+    };
+    Sorted sorted;
+    for_each_word(batch, labels, [&](std::size_t at, LabelId) {
+        if (begins_bigram(at)) ++sorted.begin[shard_at(at) + 1];
+    });
+    for (std::size_t shard = 0; shard < kShards; ++shard) {
+        sorted.begin[shard + 1] += sorted.begin[shard];
+    }
+    sorted.items.resize(sorted.begin[kShards]);
+    std::array<std::size_t, kShards> next;
+    std::copy_n(sorted.begin.begin(), kShards, next.begin());
+    for_each_word(batch, labels, [&](std::size_t at, LabelId label) {
+        if (!begins_bigram(at)) return;
+        sorted.items[next[shard_at(at)]++] = {static_cast<std::uint32_t>(at), label};
+    });
+    return sorted;
+}
+
+void Counts::learn_words(const TermBatch& batch, std::span<const LabelId> labels, unsigned part,
+                         unsigned parts, Maxima& maxima) {
+    for_each_word(batch, labels, [&](std::size_t at, LabelId label) {
+        const WordId word = batch.symbols[at];
+        if (parts > 1 && word % kWordPools % parts != part) return;
+        raise_to(maxima[0][label], word_cells_[word].add(label, 1, word_pool(word)));
+    });
+}
+
+void Counts::learn_shard(std::size_t shard, const TermBatch& batch, std::span<const Item> items,
+                         Maxima& maxima) {
+    constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
+    Trie& trie = shards_[shard];
+    // The n-grams to extend: where they begin, under which label, and their keys one word longer.
+    struct Open {
+        std::uint32_t position;
+        LabelId label;
+        Trie::Key key;
+        std::uint64_t hash;
+    };
+    std::vector<Open> open;
+    open.reserve(items.size());
+    for (const Item item : items) {
+        const Symbol* at = batch.symbols.data() + item.position;
+        const Trie::Key key = Trie::Key::of_bigram(at[0], at[1]);
+        open.push_back({item.position, item.label, key, key.hash()});
+    }
+    for (unsigned length = 2; length <= max_ngram_ && !open.empty(); ++length) {
+        std::vector<Count>& maximum = maxima[length - 1];
+        std::size_t extended = 0;
+        for (std::size_t at = 0; at < open.size(); ++at) {
+            if (at + kSlotAhead < open.size()) trie.prefetch_slot(open[at + kSlotAhead].hash);
+            if (at + kNodeAhead < open.size()) trie.prefetch_node(open[at + kNodeAhead].hash);
+            const Open ngram = open[at];
+            const NodeIndex node = trie.find_or_add(ngram.key, ngram.hash);
+            raise_to(maximum[ngram.label], trie.add(node, ngram.label, 1));
+            const std::size_t next = ngram.position + length;
+            if (length == max_ngram_ || next >= batch.symbols.size()) continue;
+            if (!is_word(batch.symbols[next])) continue;
+            const Trie::Key key = Trie::Key::of_child(node, batch.symbols[next]);
+            open[extended++] = {ngram.position, ngram.label, key, key.hash()};
+        }
+        open.resize(extended);
+    }
+}
+
+void Counts::unlearn(TermBatch& document, const Label& label) {
+    const std::optional<LabelId> id = labels_.find(label);
+    if (!id || totals_[*id].documents == 0) {
+        throw UnlearnFailure("no document with this label is left");
+    }
+    struct Use {
+        unsigned length;
+        NgramId ngram;
+        auto operator<=>(const Use&) const = default;
+    };
+    std::vector<Use> uses;
+    std::vector<WordId> sequence;
+    Count words = 0;
+    const std::vector<Symbol>& symbols = document.symbols;
+    for (std::size_t start = 0; start < symbols.size(); ++start) {
+        if (!is_word(symbols[start])) continue;
+        ++words;
+        sequence.clear();
+        for (std::size_t at = start; at < symbols.size() && is_word(symbols[at]); ++at) {
+            if (sequence.size() == max_ngram_) break;
+            sequence.push_back(words_.find(document.words.word(symbols[at])));
+            const NgramId ngram = sequence.back() == kUnknownWord ? kNone : find(sequence);
+            if (ngram == kNone) throw UnlearnFailure("it has n-grams that were never learnt");
+            uses.push_back({static_cast<unsigned>(sequence.size()), ngram});
+        }
+    }
+    std::sort(uses.begin(), uses.end());
+    std::vector<std::pair<Use, Count>> amounts;
+    for (const Use& use : uses) {
+        if (amounts.empty() || amounts.back().first != use) amounts.push_back({use, 0});
+        ++amounts.back().second;
+    }
+    const auto count_of = [&](const Use& use) -> Count {
+        for (const LabelCount entry : row(use.length, use.ngram)) {
+            if (entry.label() == *id) return entry.count();
+        }
+        return 0;
+    };
+    for (const auto& [use, amount] : amounts) {
+        if (count_of(use) < amount) {
+            throw UnlearnFailure("it has n-grams that were learnt less often under this label");
+        }
+    }
+    LabelTotals& totals = totals_[*id];
+    if (totals.documents == 1 && totals.words != words) {
+        throw UnlearnFailure("it is not the only document that is left of this label");
+    }
+
+    for (const auto& [use, amount] : amounts) {
+        if (use.length == 1) {
+            word_cells_[use.ngram].subtract(*id, amount, word_pool(use.ngram));
+        } else {
+            shards_[use.ngram >> 24].subtract(node_index(use.ngram), *id, amount);
+        }
+    }
+    for (const auto& [use, amount] : amounts) {
+        if (use.length == 1 && word_cells_[use.ngram].empty()) words_.remove(use.ngram);
+    }
+    for (Trie& shard : shards_) {
+        if (shard.mostly_empty()) shard.compact();
+    }
+    totals.words -= words;
+    if (--totals.documents == 0) labels_.remove(*id);
+    stale_ = true;
+}
+
+void Counts::merge(const Counts& other) {
+    std::vector<LabelId> label_of(other.labels_.id_limit(), 0);
+    for (LabelPosition position = 0; position < other.labels_.size(); ++position) {
+        const LabelId theirs = other.labels_.id_at(position);
+        const LabelId ours = labels_.find_or_add(other.labels_.name(theirs));
+        label_of[theirs] = ours;
+        grow_label_columns();
+        totals_[ours].documents += other.totals_[theirs].documents;
+        totals_[ours].words += other.totals_[theirs].words;
+    }
+    std::vector<WordId> word_of(other.words_.id_limit(), 0);
+    for (WordId theirs = 0; theirs < other.words_.id_limit(); ++theirs) {
+        if (!other.words_.holds(theirs)) continue;
+        const PaddedWord word = other.words_.padded(theirs);
+        const WordId ours = words_.find_or_add(word, hash_word(word));
+        word_of[theirs] = ours;
+        if (word_cells_.size() <= ours) word_cells_.resize(words_.id_limit());
+        for (const LabelCount entry : other.row(1, theirs)) {
+            word_cells_[ours].add(label_of[entry.label()], entry.count(), word_pool(ours));
+        }
+    }
+    for (const Trie& theirs : other.shards_) {
+        std::vector<std::uint32_t> shard_of(theirs.size());
+        std::vector<NodeIndex> moved(theirs.size(), Trie::kNone);
+        for (NodeIndex index = 0; index < theirs.size(); ++index) {
+            if (theirs.cell(index).empty()) continue;
+            const Trie::Key old = theirs.node(index).key;
+            Trie::Key key = Trie::Key::of_bigram(0, 0);
+            if (old.is_bigram()) {
+                key = Trie::Key::of_bigram(word_of[old.first_word()], word_of[old.word]);
+                shard_of[index] = static_cast<std::uint32_t>(shard_index(key.hash()));
+            } else {
+                key = Trie::Key::of_child(moved[old.parent_node()], word_of[old.word]);
+                shard_of[index] = shard_of[old.parent_node()];
+            }
+            Trie& ours = shards_[shard_of[index]];
+            moved[index] = ours.find_or_add(key, key.hash());
+            for (const LabelCount entry : theirs.cell(index).row(theirs.pool())) {
+                ours.add(moved[index], label_of[entry.label()], entry.count());
+            }
+        }
+    }
+    stale_ = true;
+}
+
+PruneResult Counts::prune(Count floor, unsigned shortest) {
+    PruneResult result;
+    std::vector<LabelCount> doomed;
+    const auto prune_row = [&](std::span<const LabelCount> row, const auto& subtract) {
+        doomed.clear();
+        for (const LabelCount entry : row) {
+            if (entry.count() <= floor) doomed.push_back(entry);
+        }
+        for (const LabelCount entry : doomed) {
+            subtract(entry);
+            ++result.ngrams;
+            result.counts += entry.count();
+        }
+    };
+    for (Trie& shard : shards_) {
+        const std::vector<std::uint8_t> lengths = shard.lengths();
+        for (NodeIndex index = 0; index < shard.size(); ++index) {
+            if (lengths[index] < shortest) continue;
+            prune_row(shard.cell(index).row(shard.pool()), [&](LabelCount entry) {
+                shard.subtract(index, entry.label(), entry.count());
+            });
+        }
+        shard.compact();
+    }
+    if (shortest <= 1) {
+        for (WordId word = 0; word < words_.id_limit(); ++word) {
+            if (!words_.holds(word)) continue;
+            prune_row(row(1, word), [&](LabelCount entry) {
+                word_cells_[word].subtract(entry.label(), entry.count(), word_pool(word));
+            });
+            if (word_cells_[word].empty()) words_.remove(word);
+        }
+    }
+    pruned_.ngrams += result.ngrams;
+    pruned_.counts += result.counts;
+    was_pruned_ = true;
+    stale_ = true;
+    return result;
+}
+
+void Counts::find_maxima() const {
+    const std::lock_guard guard(finding_maxima_);
+    if (!stale_.load(std::memory_order_acquire)) return;
+    Maxima found = empty_maxima();
+    for_each([&](unsigned length, NgramId ngram) {
+        for (const LabelCount entry : row(length, ngram)) {
+            raise_to(found[length - 1][entry.label()], entry.count());
+        }
+    });
+    maxima_ = std::move(found);
+    stale_.store(false, std::memory_order_release);
+}
+
+std::vector<WordId> Counts::words_of(unsigned length, NgramId ngram) const {
+    if (length == 1) return {ngram};
+    std::vector<WordId> words(length);
+    const Trie& trie = shard_of(ngram);
+    Trie::Key key = trie.node(node_index(ngram)).key;
+    for (unsigned at = length - 1;; --at) {
+        words[at] = key.word;
+        if (key.is_bigram()) break;
+        key = trie.node(key.parent_node()).key;
+    }
+    words[0] = key.first_word();
+    return words;
+}
+
+NgramId Counts::find(std::span<const WordId> words) const {
+    if (words.empty() || words.size() > max_ngram_) return kNone;
+    if (words.size() == 1) return words[0];
+    const Trie::Key bigram = Trie::Key::of_bigram(words[0], words[1]);
+    const std::size_t shard = shard_index(bigram.hash());
+    const Trie& trie = shards_[shard];
+    NodeIndex node = trie.find(bigram);
+    for (std::size_t at = 2; at < words.size() && node != Trie::kNone; ++at) {
+        node = trie.find(Trie::Key::of_child(node, words[at]));
+    }
+    if (node == Trie::kNone || trie.cell(node).empty()) return kNone;
+    return ngram_id(shard, node);
+}
+
+void Counts::for_each(const Visitor& visit) const {
+    for (WordId word = 0; word < words_.id_limit(); ++word) {
+        if (words_.holds(word) && !word_cells_[word].empty()) visit(1, word);
+    }
+    for (std::size_t shard = 0; shard < kShards; ++shard) {
+        const Trie& trie = shards_[shard];
+        const std::vector<std::uint8_t> lengths = trie.lengths();
+        for (NodeIndex index = 0; index < trie.size(); ++index) {
+            if (!trie.cell(index).empty()) visit(lengths[index], ngram_id(shard, index));
+        }
+    }
+}
+
+}  // namespace watchword

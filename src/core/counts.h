@@ -1,0 +1,136 @@
+// All that a model knows: how often each word sequence occurred under each label. Owns vocabulary,
+// labels and shards; learns (Algorithm 1), unlearns, merges, prunes. Counts add, so the order of
+// documents, the number of threads and the way of partition never show.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <span>
+#include <vector>
+
+#include "cells.h"
+#include "labels.h"
+#include "text.h"
+#include "trie.h"
+#include "vocabulary.h"
+
+namespace watchword {
+
+constexpr unsigned kMaxNgramLimit = 64;
+
+// An n-gram of a model: for one word its id; otherwise its shard and its node's index.
+using NgramId = std::uint32_t;
+
+struct LabelTotals {
+    Count documents = 0;
+    Count words = 0;  // read under this label while learning; pruning does not lower it
+};
+
+struct PruneResult {
+    Count ngrams = 0;  // (n-gram, label) pairs, that is nodes of the labels' trees
+    Count counts = 0;
+};
+
+// Thrown when a document that cannot have been learnt is to be unlearnt.
+class UnlearnFailure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+class Counts {
+   public:
+    explicit Counts(unsigned max_ngram) : max_ngram_(max_ngram) {}
+    Counts(const Counts& other) : Counts(other, other.max_ngram_) {}
+    // A copy that knows no n-gram longer than `max_ngram`.
+    Counts(const Counts& other, unsigned max_ngram);
+    Counts& operator=(const Counts&) = delete;
+
+    // Adds documents. Each batch's word ids become this vocabulary's; `labels` has one id per
+    // document, batch after batch.
+    void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
+    void unlearn(TermBatch& document, const Label& label);
+    void merge(const Counts& other);
+    PruneResult prune(Count floor, unsigned shortest);
+
+    unsigned max_ngram() const { return max_ngram_; }
+    LabelTable& labels() { return labels_; }
+    const LabelTable& labels() const { return labels_; }
+    const LabelTotals& totals(LabelId label) const { return totals_[label]; }
+    const PruneResult& pruned() const { return pruned_; }
+    bool was_pruned() const { return was_pruned_; }
+    const Vocabulary& words() const { return words_; }
+
+    // The largest count of any n-gram of this length under this label, over the current counts.
+    Count maximum(unsigned length, LabelId label) const {
+        if (stale_.load(std::memory_order_acquire)) find_maxima();
+        return maxima_[length - 1][label];
+    }
+
+    // Walking: the n-gram that `word` makes of another one (or of nothing).
+    const Trie& shard_of(NgramId ngram) const { return shards_[ngram >> 24]; }
+    static NgramId ngram_id(std::size_t shard, NodeIndex index) {
+        return static_cast<NgramId>(shard << 24 | index);
+    }
+    static NodeIndex node_index(NgramId ngram) { return ngram & 0xFFFFFF; }
+    static std::size_t shard_index(std::uint64_t bigram_hash) { return bigram_hash >> 56; }
+    const Trie& shard(std::size_t index) const { return shards_[index]; }
+
+    // The counts of an n-gram, sorted by label id.
+    std::span<const LabelCount> row(unsigned length, NgramId ngram) const {
+        if (length == 1) return word_cells_[ngram].row(word_pool(ngram));
+        const Trie& trie = shard_of(ngram);
+        return trie.cell(node_index(ngram)).row(trie.pool());
+    }
+    const Cell& word_cell(WordId word) const { return word_cells_[word]; }
+
+    // Words of an n-gram, first to last.
+    std::vector<WordId> words_of(unsigned length, NgramId ngram) const;
+    // kNone where there is no such n-gram.
+    NgramId find(std::span<const WordId> words) const;
+    static constexpr NgramId kNone = ~0u;
+
+    // Calls visit(length, ngram) for every n-gram with a count, shortest shards' order.
+    using Visitor = std::function<void(unsigned, NgramId)>;
+    void for_each(const Visitor& visit) const;
+
+   private:
+    friend class SnapshotReader;
+    static constexpr std::size_t kShards = 256;
+    static constexpr std::size_t kWordPools = 16;
+
+    struct Item;   // where in a batch an n-gram of two words and more begins
+    struct Sorted;  // a batch's items, by shard
+    using Maxima = std::vector<std::vector<Count>>;  // by length - 1 and label id
+
+    const RowPool& word_pool(WordId word) const { return word_pools_[word % kWordPools]; }
+    RowPool& word_pool(WordId word) { return word_pools_[word % kWordPools]; }
+    Maxima empty_maxima() const;
+    void adopt_words(TermBatch& batch, std::vector<WordId>& ids);
+    void grow_label_columns();
+    Sorted sort_by_shard(const TermBatch& batch, std::span<const LabelId> labels) const;
+    void learn_words(const TermBatch& batch, std::span<const LabelId> labels, unsigned part,
+                     unsigned parts, Maxima& maxima);
+    void learn_shard(std::size_t shard, const TermBatch& batch, std::span<const Item> items,
+                     Maxima& maxima);
+    void find_maxima() const;
+
+    unsigned max_ngram_;
+    LabelTable labels_;
+    std::vector<LabelTotals> totals_;  // by label id
+    Vocabulary words_;
+    std::vector<Cell> word_cells_;  // by word id
+    std::array<RowPool, kWordPools> word_pools_;
+    std::array<Trie, kShards> shards_;
+    PruneResult pruned_;
+    bool was_pruned_ = false;
+
+    // Lowering counts leaves the maxima to be found again when somebody asks.
+    mutable Maxima maxima_;
+    mutable std::atomic<bool> stale_{false};
+    mutable std::mutex finding_maxima_;
+};
+
+}  // namespace watchword

@@ -1,0 +1,44 @@
+// Hashing and prefetching. Hashes are seeded once per process, so that nobody can prepare text
+// whose words all collide; nothing a user sees depends on their values.
+#pragma once
+
+#include <cstdint>
+
+#if !defined(__SIZEOF_INT128__) && defined(_MSC_VER)
+#include <intrin.h>
+#endif
+
+namespace watchword {
+
+// Two random odd numbers, fixed for the life of the process.
+struct HashSeed {
+    std::uint64_t first;
+    std::uint64_t second;
+};
+extern const HashSeed kHashSeed;
+
+// Multiplies to 128 bits and folds the halves: every input bit reaches every output bit.
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+#else
+    std::uint64_t high;
+    const std::uint64_t low = _umul128(a, b, &high);
+    return low ^ high;
+#endif
+}
+
+inline std::uint64_t hash_pair(std::uint32_t a, std::uint32_t b) {
+    const std::uint64_t key = static_cast<std::uint64_t>(a) << 32 | b;
+    return mix(key ^ kHashSeed.first, kHashSeed.second);
+}
+
+inline void prefetch([[maybe_unused]] const void* address) {
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(address);
+#endif
+}
+
+}  // namespace watchword

@@ -1,0 +1,52 @@
+#include "labels.h"
+
+#include <stdexcept>
+
+namespace watchword {
+
+std::optional<LabelId> LabelTable::find(const Label& label) const {
+    const auto found = ids_.find(label);
+    if (found == ids_.end()) return std::nullopt;
+    return found->second;
+}
+
+LabelId LabelTable::find_or_add(const Label& label) {
+    if (const auto found = ids_.find(label); found != ids_.end()) return found->second;
+    LabelId id;
+    if (free_.empty()) {
+        if (names_.size() >= kMaxLabels) throw std::length_error("more than 2^23 labels");
+        id = id_limit();
+        names_.push_back(label);
+    } else {
+        id = free_.back();
+        free_.pop_back();
+        names_[id] = label;
+    }
+    ids_.emplace(label, id);
+    sort();
+    return id;
+}
+
+void LabelTable::remove(LabelId id) {
+    ids_.erase(names_[id]);
+    free_.push_back(id);
+    sort();
+}
+
+std::vector<Label> LabelTable::sorted_names() const {
+    std::vector<Label> names;
+    names.reserve(ids_.size());
+    for (const auto& entry : ids_) names.push_back(entry.first);
+    return names;
+}
+
+void LabelTable::sort() {
+    sorted_.clear();
+    position_.assign(names_.size(), 0);
+    for (const auto& [label, id] : ids_) {
+        position_[id] = static_cast<LabelPosition>(sorted_.size());
+        sorted_.push_back(id);
+    }
+}
+
+}  // namespace watchword

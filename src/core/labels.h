@@ -1,0 +1,42 @@
+// The labels of a model. A label has an id, in which counts are kept, and a position, its place in
+// the sorted order that columns, ties and sums follow whatever the order of learning was.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cells.h"
+
+namespace watchword {
+
+using Label = std::variant<std::int64_t, std::string>;
+using LabelPosition = std::uint32_t;
+
+class LabelTable {
+   public:
+    std::size_t size() const { return sorted_.size(); }
+    LabelId id_limit() const { return static_cast<LabelId>(names_.size()); }
+    std::optional<LabelId> find(const Label& label) const;
+    LabelId find_or_add(const Label& label);
+    void remove(LabelId id);
+
+    const Label& name(LabelId id) const { return names_[id]; }
+    LabelId id_at(LabelPosition position) const { return sorted_[position]; }
+    LabelPosition position(LabelId id) const { return position_[id]; }
+    std::vector<Label> sorted_names() const;
+
+   private:
+    void sort();
+
+    std::vector<Label> names_;  // by id
+    std::vector<LabelId> free_;
+    std::map<Label, LabelId> ids_;
+    std::vector<LabelId> sorted_;          // by position
+    std::vector<LabelPosition> position_;  // by id
+};
+
+}  // namespace watchword

@@ -1,0 +1,479 @@
+#include "model.h"
+
+#include <algorithm>
+#include <atomic>
+#include <shared_mutex>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace watchword {
+namespace {
+
+// Texts are read and learnt in slices of about this many characters per thread: large enough that
+// words repeat, small enough for the cache.
+constexpr std::size_t kSliceCharacters = 1 << 20;
+constexpr std::size_t kIdleWorkspaces = 16;
+
+std::uint64_t new_state() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
+// The ends of slices of consecutive texts of about `characters` each.
+std::vector<std::size_t> slice_ends(const std::vector<TextView>& texts, std::size_t characters) {
+    std::vector<std::size_t> ends;
+    std::size_t size = 0;
+    for (std::size_t at = 0; at < texts.size(); ++at) {
+        size += texts[at].size + 1;
+        if (size >= characters || at + 1 == texts.size()) {
+            ends.push_back(at + 1);
+            size = 0;
+        }
+    }
+    return ends;
+}
+
+}  // namespace
+
+// A workspace for one thread, given back when done.
+class Model::Lease {
+   public:
+    explicit Lease(const Model& model) : model_(model) {
+        const std::lock_guard guard(model.idle_mutex_);
+        if (model.idle_.empty()) {
+            workspace_ = std::make_unique<Workspace>();
+        } else {
+            workspace_ = std::move(model.idle_.back());
+            model.idle_.pop_back();
+        }
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+        const std::lock_guard guard(model_.idle_mutex_);
+        if (model_.idle_.size() < kIdleWorkspaces) model_.idle_.push_back(std::move(workspace_));
+    }
+
+    Workspace& get() { return *workspace_; }
+    // The workspace with its memo ready for the model as it is; the model must be locked.
+    Workspace& prepared() {
+        workspace_->memo.prepare(*model_.counts_, model_.parameters_.value,
+                                 model_.largest_values(), model_.state_);
+        return *workspace_;
+    }
+
+   private:
+    const Model& model_;
+    std::unique_ptr<Workspace> workspace_;
+};
+
+Model::Model(const Parameters& parameters)
+    : parameters_(parameters),
+      counts_(std::make_shared<Counts>(parameters.max_ngram)),
+      state_(new_state()) {}
+
+Model::Model(const Parameters& parameters, const Snapshot& snapshot, Count words_since_prune)
+    : parameters_(parameters),
+      counts_(SnapshotReader(snapshot).read()),
+      words_since_prune_(words_since_prune),
+      state_(new_state()) {}
+
+Model::Model(const Model& other, const Parameters& parameters)
+    : parameters_(parameters), state_(new_state()) {
+    const std::shared_lock guard(other.lock_);
+    counts_ = other.counts_;
+    words_since_prune_ = other.words_since_prune_;
+}
+
+Counts& Model::writable() {
+    const bool alone = counts_.use_count() == 1;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (!alone || counts_->max_ngram() != parameters_.max_ngram) {
+        counts_ = std::make_shared<Counts>(*counts_, parameters_.max_ngram);
+    }
+    return *counts_;
+}
+
+void Model::changed() { state_ = new_state(); }
+
+void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
+                  unsigned threads) {
+    // With periodic pruning every document may be followed by one.
+    const bool one_by_one = parameters_.prune_period.has_value();
+    const std::vector<std::size_t> ends = slice_ends(texts, one_by_one ? 1 : kSliceCharacters);
+    std::vector<TermBatch> batches(threads);
+    std::vector<TextReader> readers(threads, TextReader(parameters_.paragraphs, false));
+    for (std::size_t slice = 0; slice < ends.size(); slice += threads) {
+        const std::size_t slices = std::min<std::size_t>(threads, ends.size() - slice);
+        const std::size_t first = slice == 0 ? 0 : ends[slice - 1];
+        parallel_for(slices, threads, [&](std::size_t at, unsigned) {
+            batches[at].clear();
+            const std::size_t begin = slice + at == 0 ? 0 : ends[slice + at - 1];
+            for (std::size_t text = begin; text < ends[slice + at]; ++text) {
+                readers[at].read(texts[text], batches[at]);
+            }
+        });
+        learn_batches({batches.data(), slices}, labels, first, threads);
+    }
+}
+
+void Model::learn(TermBatch& batch, const std::vector<Label>& labels) {
+    if (!parameters_.prune_period) return learn_batches({&batch, 1}, labels, 0, 1);
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        TermBatch one;
+        one.symbols.assign(batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.begin_of(document)),
+                           batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.ends[document]));
+        one.ends.push_back(one.symbols.size());
+        for (Symbol& symbol : one.symbols) {
+            if (is_word(symbol)) symbol = one.words.find_or_add(batch.words.word(symbol));
+        }
+        learn_batches({&one, 1}, labels, document, 1);
+    }
+}
+
+void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
+                          std::size_t first, unsigned threads) {
+    const std::lock_guard guard(lock_);
+    Counts& counts = writable();
+    changed();
+    std::vector<LabelId> ids;
+    Count words = 0;
+    for (const TermBatch& batch : batches) {
+        for (std::size_t document = 0; document < batch.documents(); ++document) {
+            ids.push_back(counts.labels().find_or_add(labels[first++]));
+        }
+        words += static_cast<Count>(
+            std::count_if(batch.symbols.begin(), batch.symbols.end(), is_word));
+    }
+    counts.learn(batches, ids, threads);
+    if (!parameters_.prune_period) return;
+    words_since_prune_ += words;
+    if (words_since_prune_ < *parameters_.prune_period) return;
+    counts.prune(parameters_.prune_floor, parameters_.prune_shortest);
+    words_since_prune_ = 0;
+}
+
+void Model::unlearn(TermBatch& document, const Label& label) {
+    const std::lock_guard guard(lock_);
+    writable().unlearn(document, label);
+    changed();
+}
+
+void Model::merge(const Model& other) {
+    // A snapshot of the other's counts: if it learns meanwhile, it does so on a copy.
+    std::shared_ptr<const Counts> theirs;
+    {
+        const std::shared_lock guard(other.lock_);
+        theirs = other.counts_;
+        if (theirs->max_ngram() != other.parameters_.max_ngram) {
+            theirs = std::make_shared<Counts>(*theirs, other.parameters_.max_ngram);
+        }
+    }
+    const std::lock_guard guard(lock_);
+    writable().merge(*theirs);
+    changed();
+}
+
+PruneResult Model::prune(Count floor, unsigned shortest) {
+    const std::lock_guard guard(lock_);
+    changed();
+    return writable().prune(floor, shortest);
+}
+
+ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned threads) const {
+    const std::shared_lock guard(lock_);
+    const std::size_t columns = counts_->labels().size();
+    ConfidenceTable table{counts_->labels().sorted_names(), texts.size(), {}};
+    table.values.resize(texts.size() * columns);
+    std::size_t characters = 0;
+    for (const TextView& text : texts) characters += text.size;
+    // Several slices per thread, so that all finish together.
+    const std::size_t fair = characters / (std::size_t{threads} * 4) + 1;
+    const std::vector<std::size_t> ends =
+        slice_ends(texts, threads > 1 ? std::min(kSliceCharacters, fair) : kSliceCharacters);
+    parallel_for(ends.size(), threads, [&](std::size_t slice, unsigned) {
+        Lease lease(*this);
+        Workspace& workspace = lease.prepared();
+        workspace.batch.clear();
+        TextReader reader(parameters_.paragraphs, false);
+        const std::size_t begin = slice == 0 ? 0 : ends[slice - 1];
+        for (std::size_t text = begin; text < ends[slice]; ++text) {
+            reader.read(texts[text], workspace.batch);
+        }
+        read_batch(workspace, workspace.batch, table.values.data() + begin * columns);
+    });
+    return table;
+}
+
+ConfidenceTable Model::confidence(const TermBatch& batch) const {
+    const std::shared_lock guard(lock_);
+    const std::size_t columns = counts_->labels().size();
+    ConfidenceTable table{counts_->labels().sorted_names(), batch.documents(), {}};
+    table.values.resize(batch.documents() * columns);
+    Lease lease(*this);
+    read_batch(lease.prepared(), batch, table.values.data());
+    return table;
+}
+
+void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
+    workspace.ids.resize(batch.words.id_limit());
+    for (WordId id = 0; id < batch.words.id_limit(); ++id) {
+        const PaddedWord word = batch.words.padded(id);
+        workspace.ids[id] = counts_->words().find(word, hash_word(word));
+    }
+    workspace.symbols.resize(batch.symbols.size());
+    for (std::size_t at = 0; at < batch.symbols.size(); ++at) {
+        const Symbol symbol = batch.symbols[at];
+        workspace.symbols[at] = is_word(symbol) ? workspace.ids[symbol] : symbol;
+    }
+}
+
+void Model::read_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
+    adopt_words(workspace, batch);
+    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                  workspace.memo);
+    DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
+    const std::span<const Symbol> symbols = workspace.symbols;
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        const std::size_t begin = batch.begin_of(document);
+        const auto values = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
+        out = std::copy(values.begin(), values.end(), out);
+    }
+}
+
+Explained Model::explain(const TermBatch& batch) const {
+    const std::shared_lock guard(lock_);
+    Lease lease(*this);
+    Workspace& workspace = lease.prepared();
+    adopt_words(workspace, batch);
+    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                  workspace.memo);
+    DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
+    Explained explained;
+    const auto values = reader.read(workspace.symbols, &batch, &explained.reading);
+    explained.document.assign(values.begin(), values.end());
+    set_block_spans(batch, explained.reading);
+    explained.values.labels = counts_->labels().sorted_names();
+    std::unordered_map<std::uint64_t, std::size_t> rows;
+    for (const Reading::Ngram& ngram : explained.reading.ngrams) {
+        const std::uint64_t key = std::uint64_t{ngram.length} << 32 | ngram.id;
+        const auto [found, added] = rows.try_emplace(key, rows.size());
+        explained.distinct.push_back(found->second);
+        if (added) append_values(workspace.memo, ngram.length, ngram.id, explained.values);
+    }
+    return explained;
+}
+
+void Model::append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable& table) const {
+    const std::size_t columns = counts_->labels().size();
+    const std::size_t row = table.count.size();
+    for (std::vector<double>* column : {&table.lv, &table.sg, &table.sn, &table.gv, &table.cv}) {
+        column->resize(row + columns, 0);
+    }
+    table.count.resize(row + columns, 0);
+    std::vector<LabelValues> values;
+    std::vector<Confidence> confidences;
+    if (ngram != Counts::kNone) {
+        values = memo.values(length, ngram);
+        memo.confidences(length, ngram, values, confidences);
+    }
+    const double elsewhere = sanction_elsewhere(values, columns, parameters_.value);
+    std::fill(table.sn.begin() + static_cast<std::ptrdiff_t>(row), table.sn.end(), elsewhere);
+    for (std::size_t at = 0; at < values.size(); ++at) {
+        const std::size_t place = row + values[at].position;
+        table.count[place] = values[at].count;
+        table.lv[place] = values[at].lv;
+        table.sg[place] = values[at].sg;
+        table.sn[place] = values[at].sn;
+        table.gv[place] = values[at].gv;
+        table.cv[place] = confidences[at].cv;
+    }
+}
+
+NgramId Model::find(const std::vector<std::string>& words) const {
+    if (words.size() > parameters_.max_ngram) return Counts::kNone;
+    std::vector<WordId> ids;
+    for (const std::string& word : words) {
+        ids.push_back(counts_->words().find(word));
+        if (ids.back() == kUnknownWord) return Counts::kNone;
+    }
+    return counts_->find(ids);
+}
+
+ValueTable Model::value(const std::vector<std::string>& words) const {
+    const std::shared_lock guard(lock_);
+    Lease lease(*this);
+    Workspace& workspace = lease.prepared();
+    ValueTable table;
+    table.labels = counts_->labels().sorted_names();
+    append_values(workspace.memo, static_cast<unsigned>(words.size()), find(words), table);
+    return table;
+}
+
+std::shared_ptr<const LargestValues> Model::largest_values() const {
+    if (parameters_.value.confidence_function == ConfidenceFunction::Gv) return nullptr;
+    const std::lock_guard guard(largest_mutex_);
+    if (largest_state_ == state_) return largest_;
+    auto largest = std::make_shared<LargestValues>(
+        counts_->max_ngram(), std::vector<double>(counts_->labels().size(), 0));
+    Memo memo;
+    memo.prepare(*counts_, parameters_.value, nullptr, state_);
+    for_each_value(memo, std::nullopt,
+                   [&](unsigned length, NgramId, const std::vector<LabelValues>& values, Memo&) {
+                       for (const LabelValues& entry : values) {
+                           double& most = (*largest)[length - 1][entry.position];
+                           most = std::max(most, entry.gv);
+                       }
+                   });
+    largest_ = std::move(largest);
+    largest_state_ = state_;
+    return largest_;
+}
+
+void Model::for_each_value(Memo& memo, std::optional<unsigned> length,
+                           const VisitValues& visit) const {
+    counts_->for_each([&](unsigned own_length, NgramId ngram) {
+        if (own_length > parameters_.max_ngram || (length && own_length != *length)) return;
+        visit(own_length, ngram, memo.values(own_length, ngram), memo);
+    });
+}
+
+std::vector<RankedNgram> Model::top_ngrams(const Label& label, std::size_t most,
+                                           std::optional<unsigned> length) const {
+    const std::shared_lock guard(lock_);
+    const std::optional<LabelId> id = counts_->labels().find(label);
+    if (!id || most == 0) return {};
+    const LabelPosition position = counts_->labels().position(*id);
+    Lease lease(*this);
+    std::vector<Confidence> confidences;
+    std::vector<RankedNgram> heap;  // the worst of the best in front
+    const auto better = [](const RankedNgram& a, const RankedNgram& b) {
+        return a.value != b.value ? a.value > b.value : a.words < b.words;
+    };
+    for_each_value(
+        lease.prepared().memo, length,
+        [&](unsigned own_length, NgramId ngram, const std::vector<LabelValues>& values,
+            Memo& memo) {
+            const auto own =
+                std::find_if(values.begin(), values.end(), [position](const LabelValues& entry) {
+                    return entry.position == position;
+                });
+            if (own == values.end()) return;
+            const Count count = own->count;
+            const auto index = static_cast<std::size_t>(own - values.begin());
+            memo.confidences(own_length, ngram, values, confidences);
+            const double cv = confidences[index].cv;
+            if (cv <= parameters_.alpha) return;
+            if (heap.size() == most && cv < heap.front().value) return;
+            RankedNgram ranked{words_of(own_length, ngram), cv, count};
+            if (heap.size() == most) {
+                if (!better(ranked, heap.front())) return;
+                std::pop_heap(heap.begin(), heap.end(), better);
+                heap.pop_back();
+            }
+            heap.push_back(std::move(ranked));
+            std::push_heap(heap.begin(), heap.end(), better);
+        });
+    std::sort(heap.begin(), heap.end(), better);
+    return heap;
+}
+
+std::string Model::words_of(unsigned length, NgramId ngram) const {
+    std::string words;
+    for (const WordId word : counts_->words_of(length, ngram)) {
+        if (!words.empty()) words += ' ';
+        words += counts_->words().word(word);
+    }
+    return words;
+}
+
+std::vector<Following> Model::next_words(const std::vector<std::string>& words,
+                                         const std::optional<Label>& label) const {
+    const std::shared_lock guard(lock_);
+    const NgramId prefix = find(words);
+    if (prefix == Counts::kNone || words.size() >= parameters_.max_ngram) return {};
+    std::optional<LabelId> id;
+    if (label) id = counts_->labels().find(*label);
+    std::vector<Following> following;
+    const auto add = [&](WordId word, std::span<const LabelCount> row) {
+        Count count = 0;
+        for (const LabelCount entry : row) {
+            if (!id || entry.label() == *id) count += entry.count();
+        }
+        if (count > 0) following.push_back({std::string(counts_->words().word(word)), count});
+    };
+    counts_->for_each([&](unsigned length, NgramId ngram) {
+        if (length != words.size() + 1) return;
+        const Trie& trie = counts_->shard_of(ngram);
+        const Trie::Key key = trie.node(Counts::node_index(ngram)).key;
+        const bool child = length == 2 ? key.first_word() == prefix
+                                       : (prefix >> 24) == (ngram >> 24) &&
+                                             key.parent_node() == Counts::node_index(prefix);
+        if (child) add(key.word, counts_->row(length, ngram));
+    });
+    std::sort(following.begin(), following.end(), [](const Following& a, const Following& b) {
+        return a.count != b.count ? a.count > b.count : a.word < b.word;
+    });
+    return following;
+}
+
+std::vector<std::string> Model::stop_words(double threshold) const {
+    const std::shared_lock guard(lock_);
+    struct Candidate {
+        std::string word;
+        Count count;
+    };
+    std::vector<Candidate> candidates;
+    Lease lease(*this);
+    for_each_value(lease.prepared().memo, 1,
+                   [&](unsigned, NgramId word, const std::vector<LabelValues>& values, Memo&) {
+                       Count count = 0;
+                       for (const LabelValues& entry : values) {
+                           if (entry.sg >= threshold) return;
+                           count += entry.count;
+                       }
+                       candidates.push_back({words_of(1, word), count});
+                   });
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        return a.count != b.count ? a.count > b.count : a.word < b.word;
+    });
+    std::vector<std::string> words;
+    for (Candidate& candidate : candidates) words.push_back(std::move(candidate.word));
+    return words;
+}
+
+std::vector<Label> Model::labels() const {
+    const std::shared_lock guard(lock_);
+    return counts_->labels().sorted_names();
+}
+
+Totals Model::totals() const {
+    const std::shared_lock guard(lock_);
+    const LabelTable& labels = counts_->labels();
+    Totals totals{labels.sorted_names(), {}, counts_->pruned(), counts_->was_pruned()};
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        totals.of_label.push_back(counts_->totals(labels.id_at(position)));
+    }
+    return totals;
+}
+
+std::vector<std::uint64_t> Model::ngrams_by_length() const {
+    const std::shared_lock guard(lock_);
+    std::vector<std::uint64_t> ngrams(parameters_.max_ngram, 0);
+    counts_->for_each([&](unsigned length, NgramId) {
+        if (length <= parameters_.max_ngram) ++ngrams[length - 1];
+    });
+    return ngrams;
+}
+
+Snapshot Model::snapshot() const {
+    const std::shared_lock guard(lock_);
+    return take_snapshot(*counts_, parameters_.max_ngram);
+}
+
+Count Model::words_since_prune() const {
+    const std::shared_lock guard(lock_);
+    return words_since_prune_;
+}
+
+}  // namespace watchword

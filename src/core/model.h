@@ -1,0 +1,144 @@
+// The facade that the bindings see: counts, parameters and the locks that let many threads read
+// while one learns. Models made from one another share their counts until one of them changes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "counts.h"
+#include "memo.h"
+#include "parallel.h"
+#include "parse.h"
+#include "snapshot.h"
+#include "summary.h"
+#include "text.h"
+#include "value.h"
+
+namespace watchword {
+
+struct Parameters {
+    ValueParameters value;
+    unsigned max_ngram;
+    double alpha;
+    ReadingRule reading;
+    SummaryOperators summary;
+    Paragraphs paragraphs;
+    std::optional<Count> prune_period;  // in words; none: only when asked to
+    Count prune_floor;
+    unsigned prune_shortest;
+};
+
+// One row of label values per document.
+struct ConfidenceTable {
+    std::vector<Label> labels;
+    std::size_t documents = 0;
+    std::vector<double> values;
+};
+
+// Every value of an n-gram, one column per label.
+struct ValueTable {
+    std::vector<Label> labels;
+    std::vector<Count> count;
+    std::vector<double> lv, sg, sn, gv, cv;  // one row per n-gram
+};
+
+struct Explained {
+    Reading reading;
+    std::vector<std::size_t> distinct;  // of each n-gram of the reading: its row in `values`
+    ValueTable values;
+    std::vector<double> document;
+};
+
+struct RankedNgram {
+    std::string words;
+    double value;
+    Count count;
+};
+
+struct Following {
+    std::string word;
+    Count count;
+};
+
+struct Totals {
+    std::vector<Label> labels;
+    std::vector<LabelTotals> of_label;
+    PruneResult pruned;
+    bool was_pruned = false;
+};
+
+class Model {
+   public:
+    explicit Model(const Parameters& parameters);
+    Model(const Parameters& parameters, const Snapshot& snapshot, Count words_since_prune);
+    // The same counts with other parameters; max_ngram may only be smaller.
+    Model(const Model& other, const Parameters& parameters);
+
+    void learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
+               unsigned threads);
+    void learn(TermBatch& batch, const std::vector<Label>& labels);
+    void unlearn(TermBatch& document, const Label& label);
+    void merge(const Model& other);
+    PruneResult prune(Count floor, unsigned shortest);
+
+    ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads) const;
+    ConfidenceTable confidence(const TermBatch& batch) const;
+    // The batch must hold one document with spans.
+    Explained explain(const TermBatch& batch) const;
+
+    ValueTable value(const std::vector<std::string>& words) const;
+    std::vector<RankedNgram> top_ngrams(const Label& label, std::size_t most,
+                                        std::optional<unsigned> length) const;
+    std::vector<Following> next_words(const std::vector<std::string>& words,
+                                      const std::optional<Label>& label) const;
+    std::vector<std::string> stop_words(double threshold) const;
+    std::vector<Label> labels() const;
+    Totals totals() const;
+    // Distinct n-grams; costs a pass over the model.
+    std::vector<std::uint64_t> ngrams_by_length() const;
+    Snapshot snapshot() const;
+    Count words_since_prune() const;
+    Paragraphs paragraphs() const { return parameters_.paragraphs; }
+
+   private:
+    struct Workspace {
+        Memo memo;
+        TermBatch batch;
+        std::vector<WordId> ids;
+        std::vector<Symbol> symbols;
+    };
+    class Lease;
+    using VisitValues =
+        std::function<void(unsigned, NgramId, const std::vector<LabelValues>&, Memo&)>;
+
+    Counts& writable();
+    void changed();
+    void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
+                       std::size_t first, unsigned threads);
+    void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
+    void adopt_words(Workspace& workspace, const TermBatch& batch) const;
+    std::shared_ptr<const LargestValues> largest_values() const;
+    void for_each_value(Memo& memo, std::optional<unsigned> length, const VisitValues& visit) const;
+    void append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable& table) const;
+    NgramId find(const std::vector<std::string>& words) const;
+    std::string words_of(unsigned length, NgramId ngram) const;
+
+    const Parameters parameters_;
+    mutable TurnLock lock_;
+    std::shared_ptr<Counts> counts_;
+    Count words_since_prune_ = 0;
+    std::uint64_t state_;  // another number after every change, never used twice
+
+    mutable std::mutex idle_mutex_;
+    mutable std::vector<std::unique_ptr<Workspace>> idle_;
+    mutable std::mutex largest_mutex_;
+    mutable std::shared_ptr<const LargestValues> largest_;
+    mutable std::uint64_t largest_state_ = 0;
+};
+
+}  // namespace watchword

@@ -1,0 +1,338 @@
+#include "snapshot.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+
+namespace watchword {
+namespace {
+
+struct SortedNgram {
+    std::uint64_t key;  // position of its parent in the level above, and rank of its last word
+    NgramId id;
+};
+
+std::vector<WordId> sorted_words(const Counts& counts) {
+    std::vector<WordId> order;
+    for (WordId id = 0; id < counts.words().id_limit(); ++id) {
+        if (counts.words().holds(id) && !counts.word_cell(id).empty()) order.push_back(id);
+    }
+    std::sort(order.begin(), order.end(), [&counts](WordId a, WordId b) {
+        return counts.words().word(a) < counts.words().word(b);
+    });
+    return order;
+}
+
+void append_row(const Counts& counts, unsigned length, NgramId id, SnapshotLevel& level) {
+    std::vector<std::pair<LabelPosition, Count>> row;
+    for (const LabelCount entry : counts.row(length, id)) {
+        row.emplace_back(counts.labels().position(entry.label()), entry.count());
+    }
+    std::sort(row.begin(), row.end());
+    for (const auto& [position, count] : row) {
+        level.labels.push_back(position);
+        level.counts.push_back(count);
+    }
+    level.rows.push_back(level.labels.size());
+}
+
+// UTF-8 as Python would encode it: no surrogates, no overlong forms.
+bool is_utf8(std::string_view bytes) {
+    std::size_t at = 0;
+    while (at < bytes.size()) {
+        const auto byte = [&bytes, at](std::size_t offset) {
+            return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + offset]));
+        };
+        const std::uint32_t lead = byte(0);
+        if (lead < 0x80) {
+            ++at;
+            continue;
+        }
+        const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+        if (lead < 0xC2 || lead > 0xF4 || at + length > bytes.size()) return false;
+        std::uint32_t code = lead & (0xFFu >> (length + 1));
+        for (std::size_t offset = 1; offset < length; ++offset) {
+            if ((byte(offset) & 0xC0) != 0x80) return false;
+            code = code << 6 | (byte(offset) & 0x3F);
+        }
+        constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+        if (code < kLeast[length] || code > 0x10FFFF) return false;
+        if (code >= 0xD800 && code <= 0xDFFF) return false;
+        at += length;
+    }
+    return true;
+}
+
+[[noreturn]] void fail(const std::string& what) { throw SnapshotFailure(what); }
+
+std::string level_name(std::size_t level) { return "ngrams" + std::to_string(level + 1); }
+
+// Offsets start at 0, never fall and end at the size of what they point into.
+void check_offsets(const std::vector<std::uint64_t>& offsets, std::uint64_t size,
+                   const std::string& name) {
+    if (offsets.empty() || offsets.front() != 0) fail(name + " does not start at 0");
+    if (!std::is_sorted(offsets.begin(), offsets.end())) fail(name + " is not ascending");
+    if (offsets.back() != size) fail(name + " does not end where its array ends");
+}
+
+}  // namespace
+
+Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
+    Snapshot snapshot;
+    const LabelTable& labels = counts.labels();
+    snapshot.labels = labels.sorted_names();
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        snapshot.totals.push_back(counts.totals(labels.id_at(position)));
+    }
+    snapshot.pruned = counts.pruned();
+    snapshot.was_pruned = counts.was_pruned();
+
+    const std::vector<WordId> words = sorted_words(counts);
+    std::vector<std::uint32_t> rank(counts.words().id_limit(), 0);
+    snapshot.word_offsets.push_back(0);
+    for (std::size_t at = 0; at < words.size(); ++at) {
+        rank[words[at]] = static_cast<std::uint32_t>(at);
+        const std::string_view word = counts.words().word(words[at]);
+        snapshot.word_bytes.insert(snapshot.word_bytes.end(), word.begin(), word.end());
+        snapshot.word_offsets.push_back(snapshot.word_bytes.size());
+    }
+
+    // Longer n-grams by length. A node comes after its parent, so walking by length finds the
+    // parent's place in the level above.
+    std::vector<std::vector<NgramId>> by_length(max_ngram + 1);
+    counts.for_each([&](unsigned length, NgramId ngram) {
+        if (length > 1 && length <= max_ngram) by_length[length].push_back(ngram);
+    });
+    std::vector<std::vector<std::uint64_t>> place(256);  // of the level above, by shard and node
+    snapshot.levels.resize(max_ngram);
+    std::size_t parents = words.size();
+    snapshot.levels[0].rows.push_back(0);
+    for (const WordId word : words) append_row(counts, 1, word, snapshot.levels[0]);
+    for (std::size_t shard = 0; shard < place.size(); ++shard) {
+        place[shard].resize(counts.shard(shard).size());
+    }
+    for (unsigned length = 2; length <= max_ngram; ++length) {
+        std::vector<SortedNgram> order;
+        order.reserve(by_length[length].size());
+        for (const NgramId id : by_length[length]) {
+            const Trie::Key key = counts.shard_of(id).node(Counts::node_index(id)).key;
+            const std::uint64_t parent = key.is_bigram() ? rank[key.first_word()]
+                                                         : place[id >> 24][key.parent_node()];
+            order.push_back({parent << 32 | rank[key.word], id});
+        }
+        std::sort(order.begin(), order.end(),
+                  [](const SortedNgram& a, const SortedNgram& b) { return a.key < b.key; });
+        SnapshotLevel& level = snapshot.levels[length - 1];
+        std::vector<std::uint64_t>& children = snapshot.levels[length - 2].children;
+        children.assign(parents + 1, 0);
+        level.words.reserve(order.size());
+        level.rows.reserve(order.size() + 1);
+        level.rows.push_back(0);
+        for (std::size_t at = 0; at < order.size(); ++at) {
+            level.words.push_back(static_cast<std::uint32_t>(order[at].key));
+            ++children[(order[at].key >> 32) + 1];
+            append_row(counts, length, order[at].id, level);
+            place[order[at].id >> 24][Counts::node_index(order[at].id)] = at;
+        }
+        std::partial_sum(children.begin(), children.end(), children.begin());
+        parents = order.size();
+    }
+    for (unsigned length = 1; length <= max_ngram; ++length) {
+        for (LabelPosition position = 0; position < labels.size(); ++position) {
+            snapshot.maxima.push_back(counts.maximum(length, labels.id_at(position)));
+        }
+    }
+    return snapshot;
+}
+
+std::shared_ptr<Counts> SnapshotReader::read() {
+    if (snapshot_.levels.empty() || snapshot_.levels.size() > kMaxNgramLimit) {
+        fail("max_ngram is out of range");
+    }
+    check_labels();
+    check_words();
+    for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) check_level(level);
+    check_totals();
+    auto counts = std::make_shared<Counts>(static_cast<unsigned>(snapshot_.levels.size()));
+    fill(*counts);
+    return counts;
+}
+
+void SnapshotReader::check_labels() const {
+    if (snapshot_.labels.size() > kMaxLabels) fail("there are too many labels");
+    if (snapshot_.totals.size() != snapshot_.labels.size()) fail("labels and totals differ");
+    for (std::size_t at = 1; at < snapshot_.labels.size(); ++at) {
+        if (!(snapshot_.labels[at - 1] < snapshot_.labels[at])) fail("labels are not sorted");
+    }
+}
+
+void SnapshotReader::check_words() const {
+    const std::vector<std::uint64_t>& offsets = snapshot_.word_offsets;
+    check_offsets(offsets, snapshot_.word_bytes.size(), "words.offsets");
+    if (offsets.size() - 1 >= kFirstMark) fail("there are too many words");
+    std::string_view previous;
+    for (std::size_t at = 0; at + 1 < offsets.size(); ++at) {
+        const std::string_view word(snapshot_.word_bytes.data() + offsets[at],
+                                    offsets[at + 1] - offsets[at]);
+        if (word.empty() || word.size() > 0xFFFFFFF0 || word <= previous) {
+            fail("words are not sorted");
+        }
+        if (!is_utf8(word)) fail("a word is not UTF-8");
+        previous = word;
+    }
+}
+
+std::uint64_t SnapshotReader::ngrams(std::size_t level) const {
+    return level == 0 ? snapshot_.word_offsets.size() - 1 : snapshot_.levels[level].words.size();
+}
+
+void SnapshotReader::check_level(std::size_t level) const {
+    const SnapshotLevel& own = snapshot_.levels[level];
+    const std::string name = level_name(level);
+    if (own.rows.size() != ngrams(level) + 1) fail(name + ".rows has the wrong size");
+    if (own.labels.size() != own.counts.size()) fail(name + ".labels and .counts differ");
+    check_offsets(own.rows, own.labels.size(), name + ".rows");
+    for (std::uint64_t ngram = 0; ngram < ngrams(level); ++ngram) {
+        const std::span<const std::uint32_t> labels = row_labels(level, ngram);
+        if (labels.empty()) fail(name + " has an n-gram without counts");
+        for (std::size_t at = 0; at < labels.size(); ++at) {
+            if (labels[at] >= snapshot_.labels.size()) fail(name + ".labels is out of range");
+            if (at > 0 && labels[at] <= labels[at - 1]) fail(name + ".labels is not ascending");
+        }
+    }
+    for (const std::uint64_t count : own.counts) {
+        if (count == 0 || count > kMaxCount) fail(name + ".counts is out of range");
+    }
+    if (level == 0) return;
+    const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+    if (children.size() != ngrams(level - 1) + 1) {
+        fail(level_name(level - 1) + ".children has the wrong size");
+    }
+    check_offsets(children, ngrams(level), level_name(level - 1) + ".children");
+    for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+        for (std::uint64_t ngram = children[parent]; ngram < children[parent + 1]; ++ngram) {
+            if (own.words[ngram] >= ngrams(0)) fail(name + ".words is out of range");
+            if (ngram > children[parent] && own.words[ngram] <= own.words[ngram - 1]) {
+                fail(name + ".words is not ascending");
+            }
+            check_rows_against(level, parent, ngram);
+        }
+    }
+}
+
+// An n-gram cannot have occurred more often than what it begins with, or than its last word.
+void SnapshotReader::check_rows_against(std::size_t level, std::size_t parent,
+                                        std::uint64_t ngram) const {
+    const auto check = [&](std::size_t other_level, std::uint64_t other) {
+        const auto labels = row_labels(level, ngram), other_labels = row_labels(other_level, other);
+        const auto counts = row_counts(level, ngram), other_counts = row_counts(other_level, other);
+        std::size_t there = 0;
+        for (std::size_t at = 0; at < labels.size(); ++at) {
+            while (there < other_labels.size() && other_labels[there] < labels[at]) ++there;
+            const bool fits = there < other_labels.size() && other_labels[there] == labels[at] &&
+                              counts[at] <= other_counts[there];
+            if (!fits) fail(level_name(level) + " has an n-gram more frequent than its words");
+        }
+    };
+    check(level - 1, parent);
+    check(0, snapshot_.levels[level].words[ngram]);
+}
+
+void SnapshotReader::check_totals() const {
+    const std::size_t labels = snapshot_.labels.size();
+    std::vector<std::uint64_t> maxima(snapshot_.levels.size() * labels, 0);
+    std::vector<std::uint64_t> words(labels, 0);
+    for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) {
+        const SnapshotLevel& own = snapshot_.levels[level];
+        for (std::size_t at = 0; at < own.labels.size(); ++at) {
+            std::uint64_t& maximum = maxima[level * labels + own.labels[at]];
+            maximum = std::max(maximum, own.counts[at]);
+            if (level == 0) words[own.labels[at]] += own.counts[at];
+        }
+    }
+    if (maxima != snapshot_.maxima) fail("maxima are not those of the counts");
+    for (std::size_t at = 0; at < labels; ++at) {
+        const LabelTotals& total = snapshot_.totals[at];
+        const bool fits = snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
+        if (!fits || total.documents == 0) fail("totals of a label are not those of its counts");
+    }
+}
+
+std::span<const std::uint32_t> SnapshotReader::row_labels(std::size_t level,
+                                                          std::uint64_t ngram) const {
+    const SnapshotLevel& own = snapshot_.levels[level];
+    return {own.labels.data() + own.rows[ngram], own.rows[ngram + 1] - own.rows[ngram]};
+}
+
+std::span<const std::uint64_t> SnapshotReader::row_counts(std::size_t level,
+                                                          std::uint64_t ngram) const {
+    const SnapshotLevel& own = snapshot_.levels[level];
+    return {own.counts.data() + own.rows[ngram], own.rows[ngram + 1] - own.rows[ngram]};
+}
+
+void SnapshotReader::fill(Counts& counts) const {
+    for (const Label& label : snapshot_.labels) counts.labels_.find_or_add(label);
+    counts.grow_label_columns();
+    counts.pruned_ = snapshot_.pruned;
+    counts.was_pruned_ = snapshot_.was_pruned;
+    const std::size_t labels = snapshot_.labels.size();
+    for (std::size_t at = 0; at < labels; ++at) {
+        counts.totals_[at] = snapshot_.totals[at];
+        for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) {
+            counts.maxima_[level][at] = snapshot_.maxima[level * labels + at];
+        }
+    }
+    // A new model gives ids in order, so word ranks and label positions are the ids.
+    const std::uint64_t words = ngrams(0);
+    counts.words_.reserve(words);
+    counts.word_cells_.resize(words);
+    for (std::uint64_t word = 0; word < words; ++word) {
+        const std::uint64_t begin = snapshot_.word_offsets[word];
+        const std::uint64_t size = snapshot_.word_offsets[word + 1] - begin;
+        counts.words_.find_or_add(std::string_view(snapshot_.word_bytes.data() + begin, size));
+        const auto row = row_labels(0, word);
+        const auto values = row_counts(0, word);
+        const auto id = static_cast<WordId>(word);
+        for (std::size_t at = 0; at < row.size(); ++at) {
+            counts.word_cells_[word].add(row[at], values[at], counts.word_pool(id));
+        }
+    }
+    if (snapshot_.levels.size() == 1) return;
+
+    std::vector<NgramId> above;  // of the level above
+    for (std::size_t level = 1; level < snapshot_.levels.size(); ++level) {
+        const SnapshotLevel& own = snapshot_.levels[level];
+        const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+        std::vector<NgramId> here(own.words.size());
+        std::vector<Trie::Key> keys(own.words.size());
+        std::vector<std::uint8_t> shard_of(own.words.size());
+        std::array<std::size_t, Counts::kShards> sizes{};
+        for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+            for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
+                if (level == 1) {
+                    keys[at] = Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at]);
+                    shard_of[at] = static_cast<std::uint8_t>(Counts::shard_index(keys[at].hash()));
+                } else {
+                    keys[at] = Trie::Key::of_child(Counts::node_index(above[parent]), own.words[at]);
+                    shard_of[at] = static_cast<std::uint8_t>(above[parent] >> 24);
+                }
+                ++sizes[shard_of[at]];
+            }
+        }
+        for (std::size_t shard = 0; shard < sizes.size(); ++shard) {
+            counts.shards_[shard].reserve(counts.shards_[shard].size() + sizes[shard]);
+        }
+        for (std::size_t at = 0; at < own.words.size(); ++at) {
+            Trie& trie = counts.shards_[shard_of[at]];
+            const NodeIndex node = trie.find_or_add(keys[at], keys[at].hash());
+            here[at] = Counts::ngram_id(shard_of[at], node);
+            for (std::uint64_t entry = own.rows[at]; entry < own.rows[at + 1]; ++entry) {
+                trie.add(node, own.labels[entry], own.counts[entry]);
+            }
+        }
+        above = std::move(here);
+    }
+}
+
+}  // namespace watchword

@@ -1,0 +1,62 @@
+// Counts as sorted arrays: the form in which they are kept in a file, the same for equal counts
+// whatever their history. Word ids are ranks in the sorted vocabulary; n-grams of each length are
+// sorted by their words, and so are a parent's children side by side.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "counts.h"
+
+namespace watchword {
+
+struct SnapshotLevel {
+    std::vector<std::uint32_t> words;     // last word of each n-gram; for single words left empty
+    std::vector<std::uint64_t> children;  // where its extensions begin in the next level; one more
+    std::vector<std::uint64_t> rows;      // where its counts begin; one more than n-grams
+    std::vector<std::uint32_t> labels;    // by row: positions, ascending
+    std::vector<std::uint64_t> counts;    // by row
+};
+
+struct Snapshot {
+    std::vector<Label> labels;
+    std::vector<LabelTotals> totals;         // by label
+    std::vector<char> word_bytes;            // the words in ascending order of their UTF-8
+    std::vector<std::uint64_t> word_offsets;  // one more than words
+    std::vector<SnapshotLevel> levels;
+    std::vector<std::uint64_t> maxima;  // by length, then label
+    PruneResult pruned;
+    bool was_pruned = false;
+};
+
+Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
+
+// What is wrong with a snapshot, in words for the person who tried to load it.
+class SnapshotFailure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Checks everything before it believes anything.
+class SnapshotReader {
+   public:
+    explicit SnapshotReader(const Snapshot& snapshot) : snapshot_(snapshot) {}
+    std::shared_ptr<Counts> read();
+
+   private:
+    void check_labels() const;
+    void check_words() const;
+    void check_level(std::size_t level) const;
+    void check_rows_against(std::size_t level, std::size_t parent, std::uint64_t ngram) const;
+    void check_totals() const;
+    std::span<const std::uint32_t> row_labels(std::size_t level, std::uint64_t ngram) const;
+    std::span<const std::uint64_t> row_counts(std::size_t level, std::uint64_t ngram) const;
+    std::uint64_t ngrams(std::size_t level) const;
+    void fill(Counts& counts) const;
+
+    const Snapshot& snapshot_;
+};
+
+}  // namespace watchword

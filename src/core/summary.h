@@ -1,0 +1,82 @@
+// From n-grams to sentences, paragraphs and the document: the summary operators, and what a document
+// was read as.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parse.h"
+
+namespace watchword {
+
+enum class SummaryOperator : std::uint8_t { Sum, Max, Mean };
+
+// By level: n-grams to sentence, sentences to paragraph, paragraphs to document.
+using SummaryOperators = std::array<SummaryOperator, 3>;
+
+// One vector that grows by parts. All values are ≥ 0, so 0 is neutral for every operator.
+class Accumulator {
+   public:
+    Accumulator(SummaryOperator operation, std::size_t labels)
+        : operation_(operation), values_(labels, 0) {}
+
+    void add(std::span<const Confidence> part, double alpha);
+    void add(std::span<const double> part);
+    std::size_t parts() const { return parts_; }
+    // What was added, summarised; a mean is divided here, so call it once.
+    std::span<const double> finish();
+    void reset();
+
+   private:
+    SummaryOperator operation_;
+    std::vector<double> values_;
+    std::size_t parts_ = 0;
+};
+
+// A block of the text: n-gram, sentence or paragraph.
+struct Block {
+    Span span;
+    std::size_t parent;  // index of the sentence or paragraph it belongs to
+};
+
+// Everything an explanation needs to know of one document.
+struct Reading {
+    struct Ngram : Block {
+        unsigned length;
+        NgramId id;
+        std::string words;
+    };
+    std::vector<Ngram> ngrams;
+    std::vector<Block> sentences;
+    std::vector<Block> paragraphs;
+    std::vector<double> sentence_values;   // one row of labels per sentence
+    std::vector<double> paragraph_values;  // and per paragraph
+};
+
+// Sets the spans of sentences and paragraphs, from the first to the last term of each.
+void set_block_spans(const TermBatch& document, Reading& reading);
+
+// Reads documents with one parser; keeps its buffers between them.
+class DocumentReader {
+   public:
+    DocumentReader(Parser& parser, const Memo& memo, SummaryOperators operators, double alpha);
+
+    // The document's vector; valid until the next call. Symbols are words of the model; with a
+    // `reading`, `batch` (the document alone, with spans) tells what the words and spans were.
+    std::span<const double> read(std::span<const Symbol> symbols, const TermBatch* batch = nullptr,
+                                 Reading* reading = nullptr);
+
+   private:
+    void end_sentence(Reading* reading);
+    void end_paragraph(Reading* reading);
+
+    Parser& parser_;
+    const Memo& memo_;
+    double alpha_;
+    Accumulator sentence_, paragraph_, document_;
+};
+
+}  // namespace watchword

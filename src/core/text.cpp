@@ -1,0 +1,246 @@
+#include "text.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+
+#include "unicode.h"
+
+namespace watchword {
+namespace {
+
+// Most text is ASCII: one look-up tells what a character is and what it folds to.
+struct AsciiTable {
+    std::array<CharClass, 128> kind;
+    std::array<char, 128> folded;  // 0 unless the character is a word character
+};
+
+AsciiTable make_ascii_table() {
+    AsciiTable table{};
+    for (std::uint32_t code = 0; code < 128; ++code) {
+        table.kind[code] = char_class(code);
+        if (table.kind[code] == CharClass::Word) write_folded(code, &table.folded[code]);
+    }
+    return table;
+}
+
+const AsciiTable kAscii = make_ascii_table();
+
+template <class Char>
+CharClass class_of(Char character) {
+    const auto code = static_cast<std::uint32_t>(character);
+    return code < 128 ? kAscii.kind[code] : char_class(code);
+}
+
+template <class Char>
+char ascii_folded(Char character) {
+    const auto code = static_cast<std::uint32_t>(character);
+    return code < 128 ? kAscii.folded[code] : '\0';
+}
+
+bool is_terminator(CharClass kind) {
+    return kind == CharClass::Terminator || kind == CharClass::WideTerminator;
+}
+
+bool is_closer(CharClass kind) {
+    return kind == CharClass::Closer || kind == CharClass::Apostrophe;
+}
+
+bool is_blank(CharClass kind) { return kind == CharClass::Blank || kind == CharClass::LineEnd; }
+
+}  // namespace
+
+void TermBatch::clear() {
+    symbols.clear();
+    ends.clear();
+    words.clear();
+    spans.clear();
+}
+
+void TermBatch::rewrite(const std::vector<std::optional<std::string>>& replacement) {
+    Vocabulary rewritten;
+    std::vector<Symbol> symbol_of(replacement.size(), kBreak);
+    for (std::size_t id = 0; id < replacement.size(); ++id) {
+        if (replacement[id]) symbol_of[id] = rewritten.find_or_add(*replacement[id]);
+    }
+    for (Symbol& symbol : symbols) {
+        if (is_word(symbol)) symbol = symbol_of[symbol];
+    }
+    words = std::move(rewritten);
+}
+
+void TextReader::read(TextView text, TermBatch& batch) {
+    if (text.size > std::numeric_limits<std::uint32_t>::max()) {
+        throw std::length_error("a text has more than 2^32 characters");
+    }
+    batch_ = &batch;
+    document_begin_ = batch.symbols.size();
+    switch (text.width) {
+        case 1: read_characters(static_cast<const std::uint8_t*>(text.data), text.size); break;
+        case 2: read_characters(static_cast<const std::uint16_t*>(text.data), text.size); break;
+        default: read_characters(static_cast<const std::uint32_t*>(text.data), text.size); break;
+    }
+    batch.ends.push_back(batch.symbols.size());
+}
+
+template <class Char>
+void TextReader::read_characters(const Char* text, std::size_t size) {
+    std::size_t at = 0;
+    while (at < size) {
+        switch (class_of(text[at])) {
+            case CharClass::Word: at = read_word(text, size, at); break;
+            case CharClass::Blank:
+            case CharClass::LineEnd: at = read_blanks(text, size, at); break;
+            case CharClass::Terminator:
+            case CharClass::WideTerminator: at = read_terminator(text, size, at); break;
+            default:
+                add_break(at, at + 1);
+                ++at;
+        }
+    }
+    end_paragraph();
+}
+
+template <class Char>
+std::size_t TextReader::read_word(const Char* text, std::size_t size, std::size_t at) {
+    constexpr std::size_t kRun = 64;
+    const std::size_t start = at;
+    word_size_ = 0;
+    while (at < size) {
+        char* out = room(kRun);
+        const std::size_t run_end = std::min(size, at + kRun);
+        for (char folded; at < run_end && (folded = ascii_folded(text[at])) != '\0'; ++at) {
+            *out++ = folded;
+        }
+        word_size_ = static_cast<std::size_t>(out - word_.data());
+        if (at == size) break;
+        const CharClass kind = class_of(text[at]);
+        if (kind == CharClass::Word || kind == CharClass::Mark) {
+            char* end = write_folded(static_cast<std::uint32_t>(text[at]), room(kMaxFolded));
+            word_size_ = static_cast<std::size_t>(end - word_.data());
+        } else if ((kind == CharClass::Apostrophe || kind == CharClass::Joiner) &&
+                   at + 1 < size && class_of(text[at + 1]) == CharClass::Word) {
+            if (kind == CharClass::Apostrophe) {
+                *room(1) = '\'';
+                ++word_size_;
+            }
+        } else {
+            break;
+        }
+        ++at;
+    }
+    if (word_size_ == 0) {
+        add_break(start, at);
+        return at;
+    }
+    if (word_size_ > std::numeric_limits<std::uint32_t>::max() - 8) {
+        throw std::length_error("a word is longer than 4 GiB");
+    }
+    std::fill_n(room(8), 8, '\0');
+    const PaddedWord word{word_.data(), static_cast<std::uint32_t>(word_size_)};
+    add(batch_->words.find_or_add(word, hash_word(word)), start, at);
+    return at;
+}
+
+template <class Char>
+std::size_t TextReader::read_blanks(const Char* text, std::size_t size, std::size_t at) {
+    std::size_t line_ends = 0;
+    for (; at < size; ++at) {
+        const CharClass kind = class_of(text[at]);
+        if (!is_blank(kind)) break;
+        if (kind == CharClass::LineEnd) {
+            ++line_ends;
+            const bool carriage = text[at] == '\r' && at + 1 < size && text[at + 1] == '\n';
+            if (carriage) ++at;
+        }
+    }
+    if (line_ends >= (paragraphs_ == Paragraphs::Lines ? 1u : 2u)) end_paragraph();
+    return at;
+}
+
+template <class Char>
+std::size_t TextReader::read_terminator(const Char* text, std::size_t size, std::size_t at) {
+    const std::size_t start = at;
+    bool wide = false;
+    for (; at < size && is_terminator(class_of(text[at])); ++at) {
+        wide |= class_of(text[at]) == CharClass::WideTerminator;
+    }
+    while (at < size && is_closer(class_of(text[at]))) ++at;
+    add_break(start, at);
+    if (wide || at == size || is_blank(class_of(text[at]))) end_sentence();
+    return at;
+}
+
+void TextReader::read_foreign(TextView text, const std::vector<ForeignTerm>& terms,
+                              TermBatch& batch) {
+    TermBatch own;
+    TextReader(paragraphs_, true).read(text, own);
+    batch_ = &batch;
+    document_begin_ = batch.symbols.size();
+    std::size_t next = 0;
+    // A sentence or paragraph ends after the last own symbol before its mark; every foreign term
+    // that starts before that place belongs to it.
+    const auto add_before = [&](std::uint32_t end) {
+        for (; next < terms.size() && terms[next].span.start < end; ++next) {
+            const ForeignTerm& term = terms[next];
+            if (!term.word) {
+                add_break(term.span.start, term.span.end);
+                continue;
+            }
+            add(batch.words.find_or_add(*term.word), term.span.start, term.span.end);
+        }
+    };
+    std::uint32_t end = 0;
+    for (std::size_t at = 0; at < own.symbols.size(); ++at) {
+        if (own.symbols[at] == kSentenceEnd || own.symbols[at] == kParagraphEnd) {
+            add_before(end);
+            if (own.symbols[at] == kSentenceEnd) {
+                end_sentence();
+            } else {
+                end_paragraph();
+            }
+        } else {
+            end = own.spans[at].end;
+        }
+    }
+    add_before(std::numeric_limits<std::uint32_t>::max());
+    end_paragraph();
+    batch.ends.push_back(batch.symbols.size());
+}
+
+void TextReader::add(Symbol symbol, std::size_t start, std::size_t end) {
+    batch_->symbols.push_back(symbol);
+    if (with_spans_) {
+        batch_->spans.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
+    }
+}
+
+void TextReader::add_break(std::size_t start, std::size_t end) {
+    const bool first = batch_->symbols.size() == document_begin_;
+    if (first || batch_->symbols.back() != kBreak) {
+        add(kBreak, start, end);
+    } else if (with_spans_) {
+        batch_->spans.back().end = static_cast<std::uint32_t>(end);
+    }
+}
+
+void TextReader::end_sentence() {
+    const bool first = batch_->symbols.size() == document_begin_;
+    if (first || batch_->symbols.back() == kParagraphEnd) return;
+    if (batch_->symbols.back() != kSentenceEnd) add(kSentenceEnd, 0, 0);
+}
+
+void TextReader::end_paragraph() {
+    const bool first = batch_->symbols.size() == document_begin_;
+    if (first || batch_->symbols.back() == kParagraphEnd) return;
+    add(kParagraphEnd, 0, 0);
+}
+
+char* TextReader::room(std::size_t bytes) {
+    const std::size_t needed = word_size_ + bytes;
+    if (word_.size() < needed) word_.resize(std::max(needed, word_.size() * 2));
+    return word_.data() + word_size_;
+}
+
+}  // namespace watchword

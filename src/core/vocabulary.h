@@ -1,0 +1,80 @@
+// Word ⇄ 32-bit id. Owns the words' bytes, each padded with zeros to a multiple of eight so that
+// words are hashed and compared eight bytes at a time. Ids of removed words are given out again.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "hash.h"
+
+namespace watchword {
+
+using WordId = std::uint32_t;
+
+// Ids at and above this one are marks in a sequence of terms (text.h), never words.
+constexpr WordId kFirstMark = 0x7FFFFFF0;
+constexpr WordId kUnknownWord = kFirstMark;
+
+// A word whose bytes are followed by zeros up to a multiple of eight.
+struct PaddedWord {
+    const char* bytes;
+    std::uint32_t length;
+
+    std::size_t padded_length() const { return (static_cast<std::size_t>(length) + 7) & ~7ull; }
+};
+
+std::uint64_t hash_word(PaddedWord word);
+
+class Vocabulary {
+   public:
+    // kUnknownWord if the word is not there.
+    WordId find(PaddedWord word, std::uint64_t hash) const;
+    WordId find(std::string_view word) const;
+
+    WordId find_or_add(PaddedWord word, std::uint64_t hash);
+    WordId find_or_add(std::string_view word);
+
+    void remove(WordId id);
+    void clear();
+    void reserve(std::size_t words);
+
+    // The ids ever given out are below this; some may be free.
+    WordId id_limit() const { return static_cast<WordId>(entries_.size()); }
+    bool holds(WordId id) const { return entries_[id].offset != kFree; }
+    PaddedWord padded(WordId id) const {
+        return {bytes_.data() + entries_[id].offset, entries_[id].length};
+    }
+    std::string_view word(WordId id) const {
+        return {bytes_.data() + entries_[id].offset, entries_[id].length};
+    }
+
+   private:
+    static constexpr std::uint64_t kFree = ~0ull;
+    static constexpr std::uint32_t kEmpty = ~0u;
+
+    struct Entry {
+        std::uint64_t offset;
+        std::uint32_t length;
+    };
+    struct Slot {
+        std::uint32_t tag;
+        std::uint32_t id = kEmpty;
+    };
+
+    bool equal(WordId id, PaddedWord word) const;
+    std::size_t first_slot(std::uint64_t hash) const { return hash >> shift_; }
+    void grow();
+    void compact_bytes();
+
+    std::vector<char> bytes_;
+    std::vector<Entry> entries_;
+    std::vector<WordId> free_ids_;
+    std::vector<Slot> slots_;
+    std::size_t live_ = 0;
+    std::size_t dead_bytes_ = 0;
+    unsigned shift_ = 64;
+};
+
+}  // namespace watchword

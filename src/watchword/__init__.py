@@ -1,0 +1,59 @@
+"""Early risk detection over text streams with τ-SS3.
+
+>>> import watchword as ww
+>>> model = ww.TauSS3()
+>>> model.learn_one("machine learning is being widely used", "tech")
+>>> model.labels
+('tech',)
+"""
+
+from __future__ import annotations
+
+try:
+    from watchword import _native
+except ImportError as error:  # pragma: no cover
+    raise ImportError(
+        "watchword's native core is missing: did you forget to compile? Run: pip install ."
+    ) from error
+
+from watchword.errors import (
+    EmptyModelError,
+    HookError,
+    IncompatibleModelsError,
+    MissingExtraError,
+    ModelFormatError,
+    PrunedModelError,
+    UnknownLabelError,
+    UnlearnError,
+    WatchwordError,
+)
+from watchword.explanation import Block, Explanation, NgramBlock
+from watchword.model import ModelStatistics, NextWord, Pruned, RankedNgram, TauSS3, Value
+from watchword.text import Term, read_terms
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Block",
+    "EmptyModelError",
+    "Explanation",
+    "HookError",
+    "IncompatibleModelsError",
+    "MissingExtraError",
+    "ModelFormatError",
+    "ModelStatistics",
+    "NextWord",
+    "NgramBlock",
+    "Pruned",
+    "PrunedModelError",
+    "RankedNgram",
+    "TauSS3",
+    "Term",
+    "UnknownLabelError",
+    "UnlearnError",
+    "Value",
+    "WatchwordError",
+    "read_terms",
+]
+
+UNICODE_VERSION: str = _native.unicode_version

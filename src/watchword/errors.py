@@ -1,0 +1,46 @@
+"""What can go wrong, by name.
+
+Bad parameters are plain `ValueError` and `TypeError`; everything here is about models, labels and
+files.
+"""
+
+from __future__ import annotations
+
+
+class WatchwordError(Exception):
+    """The base of all errors of this package."""
+
+
+class EmptyModelError(WatchwordError):
+    """The model has not learnt anything yet."""
+
+
+class UnknownLabelError(WatchwordError, KeyError):
+    """The model does not know this label."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class UnlearnError(WatchwordError):
+    """A document that cannot have been learnt was to be unlearnt; nothing was changed."""
+
+
+class PrunedModelError(WatchwordError):
+    """The model was pruned, so what was asked for would no longer be exact."""
+
+
+class IncompatibleModelsError(WatchwordError):
+    """Two models that count or read differently were to be merged."""
+
+
+class HookError(WatchwordError):
+    """A user's function is missing, or gave back something that cannot be used."""
+
+
+class ModelFormatError(WatchwordError):
+    """A file is not a model, is damaged, or comes from a later version."""
+
+
+class MissingExtraError(WatchwordError, ImportError):
+    """An optional dependency is not installed; the message has the line that installs it."""

@@ -1,0 +1,144 @@
+"""The counts of a model as the arrays of a model file, and back (docs/model-file.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword.errors import ModelFormatError
+from watchword.parameters import Label
+from watchword.storage import Arrays
+
+_LEVEL_ARRAYS = ("words", "children", "rows", "labels", "counts")
+
+
+def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
+    """What goes into the manifest, and the arrays by name."""
+    manifest = {
+        "labels": [
+            {"label": label, "documents": documents, "words": words}
+            for label, documents, words in zip(
+                snapshot["labels"], snapshot["documents"], snapshot["words"], strict=True
+            )
+        ],
+        "pruned": {
+            "ngrams": snapshot["pruned_ngrams"],
+            "counts": snapshot["pruned_counts"],
+            "was_pruned": snapshot["was_pruned"],
+        },
+    }
+    arrays: Arrays = {
+        "words.bytes": snapshot["word_bytes"],
+        "words.offsets": _narrow(snapshot["word_offsets"], 4),
+        "maxima": _narrow(snapshot["maxima"], 4),
+    }
+    levels = snapshot["levels"]
+    for length, level in enumerate(levels, start=1):
+        for name in _array_names(length, len(levels)):
+            width = 1 if name == "labels" else 4
+            arrays[f"ngrams{length}.{name}"] = _narrow(level[name], width)
+    return manifest, arrays
+
+
+def from_file(
+    manifest: dict[str, Any], arrays: Arrays, max_ngram: int, *, source: str
+) -> dict[str, Any]:
+    """What the core builds its counts from; the core checks the numbers."""
+
+    def array(name: str, dtype: type[np.unsignedinteger[Any]]) -> npt.NDArray[Any]:
+        if name not in arrays:
+            raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
+        if not np.can_cast(arrays[name].dtype, dtype):
+            raise ModelFormatError(f"{source} is damaged: array {name!r} is too wide")
+        return arrays[name].astype(dtype, copy=False)
+
+    try:
+        totals = [
+            (_label(entry["label"]), _count(entry["documents"]), _count(entry["words"]))
+            for entry in manifest["labels"]
+        ]
+        pruned = manifest["pruned"]
+        snapshot: dict[str, Any] = {
+            "labels": [label for label, _, _ in totals],
+            "documents": [documents for _, documents, _ in totals],
+            "words": [words for _, _, words in totals],
+            "pruned_ngrams": _count(pruned["ngrams"]),
+            "pruned_counts": _count(pruned["counts"]),
+            "was_pruned": bool(pruned["was_pruned"]),
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
+    if len({type(label) for label in snapshot["labels"]}) > 1:
+        raise ModelFormatError(f"{source} is damaged: its labels are of several types")
+    snapshot["word_bytes"] = array("words.bytes", np.uint8)
+    snapshot["word_offsets"] = array("words.offsets", np.uint64)
+    snapshot["maxima"] = array("maxima", np.uint64)
+    snapshot["levels"] = []
+    for length in range(1, max_ngram + 1):
+        present = _array_names(length, max_ngram)
+        level = {}
+        for name in _LEVEL_ARRAYS:
+            dtype = np.uint32 if name in ("words", "labels") else np.uint64
+            empty = np.empty(0, dtype)
+            level[name] = array(f"ngrams{length}.{name}", dtype) if name in present else empty
+        snapshot["levels"].append(level)
+    return snapshot
+
+
+def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
+    """Every n-gram with its counts, sorted by spelling."""
+    offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
+    words = [data[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    labels = snapshot["labels"]
+    counts: dict[str, dict[Label, int]] = {}
+    above: list[str] = []
+    for length, level in enumerate(snapshot["levels"], start=1):
+        if length == 1:
+            here = words
+        else:
+            children = snapshot["levels"][length - 2]["children"]
+            parents = np.repeat(np.arange(len(above)), np.diff(children).astype(np.intp))
+            here = [
+                f"{above[parent]} {words[word]}"
+                for parent, word in zip(parents.tolist(), level["words"].tolist(), strict=True)
+            ]
+        rows = level["rows"].tolist()
+        own_labels, own_counts = level["labels"].tolist(), level["counts"].tolist()
+        for at, ngram in enumerate(here):
+            entries = range(rows[at], rows[at + 1])
+            counts[ngram] = {labels[own_labels[entry]]: own_counts[entry] for entry in entries}
+        above = here
+    return dict(sorted(counts.items()))
+
+
+def _array_names(length: int, max_ngram: int) -> list[str]:
+    """Single words need no array of last words; the longest n-grams have no children."""
+    absent = {"words"} if length == 1 else set()
+    if length == max_ngram:
+        absent.add("children")
+    return [name for name in _LEVEL_ARRAYS if name not in absent]
+
+
+def _narrow(array: npt.NDArray[Any], least_width: int) -> npt.NDArray[Any]:
+    """The narrowest unsigned type (of at least so many bytes) that holds all values."""
+    largest = int(array.max()) if array.size else 0
+    for width in (1, 2, 4, 8):
+        if width >= least_width and largest < 1 << (8 * width):
+            return array.astype(f"<u{width}" if width > 1 else "|u1", copy=False)
+    raise AssertionError("no unsigned type is wider than 64 bits")
+
+
+def _label(label: object) -> Label:
+    if isinstance(label, str):
+        return label
+    if isinstance(label, int) and not isinstance(label, bool) and -(2**63) <= label < 2**63:
+        return label
+    raise ValueError(f"label {label!r}")
+
+
+def _count(count: object) -> int:
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**63:
+        return count
+    raise ValueError(f"count {count!r}")

@@ -1,0 +1,520 @@
+"""The model in plain Python: slow, obvious, and written apart from the core that it judges.
+
+One dict of counts per label stands for the paper's one prefix tree per label; a node is the tuple
+of its words, its child is the tuple with one word more.  Nothing here is shared with the package.
+Sums are explicit loops, because `sum` of floats is compensated from Python 3.12 on.
+"""
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# --- from characters to terms ---------------------------------------------------------------------
+
+LINE_END = re.compile("\r\n|[\n\v\f\r\x85\u2028\u2029]")
+IGNORED_CONNECTORS = "\u00ad\u200c\u200d"  # soft hyphen, zero-width non-joiner and joiner
+CONNECTORS = "'’" + IGNORED_CONNECTORS
+ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+TERMINATORS = ".!?…．؟۔।॥"
+UNSPACED_TERMINATORS = "。！？｡"  # scripts that write no blank after a sentence
+CLOSERS = "\"')]}”’»›）］｝」』"
+SENTENCE_END = re.compile(
+    f"[{re.escape(TERMINATORS + UNSPACED_TERMINATORS)}]+[{re.escape(CLOSERS)}]*"
+)
+
+
+class Term(NamedTuple):
+    """A word, or a break (word None), with its span in code points."""
+
+    start: int
+    end: int
+    word: str | None
+
+
+def is_word_character(character):
+    return character.isalnum() or character == "_"
+
+
+def is_mark(character):
+    return unicodedata.category(character) in ("Mn", "Mc", "Me")
+
+
+def fold(word):
+    """Fold a word character by character: no neighbour has a say."""
+    folded = ""
+    for character in word:
+        kept = ACCENTS.sub("", unicodedata.normalize("NFKD", character))
+        for c in kept.casefold().replace("’", "'"):
+            if is_word_character(c) or is_mark(c) or c == "'":
+                folded += c
+    return folded
+
+
+def terms_between(text, start, end):
+    """Yield the words, and one break per other non-blank character."""
+    at = start
+    while at < end:
+        first, at = at, at + 1
+        if text[first].isspace():
+            continue
+        if not is_word_character(text[first]):
+            yield Term(first, at, None)
+            continue
+        while at < end and (
+            is_word_character(text[at])
+            or is_mark(text[at])
+            or (text[at] in CONNECTORS and at + 1 < end and is_word_character(text[at + 1]))
+        ):
+            at += 1
+        yield Term(first, at, fold(text[first:at]) or None)
+
+
+def paragraph_spans(text, paragraphs):
+    """The spans of the lines, or of the runs of lines between blank ones."""
+    spans, start = [], 0
+    for line_end in LINE_END.finditer(text):
+        spans.append((start, line_end.start()))
+        start = line_end.end()
+    spans.append((start, len(text)))
+    if paragraphs == "lines":
+        return spans
+    runs, previous_is_blank = [], True
+    for start, end in spans:
+        is_blank = text[start:end].strip() == ""
+        if not is_blank and previous_is_blank:
+            runs.append((start, end))
+        elif not is_blank:
+            runs[-1] = (runs[-1][0], end)
+        previous_is_blank = is_blank
+    return runs
+
+
+def sentence_spans(text, start, end):
+    spans = []
+    for match in SENTENCE_END.finditer(text, start, end):
+        unspaced = any(c in UNSPACED_TERMINATORS for c in match.group())
+        if unspaced or match.end() == end or text[match.end()].isspace():
+            spans.append((start, match.end()))
+            start = match.end()
+    return [*spans, (start, end)]
+
+
+def read_terms(text, paragraphs="lines"):
+    """Paragraphs of sentences of terms; what holds no term at all is left out."""
+    document = []
+    for paragraph_start, paragraph_end in paragraph_spans(text, paragraphs):
+        sentences = []
+        for start, end in sentence_spans(text, paragraph_start, paragraph_end):
+            terms = list(terms_between(text, start, end))
+            if terms:
+                sentences.append(terms)
+        if sentences:
+            document.append(sentences)
+    return document
+
+
+# --- the equations --------------------------------------------------------------------------------
+
+
+def centre_and_spread(values):
+    """Lower median and mean absolute deviation from it; of two values, twice the smaller."""
+    ordered = sorted(values)
+    if len(ordered) == 2:
+        return ordered[0], ordered[0]
+    centre = ordered[(len(ordered) - 1) // 2]
+    total = 0.0
+    for value in ordered:
+        total += abs(centre - value)
+    return centre, total / len(ordered)
+
+
+def significance(local_values, index, weight, function):
+    """sg of the label at `index`, given that it has seen the sequence; `weight` is λ."""
+    centre, spread = centre_and_spread(local_values)
+    if function == "xai":
+        if weight * spread <= 0.03:
+            spread = 0.03 / weight if weight else 0.0
+        everywhere = centre > 0.2 or all(value > 0.09 for value in local_values)
+        if centre >= 0.3 or (everywhere and spread <= 0.1):
+            return 0.0
+    if spread == 0:
+        return 1.0 if local_values[index] > 0 else 0.0
+    if weight * spread == 0:  # λ = 0: nothing is far enough from the centre
+        return 0.0
+    return 0.5 * math.tanh((3 / (weight * spread)) * (local_values[index] - centre) - 3) + 0.5
+
+
+def sanction(significances, index, weight):
+    """sn of the label at `index`; `weight` is ρ."""
+    labels = len(significances)
+    if labels == 1:
+        return 1.0
+    others = 0.0
+    for other, value in enumerate(significances):
+        if other != index:
+            others += value
+    base = (labels - (others + 1)) / ((labels - 1) * (others + 1))
+    return max(base, 0.0) ** weight
+
+
+def two_means(values):
+    """Indices of the upper of two clusters; none if all values are equal."""
+    ranked = sorted(values, reverse=True)
+    centres = (ranked[-1], ranked[0])
+    if centres[0] == centres[1]:
+        return []
+    while True:
+        low, high = centres
+        lower = [v for v in ranked if abs(low - v) < abs(high - v)]
+        upper = [v for v in ranked if not abs(low - v) < abs(high - v)]
+        centres = (mean(lower) if lower else low, mean(upper) if upper else high)
+        if centres == (low, high):
+            return [index for index, value in enumerate(values) if value in upper]
+
+
+def mean(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total / len(values)
+
+
+def reduce_rows(operator, rows):
+    """Reduce vectors to one, left to right."""
+    if callable(operator):
+        import numpy
+
+        return [float(value) for value in operator(numpy.array(rows, dtype=float))]
+    reduced = list(rows[0])
+    for row in rows[1:]:
+        for column, value in enumerate(row):
+            if operator == "max":
+                reduced[column] = max(reduced[column], value)
+            else:
+                reduced[column] += value
+    if operator == "mean":
+        reduced = [value / len(rows) for value in reduced]
+    return reduced
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+
+class Value(NamedTuple):
+    """What a sequence is worth in one label."""
+
+    count: int
+    lv: float
+    sg: float
+    sn: float
+    gv: float
+    cv: float
+
+
+@dataclass
+class Block:
+    """A piece of the text that was read: document, paragraph, sentence or n-gram."""
+
+    kind: str
+    start: int
+    end: int
+    value: list
+    blocks: list = field(default_factory=list)
+    words: tuple = ()
+    contribution: list | None = None
+
+
+DEFAULTS = {
+    "smoothness": 0.455,
+    "significance": 1.0,
+    "sanction": 1.0,
+    "max_ngram": 3,
+    "min_count": 1,
+    "alpha": 0.0,
+    "significance_function": "vanilla",
+    "confidence_function": "gv",
+    "reading": "paper",
+    "summary": "sum",
+    "default_label": None,
+    "paragraphs": "lines",
+    "word_hook": None,
+    "prune_period": None,
+    "prune_floor": 10,
+    "prune_shortest": 1,
+}
+
+
+class CannotUnlearnError(Exception):
+    """The document cannot have been learnt."""
+
+
+class Reference:
+    """τ-SS3 with the arguments of the package's model."""
+
+    def __init__(self, **parameters):
+        self.__dict__.update(DEFAULTS | parameters)
+        if not isinstance(self.summary, dict):
+            self.summary = dict.fromkeys(("sentence", "paragraph", "document"), self.summary)
+        self.trees = {}  # label -> Counter of word tuples
+        self.documents, self.words = Counter(), Counter()
+        self.words_since_pruning = self.pruned_ngrams = self.pruned_counts = 0
+        self.forget_values()
+
+    def forget_values(self):
+        self.known_values, self.known_largest = {}, {}
+
+    @property
+    def labels(self):
+        return sorted(self.trees)
+
+    def read_terms(self, text):
+        document = read_terms(text, self.paragraphs)
+        if self.word_hook is None:
+            return document
+        for sentences in document:
+            for terms in sentences:
+                for index, term in enumerate(terms):
+                    if term.word is not None:
+                        terms[index] = term._replace(word=self.word_hook(term.word))
+        return document
+
+    # --- learning (Algorithm 1) ---
+
+    def count(self, text):
+        """Return the counts of one document's sequences."""
+        counts = Counter()
+        for sentences in self.read_terms(text):
+            for terms in sentences:
+                cursors = []
+                for term in terms:
+                    if term.word is None:
+                        cursors = []
+                        continue
+                    cursors = [(*cursor, term.word) for cursor in [*cursors, ()]]
+                    for cursor in cursors:
+                        counts[cursor] += 1
+                    cursors = [cursor for cursor in cursors if len(cursor) < self.max_ngram]
+        return counts
+
+    def learn(self, text, label):
+        counts = self.count(text)
+        words = sum(n for sequence, n in counts.items() if len(sequence) == 1)
+        self.trees.setdefault(label, Counter()).update(counts)
+        self.documents[label] += 1
+        self.words[label] += words
+        self.words_since_pruning += words
+        if self.prune_period is not None and self.words_since_pruning >= self.prune_period:
+            self.prune(self.prune_floor, self.prune_shortest)
+            self.words_since_pruning = 0
+        self.forget_values()
+
+    def unlearn(self, text, label):
+        counts = self.count(text)
+        tree = self.trees.get(label, Counter())
+        if not self.documents[label] or any(n > tree[sequence] for sequence, n in counts.items()):
+            raise CannotUnlearnError
+        if self.documents[label] == 1 and counts != tree:
+            raise CannotUnlearnError
+        self.trees[label] = tree - counts  # Counter's minus keeps what is positive
+        self.documents[label] -= 1
+        self.words[label] -= sum(n for sequence, n in counts.items() if len(sequence) == 1)
+        if not self.documents[label]:
+            del self.trees[label], self.documents[label], self.words[label]
+        self.forget_values()
+
+    def prune(self, floor=10, shortest=1):
+        """Remove, label by label, what was seen at most `floor` times; how much that was."""
+        ngrams = counts = 0
+        for tree in self.trees.values():
+            for sequence, n in list(tree.items()):
+                if n <= floor and len(sequence) >= shortest:
+                    del tree[sequence]
+                    ngrams, counts = ngrams + 1, counts + n
+        self.pruned_ngrams += ngrams
+        self.pruned_counts += counts
+        self.forget_values()
+        return ngrams, counts
+
+    def counts(self):
+        """Return "word word" -> label -> count, as the package gives it."""
+        return {
+            " ".join(s): {c: self.trees[c][s] for c in self.labels if s in self.trees[c]}
+            for s in sorted({s for tree in self.trees.values() for s in tree})
+        }
+
+    # --- values ---
+
+    def largest(self, what, label, length):
+        """Return the largest count, or the largest gv, of that length in that label."""
+        key = (what, label, length)
+        if key not in self.known_largest:
+            largest = 0
+            for sequence, n in self.trees[label].items():
+                if len(sequence) == length:
+                    largest = max(largest, n if what == "count" else self.gvs(sequence)[label].gv)
+            self.known_largest[key] = largest
+        return self.known_largest[key]
+
+    def gvs(self, sequence):
+        """Return the values of a sequence in each label, cv left at 0."""
+        if sequence in self.known_values:
+            return self.known_values[sequence]
+        labels = self.labels
+        counts = [self.trees[label].get(sequence, 0) for label in labels]
+        lvs = [
+            0.0
+            if n < self.min_count
+            else (n / self.largest("count", label, len(sequence))) ** self.smoothness
+            for label, n in zip(labels, counts, strict=True)
+        ]
+        sgs = [
+            significance(lvs, index, self.significance, self.significance_function) if n else 0.0
+            for index, n in enumerate(counts)
+        ]
+        sns = [sanction(sgs, index, self.sanction) for index in range(len(labels))]
+        values = {
+            label: Value(n, lv, sg, sn, lv * (sg * sn), 0.0)
+            for label, n, lv, sg, sn in zip(labels, counts, lvs, sgs, sns, strict=True)
+        }
+        self.known_values[sequence] = values
+        return values
+
+    def cv(self, sequence, label):
+        value = self.gvs(sequence)[label]
+        if self.confidence_function == "gv" or value.count == 0:
+            return value.gv
+        largest = self.largest("gv", label, len(sequence))
+        if largest == 0:
+            return 0.0
+        if self.confidence_function == "norm_gv" or len(sequence) == 1:
+            return value.gv / largest
+        total = 0.0
+        for word in sequence:
+            for other in self.labels:
+                total += self.gvs((word,))[other].gv
+        if total < 0.05:
+            return 0.0
+        if all(self.gvs((word,))[label].gv >= 0.01 for word in sequence):
+            return value.gv / largest + total
+        return value.gv / largest
+
+    def values(self, sequence):
+        sequence = tuple(sequence)
+        return {
+            label: value._replace(cv=self.cv(sequence, label))
+            for label, value in self.gvs(sequence).items()
+        }
+
+    def vector(self, sequence):
+        """Return the confidence vector: cv per label, 0 where it is not above α."""
+        cvs = [self.cv(sequence, label) for label in self.labels]
+        return [cv if cv > self.alpha else 0.0 for cv in cvs]
+
+    # --- reading (Algorithm 2) ---
+
+    def matched(self, label, words):
+        """Return how far the label's tree can be followed."""
+        length = 0
+        while length < len(words) and words[: length + 1] in self.trees[label]:
+            length += 1
+        return length
+
+    def best_ngram(self, words):
+        """Return the best sequence at the start of `words`: the longest run without a break."""
+        matched = {label: self.matched(label, words) for label in self.labels}
+        best = words[:1]
+        for length in range(2, max(matched.values()) + 1):
+            if max(self.vector(words[:length])) > max(self.vector(best)):
+                best = words[:length]
+        if self.reading == "words_sum":
+            for label in self.labels:
+                total = 0.0
+                for word in words[: matched[label]]:
+                    total += self.cv((word,), label)
+                if total > max(self.vector(best)):
+                    return words[:1]
+        return best
+
+    def parse(self, terms):
+        """Cut the terms of a sentence into (words, start, end)."""
+        ngrams, at = [], 0
+        while at < len(terms):
+            run = []
+            for term in terms[at:]:
+                if term.word is None:
+                    break
+                run.append(term.word)
+            if run:
+                best = self.best_ngram(tuple(run))
+                ngrams.append((best, terms[at].start, terms[at + len(best) - 1].end))
+                at += len(best)
+            else:
+                at += 1
+        return ngrams
+
+    def read(self, text):
+        """Read a document into blocks."""
+        paragraphs = []
+        for sentences in self.read_terms(text):
+            blocks = []
+            for terms in sentences:
+                ngrams = [
+                    Block("ngram", start, end, self.vector(words), words=words)
+                    for words, start, end in self.parse(terms)
+                ]
+                if ngrams:
+                    blocks.append(self.block("sentence", terms[0].start, terms[-1].end, ngrams))
+            if blocks:
+                start, end = sentences[0][0].start, sentences[-1][-1].end
+                paragraphs.append(self.block("paragraph", start, end, blocks))
+        document = self.block("document", 0, len(text), paragraphs)
+        self.share(document, [1.0] * len(self.labels))
+        return document
+
+    def block(self, kind, start, end, blocks):
+        rows = [block.value for block in blocks]
+        value = reduce_rows(self.summary[kind], rows) if rows else [0.0] * len(self.labels)
+        return Block(kind, start, end, value, blocks)
+
+    def share(self, block, divisors):
+        """Give the block its contribution: its value over the divisors, which grow downwards."""
+        if divisors is not None:
+            block.contribution = [v / d for v, d in zip(block.value, divisors, strict=True)]
+        if block.kind == "ngram":
+            return
+        operator = self.summary[block.kind]
+        taken = set()  # labels whose maximum has been met
+        for child in block.blocks:
+            if divisors is None or callable(operator):
+                passed = None
+            elif operator == "max":
+                passed = []
+                for column, divisor in enumerate(divisors):
+                    attains = child.value[column] == block.value[column] and column not in taken
+                    passed.append(divisor if attains else math.inf)  # a share of nothing
+                    if attains:
+                        taken.add(column)
+            else:
+                blocks = len(block.blocks) if operator == "mean" else 1
+                passed = [divisor * blocks for divisor in divisors]
+            self.share(child, passed)
+
+    # --- decision ---
+
+    def confidence(self, text):
+        return dict(zip(self.labels, self.read(text).value, strict=True))
+
+    def predict(self, text):
+        confidence = self.confidence(text)
+        if all(value == 0 for value in confidence.values()):
+            if self.default_label is not None:
+                return self.default_label
+            return max(self.labels, key=lambda label: self.words[label])
+        return max(self.labels, key=confidence.__getitem__)  # max keeps the first of equals
+
+    def predict_labels(self, text):
+        labels = self.labels
+        return [labels[index] for index in two_means(self.read(text).value)]

@@ -1,0 +1,228 @@
+"""Many threads on one model: reading sees some state between documents, never half of one."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import watchword as ww
+
+WORDS = [
+    "the",
+    "queen",
+    "takes",
+    "old",
+    "bread",
+    "oven",
+    "is",
+    "hot",
+    "paint",
+    "new",
+    "with",
+    "king",
+]
+LABELS = ["art", "bread", "chess"]
+PROBES = [
+    "the queen takes the old bread. the oven is hot",
+    "old paint, new paint\na king with the queen",
+    "unheard of",
+]
+READERS = 4
+DOCUMENTS = 120
+
+
+def corpus():
+    """Documents whose words shift with time, so that every state reads differently."""
+    documents = []
+    for number in range(DOCUMENTS):
+        text = " ".join(WORDS[(number * step + step * step) % len(WORDS)] for step in range(1, 12))
+        documents.append((f"{text}. word{number} {text}", LABELS[number * 7 // 3 % 3]))
+    return documents
+
+
+def frozen(confidence):
+    return tuple(confidence.items())
+
+
+def states(parameters, start):
+    """Return the model after `start` documents and the readings of every state from there on."""
+    model = ww.TauSS3(**parameters)
+    readings = []
+    for number, (text, label) in enumerate(corpus()):
+        if number >= start:
+            readings.append(tuple(frozen(model.confidence_one(probe)) for probe in PROBES))
+        model.learn_one(text, label)
+    readings.append(tuple(frozen(model.confidence_one(probe)) for probe in PROBES))
+    return model, readings
+
+
+def taught(parameters, documents):
+    model = ww.TauSS3(**parameters)
+    for text, label in documents:
+        model.learn_one(text, label)
+    return model
+
+
+def run_beside_readers(learn, read):
+    """Run `learn` while threads repeat `read`; return what each of them saw, in order."""
+    done = threading.Event()
+    started = threading.Barrier(READERS + 1)
+
+    def keep_reading():
+        seen = []
+        started.wait()
+        while not done.is_set():
+            seen.append(read())
+        seen.append(read())
+        return seen
+
+    with ThreadPoolExecutor(READERS) as pool:
+        futures = [pool.submit(keep_reading) for _ in range(READERS)]
+        started.wait()
+        try:
+            learn()
+        finally:
+            done.set()
+        return [future.result() for future in futures]
+
+
+def assert_never_goes_back(seen, expected):
+    """Each reading is that of some state, and no later one that of an earlier state."""
+    at = 0
+    for reading in seen:
+        while at < len(expected) and expected[at] != reading:
+            at += 1
+        assert at < len(expected), "a reading that belongs to no state, or to an earlier one"
+
+
+PARAMETERS = [
+    pytest.param({}, id="online values"),
+    pytest.param({"confidence_function": "norm_gv"}, id="values that need a pass"),
+    pytest.param({"significance_function": "xai", "reading": "words_sum"}, id="words' sum"),
+]
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("probe", range(len(PROBES)))
+def test_reading_one_text_while_another_thread_learns(parameters, probe):
+    start = 4
+    documents = corpus()
+    sequential, readings = states(parameters, start)
+    model = taught(parameters, documents[:start])
+
+    def learn():
+        for text, label in documents[start:]:
+            model.learn_one(text, label)
+
+    expected = [reading[probe] for reading in readings]
+    for seen in run_beside_readers(learn, lambda: frozen(model.confidence_one(PROBES[probe]))):
+        assert_never_goes_back(seen, expected)
+        assert seen[-1] == expected[-1]
+    assert model.to_bytes() == sequential.to_bytes()
+
+
+def test_a_batch_is_read_in_one_state_while_another_thread_learns():
+    start = 4
+    documents = corpus()
+    sequential, readings = states({}, start)
+    model = taught({}, documents[:start])
+
+    def learn():
+        for text, label in documents[start:]:
+            model.learn_one(text, label)
+
+    def read():
+        return tuple(map(tuple, model.confidence_many(PROBES, threads=2).tolist()))
+
+    expected = [
+        tuple(tuple(value for _, value in probe) for probe in reading) for reading in readings
+    ]
+    for seen in run_beside_readers(learn, read):
+        assert_never_goes_back(seen, expected)
+    assert model.to_bytes() == sequential.to_bytes()
+
+
+def test_new_labels_appear_whole_to_readers():
+    documents = [(f"word{number} queen", f"label {number:03}") for number in range(60)]
+    model = taught({}, documents[:1])
+    sequential = taught({}, documents)
+
+    def learn():
+        for text, label in documents[1:]:
+            model.learn_one(text, label)
+
+    expected = [
+        frozen(taught({}, documents[:size]).confidence_one("queen")) for size in range(1, 61)
+    ]
+    for seen in run_beside_readers(learn, lambda: frozen(model.confidence_one("queen"))):
+        assert_never_goes_back(seen, expected)
+    assert model.to_bytes() == sequential.to_bytes()
+
+
+def test_readings_during_learn_many_belong_to_a_state_between_documents():
+    start = 4
+    documents = corpus()
+    sequential, readings = states({}, start)
+    model = taught({}, documents[:start])
+    texts, labels = zip(*documents[start:], strict=True)
+    expected = [reading[0] for reading in readings]
+
+    def learn():
+        model.learn_many(texts, labels)
+
+    for seen in run_beside_readers(learn, lambda: frozen(model.confidence_one(PROBES[0]))):
+        assert_never_goes_back(seen, expected)
+    assert model.to_bytes() == sequential.to_bytes()
+
+
+def test_several_threads_may_learn_at_once():
+    documents = corpus()
+    model = ww.TauSS3()
+    with ThreadPoolExecutor(READERS) as pool:
+        list(pool.map(lambda pair: model.learn_one(*pair), documents))
+    assert model.to_bytes() == taught({}, documents).to_bytes()
+
+
+def test_every_way_of_reading_survives_learning_and_unlearning_beside_it():
+    documents = corpus()
+    model = taught({}, documents[:10])
+    before = model.to_bytes()
+
+    def learn():
+        for text, label in documents[10:]:
+            model.learn_one(text, label)
+        for text, label in documents[10:]:
+            model.unlearn_one(text, label)
+
+    def read():
+        model.explain(PROBES[0]).to_dict()
+        model.predict_one(PROBES[1])
+        model.predict_labels_many(PROBES)
+        model.value("the queen")
+        model.top_ngrams("art")
+        model.next_words("the")
+        model.stop_words()
+        model.counts()
+        ww.TauSS3.from_bytes(model.to_bytes())
+        model.replace(smoothness=0.3).predict_one(PROBES[0])
+
+    run_beside_readers(learn, read)
+    assert model.to_bytes() == before
+
+
+def test_two_models_may_merge_into_each_other_without_a_deadlock():
+    documents = corpus()
+    first, second = taught({}, documents[:5]), taught({}, documents[5:10])
+
+    def merge(pair):
+        pair[0].merge(pair[1])
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(5):
+            futures = [pool.submit(merge, pair) for pair in ((first, second), (second, first))]
+            for future in futures:
+                future.result(timeout=60)
+    words = sum(first.statistics.words.values())
+    assert words == sum(
+        count for ngram, row in first.counts().items() if " " not in ngram for count in row.values()
+    )
