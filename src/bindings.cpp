@@ -314,15 +314,19 @@ void bind_equations(nb::module_& m) {
         "evaluate",
         [](const std::vector<ww::Count>& counts, const std::vector<ww::Count>& maxima,
            const nb::dict& parameters) {
-            std::vector<ww::LabelValues> row;
+            const ww::ValueParameters values = parameters_from(parameters).value;
+            ww::ValueRow row;
             for (std::size_t at = 0; at < counts.size(); ++at) {
                 if (counts[at] == 0) continue;
-                row.push_back({static_cast<ww::LabelPosition>(at), counts[at], 0, 0, 0, 0});
+                row.resize(row.size() + 1);
+                row.position.back() = static_cast<ww::LabelPosition>(at);
+                row.count.back() = counts[at];
+                row.lv.back() = ww::local_value(counts[at], maxima[at], values);
             }
-            ww::evaluate(row, maxima, parameters_from(parameters).value);
+            ww::evaluate(row, maxima.size(), values);
             std::vector<std::tuple<double, double, double, double>> out(counts.size());
-            for (const ww::LabelValues& entry : row) {
-                out[entry.position] = {entry.lv, entry.sg, entry.sn, entry.gv};
+            for (std::size_t at = 0; at < row.size(); ++at) {
+                out[row.position[at]] = {row.lv[at], row.sg[at], row.sn[at], row.gv[at]};
             }
             return out;
         },

@@ -1,6 +1,9 @@
 """Many threads on one model: reading sees some state between documents, never half of one."""
 
+import functools
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,9 +25,10 @@ WORDS = [
     "king",
 ]
 LABELS = ["art", "bread", "chess"]
+# Long enough for the reading of them to overlap with learning.
 PROBES = [
-    "the queen takes the old bread. the oven is hot",
-    "old paint, new paint\na king with the queen",
+    "the queen takes the old bread. the oven is hot. " * 100,
+    "old paint, new paint\na king with the queen\n" * 100,
     "unheard of",
 ]
 READERS = 4
@@ -36,7 +40,7 @@ def corpus():
     documents = []
     for number in range(DOCUMENTS):
         text = " ".join(WORDS[(number * step + step * step) % len(WORDS)] for step in range(1, 12))
-        documents.append((f"{text}. word{number} {text}", LABELS[number * 7 // 3 % 3]))
+        documents.append((f"{text}. word{number} {text}. " * 20, LABELS[number * 7 // 3 % 3]))
     return documents
 
 
@@ -63,27 +67,51 @@ def taught(parameters, documents):
     return model
 
 
-def run_beside_readers(learn, read):
-    """Run `learn` while threads repeat `read`; return what each of them saw, in order."""
+@pytest.fixture(autouse=True)
+def threads_take_turns_often():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def run_beside_readers(steps, read):
+    """Take the steps while threads repeat `read`; return what each of them saw, in order.
+
+    Every few steps the readers get time to read on, so that they meet many states.
+    """
     done = threading.Event()
     started = threading.Barrier(READERS + 1)
+    seen = [[] for _ in range(READERS)]
 
-    def keep_reading():
-        seen = []
+    def keep_reading(readings):
         started.wait()
         while not done.is_set():
-            seen.append(read())
-        seen.append(read())
-        return seen
+            readings.append(read())
+        readings.append(read())
+
+    def let_them_read(futures):
+        enough = sum(map(len, seen)) + READERS
+        while sum(map(len, seen)) < enough and not any(future.done() for future in futures):
+            time.sleep(0.0002)
 
     with ThreadPoolExecutor(READERS) as pool:
-        futures = [pool.submit(keep_reading) for _ in range(READERS)]
+        futures = [pool.submit(keep_reading, readings) for readings in seen]
         started.wait()
         try:
-            learn()
+            for number, step in enumerate(steps):
+                step()
+                if number % 4 == 0:
+                    let_them_read(futures)
         finally:
             done.set()
-        return [future.result() for future in futures]
+        for future in futures:
+            future.result()
+    return seen
+
+
+def learning(model, documents):
+    return [functools.partial(model.learn_one, text, label) for text, label in documents]
 
 
 def assert_never_goes_back(seen, expected):
@@ -109,13 +137,10 @@ def test_reading_one_text_while_another_thread_learns(parameters, probe):
     documents = corpus()
     sequential, readings = states(parameters, start)
     model = taught(parameters, documents[:start])
-
-    def learn():
-        for text, label in documents[start:]:
-            model.learn_one(text, label)
+    steps = learning(model, documents[start:])
 
     expected = [reading[probe] for reading in readings]
-    for seen in run_beside_readers(learn, lambda: frozen(model.confidence_one(PROBES[probe]))):
+    for seen in run_beside_readers(steps, lambda: frozen(model.confidence_one(PROBES[probe]))):
         assert_never_goes_back(seen, expected)
         assert seen[-1] == expected[-1]
     assert model.to_bytes() == sequential.to_bytes()
@@ -126,10 +151,7 @@ def test_a_batch_is_read_in_one_state_while_another_thread_learns():
     documents = corpus()
     sequential, readings = states({}, start)
     model = taught({}, documents[:start])
-
-    def learn():
-        for text, label in documents[start:]:
-            model.learn_one(text, label)
+    steps = learning(model, documents[start:])
 
     def read():
         return tuple(map(tuple, model.confidence_many(PROBES, threads=2).tolist()))
@@ -137,7 +159,7 @@ def test_a_batch_is_read_in_one_state_while_another_thread_learns():
     expected = [
         tuple(tuple(value for _, value in probe) for probe in reading) for reading in readings
     ]
-    for seen in run_beside_readers(learn, read):
+    for seen in run_beside_readers(steps, read):
         assert_never_goes_back(seen, expected)
     assert model.to_bytes() == sequential.to_bytes()
 
@@ -146,15 +168,12 @@ def test_new_labels_appear_whole_to_readers():
     documents = [(f"word{number} queen", f"label {number:03}") for number in range(60)]
     model = taught({}, documents[:1])
     sequential = taught({}, documents)
-
-    def learn():
-        for text, label in documents[1:]:
-            model.learn_one(text, label)
+    steps = learning(model, documents[1:])
 
     expected = [
         frozen(taught({}, documents[:size]).confidence_one("queen")) for size in range(1, 61)
     ]
-    for seen in run_beside_readers(learn, lambda: frozen(model.confidence_one("queen"))):
+    for seen in run_beside_readers(steps, lambda: frozen(model.confidence_one("queen"))):
         assert_never_goes_back(seen, expected)
     assert model.to_bytes() == sequential.to_bytes()
 
@@ -167,10 +186,8 @@ def test_readings_during_learn_many_belong_to_a_state_between_documents():
     texts, labels = zip(*documents[start:], strict=True)
     expected = [reading[0] for reading in readings]
 
-    def learn():
-        model.learn_many(texts, labels)
-
-    for seen in run_beside_readers(learn, lambda: frozen(model.confidence_one(PROBES[0]))):
+    steps = [lambda: model.learn_many(texts, labels)]
+    for seen in run_beside_readers(steps, lambda: frozen(model.confidence_one(PROBES[0]))):
         assert_never_goes_back(seen, expected)
     assert model.to_bytes() == sequential.to_bytes()
 
@@ -187,12 +204,8 @@ def test_every_way_of_reading_survives_learning_and_unlearning_beside_it():
     documents = corpus()
     model = taught({}, documents[:10])
     before = model.to_bytes()
-
-    def learn():
-        for text, label in documents[10:]:
-            model.learn_one(text, label)
-        for text, label in documents[10:]:
-            model.unlearn_one(text, label)
+    forget = [functools.partial(model.unlearn_one, *pair) for pair in documents[10:]]
+    steps = learning(model, documents[10:]) + forget
 
     def read():
         model.explain(PROBES[0]).to_dict()
@@ -206,7 +219,7 @@ def test_every_way_of_reading_survives_learning_and_unlearning_beside_it():
         ww.TauSS3.from_bytes(model.to_bytes())
         model.replace(smoothness=0.3).predict_one(PROBES[0])
 
-    run_beside_readers(learn, read)
+    run_beside_readers(steps, read)
     assert model.to_bytes() == before
 
 

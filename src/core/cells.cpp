@@ -9,11 +9,6 @@ namespace {
 
 unsigned log2_room(std::uint32_t size) { return static_cast<unsigned>(std::bit_width(size - 1)); }
 
-Count checked_sum(Count a, Count b) {
-    if (b > kMaxCount - a) throw std::overflow_error("an n-gram was counted more than 2^40 times");
-    return a + b;
-}
-
 std::uint32_t lower_bound(const LabelCount* row, std::uint32_t size, LabelId label) {
     const auto before = [](const LabelCount& entry, LabelId wanted) {
         return entry.label() < wanted;
@@ -23,10 +18,8 @@ std::uint32_t lower_bound(const LabelCount* row, std::uint32_t size, LabelId lab
 
 }  // namespace
 
-std::span<const LabelCount> Cell::row(const RowPool& pool) const {
-    if (empty()) return {};
-    if (single()) return {&bits_, 1};
-    return {pool.at(place()), size()};
+void Cell::throw_overflow() {
+    throw std::overflow_error("an n-gram was counted more than 2^40 times");
 }
 
 Count Cell::count(LabelId label, const RowPool& pool) const {
@@ -36,13 +29,8 @@ Count Cell::count(LabelId label, const RowPool& pool) const {
     return index < size() && row[index].label() == label ? row[index].count() : 0;
 }
 
-Count Cell::add(LabelId label, Count amount, RowPool& pool) {
+Count Cell::add_to_row(LabelId label, Count amount, RowPool& pool) {
     if (single()) {
-        if (empty() || bits_.label() == label) {
-            const Count count = checked_sum(bits_.count(), amount);
-            bits_ = LabelCount(label, count);
-            return count;
-        }
         const LabelCount old = bits_;
         const std::uint64_t place = pool.allocate(1);
         LabelCount* row = pool.at(place);

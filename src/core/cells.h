@@ -39,11 +39,17 @@ class Cell {
     LabelCount only() const { return bits_; }
 
     // The labels with a count above zero, sorted by label.
-    std::span<const LabelCount> row(const RowPool& pool) const;
+    inline std::span<const LabelCount> row(const RowPool& pool) const;
     Count count(LabelId label, const RowPool& pool) const;
 
     // Add and subtract return the new count; subtracting below zero is the caller's mistake.
-    Count add(LabelId label, Count amount, RowPool& pool);
+    Count add(LabelId label, Count amount, RowPool& pool) {
+        const bool fits = bits_.bits_ == 0 || bits_.bits_ >> 40 == label;  // never true of a row
+        if (!fits) return add_to_row(label, amount, pool);
+        const Count count = checked_sum(bits_.count(), amount);
+        bits_ = LabelCount(label, count);
+        return count;
+    }
     Count subtract(LabelId label, Count amount, RowPool& pool);
 
    private:
@@ -52,6 +58,12 @@ class Cell {
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(bits_.bits_ >> 40 & kMaxLabels); }
     std::uint64_t place() const { return bits_.bits_ & kMaxCount; }
+    static Count checked_sum(Count a, Count b) {
+        if (b > kMaxCount - a) throw_overflow();
+        return a + b;
+    }
+    [[noreturn]] static void throw_overflow();
+    Count add_to_row(LabelId label, Count amount, RowPool& pool);
     void set_row(std::uint64_t place, std::uint32_t size);
     void insert(std::uint32_t index, LabelCount entry, RowPool& pool);
 
@@ -71,10 +83,15 @@ class RowPool {
     std::array<std::vector<std::uint64_t>, 24> released_;
 };
 
-// Vectors that double waste up to half of a large model's memory: grow by a fifth instead.
+inline std::span<const LabelCount> Cell::row(const RowPool& pool) const {
+    if (!single()) return {pool.at(place()), size()};
+    return {&bits_, empty() ? std::size_t{0} : std::size_t{1}};
+}
+
+// Vectors that double waste up to half of a large model's memory: grow by less.
 template <class T>
 void push_back_tightly(std::vector<T>& values, const T& value) {
-    if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 5 + 16);
+    if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 3 + 16);
     values.push_back(value);
 }
 

@@ -71,9 +71,18 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         adopt_words(batches[at], ids_of[at]);
     }
     std::vector<Sorted> sorted(batches.size());
+    std::vector<std::vector<Count>> words_in(batches.size());  // by document
     parallel_for(batches.size(), threads, [&](std::size_t at, unsigned) {
-        for (Symbol& symbol : batches[at].symbols) {
-            if (is_word(symbol)) symbol = ids_of[at][symbol];
+        TermBatch& batch = batches[at];
+        for (std::size_t document = 0; document < batch.documents(); ++document) {
+            Count words = 0;
+            for (std::size_t place = batch.begin_of(document); place < batch.ends[document]; ++place) {
+                Symbol& symbol = batch.symbols[place];
+                if (!is_word(symbol)) continue;
+                symbol = ids_of[at][symbol];
+                ++words;
+            }
+            words_in[at].push_back(words);
         }
         if (max_ngram_ > 1) sorted[at] = sort_by_shard(batches[at], labels_of[at]);
     });
@@ -104,9 +113,11 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         }
     }
     for (std::size_t at = 0; at < batches.size(); ++at) {
-        for (const LabelId label : labels_of[at]) ++totals_[label].documents;
-        for_each_word(batches[at], labels_of[at],
-                      [&](std::size_t, LabelId label) { ++totals_[label].words; });
+        for (std::size_t document = 0; document < words_in[at].size(); ++document) {
+            LabelTotals& totals = totals_[labels_of[at][document]];
+            ++totals.documents;
+            totals.words += words_in[at][document];
+        }
     }
 }
 
@@ -118,7 +129,11 @@ void Counts::grow_label_columns() {
 
 void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
     ids.resize(batch.words.id_limit());
+    constexpr WordId kAhead = 8;
     for (WordId id = 0; id < batch.words.id_limit(); ++id) {
+        if (id + kAhead < batch.words.id_limit()) {
+            words_.prefetch_word(hash_word(batch.words.padded(id + kAhead)));
+        }
         const PaddedWord word = batch.words.padded(id);
         ids[id] = words_.find_or_add(word, hash_word(word));
     }
@@ -164,15 +179,15 @@ void Counts::learn_shard(std::size_t shard, const TermBatch& batch, std::span<co
                          Maxima& maxima) {
     constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
     Trie& trie = shards_[shard];
-    // The n-grams to extend: where they begin, under which label, and their keys one word longer.
+    // The n-grams to count next: where they begin, under which label, and how to find them.
     struct Open {
         std::uint32_t position;
         LabelId label;
         Trie::Key key;
         std::uint64_t hash;
     };
-    std::vector<Open> open;
-    open.reserve(items.size());
+    thread_local std::vector<Open> open;
+    open.clear();
     for (const Item item : items) {
         const Symbol* at = batch.symbols.data() + item.position;
         const Trie::Key key = Trie::Key::of_bigram(at[0], at[1]);

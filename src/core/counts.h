@@ -85,6 +85,7 @@ class Counts {
         return trie.cell(node_index(ngram)).row(trie.pool());
     }
     const Cell& word_cell(WordId word) const { return word_cells_[word]; }
+    const Cell& longer_cell(NgramId ngram) const { return shard_of(ngram).cell(node_index(ngram)); }
 
     // Words of an n-gram, first to last.
     std::vector<WordId> words_of(unsigned length, NgramId ngram) const;

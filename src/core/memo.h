@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "counts.h"
+#include "hash.h"
 #include "value.h"
 
 namespace watchword {
@@ -15,10 +16,16 @@ namespace watchword {
 // The largest gv per length - 1 and label position, for the two normalised confidences.
 using LargestValues = std::vector<std::vector<double>>;
 
-// cv of an n-gram under the labels where it occurs, ascending.
-struct Confidence {
-    LabelPosition position;
-    double cv;
+// cv of an n-gram. Where most labels have one, there is a value for every label and `positions` is
+// null; otherwise values[i] is that of the label at positions[i] and the others have 0.
+struct ConfidenceRow {
+    const double* values;
+    const LabelPosition* positions;
+    std::size_t size;
+
+    LabelPosition position(std::size_t at) const {
+        return positions == nullptr ? static_cast<LabelPosition>(at) : positions[at];
+    }
 };
 
 class Memo {
@@ -26,54 +33,146 @@ class Memo {
     struct Entry {
         double best = 0;          // the highest cv in any label
         std::uint32_t begin = 0;  // where its confidences are
-        std::uint32_t size = 0;
+        std::uint32_t size = 0;   // and how many, or kDense, or kBound
     };
 
     // Must be called before anything else; forgets what was computed for another state.
     void prepare(const Counts& counts, const ValueParameters& parameters,
                  std::shared_ptr<const LargestValues> largest, std::uint64_t state);
 
-    // Forgets everything if there is too much; entries got before are then no longer valid.
-    void make_room();
+    // Makes room for so many entries more, forgetting everything if there is too much. Until the
+    // next call entries and places stay where they are.
+    void make_room(std::size_t entries);
 
-    Entry get(unsigned length, NgramId ngram);
-    std::span<const Confidence> confidences(Entry entry) const {
-        return {confidences_.data() + entry.begin, entry.size};
+    // Getting in two steps, so that the memory for many n-grams is fetched at once: where an
+    // n-gram's entry is or will be, and the entry.
+    void prefetch_word(WordId word) const { prefetch(&words_[word]); }
+    const Entry& get_word(WordId word) {
+        Stamped& found = words_[word];
+        if (found.stamp != stamp_) found = {compute(1, word), stamp_, word};
+        return found.entry;
+    }
+    // For n-grams of several words. None if the best cv certainly does not exceed `floor`: telling
+    // that is often possible at a fraction of the cost of computing it.
+    class Place;
+    Place place_of(unsigned length, NgramId ngram);
+    const Entry* get_above(double floor, Place place, unsigned length, NgramId ngram);
+
+    ConfidenceRow confidences(const Entry& entry) const {
+        const bool dense = entry.size == kDense;
+        return {values_.data() + entry.begin, dense ? nullptr : positions_.data() + entry.begin,
+                dense ? labels_ : entry.size};
+    }
+    void prefetch_confidences(const Entry& entry) const {
+        constexpr std::size_t kLine = 64 / sizeof(double);
+        const double* row = values_.data() + entry.begin;
+        prefetch(row);
+        if (entry.size != kDense) return;
+        for (std::size_t at = kLine; at < labels_ && at < 4 * kLine; at += kLine) prefetch(row + at);
     }
 
     // All values under the labels where the n-gram occurs; valid until the next call.
-    const std::vector<LabelValues>& values(unsigned length, NgramId ngram);
-    void confidences(unsigned length, NgramId ngram, const std::vector<LabelValues>& values,
-                     std::vector<Confidence>& out);
-    std::size_t labels() const { return maxima_.empty() ? 0 : maxima_[0].size(); }
+    const ValueRow& values(unsigned length, NgramId ngram);
+    // And the cv for each of them; valid until the next call.
+    const std::vector<double>& confidences(unsigned length, NgramId ngram, const ValueRow& values);
+    std::size_t labels() const { return labels_; }
 
    private:
-    static constexpr std::size_t kMaxEntries = std::size_t{1} << 19;
-    static constexpr std::size_t kMaxConfidences = std::size_t{1} << 22;
+    static constexpr std::uint32_t kDense = ~0u;
+    static constexpr std::uint32_t kBound = ~0u - 1;  // only what `best` cannot exceed is known
+    static constexpr std::size_t kMaxEntries = std::size_t{1} << 18;
+    static constexpr std::size_t kSharedCounts = 8;   // counts below this share entries
+    static constexpr std::size_t kSharedLabels = 1024;  // if there are no more labels than this
+    static constexpr std::size_t kTabledCounts = 32;    // counts below this have their lv tabled
+    static constexpr std::size_t kTabledLabels = 64;    // if there are no more labels than this
+    static constexpr std::size_t kMaxValues = std::size_t{1} << 21;
 
-    struct Slot {
-        std::uint64_t key = 0;
+    struct Stamped {
         Entry entry;
         std::uint32_t stamp = 0;  // in use if it is the memo's
+        NgramId ngram = 0;        // in `longer_`: whose entry it is
     };
 
-    std::uint64_t key_of(unsigned length, NgramId ngram) const;
+    Stamped& find_longer(Stamped& first, NgramId ngram);
+    std::size_t slot_of(NgramId ngram) const {
+        return hash_pair(ngram, 0) & (longer_.size() - 1);
+    }
     Entry compute(unsigned length, NgramId ngram);
-    void fill_row(unsigned length, NgramId ngram, std::vector<LabelValues>& row) const;
-    void grow();
+    Entry bound(unsigned length, NgramId ngram);
+    double local_value_of(unsigned length, LabelPosition position, Count count);
+    void fill_row(unsigned length, NgramId ngram, ValueRow& row);
+    void grow(std::size_t slots);
     void forget();
 
     const Counts* counts_ = nullptr;
     ValueParameters parameters_{};
     std::shared_ptr<const LargestValues> largest_;
     std::uint64_t state_ = 0;
+    std::size_t labels_ = 0;
+    std::size_t labels_limit_ = 0;  // label ids are below this
     std::vector<std::vector<Count>> maxima_;  // by length - 1 and position
-    std::vector<Slot> slots_;
-    std::size_t used_ = 0;
+    // lv of small counts by length - 1, position and count; negative: not computed yet.
+    std::vector<double> local_values_;
+    // Words have a place each: frequent ones were mostly learnt first, so those lie together.
+    std::vector<Stamped> words_;
+    // Values of an n-gram of one label depend only on its length, label and count: such n-grams
+    // share an entry, by length - 1, label id and count.
+    std::vector<Stamped> shared_;
+    // The others, by hash.
+    std::vector<Stamped> longer_;
+    std::size_t used_ = 0;  // of `longer_`
     std::uint32_t stamp_ = 1;
-    std::vector<Confidence> confidences_;
-    std::vector<LabelValues> row_, word_row_;
-    std::vector<Confidence> computed_;
+    std::vector<double> values_;
+    std::vector<LabelPosition> positions_;  // beside the values; meaningless where those are dense
+    ValueRow row_, word_row_;
+    std::vector<double> computed_;
+    std::vector<Count> counts_by_position_;
 };
+
+class Memo::Place {
+   public:
+    Place() = default;
+
+   private:
+    friend class Memo;
+    Place(Stamped* stamped, bool hashed) : stamped_(stamped), hashed_(hashed) {}
+    Stamped* stamped_;
+    bool hashed_;  // the entry is there or, where another n-gram's is, behind it
+};
+
+inline Memo::Place Memo::place_of(unsigned length, NgramId ngram) {
+    const Cell& cell = counts_->longer_cell(ngram);
+    if (cell.single() && cell.only().count() < kSharedCounts && !shared_.empty()) {
+        const std::size_t of_label = (length - 1) * labels_limit_ + cell.only().label();
+        return {&shared_[of_label * kSharedCounts + cell.only().count()], false};
+    }
+    Stamped* place = &longer_[slot_of(ngram)];
+    prefetch(place);
+    return {place, true};
+}
+
+inline const Memo::Entry* Memo::get_above(double floor, Place place, unsigned length,
+                                          NgramId ngram) {
+    Stamped* found = place.stamped_;
+    if (place.hashed_) found = &find_longer(*found, ngram);
+    if (found->stamp != stamp_) {
+        *found = {bound(length, ngram), stamp_, ngram};
+        used_ += place.hashed_;
+    }
+    if (found->entry.best <= floor) return nullptr;
+    if (found->entry.size == kBound) {
+        found->entry = compute(length, ngram);
+        if (found->entry.best <= floor) return nullptr;
+    }
+    return &found->entry;
+}
+
+inline Memo::Stamped& Memo::find_longer(Stamped& first, NgramId ngram) {
+    Stamped* at = &first;
+    while (at->stamp == stamp_ && at->ngram != ngram) {
+        if (++at == longer_.data() + longer_.size()) at = longer_.data();
+    }
+    return *at;
+}
 
 }  // namespace watchword

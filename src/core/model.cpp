@@ -12,6 +12,8 @@ namespace {
 // Texts are read and learnt in slices of about this many characters per thread: large enough that
 // words repeat, small enough for the cache.
 constexpr std::size_t kSliceCharacters = 1 << 20;
+// So many slices per thread are learnt together: the more, the longer each shard stays in the cache.
+constexpr std::size_t kSlicesAtOnce = 4;
 constexpr std::size_t kIdleWorkspaces = 16;
 
 std::uint64_t new_state() {
@@ -101,10 +103,11 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
     // With periodic pruning every document may be followed by one.
     const bool one_by_one = parameters_.prune_period.has_value();
     const std::vector<std::size_t> ends = slice_ends(texts, one_by_one ? 1 : kSliceCharacters);
-    std::vector<TermBatch> batches(threads);
-    std::vector<TextReader> readers(threads, TextReader(parameters_.paragraphs, false));
-    for (std::size_t slice = 0; slice < ends.size(); slice += threads) {
-        const std::size_t slices = std::min<std::size_t>(threads, ends.size() - slice);
+    const std::size_t at_once = one_by_one ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
+    std::vector<TermBatch> batches(at_once);
+    std::vector<TextReader> readers(at_once, TextReader(parameters_.paragraphs, false));
+    for (std::size_t slice = 0; slice < ends.size(); slice += at_once) {
+        const std::size_t slices = std::min(at_once, ends.size() - slice);
         const std::size_t first = slice == 0 ? 0 : ends[slice - 1];
         parallel_for(slices, threads, [&](std::size_t at, unsigned) {
             batches[at].clear();
@@ -187,8 +190,8 @@ ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned t
     table.values.resize(texts.size() * columns);
     std::size_t characters = 0;
     for (const TextView& text : texts) characters += text.size;
-    // Several slices per thread, so that all finish together.
-    const std::size_t fair = characters / (std::size_t{threads} * 4) + 1;
+    // Many slices per thread, so that all finish together.
+    const std::size_t fair = characters / (std::size_t{threads} * 16) + 1;
     const std::vector<std::size_t> ends =
         slice_ends(texts, threads > 1 ? std::min(kSliceCharacters, fair) : kSliceCharacters);
     parallel_for(ends.size(), threads, [&](std::size_t slice, unsigned) {
@@ -216,15 +219,22 @@ ConfidenceTable Model::confidence(const TermBatch& batch) const {
 }
 
 void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
-    workspace.ids.resize(batch.words.id_limit());
-    for (WordId id = 0; id < batch.words.id_limit(); ++id) {
-        const PaddedWord word = batch.words.padded(id);
+    constexpr WordId kAhead = 8;
+    const Vocabulary& words = batch.words;
+    workspace.ids.assign(words.id_limit() + 1, kUnknownWord);
+    for (WordId id = 0; id < words.id_limit(); ++id) {
+        if (id + kAhead < words.id_limit()) {
+            counts_->words().prefetch_word(hash_word(words.padded(id + kAhead)));
+        }
+        const PaddedWord word = words.padded(id);
         workspace.ids[id] = counts_->words().find(word, hash_word(word));
     }
+    // Without a branch that nobody could predict.
     workspace.symbols.resize(batch.symbols.size());
     for (std::size_t at = 0; at < batch.symbols.size(); ++at) {
         const Symbol symbol = batch.symbols[at];
-        workspace.symbols[at] = is_word(symbol) ? workspace.ids[symbol] : symbol;
+        const Symbol id = workspace.ids[is_word(symbol) ? symbol : 0];
+        workspace.symbols[at] = is_word(symbol) ? id : symbol;
     }
 }
 
@@ -271,22 +281,22 @@ void Model::append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable
         column->resize(row + columns, 0);
     }
     table.count.resize(row + columns, 0);
-    std::vector<LabelValues> values;
-    std::vector<Confidence> confidences;
+    ValueRow values;
+    std::vector<double> confidences;
     if (ngram != Counts::kNone) {
         values = memo.values(length, ngram);
-        memo.confidences(length, ngram, values, confidences);
+        confidences = memo.confidences(length, ngram, values);
     }
     const double elsewhere = sanction_elsewhere(values, columns, parameters_.value);
     std::fill(table.sn.begin() + static_cast<std::ptrdiff_t>(row), table.sn.end(), elsewhere);
     for (std::size_t at = 0; at < values.size(); ++at) {
-        const std::size_t place = row + values[at].position;
-        table.count[place] = values[at].count;
-        table.lv[place] = values[at].lv;
-        table.sg[place] = values[at].sg;
-        table.sn[place] = values[at].sn;
-        table.gv[place] = values[at].gv;
-        table.cv[place] = confidences[at].cv;
+        const std::size_t place = row + values.position[at];
+        table.count[place] = values.count[at];
+        table.lv[place] = values.lv[at];
+        table.sg[place] = values.sg[at];
+        table.sn[place] = values.sn[at];
+        table.gv[place] = values.gv[at];
+        table.cv[place] = confidences[at];
     }
 }
 
@@ -319,10 +329,10 @@ std::shared_ptr<const LargestValues> Model::largest_values() const {
     Memo memo;
     memo.prepare(*counts_, parameters_.value, nullptr, state_);
     for_each_value(memo, std::nullopt,
-                   [&](unsigned length, NgramId, const std::vector<LabelValues>& values, Memo&) {
-                       for (const LabelValues& entry : values) {
-                           double& most = (*largest)[length - 1][entry.position];
-                           most = std::max(most, entry.gv);
+                   [&](unsigned length, NgramId, const ValueRow& values, Memo&) {
+                       for (std::size_t at = 0; at < values.size(); ++at) {
+                           double& most = (*largest)[length - 1][values.position[at]];
+                           most = std::max(most, values.gv[at]);
                        }
                    });
     largest_ = std::move(largest);
@@ -345,24 +355,19 @@ std::vector<RankedNgram> Model::top_ngrams(const Label& label, std::size_t most,
     if (!id || most == 0) return {};
     const LabelPosition position = counts_->labels().position(*id);
     Lease lease(*this);
-    std::vector<Confidence> confidences;
     std::vector<RankedNgram> heap;  // the worst of the best in front
     const auto better = [](const RankedNgram& a, const RankedNgram& b) {
         return a.value != b.value ? a.value > b.value : a.words < b.words;
     };
     for_each_value(
         lease.prepared().memo, length,
-        [&](unsigned own_length, NgramId ngram, const std::vector<LabelValues>& values,
-            Memo& memo) {
+        [&](unsigned own_length, NgramId ngram, const ValueRow& values, Memo& memo) {
             const auto own =
-                std::find_if(values.begin(), values.end(), [position](const LabelValues& entry) {
-                    return entry.position == position;
-                });
-            if (own == values.end()) return;
-            const Count count = own->count;
-            const auto index = static_cast<std::size_t>(own - values.begin());
-            memo.confidences(own_length, ngram, values, confidences);
-            const double cv = confidences[index].cv;
+                std::find(values.position.begin(), values.position.end(), position);
+            if (own == values.position.end()) return;
+            const auto at = static_cast<std::size_t>(own - values.position.begin());
+            const Count count = values.count[at];
+            const double cv = memo.confidences(own_length, ngram, values)[at];
             if (cv <= parameters_.alpha) return;
             if (heap.size() == most && cv < heap.front().value) return;
             RankedNgram ranked{words_of(own_length, ngram), cv, count};
@@ -426,11 +431,11 @@ std::vector<std::string> Model::stop_words(double threshold) const {
     std::vector<Candidate> candidates;
     Lease lease(*this);
     for_each_value(lease.prepared().memo, 1,
-                   [&](unsigned, NgramId word, const std::vector<LabelValues>& values, Memo&) {
+                   [&](unsigned, NgramId word, const ValueRow& values, Memo&) {
                        Count count = 0;
-                       for (const LabelValues& entry : values) {
-                           if (entry.sg >= threshold) return;
-                           count += entry.count;
+                       for (std::size_t at = 0; at < values.size(); ++at) {
+                           if (values.sg[at] >= threshold) return;
+                           count += values.count[at];
                        }
                        candidates.push_back({words_of(1, word), count});
                    });

@@ -113,8 +113,7 @@ class Model {
         std::vector<Symbol> symbols;
     };
     class Lease;
-    using VisitValues =
-        std::function<void(unsigned, NgramId, const std::vector<LabelValues>&, Memo&)>;
+    using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;
 
     Counts& writable();
     void changed();

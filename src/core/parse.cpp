@@ -3,95 +3,126 @@
 #include <algorithm>
 
 namespace watchword {
+namespace {
 
-void Parser::walk(std::span<const Symbol> symbols) {
-    constexpr std::size_t kSlotAhead = 16, kNodeAhead = 8;
-    symbols_ = symbols;
-    found_.resize(max_ngram_ - 1);
-    const std::size_t size = symbols.size();
-    for (unsigned length = 2; length <= max_ngram_; ++length) {
-        std::vector<NgramId>& found = found_[length - 2];
-        found.assign(size, Counts::kNone);
-        if (size < length) continue;
-        const std::size_t starts = size - length + 1;
-        // The open positions: a shorter n-gram is known and a word follows it.
-        const auto key_at = [&](std::size_t at, Trie::Key& key, const Trie*& trie) {
-            const Symbol next = symbols[at + length - 1];
-            if (!is_word(next)) return false;
-            if (length == 2) {
-                if (!is_word(symbols[at])) return false;
-                key = Trie::Key::of_bigram(symbols[at], next);
-            } else {
-                const NgramId shorter = found_[length - 3][at];
-                if (shorter == Counts::kNone) return false;
-                key = Trie::Key::of_child(Counts::node_index(shorter), next);
-                trie = &counts_.shard_of(shorter);
-            }
-            return true;
-        };
-        hashes_.resize(size);
-        for (std::size_t step = 0; step < starts + kSlotAhead; ++step) {
-            Trie::Key key{};
-            const Trie* trie = nullptr;
-            if (step < starts && key_at(step, key, trie)) {
-                hashes_[step] = key.hash();
-                if (length == 2) trie = &counts_.shard(Counts::shard_index(hashes_[step]));
-                trie->prefetch_slot(hashes_[step]);
-            }
-            const std::size_t middle = step - (kSlotAhead - kNodeAhead);
-            if (middle < starts && key_at(middle, key, trie)) {
-                if (length == 2) trie = &counts_.shard(Counts::shard_index(hashes_[middle]));
-                trie->prefetch_node(hashes_[middle]);
-            }
-            const std::size_t last = step - kSlotAhead;
-            if (last < starts && key_at(last, key, trie)) {
-                const std::uint64_t hash = hashes_[last];
-                const std::size_t shard = length == 2 ? Counts::shard_index(hash)
-                                                      : found_[length - 3][last] >> 24;
-                trie = &counts_.shard(shard);
-                const NodeIndex node = trie->find(key, hash);
-                if (node != Trie::kNone && !trie->cell(node).empty()) {
-                    found[last] = Counts::ngram_id(shard, node);
-                }
-            }
+const Memo::Entry kNothing{};  // what an unknown word is worth
+
+}  // namespace
+
+std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
+    const std::size_t end = std::min(symbols.size(), begin + kBlock);
+    memo_.make_room(kBlock * max_ngram_);
+    walk(symbols, begin, end);
+    choices_.clear();
+    std::size_t at = begin;
+    while (at < end) {
+        const Symbol symbol = symbols[at];
+        if (symbol < kUnknownWord) {
+            choices_.push_back(choose(symbols, at, found_at(at - begin)));
+            memo_.prefetch_confidences(*choices_.back().entry);
+            at += choices_.back().length;
+            continue;
         }
+        if (symbol == kUnknownWord) {
+            choices_.push_back({at, 1, Counts::kNone, &kNothing});
+        } else if (symbol != kBreak) {
+            choices_.push_back({at, 1, symbol, nullptr});
+        }
+        ++at;
+    }
+    return at;
+}
+
+// Finds every n-gram that begins in the block, length by length.
+void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
+    found_.resize(kBlock * max_ngram_);
+    const auto word_at = [symbols](std::size_t at) {
+        return at < symbols.size() && is_word(symbols[at]);
+    };
+    open_.clear();
+    for (std::size_t at = begin; at < end; ++at) {
+        if (!is_word(symbols[at])) continue;
+        memo_.prefetch_word(symbols[at]);
+        found_at(at - begin)->ngram = Counts::kNone;
+        if (max_ngram_ == 1 || !word_at(at + 1)) continue;
+        const Trie::Key key = Trie::Key::of_bigram(symbols[at], symbols[at + 1]);
+        const std::uint64_t hash = key.hash();
+        const std::size_t shard = Counts::shard_index(hash);
+        counts_.shard(shard).prefetch_slot(hash);
+        open_.push_back({static_cast<std::uint32_t>(at - begin), static_cast<std::uint32_t>(shard),
+                         key, hash});
+    }
+    for (unsigned length = 2; length <= max_ngram_ && !open_.empty(); ++length) {
+        find_open(length);
+        std::size_t extended = 0;
+        for (std::size_t at = 0; at < open_.size() && length < max_ngram_; ++at) {
+            const std::uint32_t offset = open_[at].offset;
+            const NgramId ngram = found_at(offset)[length - 2].ngram;
+            if (ngram == Counts::kNone || !word_at(begin + offset + length)) continue;
+            const Trie::Key key =
+                Trie::Key::of_child(Counts::node_index(ngram), symbols[begin + offset + length]);
+            const std::uint64_t hash = key.hash();
+            counts_.shard(open_[at].shard).prefetch_slot(hash);
+            open_[extended++] = {offset, open_[at].shard, key, hash};
+        }
+        open_.resize(extended);
     }
 }
 
-Choice Parser::choose(std::size_t position) {
-    const Symbol word = symbols_[position];
-    if (word == kUnknownWord) return {};
-    memo_.make_room();
-    Choice best{1, word, memo_.get(1, word)};
-    const auto counted = [this](double cv) { return cv > alpha_ ? cv : 0; };
+void Parser::find_open(unsigned length) {
+    for (const Open& open : open_) counts_.shard(open.shard).prefetch_node(open.hash);
+    for (const Open& open : open_) {
+        const Trie& trie = counts_.shard(open.shard);
+        const NodeIndex node = trie.find(open.key, open.hash);
+        if (node == Trie::kNone || trie.cell(node).empty()) continue;
+        remember(length, open.offset, Counts::ngram_id(open.shard, node));
+    }
+}
+
+void Parser::remember(unsigned length, std::size_t offset, NgramId ngram) {
+    Found* found = found_at(offset) + (length - 2);
+    found[0] = {memo_.place_of(length, ngram), ngram};
+    found[1].ngram = Counts::kNone;
+}
+
+Choice Parser::choose(std::span<const Symbol> symbols, std::size_t position, const Found* found) {
+    const Memo::Entry* word = &memo_.get_word(symbols[position]);
+    Choice best{position, 1, symbols[position], word};
+    double best_value = std::max(word->best, alpha_);  // what is not above alpha counts 0
     unsigned matched = 1;
-    for (unsigned length = 2; length <= max_ngram_; ++length) {
-        const NgramId ngram = found_[length - 2][position];
-        if (ngram == Counts::kNone) break;
-        matched = length;
-        const Memo::Entry entry = memo_.get(length, ngram);
-        if (counted(entry.best) > counted(best.entry.best)) best = {length, ngram, entry};
+    for (; found->ngram != Counts::kNone; ++found) {
+        ++matched;
+        const Memo::Entry* entry =
+            memo_.get_above(best_value, found->place, matched, found->ngram);
+        if (entry == nullptr) continue;
+        best_value = entry->best;
+        best = {position, matched, found->ngram, entry};
     }
     if (rule_ == ReadingRule::WordsSum && best.length > 1 &&
-        words_outweigh(position, matched, best.entry.best)) {
-        return {1, word, memo_.get(1, word)};
+        words_outweigh(symbols, position, found - (matched - 1), matched, best_value)) {
+        return {position, 1, symbols[position], word};
     }
     return best;
 }
 
 // Whether, for some label, the words along the path matched in that label are together worth more.
-bool Parser::words_outweigh(std::size_t position, unsigned matched, double best) {
+bool Parser::words_outweigh(std::span<const Symbol> symbols, std::size_t position,
+                            const Found* found, unsigned matched, double best) {
+    const LabelTable& labels = counts_.labels();
     sums_.assign(memo_.labels(), 0);
     bool outweighed = false;
     for (unsigned length = 1; length <= matched; ++length) {
         word_cv_.assign(memo_.labels(), 0);
-        const Memo::Entry word = memo_.get(1, symbols_[position + length - 1]);
-        for (const Confidence& entry : memo_.confidences(word)) word_cv_[entry.position] = entry.cv;
-        const NgramId ngram = length == 1 ? symbols_[position] : found_[length - 2][position];
-        const Memo::Entry path = memo_.get(length, ngram);
-        for (const Confidence& entry : memo_.confidences(path)) {
-            sums_[entry.position] += word_cv_[entry.position];
-            outweighed = outweighed || sums_[entry.position] > best;
+        const WordId id = symbols[position + length - 1];
+        const ConfidenceRow word = memo_.confidences(memo_.get_word(id));
+        for (std::size_t at = 0; at < word.size; ++at) {
+            word_cv_[word.position(at)] = word.values[at];
+        }
+        const NgramId prefix = length == 1 ? id : found[length - 2].ngram;
+        for (const LabelCount entry : counts_.row(length, prefix)) {
+            const LabelPosition label = labels.position(entry.label());
+            sums_[label] += word_cv_[label];
+            outweighed = outweighed || sums_[label] > best;
         }
     }
     return outweighed;

@@ -1,5 +1,6 @@
 // Reading (Algorithm 2): which n-grams a sequence of words is taken to consist of. The tree that is
-// the union of the labels' trees is walked once for all labels.
+// the union of the labels' trees is walked once for all labels. Text is parsed in blocks, so that
+// the memory of many look-ups is fetched at once.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,13 @@ namespace watchword {
 
 enum class ReadingRule : std::uint8_t { Paper, WordsSum };
 
-// An n-gram taken at some position; a word nobody has learnt has no id.
+// An n-gram taken at some position (a word nobody has learnt has no id), or the end of a sentence or
+// paragraph there (then there is no entry).
 struct Choice {
-    unsigned length = 1;
-    NgramId ngram = Counts::kNone;
-    Memo::Entry entry;
+    std::size_t position;
+    unsigned length;
+    NgramId ngram;
+    const Memo::Entry* entry;
 };
 
 class Parser {
@@ -26,23 +29,44 @@ class Parser {
     Parser(const Counts& counts, unsigned max_ngram, double alpha, ReadingRule rule, Memo& memo)
         : counts_(counts), max_ngram_(max_ngram), alpha_(alpha), rule_(rule), memo_(memo) {}
 
-    // Finds every n-gram of these symbols (whose words are ids of the model) in the tree.
-    void walk(std::span<const Symbol> symbols);
-
-    // The n-gram to take at this position, which must be that of a word.
-    Choice choose(std::size_t position);
+    // Takes the n-grams of these symbols (whose words are ids of the model) from `begin` on and
+    // returns where the next block begins. The choices, in order, are valid until the next call.
+    std::size_t parse(std::span<const Symbol> symbols, std::size_t begin);
+    const std::vector<Choice>& choices() const { return choices_; }
 
    private:
-    bool words_outweigh(std::size_t position, unsigned matched, double best);
+    static constexpr std::size_t kBlock = 256;
+
+    // An n-gram of the block that is in the tree.
+    struct Found {
+        Memo::Place place;
+        NgramId ngram;
+    };
+    // An n-gram to look for.
+    struct Open {
+        std::uint32_t offset;
+        std::uint32_t shard;
+        Trie::Key key;
+        std::uint64_t hash;
+    };
+
+    void walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
+    void find_open(unsigned length);
+    void remember(unsigned length, std::size_t offset, NgramId ngram);
+    // The n-grams found at an offset, by length - 2, up to the first that there is not.
+    Found* found_at(std::size_t offset) { return &found_[offset * max_ngram_]; }
+    Choice choose(std::span<const Symbol> symbols, std::size_t position, const Found* found);
+    bool words_outweigh(std::span<const Symbol> symbols, std::size_t position, const Found* found,
+                        unsigned matched, double best);
 
     const Counts& counts_;
     const unsigned max_ngram_;
     const double alpha_;
     const ReadingRule rule_;
     Memo& memo_;
-    std::span<const Symbol> symbols_;
-    std::vector<std::vector<NgramId>> found_;  // by length - 2 and position
-    std::vector<std::uint64_t> hashes_;
+    std::vector<Choice> choices_;
+    std::vector<Found> found_;  // by offset in the block and length - 2
+    std::vector<Open> open_;
     std::vector<double> word_cv_, sums_;  // by label position
 };
 

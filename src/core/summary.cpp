@@ -4,23 +4,46 @@
 
 namespace watchword {
 
-void Accumulator::add(std::span<const Confidence> part, double alpha) {
+namespace {
+
+void add_all(double* sums, const double* parts, std::size_t size) {
+    for (std::size_t at = 0; at < size; ++at) sums[at] += parts[at];
+}
+
+}  // namespace
+
+void Accumulator::add(const ConfidenceRow& part, double alpha) {
     ++parts_;
-    for (const Confidence& entry : part) {
-        if (entry.cv <= alpha) continue;
-        double& value = values_[entry.position];
-        value = operation_ == SummaryOperator::Max ? std::max(value, entry.cv) : value + entry.cv;
+    double* values = values_.data();
+    if (operation_ != SummaryOperator::Max && alpha == 0) {
+        // All values are at least 0, and adding 0 changes nothing: no need to look at them.
+        if (part.positions == nullptr) return add_all(values, part.values, part.size);
+        for (std::size_t at = 0; at < part.size; ++at) values[part.positions[at]] += part.values[at];
+        return;
+    }
+    for (std::size_t at = 0; at < part.size; ++at) {
+        const double cv = part.values[at];
+        if (cv <= alpha) continue;
+        double& value = values[part.position(at)];
+        value = operation_ == SummaryOperator::Max ? std::max(value, cv) : value + cv;
     }
 }
 
 void Accumulator::add(std::span<const double> part) {
     ++parts_;
-    if (operation_ == SummaryOperator::Max) {
-        for (std::size_t at = 0; at < part.size(); ++at) {
-            values_[at] = std::max(values_[at], part[at]);
-        }
+    if (operation_ != SummaryOperator::Max) return add_all(values_.data(), part.data(), part.size());
+    for (std::size_t at = 0; at < part.size(); ++at) values_[at] = std::max(values_[at], part[at]);
+}
+
+void Accumulator::take(Accumulator& part) {
+    if (parts_ == 0) {
+        // One part alone is its own sum, maximum and mean.
+        std::swap(values_, part.values_);
+        parts_ = 1;
+        part.parts_ = 0;
     } else {
-        for (std::size_t at = 0; at < part.size(); ++at) values_[at] += part[at];
+        add(part.values_);
+        part.reset();
     }
 }
 
@@ -48,32 +71,17 @@ DocumentReader::DocumentReader(Parser& parser, const Memo& memo, SummaryOperator
 std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
                                              const TermBatch* batch, Reading* reading) {
     document_.reset();
-    parser_.walk(symbols);
     std::size_t at = 0;
     while (at < symbols.size()) {
-        const Symbol symbol = symbols[at];
-        if (symbol == kSentenceEnd || symbol == kParagraphEnd) {
-            end_sentence(reading);
-            if (symbol == kParagraphEnd) end_paragraph(reading);
-            ++at;
-        } else if (symbol == kBreak) {
-            ++at;
-        } else {
-            const Choice choice = parser_.choose(at);
-            sentence_.add(memo_.confidences(choice.entry), alpha_);
-            if (reading != nullptr) {
-                std::string words;
-                for (std::size_t word = at; word < at + choice.length; ++word) {
-                    if (word > at) words += ' ';
-                    words += batch->words.word(batch->symbols[word]);
-                }
-                const Span span{batch->spans[at].start, batch->spans[at + choice.length - 1].end};
-                reading->ngrams.push_back({{span, reading->sentences.size()},
-                                           choice.length,
-                                           choice.ngram,
-                                           std::move(words)});
+        at = parser_.parse(symbols, at);
+        for (const Choice& choice : parser_.choices()) {
+            if (choice.entry != nullptr) {
+                sentence_.add(memo_.confidences(*choice.entry), alpha_);
+                if (reading != nullptr) record_ngram(choice, *batch, *reading);
+            } else {
+                end_sentence(reading);
+                if (choice.ngram == kParagraphEnd) end_paragraph(reading);
             }
-            at += choice.length;
         }
     }
     end_sentence(reading);
@@ -81,28 +89,39 @@ std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
     return document_.finish();
 }
 
+void DocumentReader::record_ngram(const Choice& choice, const TermBatch& batch,
+                                  Reading& reading) const {
+    const std::size_t last = choice.position + choice.length - 1;
+    std::string words;
+    for (std::size_t at = choice.position; at <= last; ++at) {
+        if (at > choice.position) words += ' ';
+        words += batch.words.word(batch.symbols[at]);
+    }
+    const Span span{batch.spans[choice.position].start, batch.spans[last].end};
+    reading.ngrams.push_back(
+        {{span, reading.sentences.size()}, choice.length, choice.ngram, std::move(words)});
+}
+
 void DocumentReader::end_sentence(Reading* reading) {
     if (sentence_.parts() == 0) return;
     const std::span<const double> values = sentence_.finish();
-    paragraph_.add(values);
     if (reading != nullptr) {
         reading->sentences.push_back({{0, 0}, reading->paragraphs.size()});
         reading->sentence_values.insert(reading->sentence_values.end(), values.begin(),
                                         values.end());
     }
-    sentence_.reset();
+    paragraph_.take(sentence_);
 }
 
 void DocumentReader::end_paragraph(Reading* reading) {
     if (paragraph_.parts() == 0) return;
     const std::span<const double> values = paragraph_.finish();
-    document_.add(values);
     if (reading != nullptr) {
         reading->paragraphs.push_back({{0, 0}, 0});
         reading->paragraph_values.insert(reading->paragraph_values.end(), values.begin(),
                                          values.end());
     }
-    paragraph_.reset();
+    document_.take(paragraph_);
 }
 
 void set_block_spans(const TermBatch& document, Reading& reading) {

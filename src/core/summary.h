@@ -23,8 +23,11 @@ class Accumulator {
     Accumulator(SummaryOperator operation, std::size_t labels)
         : operation_(operation), values_(labels, 0) {}
 
-    void add(std::span<const Confidence> part, double alpha);
+    // An n-gram's values; those at or below alpha count 0.
+    void add(const ConfidenceRow& part, double alpha);
     void add(std::span<const double> part);
+    // Another accumulator as a part, which is then empty again.
+    void take(Accumulator& part);
     std::size_t parts() const { return parts_; }
     // What was added, summarised; a mean is divided here, so call it once.
     std::span<const double> finish();
@@ -70,6 +73,7 @@ class DocumentReader {
                                  Reading* reading = nullptr);
 
    private:
+    void record_ngram(const Choice& choice, const TermBatch& batch, Reading& reading) const;
     void end_sentence(Reading* reading);
     void end_paragraph(Reading* reading);
 

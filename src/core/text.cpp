@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 
+#include "ascii.h"
 #include "unicode.h"
 
 namespace watchword {
@@ -45,6 +47,13 @@ bool is_terminator(CharClass kind) {
 
 bool is_closer(CharClass kind) {
     return kind == CharClass::Closer || kind == CharClass::Apostrophe;
+}
+
+// Whether a word may go on with this character.
+template <class Char>
+bool may_continue(Char character) {
+    const auto code = static_cast<std::uint32_t>(character);
+    return code >= 128 || kAscii.folded[code] != '\0' || code == '\'';
 }
 
 bool is_blank(CharClass kind) { return kind == CharClass::Blank || kind == CharClass::LineEnd; }
@@ -88,6 +97,10 @@ template <class Char>
 void TextReader::read_characters(const Char* text, std::size_t size) {
     std::size_t at = 0;
     while (at < size) {
+        if (text[at] == ' ') {
+            ++at;
+            continue;
+        }
         switch (class_of(text[at])) {
             case CharClass::Word: at = read_word(text, size, at); break;
             case CharClass::Blank:
@@ -102,19 +115,44 @@ void TextReader::read_characters(const Char* text, std::size_t size) {
     end_paragraph();
 }
 
+// Most words are short and of ASCII characters alone; what else there is goes the long way.
 template <class Char>
 std::size_t TextReader::read_word(const Char* text, std::size_t size, std::size_t at) {
-    constexpr std::size_t kRun = 64;
     const std::size_t start = at;
-    word_size_ = 0;
-    while (at < size) {
-        char* out = room(kRun);
-        const std::size_t run_end = std::min(size, at + kRun);
-        for (char folded; at < run_end && (folded = ascii_folded(text[at])) != '\0'; ++at) {
-            *out++ = folded;
+    word_size_ = fold_ascii(text + at, size - at);
+    at += word_size_;
+    if (at < size && may_continue(text[at])) {
+        at = read_long_word(text, size, at);
+        if (word_size_ == 0) {
+            add_break(start, at);
+            return at;
         }
-        word_size_ = static_cast<std::size_t>(out - word_.data());
-        if (at == size) break;
+    }
+    const PaddedWord word{word_.data(), static_cast<std::uint32_t>(word_size_)};
+    add(batch_->words.find_or_add(word, hash_word(word)), start, at);
+    return at;
+}
+
+// Folds the ASCII word characters at the beginning (at most kRun) into word_, zeros behind them.
+template <class Char>
+std::size_t TextReader::fold_ascii(const Char* text, std::size_t size) {
+#if defined(WATCHWORD_SSE2)
+    if constexpr (sizeof(Char) == 1) {
+        if (size >= kRun) return fold_run(text, word_.data());
+    }
+#endif
+    std::memset(word_.data(), 0, kRun);
+    const std::size_t limit = std::min(size, kRun);
+    std::size_t length = 0;
+    for (char folded; length < limit && (folded = ascii_folded(text[length])) != '\0'; ++length) {
+        word_[length] = folded;
+    }
+    return length;
+}
+
+template <class Char>
+std::size_t TextReader::read_long_word(const Char* text, std::size_t size, std::size_t at) {
+    for (; at < size; ++at) {
         const CharClass kind = class_of(text[at]);
         if (kind == CharClass::Word || kind == CharClass::Mark) {
             char* end = write_folded(static_cast<std::uint32_t>(text[at]), room(kMaxFolded));
@@ -128,18 +166,11 @@ std::size_t TextReader::read_word(const Char* text, std::size_t size, std::size_
         } else {
             break;
         }
-        ++at;
-    }
-    if (word_size_ == 0) {
-        add_break(start, at);
-        return at;
     }
     if (word_size_ > std::numeric_limits<std::uint32_t>::max() - 8) {
         throw std::length_error("a word is longer than 4 GiB");
     }
-    std::fill_n(room(8), 8, '\0');
-    const PaddedWord word{word_.data(), static_cast<std::uint32_t>(word_size_)};
-    add(batch_->words.find_or_add(word, hash_word(word)), start, at);
+    std::memset(room(8), 0, 8);
     return at;
 }
 
@@ -207,13 +238,6 @@ void TextReader::read_foreign(TextView text, const std::vector<ForeignTerm>& ter
     add_before(std::numeric_limits<std::uint32_t>::max());
     end_paragraph();
     batch.ends.push_back(batch.symbols.size());
-}
-
-void TextReader::add(Symbol symbol, std::size_t start, std::size_t end) {
-    batch_->symbols.push_back(symbol);
-    if (with_spans_) {
-        batch_->spans.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
-    }
 }
 
 void TextReader::add_break(std::size_t start, std::size_t end) {

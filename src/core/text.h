@@ -61,7 +61,7 @@ struct ForeignTerm {
 class TextReader {
    public:
     TextReader(Paragraphs paragraphs, bool with_spans)
-        : paragraphs_(paragraphs), with_spans_(with_spans) {}
+        : paragraphs_(paragraphs), with_spans_(with_spans), word_(64) {}
 
     void read(TextView text, TermBatch& batch);
 
@@ -74,11 +74,19 @@ class TextReader {
     template <class Char>
     std::size_t read_word(const Char* text, std::size_t size, std::size_t at);
     template <class Char>
+    std::size_t fold_ascii(const Char* text, std::size_t size);
+    template <class Char>
+    std::size_t read_long_word(const Char* text, std::size_t size, std::size_t at);
+    template <class Char>
     std::size_t read_blanks(const Char* text, std::size_t size, std::size_t at);
     template <class Char>
     std::size_t read_terminator(const Char* text, std::size_t size, std::size_t at);
 
-    void add(Symbol symbol, std::size_t start, std::size_t end);
+    void add(Symbol symbol, std::size_t start, std::size_t end) {
+        batch_->symbols.push_back(symbol);
+        if (!with_spans_) return;
+        batch_->spans.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
+    }
     void add_break(std::size_t start, std::size_t end);
     void end_sentence();
     void end_paragraph();

@@ -6,49 +6,36 @@
 
 namespace watchword {
 
-NodeIndex Trie::find(Key key, std::uint64_t hash) const {
-    if (slots_.empty()) return kNone;
-    for (std::size_t at = slot_of(hash);; at = (at + 1) & mask_) {
-        const Slot slot = slots_[at];
-        if (slot.index == kEmptySlot) return kNone;
-        if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
-    }
-}
-
-NodeIndex Trie::find_or_add(Key key, std::uint64_t hash) {
-    if ((nodes_.size() + 1) * 5 > slots_.size() * 4) {
-        grow(std::max<std::size_t>(8, slots_.size() * 2));
-    }
-    std::size_t at = slot_of(hash);
-    for (;; at = (at + 1) & mask_) {
-        const Slot slot = slots_[at];
-        if (slot.index == kEmptySlot) break;
-        if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
-    }
+NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
     if (size() >= kMaxNodes) {
         throw std::length_error("too many n-grams for one model: prune it or shorten max_ngram");
     }
     const NodeIndex index = size();
-    slots_[at] = {tag_of(hash), index};
+    slots_[slot] = Slot(tag_of(hash), index);
     push_back_tightly(nodes_, Node{key, Cell{}});
     return index;
 }
 
+// Small tables grow faster: most of them will not stay small.
+std::size_t Trie::larger_table() const {
+    return slots_.size() < 1024 ? std::max<std::size_t>(16, slots_.size() * 4) : slots_.size() * 2;
+}
+
 void Trie::grow(std::size_t slots) {
-    slots_.assign(slots, Slot{0, kEmptySlot});
+    slots_.assign(slots, Slot());
     mask_ = slots - 1;
     for (NodeIndex index = 0; index < size(); ++index) {
         const std::uint64_t hash = nodes_[index].key.hash();
         std::size_t at = slot_of(hash);
         while (slots_[at].index != kEmptySlot) at = (at + 1) & mask_;
-        slots_[at] = {tag_of(hash), index};
+        slots_[at] = Slot(tag_of(hash), index);
     }
 }
 
 void Trie::reserve(std::size_t nodes) {
     if (nodes == 0) return;
     nodes_.reserve(nodes);
-    const std::size_t slots = std::bit_ceil(std::max<std::size_t>(8, nodes * 5 / 4 + 1));
+    const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, nodes * 3 / 2 + 1));
     if (slots > slots_.size()) grow(slots);
 }
 

@@ -43,9 +43,23 @@ class Trie {
         Cell cell;
     };
 
-    NodeIndex find(Key key, std::uint64_t hash) const;
+    NodeIndex find(Key key, std::uint64_t hash) const {
+        if (slots_.empty()) return kNone;
+        for (std::size_t at = slot_of(hash);; at = (at + 1) & mask_) {
+            const Slot slot = slots_[at];
+            if (slot.index == kEmptySlot) return kNone;
+            if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
+        }
+    }
     NodeIndex find(Key key) const { return find(key, key.hash()); }
-    NodeIndex find_or_add(Key key, std::uint64_t hash);
+    NodeIndex find_or_add(Key key, std::uint64_t hash) {
+        if ((nodes_.size() + 1) * 3 > slots_.size() * 2) grow(larger_table());
+        for (std::size_t at = slot_of(hash);; at = (at + 1) & mask_) {
+            const Slot slot = slots_[at];
+            if (slot.index == kEmptySlot) return add_node(key, hash, at);
+            if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
+        }
+    }
 
     // Finding in three steps, so that the memory of many searches is fetched at once.
     void prefetch_slot(std::uint64_t hash) const {
@@ -87,6 +101,9 @@ class Trie {
     static constexpr std::uint32_t kEmptySlot = kMaxNodes;
 
     struct Slot {
+        Slot() : tag(0), index(kEmptySlot) {}
+        Slot(std::uint32_t hash_tag, NodeIndex node)
+            : tag(hash_tag & 0xFF), index(node & kMaxNodes) {}
         std::uint32_t tag : 8;
         std::uint32_t index : 24;
     };
@@ -94,6 +111,8 @@ class Trie {
     static std::uint32_t tag_of(std::uint64_t hash) { return hash & 0xFF; }
     // The top bits choose the shard (counts.h), the lowest are the tag.
     std::size_t slot_of(std::uint64_t hash) const { return hash >> 16 & mask_; }
+    NodeIndex add_node(Key key, std::uint64_t hash, std::size_t slot);
+    std::size_t larger_table() const;
     void grow(std::size_t slots);
 
     std::vector<Node> nodes_;

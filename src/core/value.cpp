@@ -15,7 +15,18 @@ constexpr double kSmallDeviation = .1;
 constexpr double kLeastEvidence = .05;
 constexpr double kLeastWordValue = .01;
 
+// From here on tanh is 1 to the last bit of a double.
+constexpr double kTanhIsOne = 20;
+
+double fast_tanh(double value) { return value >= kTanhIsOne ? 1 : std::tanh(value); }
+
 }  // namespace
+
+void ValueRow::resize(std::size_t size) {
+    position.resize(size);
+    count.resize(size);
+    for (std::vector<double>* column : {&lv, &sg, &sn, &gv}) column->resize(size);
+}
 
 double local_value(Count count, Count maximum, const ValueParameters& parameters) {
     if (count < parameters.min_count || count == 0) return 0;
@@ -54,7 +65,7 @@ double significance(double local_value, Spread spread, bool everywhere_above_noi
     if (spread.deviation == 0) return local_value > 0 ? 1 : 0;
     const double scale = lambda * spread.deviation;
     if (scale == 0) return 0;
-    return .5 * std::tanh(3. / scale * (local_value - spread.centre) - 3.) + .5;
+    return .5 * fast_tanh(3. / scale * (local_value - spread.centre) - 3.) + .5;
 }
 
 double sanction(double others, std::size_t labels, double exponent) {
@@ -65,41 +76,39 @@ double sanction(double others, std::size_t labels, double exponent) {
     return exponent == 1 ? base : std::pow(base, exponent);
 }
 
-void evaluate(std::vector<LabelValues>& row, std::span<const Count> maxima,
-              const ValueParameters& parameters) {
-    thread_local std::vector<double> sorted, others;
-    const std::size_t labels = maxima.size();
-    sorted.clear();
-    bool above_noise = row.size() == labels;
-    for (LabelValues& entry : row) {
-        entry.lv = local_value(entry.count, maxima[entry.position], parameters);
-        above_noise = above_noise && entry.lv > kNoise;
-        if (entry.lv > 0) sorted.push_back(entry.lv);
+void evaluate(ValueRow& row, std::size_t labels, const ValueParameters& parameters) {
+    thread_local std::vector<double> sorted;
+    const std::size_t size = row.size();
+    sorted.resize(size);
+    std::size_t positive = 0;
+    bool above_noise = size == labels;
+    for (const double lv : row.lv) {
+        above_noise = above_noise && lv > kNoise;
+        sorted[positive] = lv;
+        positive += lv > 0;
     }
-    std::sort(sorted.begin(), sorted.end());
-    const Spread spread = spread_of(sorted, labels);
-    for (LabelValues& entry : row) {
-        entry.sg = significance(entry.lv, spread, above_noise, parameters);
+    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(positive));
+    const Spread spread = spread_of({sorted.data(), positive}, labels);
+    for (std::size_t at = 0; at < size; ++at) {
+        row.sg[at] = significance(row.lv[at], spread, above_noise, parameters);
     }
-    // Every label's sum over the others, in label order; the inner loop is the one that vectorises.
-    others.assign(row.size(), 0);
-    for (std::size_t term = 0; term < row.size(); ++term) {
-        const double sg = row[term].sg;
+    // Every label's sum over the others (Ĉ), in label order, first gathered in the place of sn:
+    // each sg is added to all sums but its own.
+    std::fill(row.sn.begin(), row.sn.end(), 0);
+    for (std::size_t term = 0; term < size; ++term) {
+        const double own = row.sn[term], sg = row.sg[term];
         if (sg == 0) continue;
-        for (std::size_t at = 0; at < term; ++at) others[at] += sg;
-        for (std::size_t at = term + 1; at < row.size(); ++at) others[at] += sg;
+        for (double& sum : row.sn) sum += sg;
+        row.sn[term] = own;
     }
-    for (std::size_t at = 0; at < row.size(); ++at) {
-        LabelValues& entry = row[at];
-        entry.sn = sanction(others[at], labels, parameters.sanction);
-        entry.gv = entry.lv * (entry.sg * entry.sn);
-    }
+    for (double& sn : row.sn) sn = sanction(sn, labels, parameters.sanction);
+    for (std::size_t at = 0; at < size; ++at) row.gv[at] = row.lv[at] * (row.sg[at] * row.sn[at]);
 }
 
-double sanction_elsewhere(const std::vector<LabelValues>& row, std::size_t labels,
+double sanction_elsewhere(const ValueRow& row, std::size_t labels,
                           const ValueParameters& parameters) {
     double others = 0;
-    for (const LabelValues& entry : row) others += entry.sg;
+    for (const double sg : row.sg) others += sg;
     return sanction(others, labels, parameters.sanction);
 }
 

@@ -24,15 +24,15 @@ struct ValueParameters {
     ConfidenceFunction confidence_function;
 };
 
-// An n-gram under one label. Labels under which it never occurred are left out of rows: there
+// An n-gram under the labels where it occurred, by ascending position. Under the other labels
 // count, lv, sg, gv and cv are 0.
-struct LabelValues {
-    LabelPosition position;
-    Count count;
-    double lv;
-    double sg;
-    double sn;
-    double gv;
+struct ValueRow {
+    std::vector<LabelPosition> position;
+    std::vector<Count> count;
+    std::vector<double> lv, sg, sn, gv;
+
+    std::size_t size() const { return position.size(); }
+    void resize(std::size_t size);
 };
 
 struct Spread {
@@ -53,13 +53,11 @@ double significance(double local_value, Spread spread, bool everywhere_above_noi
 // sn where the sg of all the other labels sum up to `others` (Ĉ).
 double sanction(double others, std::size_t labels, double exponent);
 
-// Fills lv, sg, sn and gv of a row whose positions (ascending) and counts are set. `maxima` holds,
-// by position, the largest count of an n-gram of this length.
-void evaluate(std::vector<LabelValues>& row, std::span<const Count> maxima,
-              const ValueParameters& parameters);
+// Fills sg, sn and gv of a row whose lv are set.
+void evaluate(ValueRow& row, std::size_t labels, const ValueParameters& parameters);
 
 // sn in a label where the n-gram does not occur.
-double sanction_elsewhere(const std::vector<LabelValues>& row, std::size_t labels,
+double sanction_elsewhere(const ValueRow& row, std::size_t labels,
                           const ValueParameters& parameters);
 
 // cv from gv, the largest gv of that length and label and, for n-grams of several words, what

@@ -8,20 +8,12 @@
 namespace watchword {
 namespace {
 
-std::uint64_t load8(const char* bytes) {
-    std::uint64_t value;
-    std::memcpy(&value, bytes, 8);
-    return value;
-}
-
-std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash); }
-
 // A copy of a word with the zeros that PaddedWord asks for.
 class Padded {
    public:
     explicit Padded(std::string_view word) : copy_(word) {
         if (word.size() >= ~0u - 8) throw std::length_error("a word is longer than 4 GiB");
-        copy_.resize((word.size() + 7) & ~std::size_t{7}, '\0');
+        copy_.resize(std::max<std::size_t>(8, (word.size() + 7) & ~std::size_t{7}), '\0');
         length_ = static_cast<std::uint32_t>(word.size());
     }
     PaddedWord get() const { return {copy_.data(), length_}; }
@@ -33,30 +25,20 @@ class Padded {
 
 }  // namespace
 
-std::uint64_t hash_word(PaddedWord word) {
-    std::uint64_t hash = kHashSeed.second ^ word.length;
-    const char* end = word.bytes + word.padded_length();
-    for (const char* at = word.bytes; at != end; at += 8) {
-        hash = mix(hash ^ load8(at), kHashSeed.first);
-    }
-    return mix(hash, kHashSeed.second);
-}
-
 bool Vocabulary::equal(WordId id, PaddedWord word) const {
-    const Entry& entry = entries_[id];
-    if (entry.length != word.length) return false;
-    const char* own = bytes_.data() + entry.offset;
+    const PaddedWord own = padded(id);
     for (std::size_t at = 0; at < word.padded_length(); at += 8) {
-        if (load8(own + at) != load8(word.bytes + at)) return false;
+        if (own.chunk(at) != word.chunk(at)) return false;
     }
     return true;
 }
 
 WordId Vocabulary::find(PaddedWord word, std::uint64_t hash) const {
     if (slots_.empty()) return kUnknownWord;
+    const std::uint64_t key = key_of(word, hash);
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t at = first_slot(hash); slots_[at].id != kEmpty; at = (at + 1) & mask) {
-        if (slots_[at].tag == tag_of(hash) && equal(slots_[at].id, word)) return slots_[at].id;
+        if (slots_[at].key == key && same(slots_[at], word)) return slots_[at].id;
     }
     return kUnknownWord;
 }
@@ -66,13 +48,12 @@ WordId Vocabulary::find(std::string_view word) const {
     return find(padded.get(), hash_word(padded.get()));
 }
 
-WordId Vocabulary::find_or_add(PaddedWord word, std::uint64_t hash) {
-    if (slots_.size() * 5 <= (live_ + 1) * 8) grow();
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = first_slot(hash);
-    for (; slots_[at].id != kEmpty; at = (at + 1) & mask) {
-        if (slots_[at].tag == tag_of(hash) && equal(slots_[at].id, word)) return slots_[at].id;
-    }
+WordId Vocabulary::find_or_add(std::string_view word) {
+    const Padded padded(word);
+    return find_or_add(padded.get(), hash_word(padded.get()));
+}
+
+WordId Vocabulary::add(PaddedWord word, std::uint64_t key, std::size_t slot) {
     WordId id;
     const Entry entry{bytes_.size(), word.length};
     bytes_.insert(bytes_.end(), word.bytes, word.bytes + word.padded_length());
@@ -85,14 +66,9 @@ WordId Vocabulary::find_or_add(PaddedWord word, std::uint64_t hash) {
         free_ids_.pop_back();
         entries_[id] = entry;
     }
-    slots_[at] = {tag_of(hash), id};
+    slots_[slot] = {key, word.length, id};
     ++live_;
     return id;
-}
-
-WordId Vocabulary::find_or_add(std::string_view word) {
-    const Padded padded(word);
-    return find_or_add(padded.get(), hash_word(padded.get()));
 }
 
 void Vocabulary::remove(WordId id) {
@@ -159,7 +135,7 @@ void Vocabulary::grow() {
         const std::uint64_t hash = hash_word(padded(id));
         std::size_t at = first_slot(hash);
         while (slots_[at].id != kEmpty) at = (at + 1) & mask;
-        slots_[at] = {tag_of(hash), id};
+        slots_[at] = {key_of(padded(id), hash), padded(id).length, id};
     }
 }
 

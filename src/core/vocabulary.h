@@ -23,9 +23,23 @@ struct PaddedWord {
     std::uint32_t length;
 
     std::size_t padded_length() const { return (static_cast<std::size_t>(length) + 7) & ~7ull; }
+    std::uint64_t chunk(std::size_t at) const {
+        std::uint64_t value;
+        std::memcpy(&value, bytes + at, 8);
+        return value;
+    }
 };
 
-std::uint64_t hash_word(PaddedWord word);
+inline std::uint64_t hash_word(PaddedWord word) {
+    if (word.length <= 8) {
+        return mix(word.chunk(0) ^ kHashSeed.first, kHashSeed.second + word.length);
+    }
+    std::uint64_t hash = kHashSeed.second + word.length;
+    for (std::size_t at = 0; at < word.padded_length(); at += 8) {
+        hash = mix(hash ^ word.chunk(at), kHashSeed.first);
+    }
+    return hash;
+}
 
 class Vocabulary {
    public:
@@ -33,8 +47,21 @@ class Vocabulary {
     WordId find(PaddedWord word, std::uint64_t hash) const;
     WordId find(std::string_view word) const;
 
-    WordId find_or_add(PaddedWord word, std::uint64_t hash);
+    WordId find_or_add(PaddedWord word, std::uint64_t hash) {
+        if (slots_.size() * 5 <= (live_ + 1) * 8) grow();
+        const std::uint64_t key = key_of(word, hash);
+        const std::size_t mask = slots_.size() - 1;
+        for (std::size_t at = first_slot(hash);; at = (at + 1) & mask) {
+            const Slot& slot = slots_[at];
+            if (slot.id == kEmpty) return add(word, key, at);
+            if (slot.key == key && same(slot, word)) return slot.id;
+        }
+    }
     WordId find_or_add(std::string_view word);
+
+    void prefetch_word(std::uint64_t hash) const {
+        if (!slots_.empty()) prefetch(&slots_[first_slot(hash)]);
+    }
 
     void remove(WordId id);
     void clear();
@@ -58,13 +85,22 @@ class Vocabulary {
         std::uint64_t offset;
         std::uint32_t length;
     };
+    // Most words have at most eight bytes: then the key is the word, and one look decides.
     struct Slot {
-        std::uint32_t tag;
+        std::uint64_t key = 0;
+        std::uint32_t length = 0;
         std::uint32_t id = kEmpty;
     };
 
+    static std::uint64_t key_of(PaddedWord word, std::uint64_t hash) {
+        return word.length <= 8 ? word.chunk(0) : hash;
+    }
+    bool same(const Slot& slot, PaddedWord word) const {
+        return slot.length == word.length && (word.length <= 8 || equal(slot.id, word));
+    }
     bool equal(WordId id, PaddedWord word) const;
     std::size_t first_slot(std::uint64_t hash) const { return hash >> shift_; }
+    WordId add(PaddedWord word, std::uint64_t key, std::size_t slot);
     void grow();
     void compact_bytes();
 
@@ -74,7 +110,7 @@ class Vocabulary {
     std::vector<Slot> slots_;
     std::size_t live_ = 0;
     std::size_t dead_bytes_ = 0;
-    unsigned shift_ = 64;
+    unsigned shift_ = 63;
 };
 
 }  // namespace watchword
