@@ -103,10 +103,9 @@ void Cell::set_row(std::uint64_t place, std::uint32_t size) {
 }
 
 std::uint64_t RowPool::allocate(unsigned log2_size) {
-    std::vector<std::uint64_t>& released = released_[log2_size];
-    if (!released.empty()) {
-        const std::uint64_t place = released.back();
-        released.pop_back();
+    if (log2_size < released_.size() && !released_[log2_size].empty()) {
+        const std::uint64_t place = released_[log2_size].back();
+        released_[log2_size].pop_back();
         return place;
     }
     const std::uint64_t place = entries_.size();
@@ -117,6 +116,7 @@ std::uint64_t RowPool::allocate(unsigned log2_size) {
 }
 
 void RowPool::release(std::uint64_t place, unsigned log2_size) {
+    if (released_.size() <= log2_size) released_.resize(log2_size + 1);
     push_back_tightly(released_[log2_size], place);
 }
 

@@ -3,7 +3,6 @@
 // label, in a RowPool that owns all rows of its cells. Counts never wrap: they are checked.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -80,7 +79,7 @@ class RowPool {
 
    private:
     std::vector<LabelCount> entries_;
-    std::array<std::vector<std::uint64_t>, 24> released_;
+    std::vector<std::vector<std::uint64_t>> released_;  // by log2 of the size; mostly empty
 };
 
 inline std::span<const LabelCount> Cell::row(const RowPool& pool) const {

@@ -22,6 +22,9 @@ namespace watchword {
 
 constexpr unsigned kMaxNgramLimit = 64;
 
+// Of one label, ever. No count can exceed it, so that nothing overflows halfway through.
+constexpr Count kMaxWords = kMaxCount;
+
 // An n-gram of a model: for one word its id; otherwise its shard and its node's index.
 using NgramId = std::uint32_t;
 
@@ -51,9 +54,14 @@ class Counts {
     // Adds documents. Each batch's word ids become this vocabulary's; `labels` has one id per
     // document, batch after batch.
     void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
-    void unlearn(TermBatch& document, const Label& label);
+    // Refuses (UnlearnFailure, nothing changed) what cannot have been learnt. Costs a pass over the
+    // n-grams: nothing may be left that is more frequent than what it consists of.
+    void unlearn(const TermBatch& document, const Label& label);
     void merge(const Counts& other);
     PruneResult prune(Count floor, unsigned shortest);
+
+    // After learning was refused: labels that it made known and that have no document.
+    void forget_unused_labels();
 
     unsigned max_ngram() const { return max_ngram_; }
     LabelTable& labels() { return labels_; }
@@ -85,7 +93,6 @@ class Counts {
         return trie.cell(node_index(ngram)).row(trie.pool());
     }
     const Cell& word_cell(WordId word) const { return word_cells_[word]; }
-    const Cell& longer_cell(NgramId ngram) const { return shard_of(ngram).cell(node_index(ngram)); }
 
     // Words of an n-gram, first to last.
     std::vector<WordId> words_of(unsigned length, NgramId ngram) const;
@@ -117,6 +124,15 @@ class Counts {
     void learn_shard(std::size_t shard, const TermBatch& batch, std::span<const Item> items,
                      Maxima& maxima);
     void find_maxima() const;
+
+    // How often an n-gram occurs in a document to be unlearnt.
+    struct Use {
+        unsigned length;
+        NgramId ngram;
+        Count amount;
+    };
+    std::vector<Use> uses_of(const TermBatch& document) const;
+    void check_what_is_left(const std::vector<Use>& uses, LabelId label) const;
 
     unsigned max_ngram_;
     LabelTable labels_;

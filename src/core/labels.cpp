@@ -10,8 +10,19 @@ std::optional<LabelId> LabelTable::find(const Label& label) const {
     return found->second;
 }
 
-LabelId LabelTable::find_or_add(const Label& label) {
-    if (const auto found = ids_.find(label); found != ids_.end()) return found->second;
+std::vector<LabelId> LabelTable::find_or_add_all(std::span<const Label> labels) {
+    std::vector<LabelId> ids;
+    ids.reserve(labels.size());
+    const std::size_t known = ids_.size();
+    for (const Label& label : labels) {
+        const auto found = ids_.find(label);
+        ids.push_back(found != ids_.end() ? found->second : add(label));
+    }
+    if (ids_.size() != known) sort();
+    return ids;
+}
+
+LabelId LabelTable::add(const Label& label) {
     LabelId id;
     if (free_.empty()) {
         if (names_.size() >= kMaxLabels) throw std::length_error("more than 2^23 labels");
@@ -23,7 +34,6 @@ LabelId LabelTable::find_or_add(const Label& label) {
         names_[id] = label;
     }
     ids_.emplace(label, id);
-    sort();
     return id;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,7 +22,9 @@ class LabelTable {
     std::size_t size() const { return sorted_.size(); }
     LabelId id_limit() const { return static_cast<LabelId>(names_.size()); }
     std::optional<LabelId> find(const Label& label) const;
-    LabelId find_or_add(const Label& label);
+    LabelId find_or_add(const Label& label) { return find_or_add_all({&label, 1})[0]; }
+    // New labels cost a pass over all labels: many at once cost one.
+    std::vector<LabelId> find_or_add_all(std::span<const Label> labels);
     void remove(LabelId id);
 
     const Label& name(LabelId id) const { return names_[id]; }
@@ -30,6 +33,7 @@ class LabelTable {
     std::vector<Label> sorted_names() const;
 
    private:
+    LabelId add(const Label& label);
     void sort();
 
     std::vector<Label> names_;  // by id

@@ -55,7 +55,7 @@ class Memo {
     // For n-grams of several words. None if the best cv certainly does not exceed `floor`: telling
     // that is often possible at a fraction of the cost of computing it.
     class Place;
-    Place place_of(unsigned length, NgramId ngram);
+    Place place_of(unsigned length, NgramId ngram, const Cell& counts);
     const Entry* get_above(double floor, Place place, unsigned length, NgramId ngram);
 
     ConfidenceRow confidences(const Entry& entry) const {
@@ -140,8 +140,7 @@ class Memo::Place {
     bool hashed_;  // the entry is there or, where another n-gram's is, behind it
 };
 
-inline Memo::Place Memo::place_of(unsigned length, NgramId ngram) {
-    const Cell& cell = counts_->longer_cell(ngram);
+inline Memo::Place Memo::place_of(unsigned length, NgramId ngram, const Cell& cell) {
     if (cell.single() && cell.only().count() < kSharedCounts && !shared_.empty()) {
         const std::size_t of_label = (length - 1) * labels_limit_ + cell.only().label();
         return {&shared_[of_label * kSharedCounts + cell.only().count()], false};

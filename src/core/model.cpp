@@ -139,16 +139,20 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
     const std::lock_guard guard(lock_);
     Counts& counts = writable();
     changed();
-    std::vector<LabelId> ids;
+    std::size_t documents = 0;
     Count words = 0;
     for (const TermBatch& batch : batches) {
-        for (std::size_t document = 0; document < batch.documents(); ++document) {
-            ids.push_back(counts.labels().find_or_add(labels[first++]));
-        }
+        documents += batch.documents();
         words += static_cast<Count>(
             std::count_if(batch.symbols.begin(), batch.symbols.end(), is_word));
     }
-    counts.learn(batches, ids, threads);
+    const std::span<const Label> own(labels.data() + first, documents);
+    try {
+        counts.learn(batches, counts.labels().find_or_add_all(own), threads);
+    } catch (...) {
+        counts.forget_unused_labels();
+        throw;
+    }
     if (!parameters_.prune_period) return;
     words_since_prune_ += words;
     if (words_since_prune_ < *parameters_.prune_period) return;
@@ -156,7 +160,7 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
     words_since_prune_ = 0;
 }
 
-void Model::unlearn(TermBatch& document, const Label& label) {
+void Model::unlearn(const TermBatch& document, const Label& label) {
     const std::lock_guard guard(lock_);
     writable().unlearn(document, label);
     changed();

@@ -82,7 +82,7 @@ class Model {
     void learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
                unsigned threads);
     void learn(TermBatch& batch, const std::vector<Label>& labels);
-    void unlearn(TermBatch& document, const Label& label);
+    void unlearn(const TermBatch& document, const Label& label);
     void merge(const Model& other);
     PruneResult prune(Count floor, unsigned shortest);
 

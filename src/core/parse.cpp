@@ -75,14 +75,11 @@ void Parser::find_open(unsigned length) {
         const Trie& trie = counts_.shard(open.shard);
         const NodeIndex node = trie.find(open.key, open.hash);
         if (node == Trie::kNone || trie.cell(node).empty()) continue;
-        remember(length, open.offset, Counts::ngram_id(open.shard, node));
+        const NgramId ngram = Counts::ngram_id(open.shard, node);
+        Found* found = found_at(open.offset) + (length - 2);
+        found[0] = {memo_.place_of(length, ngram, trie.cell(node)), ngram};
+        found[1].ngram = Counts::kNone;
     }
-}
-
-void Parser::remember(unsigned length, std::size_t offset, NgramId ngram) {
-    Found* found = found_at(offset) + (length - 2);
-    found[0] = {memo_.place_of(length, ngram), ngram};
-    found[1].ngram = Counts::kNone;
 }
 
 Choice Parser::choose(std::span<const Symbol> symbols, std::size_t position, const Found* found) {

@@ -52,7 +52,6 @@ class Parser {
 
     void walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
     void find_open(unsigned length);
-    void remember(unsigned length, std::size_t offset, NgramId ngram);
     // The n-grams found at an offset, by length - 2, up to the first that there is not.
     Found* found_at(std::size_t offset) { return &found_[offset * max_ngram_]; }
     Choice choose(std::span<const Symbol> symbols, std::size_t position, const Found* found);

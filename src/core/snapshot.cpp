@@ -4,6 +4,9 @@
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
+
+#include "parallel.h"
 
 namespace watchword {
 namespace {
@@ -67,6 +70,11 @@ bool is_utf8(std::string_view bytes) {
 [[noreturn]] void fail(const std::string& what) { throw SnapshotFailure(what); }
 
 std::string level_name(std::size_t level) { return "ngrams" + std::to_string(level + 1); }
+
+std::size_t place_in(std::span<const std::uint32_t> labels, std::uint32_t label) {
+    return static_cast<std::size_t>(std::lower_bound(labels.begin(), labels.end(), label) -
+                                    labels.begin());
+}
 
 // Offsets start at 0, never fall and end at the size of what they point into.
 void check_offsets(const std::vector<std::uint64_t>& offsets, std::uint64_t size,
@@ -155,7 +163,15 @@ std::shared_ptr<Counts> SnapshotReader::read() {
     for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) check_level(level);
     check_totals();
     auto counts = std::make_shared<Counts>(static_cast<unsigned>(snapshot_.levels.size()));
-    fill(*counts);
+    // The arrays are sound now; whether the counts fit together is found out beside filling.
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+    parallel_for(snapshot_.levels.size(), threads, [&](std::size_t task, unsigned) {
+        if (task == 0) {
+            fill(*counts);
+        } else {
+            check_frequencies(task);
+        }
+    });
     return counts;
 }
 
@@ -216,27 +232,37 @@ void SnapshotReader::check_level(std::size_t level) const {
             if (ngram > children[parent] && own.words[ngram] <= own.words[ngram - 1]) {
                 fail(name + ".words is not ascending");
             }
-            check_rows_against(level, parent, ngram);
         }
     }
 }
 
-// An n-gram cannot have occurred more often than what it begins with, or than its last word.
-void SnapshotReader::check_rows_against(std::size_t level, std::size_t parent,
-                                        std::uint64_t ngram) const {
-    const auto check = [&](std::size_t other_level, std::uint64_t other) {
-        const auto labels = row_labels(level, ngram), other_labels = row_labels(other_level, other);
-        const auto counts = row_counts(level, ngram), other_counts = row_counts(other_level, other);
-        std::size_t there = 0;
-        for (std::size_t at = 0; at < labels.size(); ++at) {
-            while (there < other_labels.size() && other_labels[there] < labels[at]) ++there;
-            const bool fits = there < other_labels.size() && other_labels[there] == labels[at] &&
-                              counts[at] <= other_counts[there];
-            if (!fits) fail(level_name(level) + " has an n-gram more frequent than its words");
+void SnapshotReader::check_frequencies(std::size_t level) const {
+    const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+    // How much of each count its extensions, and the n-grams that end in it, have used up.
+    std::vector<std::uint64_t> extended(snapshot_.levels[level - 1].counts.size(), 0);
+    std::vector<std::uint64_t> ending(snapshot_.levels[0].counts.size(), 0);
+    for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+        for (std::uint64_t ngram = children[parent]; ngram < children[parent + 1]; ++ngram) {
+            check_row(level, ngram, level - 1, parent, extended);
+            check_row(level, ngram, 0, snapshot_.levels[level].words[ngram], ending);
         }
-    };
-    check(level - 1, parent);
-    check(0, snapshot_.levels[level].words[ngram]);
+    }
+}
+
+// The n-grams that begin with another one, or end in a word, cannot together have occurred more
+// often than that. Unlearning relies on it: what has extensions left never runs out of counts.
+void SnapshotReader::check_row(std::size_t level, std::uint64_t ngram, std::size_t other_level,
+                               std::uint64_t other, std::vector<std::uint64_t>& used) const {
+    const auto labels = row_labels(level, ngram), other_labels = row_labels(other_level, other);
+    const auto counts = row_counts(level, ngram), other_counts = row_counts(other_level, other);
+    const std::uint64_t first = snapshot_.levels[other_level].rows[other];
+    const bool everywhere = other_labels.size() == snapshot_.labels.size();
+    for (std::size_t at = 0; at < labels.size(); ++at) {
+        const auto there = everywhere ? std::size_t{labels[at]} : place_in(other_labels, labels[at]);
+        const bool fits = there < other_labels.size() && other_labels[there] == labels[at] &&
+                          (used[first + there] += counts[at]) <= other_counts[there];
+        if (!fits) fail(level_name(level) + " has n-grams more frequent than their words");
+    }
 }
 
 void SnapshotReader::check_totals() const {
@@ -255,7 +281,7 @@ void SnapshotReader::check_totals() const {
     for (std::size_t at = 0; at < labels; ++at) {
         const LabelTotals& total = snapshot_.totals[at];
         const bool fits = snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
-        if (!fits || total.documents == 0) fail("totals of a label are not those of its counts");
+        if (!fits || total.documents == 0 || total.words > kMaxWords) fail("totals of a label are not those of its counts");
     }
 }
 
@@ -272,7 +298,7 @@ std::span<const std::uint64_t> SnapshotReader::row_counts(std::size_t level,
 }
 
 void SnapshotReader::fill(Counts& counts) const {
-    for (const Label& label : snapshot_.labels) counts.labels_.find_or_add(label);
+    counts.labels_.find_or_add_all(snapshot_.labels);
     counts.grow_label_columns();
     counts.pruned_ = snapshot_.pruned;
     counts.was_pruned_ = snapshot_.was_pruned;
@@ -298,40 +324,70 @@ void SnapshotReader::fill(Counts& counts) const {
             counts.word_cells_[word].add(row[at], values[at], counts.word_pool(id));
         }
     }
-    if (snapshot_.levels.size() == 1) return;
+    fill_shards(counts);
+}
 
-    std::vector<NgramId> above;  // of the level above
+// Level by level in the order of the arrays; the places to be written are fetched some n-grams ahead.
+void SnapshotReader::fill_shards(Counts& counts) const {
+    constexpr std::size_t kAhead = 16;
+    struct Next {
+        Trie::Key key;
+        std::uint64_t hash;
+        std::uint8_t shard;
+    };
+    reserve_shards(counts);
+    std::vector<NgramId> above, here;
+    std::vector<Next> next;
     for (std::size_t level = 1; level < snapshot_.levels.size(); ++level) {
         const SnapshotLevel& own = snapshot_.levels[level];
         const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
-        std::vector<NgramId> here(own.words.size());
-        std::vector<Trie::Key> keys(own.words.size());
-        std::vector<std::uint8_t> shard_of(own.words.size());
-        std::array<std::size_t, Counts::kShards> sizes{};
-        for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
-            for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
-                if (level == 1) {
-                    keys[at] = Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at]);
-                    shard_of[at] = static_cast<std::uint8_t>(Counts::shard_index(keys[at].hash()));
-                } else {
-                    keys[at] = Trie::Key::of_child(Counts::node_index(above[parent]), own.words[at]);
-                    shard_of[at] = static_cast<std::uint8_t>(above[parent] >> 24);
-                }
-                ++sizes[shard_of[at]];
-            }
-        }
-        for (std::size_t shard = 0; shard < sizes.size(); ++shard) {
-            counts.shards_[shard].reserve(counts.shards_[shard].size() + sizes[shard]);
-        }
-        for (std::size_t at = 0; at < own.words.size(); ++at) {
-            Trie& trie = counts.shards_[shard_of[at]];
-            const NodeIndex node = trie.find_or_add(keys[at], keys[at].hash());
-            here[at] = Counts::ngram_id(shard_of[at], node);
+        here.resize(own.words.size());
+        next.resize(own.words.size());
+        const auto insert = [&](std::size_t at) {
+            Trie& trie = counts.shards_[next[at].shard];
+            const NodeIndex node = trie.find_or_add(next[at].key, next[at].hash);
+            here[at] = Counts::ngram_id(next[at].shard, node);
             for (std::uint64_t entry = own.rows[at]; entry < own.rows[at + 1]; ++entry) {
                 trie.add(node, own.labels[entry], own.counts[entry]);
             }
+        };
+        std::size_t inserted = 0;
+        for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+            for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
+                const Trie::Key key =
+                    level == 1 ? Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at])
+                               : Trie::Key::of_child(Counts::node_index(above[parent]), own.words[at]);
+                const std::uint64_t hash = key.hash();
+                const std::size_t shard = level == 1 ? Counts::shard_index(hash) : above[parent] >> 24;
+                counts.shards_[shard].prefetch_slot(hash);
+                next[at] = {key, hash, static_cast<std::uint8_t>(shard)};
+                if (at >= kAhead) insert(inserted++);
+            }
         }
-        above = std::move(here);
+        while (inserted < own.words.size()) insert(inserted++);
+        std::swap(above, here);
+    }
+}
+
+void SnapshotReader::reserve_shards(Counts& counts) const {
+    std::array<std::size_t, Counts::kShards> sizes{};
+    std::vector<std::uint8_t> above, here;  // shard of each n-gram
+    for (std::size_t level = 1; level < snapshot_.levels.size(); ++level) {
+        const SnapshotLevel& own = snapshot_.levels[level];
+        const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+        here.resize(own.words.size());
+        for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+            for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
+                const auto bigram = Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at]);
+                here[at] = level > 1 ? above[parent]
+                                     : static_cast<std::uint8_t>(Counts::shard_index(bigram.hash()));
+                ++sizes[here[at]];
+            }
+        }
+        std::swap(above, here);
+    }
+    for (std::size_t shard = 0; shard < sizes.size(); ++shard) {
+        counts.shards_[shard].reserve(sizes[shard]);
     }
 }
 

@@ -49,12 +49,16 @@ class SnapshotReader {
     void check_labels() const;
     void check_words() const;
     void check_level(std::size_t level) const;
-    void check_rows_against(std::size_t level, std::size_t parent, std::uint64_t ngram) const;
+    void check_frequencies(std::size_t level) const;
+    void check_row(std::size_t level, std::uint64_t ngram, std::size_t other_level,
+                   std::uint64_t other, std::vector<std::uint64_t>& used) const;
     void check_totals() const;
     std::span<const std::uint32_t> row_labels(std::size_t level, std::uint64_t ngram) const;
     std::span<const std::uint64_t> row_counts(std::size_t level, std::uint64_t ngram) const;
     std::uint64_t ngrams(std::size_t level) const;
     void fill(Counts& counts) const;
+    void fill_shards(Counts& counts) const;
+    void reserve_shards(Counts& counts) const;
 
     const Snapshot& snapshot_;
 };

@@ -56,6 +56,11 @@ bool may_continue(Char character) {
     return code >= 128 || kAscii.folded[code] != '\0' || code == '\'';
 }
 
+// Neither part of a word here nor the end of a sentence; whatever else it may be elsewhere.
+bool is_plain_break(CharClass kind) {
+    return kind == CharClass::Break || kind == CharClass::Closer;
+}
+
 bool is_blank(CharClass kind) { return kind == CharClass::Blank || kind == CharClass::LineEnd; }
 
 }  // namespace
@@ -107,9 +112,12 @@ void TextReader::read_characters(const Char* text, std::size_t size) {
             case CharClass::LineEnd: at = read_blanks(text, size, at); break;
             case CharClass::Terminator:
             case CharClass::WideTerminator: at = read_terminator(text, size, at); break;
-            default:
-                add_break(at, at + 1);
-                ++at;
+            default: {
+                const std::size_t start = at;
+                do ++at;
+                while (at < size && is_plain_break(class_of(text[at])));
+                add_break(start, at);
+            }
         }
     }
     end_paragraph();

@@ -16,7 +16,7 @@ namespace watchword {
 
 using NodeIndex = std::uint32_t;  // within one trie; parents have smaller indices than children
 
-class Trie {
+class alignas(64) Trie {  // what finding needs lies in one line of the cache
    public:
     static constexpr NodeIndex kNone = ~0u;
     static constexpr NodeIndex kMaxNodes = (1u << 24) - 1;
@@ -93,6 +93,8 @@ class Trie {
     std::vector<std::uint8_t> lengths() const;
 
     void reserve(std::size_t nodes);
+    // Throws if so many nodes more might not fit.
+    void check_room(std::size_t nodes) const;
 
     // Forgets the nodes without counts (and those longer than `max_length`, if given).
     void compact(std::optional<unsigned> max_length = std::nullopt);
@@ -115,8 +117,8 @@ class Trie {
     std::size_t larger_table() const;
     void grow(std::size_t slots);
 
-    std::vector<Node> nodes_;
     std::vector<Slot> slots_;
+    std::vector<Node> nodes_;
     std::size_t mask_ = 0;
     std::size_t live_ = 0;  // nodes with a count
     RowPool pool_;
