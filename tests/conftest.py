@@ -1,6 +1,14 @@
-"""Settings shared by all tests."""
+"""Settings shared by all tests, and what CI asks of them besides."""
+
+import os
 
 from hypothesis import HealthCheck, settings
+
+IN_CI = bool(os.environ.get("CI"))
+
+# Reasons of the tests that may be skipped in CI. Any other skip fails the run: what nobody runs
+# nobody knows.
+EXPECTED_SKIPS: frozenset[str] = frozenset()
 
 # Times vary with the machine: no deadline. CI draws the same examples every time.
 settings.register_profile(
@@ -8,4 +16,22 @@ settings.register_profile(
 )
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=2000)
-settings.load_profile("default")
+settings.load_profile("ci" if IN_CI else "default")
+
+
+def unexpected_skips(reporter):
+    """Reason of every skip that nobody allowed, whole files included."""
+    reasons = [str(report.longrepr[2]) for report in reporter.stats.get("skipped", [])]
+    return [one for one in reasons if one.removeprefix("Skipped: ") not in EXPECTED_SKIPS]
+
+
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if IN_CI and reporter is not None and unexpected_skips(reporter):
+        session.exitstatus = session.exitstatus or 1
+
+
+def pytest_terminal_summary(terminalreporter):
+    skips = unexpected_skips(terminalreporter) if IN_CI else []
+    if skips:
+        terminalreporter.write_line(f"{len(skips)} unexpected skips: CI allows none", red=True)

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import watchword as ww
@@ -205,6 +205,7 @@ def test_value_reads_a_string_as_text(corpus):
 
 @given(corpus=corpora(), arguments=parameters(), length=st.sampled_from([None, 1, 2]))
 def test_top_ngrams(corpus, arguments, length):
+    assume(length is None or length <= arguments["max_ngram"])
     model, oracle = learn(corpus, arguments)
     for label in oracle.labels:
         expected = {

@@ -133,7 +133,8 @@ def render() -> str:
         blocks.setdefault(tuple(of_code_point[start : start + size]), len(blocks))
         for start in range(0, len(of_code_point), size)
     ]
-    assert len(table) < 1 << 16 and len(blocks) < 1 << 16 and len(blob) < 1 << 24
+    assert max(len(table), len(blocks)) < 1 << 16
+    assert len(blob) < 1 << 24
     assert all(length < 255 or length == 255 for _, _, length in table)
     flat = [value for block in blocks for value in block]
     packed = [kind << 28 | length << 20 | offset for kind, offset, length in table]

@@ -28,13 +28,22 @@ from watchword.errors import (
     WatchwordError,
 )
 from watchword.explanation import Block, Explanation, NgramBlock
-from watchword.model import ModelStatistics, NextWord, Pruned, RankedNgram, TauSS3, Value
+from watchword.model import TauSS3
+from watchword.results import (
+    ConfidenceTable,
+    ModelStatistics,
+    NextWord,
+    Pruned,
+    RankedNgram,
+    Value,
+)
 from watchword.text import Term, read_terms
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Block",
+    "ConfidenceTable",
     "EmptyModelError",
     "Explanation",
     "HookError",

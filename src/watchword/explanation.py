@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from watchword.parameters import FloatArray, Label, Level, Parameters, SummaryOperator
+from watchword.checks import Label
+from watchword.errors import HookError
+from watchword.parameters import FloatArray, Level, Parameters, SummaryFunction, SummaryOperator
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,8 @@ class BlockValues:
     @property
     def document(self) -> FloatArray:
         """The document's vector."""
-        return self._levels[2][0]
+        vector: FloatArray = self._levels[2][0]
+        return vector
 
     def build(self) -> tuple[Block, ...]:
         """The paragraphs with all that is in them."""
@@ -216,9 +221,7 @@ class _Shares:
         return _Shares(counts, divisors)
 
 
-def _contributions(
-    values: FloatArray, shares: _Shares | None
-) -> list[tuple[float, ...] | None]:
+def _contributions(values: FloatArray, shares: _Shares | None) -> list[tuple[float, ...] | None]:
     if shares is None:
         return [None] * len(values)
     return list(_tuples(values / shares.divisors[:, None] * shares.counts))
@@ -252,13 +255,7 @@ def _summarise(
 
 def _summarise_one(parts: FloatArray, operator: SummaryOperator) -> FloatArray:
     if callable(operator):
-        result = np.asarray(operator(parts.copy()), dtype=np.float64)
-        if result.shape != parts.shape[1:]:
-            raise ValueError(
-                f"a summary function must turn an array {parts.shape} into one of shape "
-                f"{parts.shape[1:]}, got {result.shape}"
-            )
-        return result
+        return _summarise_by_function(parts, operator)
     if operator == "max":
         return np.asarray(parts.max(axis=0))
     total = np.zeros(parts.shape[1])
@@ -267,11 +264,27 @@ def _summarise_one(parts: FloatArray, operator: SummaryOperator) -> FloatArray:
     return total / len(parts) if operator == "mean" else total
 
 
+def _summarise_by_function(parts: FloatArray, function: SummaryFunction) -> FloatArray:
+    given = function(parts.copy())
+    try:
+        result = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise HookError(f"a summary function must give numbers, got {given!r}") from None
+    if result.shape != parts.shape[1:]:
+        raise HookError(
+            f"a summary function must turn an array {parts.shape} into one of shape "
+            f"{parts.shape[1:]}, got {result.shape}"
+        )
+    if not np.isfinite(result).all():
+        raise HookError(f"a summary function must give finite numbers, got {given!r}")
+    return result
+
+
 def _bounds(parents: list[int], wholes: int) -> list[tuple[int, int]]:
     """Where the parts of each whole begin and end; parts are in order of their wholes."""
-    edges = np.searchsorted(np.array(parents, dtype=np.intp), np.arange(wholes + 1)).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    edges = np.searchsorted(np.array(parents, dtype=np.intp), np.arange(wholes + 1))
+    return list(pairwise(edges.tolist()))
 
 
-def _tuples(values: Any) -> list[tuple[Any, ...]]:
+def _tuples(values: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in values.tolist()]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from watchword.checks import Label
 from watchword.errors import ModelFormatError
-from watchword.parameters import Label
 from watchword.storage import Arrays
 
 _LEVEL_ARRAYS = ("words", "children", "rows", "labels", "counts")
@@ -52,7 +53,8 @@ def from_file(
             raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
         if not np.can_cast(arrays[name].dtype, dtype):
             raise ModelFormatError(f"{source} is damaged: array {name!r} is too wide")
-        return arrays[name].astype(dtype, copy=False)
+        # The core wants its numbers where the processor can load them.
+        return np.require(arrays[name], dtype, ["ALIGNED", "C_CONTIGUOUS"])
 
     try:
         totals = [
@@ -66,8 +68,11 @@ def from_file(
             "words": [words for _, _, words in totals],
             "pruned_ngrams": _count(pruned["ngrams"]),
             "pruned_counts": _count(pruned["counts"]),
-            "was_pruned": bool(pruned["was_pruned"]),
+            "was_pruned": pruned["was_pruned"],
         }
+        if not isinstance(snapshot["was_pruned"], bool):
+            raise TypeError(f"was_pruned {snapshot['was_pruned']!r}")
+        _count(manifest["words_since_prune"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
     if len({type(label) for label in snapshot["labels"]}) > 1:
@@ -90,7 +95,7 @@ def from_file(
 def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
     """Every n-gram with its counts, sorted by spelling."""
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
-    words = [data[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    words = [data[a:b].decode() for a, b in pairwise(offsets)]
     labels = snapshot["labels"]
     counts: dict[str, dict[Label, int]] = {}
     above: list[str] = []

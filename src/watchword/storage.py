@@ -10,13 +10,15 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import struct
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -32,44 +34,66 @@ ALIGNMENT = 64
 # An extra field of the zip header holds the padding; readers skip fields they do not know.
 _PADDING_FIELD = 0xD935
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_UTF8_NAMES = 0x800  # the only flag of a member that changes nothing
+
+_WIDTHS = {"|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8}
 _MANIFEST_LIMIT = 1 << 28
+_MANIFEST_DEPTH = 8
+_MANIFEST_SECTIONS = {
+    "arrays": dict,
+    "labels": list,
+    "parameters": dict,
+    "pruned": dict,
+    "reading": dict,
+}
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+class _Member(NamedTuple):
+    name: str
+    header: int  # where its header begins in the file
+    begin: int  # where its data begins and ends
+    end: int
+    crc: int
+
+
 def write_model(target: BinaryIO, manifest: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a model file; the same manifest and arrays give the same bytes."""
-    members: dict[str, bytes] = {}
+    members: dict[str, list[bytes | memoryview]] = {}
     described: dict[str, Any] = {}
     for name, array in arrays.items():
-        data = _npy_bytes(array)
-        members[f"{name}.npy"] = data
+        header = _npy_header(array.dtype.str, array.size)
+        data = np.ascontiguousarray(array).view(np.uint8).data
+        members[f"{name}.npy"] = [header, data]
+        checksum = hashlib.sha256(header)
+        checksum.update(data)
         described[name] = {
             "dtype": array.dtype.str,
-            "shape": list(array.shape),
-            "sha256": hashlib.sha256(data).hexdigest(),
+            "shape": [array.size],
+            "sha256": checksum.hexdigest(),
         }
     whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
     text = json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, data in {MANIFEST: text.encode(), **members}.items():
-            _write_member(archive, name, data)
+        _write_member(archive, target.tell(), MANIFEST, [text.encode()])
+        for name, parts in members.items():
+            _write_member(archive, target.tell(), name, parts)
 
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write that appears under its name whole or not at all."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())  # mkstemp's files are private
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
 
@@ -77,18 +101,10 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def read_model(data: bytes | memoryview, *, source: str) -> tuple[dict[str, Any], Arrays]:
     """The manifest and the arrays; `source` names the file in messages."""
     view = memoryview(data)
-    try:
-        with zipfile.ZipFile(io.BytesIO(view), "r") as archive:
-            members = _checked_members(archive, len(view), source)
-            if MANIFEST not in members:
-                raise ModelFormatError(f"{source} is not a watchword model: it has no manifest")
-            if members[MANIFEST].file_size > _MANIFEST_LIMIT:
-                raise ModelFormatError(f"{source} is damaged: its manifest is too large")
-            manifest = _checked_manifest(archive.read(MANIFEST), source)
-    except zipfile.BadZipFile as error:
-        raise ModelFormatError(
-            f"{source} is not a watchword model, or is damaged: {error}"
-        ) from None
+    members = _checked_members(data, source)
+    if MANIFEST not in members:
+        raise ModelFormatError(f"{source} is not a watchword model: it has no manifest")
+    manifest = _checked_manifest(view, members[MANIFEST], source)
     arrays = {}
     for name, entry in manifest["arrays"].items():
         member = members.get(f"{name}.npy")
@@ -98,31 +114,27 @@ def read_model(data: bytes | memoryview, *, source: str) -> tuple[dict[str, Any]
     return manifest, arrays
 
 
-def _npy_bytes(array: npt.NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
-    return buffer.getvalue()
+def _npy_header(dtype: str, size: int) -> bytes:
+    """What begins an array of numbers in one dimension: as NumPy writes it, and always as long."""
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + text.ljust(117).encode() + b"\n"
 
 
-def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+def _write_member(
+    archive: zipfile.ZipFile, at: int, name: str, parts: list[bytes | memoryview]
+) -> None:
     member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     member.create_system = 3  # the same bytes on every system
     member.external_attr = 0o644 << 16
-    member.file_size = len(data)
-    assert archive.fp is not None
-    # Without an explicit size field of 64 bits for small files the header has no other extras.
-    wide = 20 if len(data) * 1.05 > zipfile.ZIP64_LIMIT else 0
-    begin = archive.fp.tell() + _LOCAL_HEADER.size + len(name.encode()) + wide
+    member.file_size = sum(len(part) for part in parts)
+    # zipfile adds a field with sizes of 64 bits to large members only.
+    wide = 20 if member.file_size * 1.05 > zipfile.ZIP64_LIMIT else 0
+    begin = at + _LOCAL_HEADER.size + len(name.encode()) + wide
     padding = -(begin + 4) % ALIGNMENT
     member.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
     with archive.open(member, "w") as file:
-        file.write(data)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        for part in parts:
+            file.write(part)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -139,28 +151,62 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _checked_members(
-    archive: zipfile.ZipFile, size: int, source: str
-) -> dict[str, zipfile.ZipInfo]:
-    members: dict[str, zipfile.ZipInfo] = {}
-    total = 0
-    for member in archive.infolist():
-        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+def _checked_members(data: bytes | memoryview, source: str) -> dict[str, _Member]:
+    """The members by name: plain, whole and apart from each other."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data), "r") as archive:
+            listed = archive.infolist()
+    except Exception as error:  # damaged directories make zipfile fail in many ways
+        raise ModelFormatError(
+            f"{source} is not a watchword model, or is damaged: {error}"
+        ) from None
+    view = memoryview(data)
+    members: dict[str, _Member] = {}
+    for info in listed:
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise ModelFormatError(f"{source} is not a watchword model: it is compressed")
-        if member.filename in members:
-            raise ModelFormatError(f"{source} is damaged: {member.filename!r} is there twice")
-        members[member.filename] = member
-        total += member.file_size
-    if total > size:
-        raise ModelFormatError(f"{source} is damaged: its members are larger than the file")
+        if info.flag_bits & ~_UTF8_NAMES:
+            raise ModelFormatError(f"{source} is damaged: {info.filename!r} is not a plain member")
+        if info.filename in members:
+            raise ModelFormatError(f"{source} is damaged: {info.filename!r} is there twice")
+        members[info.filename] = _place(view, info, source)
+    ordered = sorted(members.values(), key=lambda member: member.header)
+    for one, following in pairwise(ordered):
+        if one.end > following.header:
+            raise ModelFormatError(
+                f"{source} is damaged: {one.name!r} and {following.name!r} overlap"
+            )
     return members
 
 
-def _checked_manifest(text: bytes, source: str) -> dict[str, Any]:
+def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
+    begin = info.header_offset
+    name = info.filename.encode()
+    if not 0 <= begin <= len(view) - _LOCAL_HEADER.size:
+        raise ModelFormatError(f"{source} is damaged: {info.filename!r} lies outside the file")
+    header = _LOCAL_HEADER.unpack_from(view, begin)
+    name_at = begin + _LOCAL_HEADER.size
+    if header[0] != b"PK\x03\x04" or view[name_at : name_at + header[9]] != name:
+        raise ModelFormatError(
+            f"{source} is damaged: {info.filename!r} does not begin where it should"
+        )
+    data_at = name_at + header[9] + header[10]
+    if data_at + info.file_size > len(view):
+        raise ModelFormatError(f"{source} is damaged: {info.filename!r} lies outside the file")
+    return _Member(info.filename, begin, data_at, data_at + info.file_size, info.CRC)
+
+
+def _checked_manifest(view: memoryview, member: _Member, source: str) -> dict[str, Any]:
+    if member.end - member.begin > _MANIFEST_LIMIT:
+        raise ModelFormatError(f"{source} is damaged: its manifest is too large")
+    text = bytes(view[member.begin : member.end])
+    if zlib.crc32(text) != member.crc:
+        raise ModelFormatError(f"{source} is damaged: the checksum of its manifest is wrong")
     try:
-        manifest = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ModelFormatError(f"{source} is damaged: its manifest is not JSON") from None
+        manifest = json.loads(text.decode(), parse_int=_whole, parse_constant=_refuse)
+        _refuse_strange(manifest)
+    except (ValueError, RecursionError) as error:
+        raise ModelFormatError(f"{source} is damaged: its manifest is bad JSON: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFormatError(f"{source} is not a watchword model")
     version = manifest.get("version")
@@ -171,41 +217,54 @@ def _checked_manifest(text: bytes, source: str) -> dict[str, Any]:
             f"{source} was written by a later version of watchword (format {version}, this one "
             f"reads up to {VERSION}): upgrade with: pip install -U watchword"
         )
-    if not isinstance(manifest.get("arrays"), dict):
-        raise ModelFormatError(f"{source} is damaged: its manifest lists no arrays")
+    for name, kind in _MANIFEST_SECTIONS.items():
+        if not isinstance(manifest.get(name), kind):
+            raise ModelFormatError(f"{source} is damaged: its manifest has no {name}")
+    if not all(isinstance(value, str | None) for value in manifest["reading"].values()):
+        raise ModelFormatError(f"{source} is damaged: its manifest has no names in reading")
     return manifest
 
 
-def _read_array(
-    view: memoryview, member: zipfile.ZipInfo, entry: object, what: str
-) -> npt.NDArray[Any]:
-    data = _member_data(view, member, what)
-    if not isinstance(entry, dict) or hashlib.sha256(data).hexdigest() != entry.get("sha256"):
-        raise ModelFormatError(f"{what} is damaged: its checksum is wrong")
-    header = io.BytesIO(data[: 1 << 16])
-    try:
-        if np.lib.format.read_magic(header) != (1, 0):
-            raise ValueError("unexpected version of the npy format")
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(header)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ModelFormatError(f"{what} is damaged: {error}") from None
-    if fortran or dtype.hasobject or dtype.kind != "u":
+def _whole(digits: str) -> int:
+    if len(digits) > 20:  # no number of 64 bits is longer, and long ones take long to read
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _refuse_strange(manifest: object) -> None:
+    """Refuse what could not be written again: deep nests, halves of characters."""
+    level = [manifest]
+    for _ in range(_MANIFEST_DEPTH):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value.keys()
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+            elif isinstance(value, str) and not value.isascii():
+                value.encode()
+        level = below
+    if level:
+        raise ValueError("it is nested too deeply")
+
+
+def _read_array(view: memoryview, member: _Member, entry: object, what: str) -> npt.NDArray[Any]:
+    """An array as the manifest describes it; its header must say the same, and is never parsed."""
+    described = entry if isinstance(entry, dict) else {}
+    dtype, shape = described.get("dtype"), described.get("shape")
+    if not isinstance(dtype, str) or dtype not in _WIDTHS:
         raise ModelFormatError(f"{what} is not an array of unsigned numbers")
-    if dtype.str != entry.get("dtype") or list(shape) != entry.get("shape") or len(shape) != 1:
-        raise ModelFormatError(f"{what} is not what the manifest says")
-    if len(data) - header.tell() != shape[0] * dtype.itemsize:
-        raise ModelFormatError(f"{what} is damaged: it has the wrong size")
-    return np.frombuffer(data, dtype=dtype, offset=header.tell())
-
-
-def _member_data(view: memoryview, member: zipfile.ZipInfo, what: str) -> memoryview:
-    begin = member.header_offset
-    if begin + _LOCAL_HEADER.size > len(view):
-        raise ModelFormatError(f"{what} is damaged: the file is too short")
-    header = _LOCAL_HEADER.unpack_from(view, begin)
-    if header[0] != b"PK\x03\x04":
-        raise ModelFormatError(f"{what} is damaged: it does not begin where it should")
-    begin += _LOCAL_HEADER.size + header[9] + header[10]
-    if begin + member.file_size > len(view):
-        raise ModelFormatError(f"{what} is damaged: the file is too short")
-    return view[begin : begin + member.file_size]
+    if not isinstance(shape, list) or len(shape) != 1 or type(shape[0]) is not int:
+        raise ModelFormatError(f"{what} is not an array in one dimension")
+    data = view[member.begin : member.end]
+    header = _npy_header(dtype, shape[0])
+    if len(data) != len(header) + shape[0] * _WIDTHS[dtype] or data[: len(header)] != header:
+        raise ModelFormatError(f"{what} is damaged: it is not what the manifest says")
+    if hashlib.sha256(data).hexdigest() != described.get("sha256"):
+        raise ModelFormatError(f"{what} is damaged: its checksum is wrong")
+    return np.frombuffer(data, dtype=dtype, offset=len(header))

@@ -7,15 +7,23 @@ between words (Chinese, Japanese, Thai, …) a run of letters is one word: give 
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from watchword import _native
+from watchword.checks import as_choice, as_text
 from watchword.errors import HookError
+from watchword.functions import check_function, name_of, refuse_missing
 
 WordHook = Callable[[str], str | None]
 Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
+
+PARAGRAPHS: tuple[Literal["lines"], Literal["blank_lines"]] = ("lines", "blank_lines")
+
+# So many words keep what the hook made of them: a stream may bring new ones for ever.
+_REMEMBERED_WORDS = 1 << 20
 
 
 class Term(NamedTuple):
@@ -35,17 +43,11 @@ def read_terms(
     >>> [term.word for term in paragraph]
     ["don't", 'panic', None, 'zoe']
     """
-    batch = _native.read_terms([text], _native.Paragraphs[paragraphs], True)
+    ends = _native.Paragraphs[as_choice("paragraphs", paragraphs, PARAGRAPHS)]
+    batch = _native.read_terms([as_text(text)], ends, True)
     return [
         [[Term(*term) for term in sentence] for sentence in paragraph] for paragraph in batch.tree()
     ]
-
-
-def name_of(function: object) -> str:
-    """How a user's function is called in a model file and in messages."""
-    module = getattr(function, "__module__", None) or type(function).__module__
-    name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    return f"{module}.{name}"
 
 
 class TextSource:
@@ -58,14 +60,13 @@ class TextSource:
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        for name, function in (("word_hook", word_hook), ("tokenizer", tokenizer)):
-            if function is not None and not callable(function):
-                raise TypeError(f"{name} must be a function, got {function!r}")
+        check_function("word_hook", word_hook)
+        check_function("tokenizer", tokenizer)
         self.paragraphs = _native.Paragraphs[paragraphs]
         self.word_hook = word_hook
         self.tokenizer = tokenizer
         self._remembered: dict[str, str | None] = {}
-        self._asking = threading.Lock()
+        self._asking = threading.RLock()
 
     @property
     def is_plain(self) -> bool:
@@ -82,26 +83,38 @@ class TextSource:
             "tokenizer": None if self.tokenizer is None else name_of(self.tokenizer),
         }
 
+    def refuse_if_incomplete(self) -> None:
+        """Raise `HookError` if a function that the model was taught with is missing."""
+        refuse_missing(self.word_hook)
+        refuse_missing(self.tokenizer)
+
     def read(self, texts: list[str], *, with_spans: bool = False) -> _native.TermBatch:
         """The terms of these texts."""
+        self.refuse_if_incomplete()
         if self.tokenizer is None:
             batch = _native.read_terms(texts, self.paragraphs, with_spans)
         else:
             terms = [_checked_terms(text, self.tokenizer(text)) for text in texts]
             batch = _native.foreign_terms(texts, terms, self.paragraphs, with_spans)
         if self.word_hook is not None:
-            batch.rewrite([self._replacement(word) for word in batch.words])
+            batch.rewrite(self._replacements(self.word_hook, batch.words))
         return batch
 
-    def _replacement(self, word: str) -> str | None:
-        assert self.word_hook is not None
+    def _replacements(self, hook: WordHook, words: list[str]) -> list[str | None]:
+        # One thread at a time, so that the hook is asked once for each word.
         with self._asking:
-            if word not in self._remembered:
-                result = self.word_hook(word)
-                if result is not None:
-                    _check_word(result, f"word_hook({word!r})")
-                self._remembered[word] = result
-            return self._remembered[word]
+            known = self._remembered
+            if len(known) > _REMEMBERED_WORDS:
+                known.clear()
+            replacements = []
+            for word in words:
+                if word not in known:
+                    result = hook(word)
+                    if result is not None:
+                        _check_word(result, f"word_hook({word!r})")
+                    known[word] = result
+                replacements.append(known[word])
+            return replacements
 
 
 def _check_word(word: object, source: str) -> None:
@@ -118,11 +131,16 @@ def _check_word(word: object, source: str) -> None:
 def _checked_terms(
     text: str, terms: Iterable[tuple[int, int, str | None]]
 ) -> list[tuple[int, int, str | None]]:
+    if isinstance(terms, str) or not isinstance(terms, Iterable):
+        raise HookError(
+            f"tokenizer must give many (start, end, word or None), got {type(terms).__name__}"
+        )
     checked: list[tuple[int, int, str | None]] = []
     previous = 0
     for term in terms:
         try:
-            start, end, word = term
+            first, last, word = term
+            start, end = operator.index(first), operator.index(last)
         except (TypeError, ValueError):
             raise HookError(
                 f"tokenizer must give (start, end, word or None), got {term!r}"

@@ -1,0 +1,84 @@
+# Needs Python with its headers, pip, make and a C++20 compiler; the rest comes into .venv.
+PYTHON ?= python3
+CORPUS ?=
+SECONDS ?= 60
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+BUILD_REQUIREMENTS := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]/\1/p' pyproject.toml)
+NATIVE := $(wildcard src/core/*) src/bindings.cpp CMakeLists.txt
+CPP := $(wildcard src/core/*.h src/core/*.cpp tests/fuzz/*.cpp) src/bindings.cpp
+STUB := src/watchword/_native.pyi
+STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
+
+.PHONY: help demo test build lint format stub benchmark fuzz sanitize clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' Makefile | expand -t 12
+
+demo: .venv/built  ## learn from made-up people, recognise others, show why
+	$(BIN)/watchword demo
+
+test: lint  ## everything that CI checks
+	$(BIN)/python -m pytest
+
+build: .venv/dev .venv/built  ## .venv with watchword (editable) and the tools of development
+
+lint: build  ## style, types, and whether generated files are what they should be
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python tools/make_unicode_table.py --check || \
+	    { [ $$? -eq 2 ] && echo "the Unicode table was not checked"; }
+	$(STUBGEN) build/_native.pyi
+	diff -u $(STUB) build/_native.pyi || { echo "$(STUB) is outdated: make stub"; exit 1; }
+
+format: build  ## put Python and C++ into the house style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+stub: build  ## write the types of the native module
+	$(STUBGEN) $(STUB)
+
+benchmark: build  ## compare with other programs [CORPUS=folder], see benchmarks/README.md
+	$(BIN)/python benchmarks/compare.py $(CORPUS)
+
+# What fuzzing finds stays in build/fuzz/corpus, so that the next run goes on from there.
+fuzz: .venv/ready  ## look for inputs that break the core [SECONDS=60]; needs clang++
+	$(BIN)/cmake -S . -B build/fuzz -G Ninja -D CMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" \
+	    -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_BUILD_TYPE=Release \
+	    -D WATCHWORD_FUZZ=ON -D WATCHWORD_SANITIZE=ON
+	$(BIN)/cmake --build build/fuzz
+	mkdir -p build/fuzz/corpus
+	cd build/fuzz && ./fuzz -max_total_time=$(SECONDS) -max_len=4096 -timeout=20 corpus
+
+# The interpreter is not instrumented, so the libraries are loaded ahead of it, and what it never
+# frees is no leak. libstdc++ comes along because exceptions are intercepted.
+SANITIZERS = $(foreach library,libasan.so libubsan.so libstdc++.so.6,$(shell g++ -print-file-name=$(library)))
+sanitize:  ## the tests with the address and undefined-behaviour sanitizers; needs g++
+	$(PYTHON) -m venv .venv-sanitize
+	$(PIP:.venv/%=.venv-sanitize/%) $(BUILD_REQUIREMENTS) cmake ninja
+	CXX=g++ $(PIP:.venv/%=.venv-sanitize/%) --no-build-isolation --editable '.[dev]' \
+	    --config-settings=build-dir=build/sanitize \
+	    --config-settings=cmake.define.WATCHWORD_SANITIZE=ON
+	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1 .venv-sanitize/bin/python -m pytest
+
+clean:  ## remove all that was made here
+	rm -rf .venv .venv-sanitize build .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# Stamps. Without build isolation CMake finds the same paths again and compiles only what changed.
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PIP) $(BUILD_REQUIREMENTS) cmake ninja
+	touch $@
+
+.venv/built: .venv/ready $(NATIVE)
+	$(PIP) --no-build-isolation --editable '.[cli]'
+	touch $@
+
+.venv/dev: .venv/ready | .venv/built
+	$(PIP) --no-build-isolation --editable '.[dev]'
+	touch $@

@@ -1,0 +1,106 @@
+"""The native core of watchword."""
+
+from collections.abc import Sequence
+import enum
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+unicode_version: str = '14.0.0'
+
+max_ngram_limit: int = 64
+
+class UnlearnFailure(Exception):
+    pass
+
+class SnapshotFailure(Exception):
+    pass
+
+class SignificanceFunction(enum.Enum):
+    vanilla = 0
+
+    xai = 1
+
+class ConfidenceFunction(enum.Enum):
+    gv = 0
+
+    norm_gv = 1
+
+    norm_gv_xai = 2
+
+class ReadingRule(enum.Enum):
+    paper = 0
+
+    words_sum = 1
+
+class SummaryOperator(enum.Enum):
+    sum = 0
+
+    max = 1
+
+    mean = 2
+
+class Paragraphs(enum.Enum):
+    lines = 0
+
+    blank_lines = 1
+
+def evaluate(counts: Sequence[int], maxima: Sequence[int], parameters: dict) -> list[tuple[float, float, float, float]]: ...
+
+def several(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> list[list[int]]: ...
+
+class TermBatch:
+    @property
+    def words(self) -> list: ...
+
+    def rewrite(self, replacement: Sequence[str | None]) -> None: ...
+
+    def tree(self) -> list: ...
+
+def read_terms(texts: list, paragraphs: Paragraphs, with_spans: bool) -> TermBatch: ...
+
+def foreign_terms(texts: list, terms: Sequence[Sequence[tuple[int, int, str | None]]], paragraphs: Paragraphs, with_spans: bool) -> TermBatch: ...
+
+class Model:
+    def __init__(self, parameters: dict) -> None: ...
+
+    @staticmethod
+    def from_snapshot(parameters: dict, arrays: dict, words_since_prune: int) -> Model: ...
+
+    def replace(self, parameters: dict) -> Model: ...
+
+    def learn(self, texts: list, labels: Sequence[int | str], threads: int) -> None: ...
+
+    def learn_terms(self, batch: TermBatch, labels: Sequence[int | str]) -> None: ...
+
+    def unlearn(self, document: TermBatch, label: int | str) -> None: ...
+
+    def merge(self, other: Model) -> None: ...
+
+    def prune(self, floor: int, shortest: int) -> tuple[int, int]: ...
+
+    def confidence(self, texts: list, threads: int) -> tuple: ...
+
+    def confidence_terms(self, batch: TermBatch) -> tuple: ...
+
+    def explain(self, batch: TermBatch) -> dict: ...
+
+    def value(self, words: Sequence[str]) -> dict: ...
+
+    def top_ngrams(self, label: int | str, most: int, length: int | None) -> list: ...
+
+    def next_words(self, words: Sequence[str], label: int | str | None) -> list: ...
+
+    def stop_words(self, threshold: float) -> list[str]: ...
+
+    def labels(self) -> list[int | str]: ...
+
+    def totals(self) -> dict: ...
+
+    def ngrams_by_length(self) -> list[int]: ...
+
+    def snapshot(self) -> dict: ...
+
+    def words_since_prune(self) -> int: ...

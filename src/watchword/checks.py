@@ -1,0 +1,139 @@
+"""What users pass in, checked and made plain: texts, labels, numbers, choices."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+Label = str | int
+
+_Choice = TypeVar("_Choice", bound=str)
+
+_MOST = 2**32 - 1  # what the core keeps in 32 bits
+_MOST_THREADS = 256
+
+
+def as_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list, whatever holds them."""
+    listed = _as_list(texts, "texts")
+    for at, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise TypeError(f"text {at} must be str, got {type(text).__name__}")
+    return listed
+
+
+def as_text(text: str) -> str:
+    """The text, if it is one."""
+    if not isinstance(text, str):
+        raise TypeError(f"text must be str, got {type(text).__name__}")
+    return text
+
+
+def as_labels(labels: Iterable[Label]) -> list[Label]:
+    """The labels as plain `str` or `int`."""
+    return [as_label(label) for label in _as_list(labels, "labels")]
+
+
+def as_label(label: object) -> Label:
+    """The label as a plain `str` or `int`.
+
+    >>> as_label(np.int64(3))
+    3
+    """
+    if isinstance(label, str):
+        try:
+            label.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"a label must be valid Unicode, got {label!r}") from None
+        return str.__str__(label)  # str(label) would give the name of a member of an enum
+    if isinstance(label, bool | np.bool_):
+        raise TypeError(f"a label must be str or int, got {label!r}")
+    try:
+        number = operator.index(label)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(label).__name__
+        raise TypeError(f"a label must be str or int, got {kind}: {label!r}") from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"a label must fit into 64 bits, got {number}")
+    return number
+
+
+def as_threads(threads: int | None) -> int:
+    """How many threads to use; None is one per processor that we may use."""
+    if threads is not None:
+        return min(as_whole("threads", threads, 1), _MOST_THREADS)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def as_number(name: str, value: object) -> float:
+    """A finite number as a `float`."""
+    plain = hasattr(value, "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
+    try:
+        number = float(value) if plain else None  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        number = None
+    if number is None:
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def as_positive(name: str, value: object) -> float:
+    """A finite number that is not below 0."""
+    number = as_number(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must not be negative, got {number:g}")
+    return number
+
+
+def as_whole(name: str, value: object, least: int, most: int = _MOST) -> int:
+    """A whole number in this range as an `int`."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if not least <= number <= most:
+        wanted = f"from {least} to {most}" if most < _MOST or number > most else f"at least {least}"
+        raise ValueError(f"{name} must be {wanted}, got {number}")
+    return number
+
+
+def as_choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
+    """One of these words.
+
+    >>> as_choice("reading", "backwards", ("paper", "words_sum"))
+    Traceback (most recent call last):
+    ...
+    ValueError: reading must be one of 'paper', 'words_sum', got 'backwards'
+    """
+    if isinstance(value, str):
+        for choice in choices:
+            if value == choice:
+                return choice
+    listed = ", ".join(map(repr, choices))
+    raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+
+
+def _as_list(values: Iterable[Any], what: str) -> list[Any]:
+    """A list of what a sequence, an array, a Series or a generator holds."""
+    if isinstance(values, str | bytes):
+        raise TypeError(f"expected many {what}, got a single string: put it into a list")
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 1:
+        raise TypeError(f"{what} must have one dimension, got shape {shape}")
+    # Iterating over a mapping would give its keys.
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} must be an iterable, got {type(values).__name__}")
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)

@@ -1,0 +1,96 @@
+"""A model as the manifest and arrays of a model file, and back (docs/model-file.md)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from watchword import _native, snapshot, storage
+from watchword.engine import Engine
+from watchword.errors import HookError, ModelFormatError
+from watchword.functions import MissingFunction, check_function, name_of
+from watchword.parameters import SUMMARY_NAMES, Parameters, Summary, SummaryOperator
+from watchword.text import TextSource, Tokenizer, WordHook
+
+
+def parts_of(engine: Engine) -> tuple[dict[str, Any], storage.Arrays]:
+    """The manifest and the arrays of a model."""
+    manifest, arrays = snapshot.to_file(engine.native.snapshot())
+    parameters = engine.parameters
+    own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
+    own["summary"] = parameters.operator_names
+    manifest["parameters"] = own
+    manifest["reading"] = engine.source.description
+    manifest["words_since_prune"] = engine.native.words_since_prune()
+    return manifest, arrays
+
+
+def bytes_of(engine: Engine) -> bytes:
+    """The model file as bytes."""
+    buffer = io.BytesIO()
+    storage.write_model(buffer, *parts_of(engine))
+    return buffer.getvalue()
+
+
+def engine_from(
+    data: bytes | memoryview,
+    *,
+    word_hook: WordHook | None,
+    tokenizer: Tokenizer | None,
+    summary: Summary | None,
+    source: str,
+) -> Engine:
+    """The model of a file, with these functions; `source` names the file in messages."""
+    given = {"word_hook": word_hook, "tokenizer": tokenizer}
+    for role, function in given.items():
+        check_function(role, function)
+    own_summary = None if summary is None else Parameters(summary=summary).operators
+    manifest, arrays = storage.read_model(data, source=source)
+    try:
+        parameters = _parameters(manifest["parameters"], own_summary)
+        reading = manifest["reading"]
+        if reading["unicode"] != _native.unicode_version:
+            raise ValueError(f"text was read with Unicode {reading['unicode']}")
+        taught = {name: reading[name] for name in given}
+        words_since_prune = int(manifest["words_since_prune"])
+        if parameters.paragraphs != reading["paragraphs"] or words_since_prune < 0:
+            raise ValueError("contradictory entries")
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
+    functions = {name: _hook(name, given[name], taught[name], source) for name in given}
+    text_source = TextSource(parameters.paragraphs, **functions)
+    built = snapshot.from_file(manifest, arrays, parameters.max_ngram, source=source)
+    try:
+        native = _native.Model.from_snapshot(parameters.for_native(), built, words_since_prune)
+    except (_native.SnapshotFailure, ValueError, OverflowError) as error:
+        raise ModelFormatError(f"{source} is damaged: {error}") from None
+    return Engine(parameters, text_source, native)
+
+
+def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
+    own = dict(kept)
+    if summary is None:
+        summary = {level: _operator(name) for level, name in own["summary"].items()}
+    return Parameters(**(own | {"summary": summary}))
+
+
+def _operator(name: object) -> SummaryOperator:
+    if not isinstance(name, str):
+        raise TypeError(f"summary {name!r}")
+    for known in SUMMARY_NAMES:
+        if name == known:
+            return known
+    return MissingFunction("summary", name)
+
+
+def _hook(
+    role: str, given: Callable[..., Any] | None, taught: str | None, source: str
+) -> Callable[..., Any] | None:
+    """The function itself if it was given, a stand-in if it was not but should have been."""
+    if given is None:
+        return None if taught is None else MissingFunction(role, taught)
+    if name_of(given) != taught:
+        raise HookError(f"{source} was taught with {role} {taught}, not {name_of(given)}")
+    return given

@@ -1,0 +1,327 @@
+"""τ-SS3 under scikit-learn's rules: pipelines, cross-validation, grid search.
+
+`TauSS3Classifier` is a thin skin over `watchword.TauSS3`, which does the work and stays reachable
+as `model_`: explain, inspect and save there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword.checks import Label
+from watchword.errors import MissingExtraError
+from watchword.model import TauSS3
+from watchword.parameters import FloatArray, Level, SummaryOperator
+from watchword.text import Tokenizer, WordHook
+
+try:
+    from joblib import effective_n_jobs  # type: ignore[import-untyped]
+    from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+    from sklearn.utils import check_consistent_length  # type: ignore[import-untyped]
+    from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
+        check_classification_targets,
+        unique_labels,
+    )
+    from sklearn.utils.validation import (  # type: ignore[import-untyped]
+        check_is_fitted,
+        column_or_1d,
+    )
+except ImportError as error:
+    raise MissingExtraError(
+        "watchword.sklearn needs scikit-learn: pip install watchword[sklearn]"
+    ) from error
+
+__all__ = ["TauSS3Classifier"]
+
+_Array = npt.NDArray[Any]
+
+
+class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The τ-SS3 text classifier as a scikit-learn estimator.
+
+    The parameters are those of `watchword.TauSS3`, checked in `fit`; besides:
+
+    Parameters
+    ----------
+    n_jobs
+        threads for learning and reading: None is one (or what `joblib.parallel_config` says),
+        -1 all processors. The result does not depend on it. Periodic pruning depends on the order
+        of documents, so with `prune_period` learning takes one thread.
+
+    Attributes
+    ----------
+    classes_
+        the classes, sorted: the order of all columns.
+    model_
+        the `watchword.TauSS3` that was taught. Its labels are the classes if these are str or int,
+        else (bool, float) their places in `classes_`.
+
+    X is a one-dimensional sequence of texts: a list, a tuple, an array, a Series. There is no
+    `n_features_in_`: texts have no columns.
+
+    >>> classifier = TauSS3Classifier(max_ngram=2)
+    >>> texts = ["machine learning", "deep learning", "the match was fun", "what a match"]
+    >>> classifier.fit(texts, ["tech", "tech", "sports", "sports"])
+    TauSS3Classifier(max_ngram=2)
+    >>> [str(label) for label in classifier.predict(["a fun match", "learning machines"])]
+    ['sports', 'tech']
+    >>> classifier.model_.labels
+    ('sports', 'tech')
+    """
+
+    classes_: _Array
+    model_: TauSS3
+    _labels: tuple[Label, ...]  # what each of classes_ is called in the model
+
+    def __init__(
+        self,
+        *,
+        smoothness: float = 0.455,
+        significance: float = 1.0,
+        sanction: float = 1.0,
+        max_ngram: int = 3,
+        min_count: int = 1,
+        alpha: float = 0.0,
+        significance_function: Literal["vanilla", "xai"] = "vanilla",
+        confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
+        reading: Literal["paper", "words_sum"] = "paper",
+        summary: SummaryOperator | Mapping[Level, SummaryOperator] = "sum",
+        default_label: Hashable = None,
+        paragraphs: Literal["lines", "blank_lines"] = "lines",
+        word_hook: WordHook | None = None,
+        tokenizer: Tokenizer | None = None,
+        prune_period: int | None = None,
+        prune_floor: int = 10,
+        prune_shortest: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.smoothness = smoothness
+        self.significance = significance
+        self.sanction = sanction
+        self.max_ngram = max_ngram
+        self.min_count = min_count
+        self.alpha = alpha
+        self.significance_function = significance_function
+        self.confidence_function = confidence_function
+        self.reading = reading
+        self.summary = summary
+        self.default_label = default_label
+        self.paragraphs = paragraphs
+        self.word_hook = word_hook
+        self.tokenizer = tokenizer
+        self.prune_period = prune_period
+        self.prune_floor = prune_floor
+        self.prune_shortest = prune_shortest
+        self.n_jobs = n_jobs
+
+    # Learning
+
+    def fit(self, X: Iterable[str], y: npt.ArrayLike) -> TauSS3Classifier:  # noqa: N803
+        """Learn these documents, and forget all earlier ones."""
+        texts, targets = _documents(X, y)
+        check_classification_targets(targets)
+        classes = np.unique(targets)
+        self._continue(None, classes, texts, targets)
+        return self
+
+    def partial_fit(
+        self,
+        X: Iterable[str],  # noqa: N803
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+    ) -> TauSS3Classifier:
+        """Learn these documents on top of what is known.
+
+        The first call needs `classes`: all that will ever come. Parameters that were changed
+        since are taken over; what the counts depend on (`tokenizer`, …) is refused.
+
+        >>> classifier = TauSS3Classifier()
+        >>> _ = classifier.partial_fit(["machine learning"], ["tech"], classes=["sports", "tech"])
+        >>> _ = classifier.partial_fit(["what a match"], ["sports"])
+        >>> str(classifier.predict(["the match"])[0])
+        'sports'
+        """
+        fitted = hasattr(self, "model_")
+        if classes is None and not fitted:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        texts, targets = _documents(X, y)
+        settled = self.classes_ if classes is None else np.asarray(unique_labels(classes))
+        if fitted and not np.array_equal(settled, self.classes_):
+            raise ValueError(
+                f"classes={settled.tolist()!r} is not the same as on the first call to "
+                f"partial_fit: {self.classes_.tolist()!r}"
+            )
+        self._continue(self.model_ if fitted else None, settled, texts, targets)
+        return self
+
+    def _continue(
+        self, model: TauSS3 | None, classes: _Array, texts: list[str], targets: _Array
+    ) -> None:
+        """Teach a model, and only when all went well make it ours."""
+        threads = self._threads()
+        labels = _model_labels(classes)
+        places = {known: place for place, known in enumerate(classes.tolist())}
+        settings = self._settings(places, labels)
+        blank = TauSS3(**settings)  # also checks the parameters
+        if model is None:
+            model = blank
+        elif model.parameters != blank.parameters:
+            model = model.replace(**settings)
+        unknown = sorted({str(target) for target in targets.tolist() if target not in places})
+        if unknown:
+            raise ValueError(
+                f"y has labels that are not among the classes {classes.tolist()!r}: "
+                + ", ".join(unknown)
+            )
+        learnt = [labels[places[target]] for target in targets.tolist()]
+        model.learn_many(texts, learnt, threads=1 if self.prune_period is not None else threads)
+        self.classes_, self._labels, self.model_ = classes, labels, model
+
+    # Reading
+
+    def predict(self, X: Iterable[str]) -> _Array:  # noqa: N803
+        """Name the class of highest confidence, or the default where nothing is known."""
+        values = self._confidences(X)
+        best = values.argmax(axis=1)
+        silent = values.max(axis=1) <= 0
+        if silent.any():
+            best[silent] = self._default_place()
+        predicted: _Array = self.classes_[best]
+        return predicted
+
+    def predict_proba(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
+        """Give each class its share of the confidences: rows add up to 1.
+
+        Shares, not calibrated probabilities; see `sklearn.calibration.CalibratedClassifierCV`.
+        Where nothing is known, the default class has 1.
+
+        >>> classifier = TauSS3Classifier().fit(["good morning", "good night"], ["am", "pm"])
+        >>> classifier.predict_proba(["morning", "unheard"]).tolist()
+        [[1.0, 0.0], [1.0, 0.0]]
+        """
+        values = np.maximum(self._confidences(X), 0.0)  # a summary function may go below 0
+        silent = values.max(axis=1) <= 0
+        if silent.any():
+            values[silent, self._default_place()] = 1.0
+        values /= values.max(axis=1, keepdims=True)  # first, since the sum could overflow
+        shares: FloatArray = values / values.sum(axis=1, keepdims=True)
+        return shares
+
+    def decision_function(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
+        """Give the confidences, shape (texts, classes).
+
+        With two classes, shape (texts,): that of `classes_[1]` minus that of `classes_[0]`.
+        A class without a document yet has 0.
+        """
+        values = self._confidences(X)
+        if len(self.classes_) == 2:
+            difference: FloatArray = values[:, 1] - values[:, 0]
+            return difference
+        return values
+
+    # Inside
+
+    def _confidences(self, raw: Iterable[str]) -> FloatArray:
+        check_is_fitted(self, "model_")
+        texts = _texts(raw)
+        known, values = self.model_.confidence_table(texts, threads=self._threads())
+        if known == self._labels:
+            return values
+        column = {label: place for place, label in enumerate(known)}
+        full = np.zeros((len(texts), len(self._labels)))
+        for place, label in enumerate(self._labels):
+            if label in column:
+                full[:, place] = values[:, column[label]]
+        return full
+
+    def _default_place(self) -> int:
+        default = self.model_.parameters["default_label"]
+        if default is None:
+            default = self.model_.default_label
+        return self._labels.index(default)
+
+    def _settings(self, places: Mapping[object, int], labels: Sequence[Label]) -> dict[str, Any]:
+        """Translate the parameters for `TauSS3`."""
+        settings: dict[str, Any] = self.get_params(deep=False)
+        del settings["n_jobs"]
+        if self.default_label is not None:
+            if self.default_label not in places:
+                raise ValueError(
+                    f"default_label must be one of the classes {list(places)!r}, "
+                    f"got {self.default_label!r}"
+                )
+            settings["default_label"] = labels[places[self.default_label]]
+        return settings
+
+    def _threads(self) -> int:
+        n_jobs = self.n_jobs
+        if n_jobs is not None and (
+            isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0
+        ):
+            raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
+        return int(effective_n_jobs(n_jobs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
+        return {"X_types": ["string"]}
+
+
+def _documents(raw: Iterable[str], y: npt.ArrayLike | None) -> tuple[list[str], _Array]:
+    if y is None:
+        raise ValueError("TauSS3Classifier requires y to be passed, but the target y is None")
+    texts = _texts(raw)
+    targets: _Array = column_or_1d(np.asarray(y), warn=True)
+    check_consistent_length(texts, targets)
+    _refuse_missing("y", targets.tolist())
+    return texts, targets
+
+
+def _texts(raw: Iterable[str]) -> list[str]:
+    """X as a list of str, whatever holds it."""
+    if isinstance(raw, str | bytes):
+        raise ValueError(
+            "Iterable over raw text documents expected, string object received."
+        )  # as the vectorizers say
+    shape = getattr(raw, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise ValueError(
+            f"X must have one dimension, one text per entry, got shape {tuple(shape)}: "
+            "pass a single column, such as X[:, 0] or frame['text']"
+        )
+    if isinstance(raw, Mapping) or not isinstance(raw, Iterable):
+        raise TypeError(f"X must be a sequence of texts, got {type(raw).__name__}")
+    listed: list[Any] = raw.tolist() if isinstance(raw, np.ndarray) else list(raw)
+    if not listed:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    _refuse_missing("X", listed)
+    for place, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise TypeError(f"X[{place}] must be str, got {type(text).__name__}")
+    return listed
+
+
+def _refuse_missing(name: str, entries: Sequence[object]) -> None:
+    for place, entry in enumerate(entries):
+        # pandas' markers by name: pandas is not imported here
+        missing = entry is None or type(entry).__name__ in ("NAType", "NaTType")
+        if missing or (isinstance(entry, float) and entry != entry):
+            raise ValueError(f"{name}[{place}] is missing ({entry!r}): drop it or fill it in")
+
+
+def _model_labels(classes: _Array) -> tuple[Label, ...]:
+    """Name the classes as the model can: its labels are all str or all int."""
+    listed = classes.tolist()
+    for kind in (str, int):
+        if all(type(one) is kind for one in listed):
+            return tuple(listed)
+    return tuple(range(len(listed)))

@@ -1,0 +1,46 @@
+"""What is installed: the version, the types, and how little an import loads."""
+
+import importlib.metadata
+import importlib.resources
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import watchword as ww
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_version_is_the_same_everywhere():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert re.search(r'^version = "(.+)"$', project, re.MULTILINE)[1] == ww.__version__
+    assert importlib.metadata.version("watchword") == ww.__version__
+
+
+def test_the_changelog_knows_the_version():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(ww.__version__)}\b", changes, re.MULTILINE)
+
+
+def test_types_are_shipped():
+    assert importlib.resources.files("watchword").joinpath("py.typed").is_file()
+
+
+def test_all_public_names_exist():
+    assert sorted(ww.__all__) == ww.__all__
+    assert all(hasattr(ww, name) for name in ww.__all__)
+
+
+def test_import_loads_numpy_and_the_core_and_nothing_else():
+    program = """
+import sys
+before = set(sys.modules)
+import watchword
+loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+own = {name for name in loaded - sys.stdlib_module_names if not name.startswith("_sysconfigdata")}
+print(*sorted(own), "watchword._native" in sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "numpy watchword True\n"
