@@ -32,11 +32,9 @@ using VectorIn = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu
 // Arrays own what the core computed: nothing is copied.
 template <class T>
 nb::capsule owner_of(std::unique_ptr<std::vector<T>> values) {
-    return nb::capsule(values.release(),
-                       [](void* data) noexcept {
-                           const std::unique_ptr<std::vector<T>> gone(
-                               static_cast<std::vector<T>*>(data));
-                       });
+    return nb::capsule(values.release(), [](void* data) noexcept {
+        const std::unique_ptr<std::vector<T>> gone(static_cast<std::vector<T>*>(data));
+    });
 }
 
 template <class T>
@@ -364,11 +362,12 @@ NB_MODULE(_native, m) {
     m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
 
     nb::class_<ww::Model>(m, "Model")
-        .def("__init__",
-             [](ww::Model* self, const nb::dict& parameters) {
-                 new (self) ww::Model(parameters_from(parameters));
-             },
-             "parameters"_a)
+        .def(
+            "__init__",
+            [](ww::Model* self, const nb::dict& parameters) {
+                new (self) ww::Model(parameters_from(parameters));
+            },
+            "parameters"_a)
         .def_static(
             "from_snapshot",
             [](const nb::dict& parameters, const nb::dict& arrays, ww::Count words_since_prune) {
@@ -378,103 +377,112 @@ NB_MODULE(_native, m) {
                 return std::make_unique<ww::Model>(settings, snapshot, words_since_prune);
             },
             "parameters"_a, "arrays"_a, "words_since_prune"_a)
-        .def("replace",
-             [](const ww::Model& self, const nb::dict& parameters) {
-                 const ww::Parameters settings = parameters_from(parameters);
-                 const nb::gil_scoped_release release;
-                 return std::make_unique<ww::Model>(self, settings);
-             },
-             "parameters"_a)
-        .def("learn",
-             [](ww::Model& self, const nb::list& texts, const Labels& labels, unsigned threads) {
-                 const std::vector<ww::TextView> views = views_of(texts);
-                 const nb::gil_scoped_release release;
-                 self.learn(views, labels, threads);
-             },
-             "texts"_a, "labels"_a, "threads"_a)
+        .def(
+            "replace",
+            [](const ww::Model& self, const nb::dict& parameters) {
+                const ww::Parameters settings = parameters_from(parameters);
+                const nb::gil_scoped_release release;
+                return std::make_unique<ww::Model>(self, settings);
+            },
+            "parameters"_a)
+        .def(
+            "learn",
+            [](ww::Model& self, const nb::list& texts, const Labels& labels, unsigned threads) {
+                const std::vector<ww::TextView> views = views_of(texts);
+                const nb::gil_scoped_release release;
+                self.learn(views, labels, threads);
+            },
+            "texts"_a, "labels"_a, "threads"_a)
         .def("learn_terms", nb::overload_cast<ww::TermBatch&, const Labels&>(&ww::Model::learn),
              "batch"_a, "labels"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("unlearn", &ww::Model::unlearn, "document"_a, "label"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def("merge", &ww::Model::merge, "other"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("prune",
-             [](ww::Model& self, ww::Count floor, unsigned shortest) {
-                 const nb::gil_scoped_release release;
-                 const ww::PruneResult result = self.prune(floor, shortest);
-                 return std::pair(result.ngrams, result.counts);
-             },
-             "floor"_a, "shortest"_a)
-        .def("confidence",
-             [](const ww::Model& self, const nb::list& texts, unsigned threads) {
-                 const std::vector<ww::TextView> views = views_of(texts);
-                 ww::ConfidenceTable table;
-                 {
-                     const nb::gil_scoped_release release;
-                     table = self.confidence(views, threads);
-                 }
-                 return confidence_tuple(std::move(table));
-             },
-             "texts"_a, "threads"_a)
-        .def("confidence_terms",
-             [](const ww::Model& self, const ww::TermBatch& batch) {
-                 ww::ConfidenceTable table;
-                 {
-                     const nb::gil_scoped_release release;
-                     table = self.confidence(batch);
-                 }
-                 return confidence_tuple(std::move(table));
-             },
-             "batch"_a)
-        .def("explain",
-             [](const ww::Model& self, const ww::TermBatch& batch) {
-                 ww::Explained explained;
-                 {
-                     const nb::gil_scoped_release release;
-                     explained = self.explain(batch);
-                 }
-                 return explained_dict(std::move(explained));
-             },
-             "batch"_a)
-        .def("value",
-             [](const ww::Model& self, const std::vector<std::string>& words) {
-                 ww::ValueTable table;
-                 {
-                     const nb::gil_scoped_release release;
-                     table = self.value(words);
-                 }
-                 return value_dict(std::move(table));
-             },
-             "words"_a)
-        .def("top_ngrams",
-             [](const ww::Model& self, const ww::Label& label, std::size_t most,
-                std::optional<unsigned> length) {
-                 std::vector<ww::RankedNgram> ranked;
-                 {
-                     const nb::gil_scoped_release release;
-                     ranked = self.top_ngrams(label, most, length);
-                 }
-                 nb::list out;
-                 for (const ww::RankedNgram& entry : ranked) {
-                     out.append(nb::make_tuple(entry.words, entry.value, entry.count));
-                 }
-                 return out;
-             },
-             "label"_a, "most"_a, "length"_a.none())
-        .def("next_words",
-             [](const ww::Model& self, const std::vector<std::string>& words,
-                const std::optional<ww::Label>& label) {
-                 std::vector<ww::Following> following;
-                 {
-                     const nb::gil_scoped_release release;
-                     following = self.next_words(words, label);
-                 }
-                 nb::list out;
-                 for (const ww::Following& entry : following) {
-                     out.append(nb::make_tuple(entry.word, entry.count));
-                 }
-                 return out;
-             },
-             "words"_a, "label"_a.none())
+        .def(
+            "prune",
+            [](ww::Model& self, ww::Count floor, unsigned shortest) {
+                const nb::gil_scoped_release release;
+                const ww::PruneResult result = self.prune(floor, shortest);
+                return std::pair(result.ngrams, result.counts);
+            },
+            "floor"_a, "shortest"_a)
+        .def(
+            "confidence",
+            [](const ww::Model& self, const nb::list& texts, unsigned threads) {
+                const std::vector<ww::TextView> views = views_of(texts);
+                ww::ConfidenceTable table;
+                {
+                    const nb::gil_scoped_release release;
+                    table = self.confidence(views, threads);
+                }
+                return confidence_tuple(std::move(table));
+            },
+            "texts"_a, "threads"_a)
+        .def(
+            "confidence_terms",
+            [](const ww::Model& self, const ww::TermBatch& batch) {
+                ww::ConfidenceTable table;
+                {
+                    const nb::gil_scoped_release release;
+                    table = self.confidence(batch);
+                }
+                return confidence_tuple(std::move(table));
+            },
+            "batch"_a)
+        .def(
+            "explain",
+            [](const ww::Model& self, const ww::TermBatch& batch) {
+                ww::Explained explained;
+                {
+                    const nb::gil_scoped_release release;
+                    explained = self.explain(batch);
+                }
+                return explained_dict(std::move(explained));
+            },
+            "batch"_a)
+        .def(
+            "value",
+            [](const ww::Model& self, const std::vector<std::string>& words) {
+                ww::ValueTable table;
+                {
+                    const nb::gil_scoped_release release;
+                    table = self.value(words);
+                }
+                return value_dict(std::move(table));
+            },
+            "words"_a)
+        .def(
+            "top_ngrams",
+            [](const ww::Model& self, const ww::Label& label, std::size_t most,
+               std::optional<unsigned> length) {
+                std::vector<ww::RankedNgram> ranked;
+                {
+                    const nb::gil_scoped_release release;
+                    ranked = self.top_ngrams(label, most, length);
+                }
+                nb::list out;
+                for (const ww::RankedNgram& entry : ranked) {
+                    out.append(nb::make_tuple(entry.words, entry.value, entry.count));
+                }
+                return out;
+            },
+            "label"_a, "most"_a, "length"_a.none())
+        .def(
+            "next_words",
+            [](const ww::Model& self, const std::vector<std::string>& words,
+               const std::optional<ww::Label>& label) {
+                std::vector<ww::Following> following;
+                {
+                    const nb::gil_scoped_release release;
+                    following = self.next_words(words, label);
+                }
+                nb::list out;
+                for (const ww::Following& entry : following) {
+                    out.append(nb::make_tuple(entry.word, entry.count));
+                }
+                return out;
+            },
+            "words"_a, "label"_a.none())
         .def("stop_words", &ww::Model::stop_words, "threshold"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def("labels", &ww::Model::labels, nb::call_guard<nb::gil_scoped_release>())

@@ -30,13 +30,11 @@ inline std::size_t fold_run(const std::uint8_t* text, char* out) {
     const __m128i lower = _mm_or_si128(bytes, all(0x20));
     const __m128i letter = at_most(_mm_sub_epi8(lower, all('a')), all('z' - 'a'));
     const __m128i digit = at_most(_mm_sub_epi8(bytes, all('0')), all(9));
-    const __m128i word =
-        _mm_or_si128(_mm_or_si128(letter, digit), _mm_cmpeq_epi8(bytes, all('_')));
+    const __m128i word = _mm_or_si128(_mm_or_si128(letter, digit), _mm_cmpeq_epi8(bytes, all('_')));
     const __m128i folded = _mm_or_si128(bytes, _mm_and_si128(letter, all(0x20)));
     const auto others = ~static_cast<unsigned>(_mm_movemask_epi8(word));
     const auto length = static_cast<std::size_t>(std::countr_zero(others));
-    const __m128i keep =
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(kKeep + kRun - length));
+    const __m128i keep = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kKeep + kRun - length));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_and_si128(folded, keep));
     return length;
 }

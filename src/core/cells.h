@@ -55,7 +55,9 @@ class Cell {
     // A row: this bit, its size in 23 bits, its place in the pool in 40.
     static constexpr std::uint64_t kMany = std::uint64_t{1} << 63;
 
-    std::uint32_t size() const { return static_cast<std::uint32_t>(bits_.bits_ >> 40 & kMaxLabels); }
+    std::uint32_t size() const {
+        return static_cast<std::uint32_t>(bits_.bits_ >> 40 & kMaxLabels);
+    }
     std::uint64_t place() const { return bits_.bits_ & kMaxCount; }
     static Count checked_sum(Count a, Count b) {
         if (b > kMaxCount - a) throw_overflow();

@@ -82,7 +82,8 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         TermBatch& batch = batches[at];
         for (std::size_t document = 0; document < batch.documents(); ++document) {
             Count words = 0;
-            for (std::size_t place = batch.begin_of(document); place < batch.ends[document]; ++place) {
+            for (std::size_t place = batch.begin_of(document); place < batch.ends[document];
+                 ++place) {
                 Symbol& symbol = batch.symbols[place];
                 if (!is_word(symbol)) continue;
                 symbol = ids_of[at][symbol];
@@ -137,7 +138,8 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         }
     }
     for (const LabelId label : labels) ++totals_[label].documents;
-    for (LabelId label = 0; label < words_of.size(); ++label) totals_[label].words += words_of[label];
+    for (LabelId label = 0; label < words_of.size(); ++label)
+        totals_[label].words += words_of[label];
 }
 
 void Counts::forget_unused_labels() {
@@ -339,7 +341,7 @@ void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) con
         for (NodeIndex index = 0; index < trie.size(); ++index) {
             const Trie::Key key = trie.node(index).key;
             const std::uint32_t last = use_of_word[key.word];
-            const std::uint32_t parent = key.is_bigram() ? use_of_word[key.first_word()]
+            const std::uint32_t parent = key.is_bigram()  ? use_of_word[key.first_word()]
                                          : use_of.empty() ? 0
                                                           : use_of[key.parent_node()];
             if (last == 0 && parent == 0) continue;

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <stdexcept>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "cells.h"
@@ -109,7 +109,7 @@ class Counts {
     static constexpr std::size_t kShards = 256;
     static constexpr std::size_t kWordPools = 16;
 
-    struct Item;   // where in a batch an n-gram of two words and more begins
+    struct Item;    // where in a batch an n-gram of two words and more begins
     struct Sorted;  // a batch's items, by shard
     using Maxima = std::vector<std::vector<Count>>;  // by length - 1 and label id
 

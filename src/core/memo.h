@@ -68,7 +68,8 @@ class Memo {
         const double* row = values_.data() + entry.begin;
         prefetch(row);
         if (entry.size != kDense) return;
-        for (std::size_t at = kLine; at < labels_ && at < 4 * kLine; at += kLine) prefetch(row + at);
+        for (std::size_t at = kLine; at < labels_ && at < 4 * kLine; at += kLine)
+            prefetch(row + at);
     }
 
     // All values under the labels where the n-gram occurs; valid until the next call.
@@ -81,7 +82,7 @@ class Memo {
     static constexpr std::uint32_t kDense = ~0u;
     static constexpr std::uint32_t kBound = ~0u - 1;  // only what `best` cannot exceed is known
     static constexpr std::size_t kMaxEntries = std::size_t{1} << 18;
-    static constexpr std::size_t kSharedCounts = 8;   // counts below this share entries
+    static constexpr std::size_t kSharedCounts = 8;     // counts below this share entries
     static constexpr std::size_t kSharedLabels = 1024;  // if there are no more labels than this
     static constexpr std::size_t kTabledCounts = 32;    // counts below this have their lv tabled
     static constexpr std::size_t kTabledLabels = 64;    // if there are no more labels than this
@@ -94,9 +95,7 @@ class Memo {
     };
 
     Stamped& find_longer(Stamped& first, NgramId ngram);
-    std::size_t slot_of(NgramId ngram) const {
-        return hash_pair(ngram, 0) & (longer_.size() - 1);
-    }
+    std::size_t slot_of(NgramId ngram) const { return hash_pair(ngram, 0) & (longer_.size() - 1); }
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);
     double local_value_of(unsigned length, LabelPosition position, Count count);
@@ -109,7 +108,7 @@ class Memo {
     std::shared_ptr<const LargestValues> largest_;
     std::uint64_t state_ = 0;
     std::size_t labels_ = 0;
-    std::size_t labels_limit_ = 0;  // label ids are below this
+    std::size_t labels_limit_ = 0;            // label ids are below this
     std::vector<std::vector<Count>> maxima_;  // by length - 1 and position
     // lv of small counts by length - 1, position and count; negative: not computed yet.
     std::vector<double> local_values_;

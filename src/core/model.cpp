@@ -12,7 +12,8 @@ namespace {
 // Texts are read and learnt in slices of about this many characters per thread: large enough that
 // words repeat, small enough for the cache.
 constexpr std::size_t kSliceCharacters = 1 << 20;
-// So many slices per thread are learnt together: the more, the longer each shard stays in the cache.
+// So many slices per thread are learnt together: the more, the longer each shard stays in the
+// cache.
 constexpr std::size_t kSlicesAtOnce = 4;
 constexpr std::size_t kIdleWorkspaces = 16;
 
@@ -59,8 +60,8 @@ class Model::Lease {
     Workspace& get() { return *workspace_; }
     // The workspace with its memo ready for the model as it is; the model must be locked.
     Workspace& prepared() {
-        workspace_->memo.prepare(*model_.counts_, model_.parameters_.value,
-                                 model_.largest_values(), model_.state_);
+        workspace_->memo.prepare(*model_.counts_, model_.parameters_.value, model_.largest_values(),
+                                 model_.state_);
         return *workspace_;
     }
 
@@ -124,8 +125,9 @@ void Model::learn(TermBatch& batch, const std::vector<Label>& labels) {
     if (!parameters_.prune_period) return learn_batches({&batch, 1}, labels, 0, 1);
     for (std::size_t document = 0; document < batch.documents(); ++document) {
         TermBatch one;
-        one.symbols.assign(batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.begin_of(document)),
-                           batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.ends[document]));
+        one.symbols.assign(
+            batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.begin_of(document)),
+            batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.ends[document]));
         one.ends.push_back(one.symbols.size());
         for (Symbol& symbol : one.symbols) {
             if (is_word(symbol)) symbol = one.words.find_or_add(batch.words.word(symbol));
@@ -143,8 +145,8 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
     Count words = 0;
     for (const TermBatch& batch : batches) {
         documents += batch.documents();
-        words += static_cast<Count>(
-            std::count_if(batch.symbols.begin(), batch.symbols.end(), is_word));
+        words +=
+            static_cast<Count>(std::count_if(batch.symbols.begin(), batch.symbols.end(), is_word));
     }
     const std::span<const Label> own(labels.data() + first, documents);
     try {
@@ -363,26 +365,25 @@ std::vector<RankedNgram> Model::top_ngrams(const Label& label, std::size_t most,
     const auto better = [](const RankedNgram& a, const RankedNgram& b) {
         return a.value != b.value ? a.value > b.value : a.words < b.words;
     };
-    for_each_value(
-        lease.prepared().memo, length,
-        [&](unsigned own_length, NgramId ngram, const ValueRow& values, Memo& memo) {
-            const auto own =
-                std::find(values.position.begin(), values.position.end(), position);
-            if (own == values.position.end()) return;
-            const auto at = static_cast<std::size_t>(own - values.position.begin());
-            const Count count = values.count[at];
-            const double cv = memo.confidences(own_length, ngram, values)[at];
-            if (cv <= parameters_.alpha) return;
-            if (heap.size() == most && cv < heap.front().value) return;
-            RankedNgram ranked{words_of(own_length, ngram), cv, count};
-            if (heap.size() == most) {
-                if (!better(ranked, heap.front())) return;
-                std::pop_heap(heap.begin(), heap.end(), better);
-                heap.pop_back();
-            }
-            heap.push_back(std::move(ranked));
-            std::push_heap(heap.begin(), heap.end(), better);
-        });
+    for_each_value(lease.prepared().memo, length,
+                   [&](unsigned own_length, NgramId ngram, const ValueRow& values, Memo& memo) {
+                       const auto own =
+                           std::find(values.position.begin(), values.position.end(), position);
+                       if (own == values.position.end()) return;
+                       const auto at = static_cast<std::size_t>(own - values.position.begin());
+                       const Count count = values.count[at];
+                       const double cv = memo.confidences(own_length, ngram, values)[at];
+                       if (cv <= parameters_.alpha) return;
+                       if (heap.size() == most && cv < heap.front().value) return;
+                       RankedNgram ranked{words_of(own_length, ngram), cv, count};
+                       if (heap.size() == most) {
+                           if (!better(ranked, heap.front())) return;
+                           std::pop_heap(heap.begin(), heap.end(), better);
+                           heap.pop_back();
+                       }
+                       heap.push_back(std::move(ranked));
+                       std::push_heap(heap.begin(), heap.end(), better);
+                   });
     std::sort(heap.begin(), heap.end(), better);
     return heap;
 }

@@ -49,8 +49,8 @@ void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_
         const std::uint64_t hash = key.hash();
         const std::size_t shard = Counts::shard_index(hash);
         counts_.shard(shard).prefetch_slot(hash);
-        open_.push_back({static_cast<std::uint32_t>(at - begin), static_cast<std::uint32_t>(shard),
-                         key, hash});
+        open_.push_back(
+            {static_cast<std::uint32_t>(at - begin), static_cast<std::uint32_t>(shard), key, hash});
     }
     for (unsigned length = 2; length <= max_ngram_ && !open_.empty(); ++length) {
         find_open(length);
@@ -89,8 +89,7 @@ Choice Parser::choose(std::span<const Symbol> symbols, std::size_t position, con
     unsigned matched = 1;
     for (; found->ngram != Counts::kNone; ++found) {
         ++matched;
-        const Memo::Entry* entry =
-            memo_.get_above(best_value, found->place, matched, found->ngram);
+        const Memo::Entry* entry = memo_.get_above(best_value, found->place, matched, found->ngram);
         if (entry == nullptr) continue;
         best_value = entry->best;
         best = {position, matched, found->ngram, entry};

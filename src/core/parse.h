@@ -15,8 +15,8 @@ namespace watchword {
 
 enum class ReadingRule : std::uint8_t { Paper, WordsSum };
 
-// An n-gram taken at some position (a word nobody has learnt has no id), or the end of a sentence or
-// paragraph there (then there is no entry).
+// An n-gram taken at some position (a word nobody has learnt has no id), or the end of a sentence
+// or paragraph there (then there is no entry).
 struct Choice {
     std::size_t position;
     unsigned length;

@@ -125,8 +125,8 @@ Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
         order.reserve(by_length[length].size());
         for (const NgramId id : by_length[length]) {
             const Trie::Key key = counts.shard_of(id).node(Counts::node_index(id)).key;
-            const std::uint64_t parent = key.is_bigram() ? rank[key.first_word()]
-                                                         : place[id >> 24][key.parent_node()];
+            const std::uint64_t parent =
+                key.is_bigram() ? rank[key.first_word()] : place[id >> 24][key.parent_node()];
             order.push_back({parent << 32 | rank[key.word], id});
         }
         std::sort(order.begin(), order.end(),
@@ -258,7 +258,8 @@ void SnapshotReader::check_row(std::size_t level, std::uint64_t ngram, std::size
     const std::uint64_t first = snapshot_.levels[other_level].rows[other];
     const bool everywhere = other_labels.size() == snapshot_.labels.size();
     for (std::size_t at = 0; at < labels.size(); ++at) {
-        const auto there = everywhere ? std::size_t{labels[at]} : place_in(other_labels, labels[at]);
+        const auto there =
+            everywhere ? std::size_t{labels[at]} : place_in(other_labels, labels[at]);
         const bool fits = there < other_labels.size() && other_labels[there] == labels[at] &&
                           (used[first + there] += counts[at]) <= other_counts[there];
         if (!fits) fail(level_name(level) + " has n-grams more frequent than their words");
@@ -280,8 +281,10 @@ void SnapshotReader::check_totals() const {
     if (maxima != snapshot_.maxima) fail("maxima are not those of the counts");
     for (std::size_t at = 0; at < labels; ++at) {
         const LabelTotals& total = snapshot_.totals[at];
-        const bool fits = snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
-        if (!fits || total.documents == 0 || total.words > kMaxWords) fail("totals of a label are not those of its counts");
+        const bool fits =
+            snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
+        if (!fits || total.documents == 0 || total.words > kMaxWords)
+            fail("totals of a label are not those of its counts");
     }
 }
 
@@ -327,7 +330,8 @@ void SnapshotReader::fill(Counts& counts) const {
     fill_shards(counts);
 }
 
-// Level by level in the order of the arrays; the places to be written are fetched some n-grams ahead.
+// Level by level in the order of the arrays; the places to be written are fetched some n-grams
+// ahead.
 void SnapshotReader::fill_shards(Counts& counts) const {
     constexpr std::size_t kAhead = 16;
     struct Next {
@@ -355,10 +359,12 @@ void SnapshotReader::fill_shards(Counts& counts) const {
         for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
             for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
                 const Trie::Key key =
-                    level == 1 ? Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at])
-                               : Trie::Key::of_child(Counts::node_index(above[parent]), own.words[at]);
+                    level == 1
+                        ? Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at])
+                        : Trie::Key::of_child(Counts::node_index(above[parent]), own.words[at]);
                 const std::uint64_t hash = key.hash();
-                const std::size_t shard = level == 1 ? Counts::shard_index(hash) : above[parent] >> 24;
+                const std::size_t shard =
+                    level == 1 ? Counts::shard_index(hash) : above[parent] >> 24;
                 counts.shards_[shard].prefetch_slot(hash);
                 next[at] = {key, hash, static_cast<std::uint8_t>(shard)};
                 if (at >= kAhead) insert(inserted++);
@@ -378,9 +384,11 @@ void SnapshotReader::reserve_shards(Counts& counts) const {
         here.resize(own.words.size());
         for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
             for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
-                const auto bigram = Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at]);
-                here[at] = level > 1 ? above[parent]
-                                     : static_cast<std::uint8_t>(Counts::shard_index(bigram.hash()));
+                const auto bigram =
+                    Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at]);
+                here[at] = level > 1
+                               ? above[parent]
+                               : static_cast<std::uint8_t>(Counts::shard_index(bigram.hash()));
                 ++sizes[here[at]];
             }
         }

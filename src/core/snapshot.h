@@ -23,8 +23,8 @@ struct SnapshotLevel {
 
 struct Snapshot {
     std::vector<Label> labels;
-    std::vector<LabelTotals> totals;         // by label
-    std::vector<char> word_bytes;            // the words in ascending order of their UTF-8
+    std::vector<LabelTotals> totals;          // by label
+    std::vector<char> word_bytes;             // the words in ascending order of their UTF-8
     std::vector<std::uint64_t> word_offsets;  // one more than words
     std::vector<SnapshotLevel> levels;
     std::vector<std::uint64_t> maxima;  // by length, then label

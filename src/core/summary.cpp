@@ -18,7 +18,8 @@ void Accumulator::add(const ConfidenceRow& part, double alpha) {
     if (operation_ != SummaryOperator::Max && alpha == 0) {
         // All values are at least 0, and adding 0 changes nothing: no need to look at them.
         if (part.positions == nullptr) return add_all(values, part.values, part.size);
-        for (std::size_t at = 0; at < part.size; ++at) values[part.positions[at]] += part.values[at];
+        for (std::size_t at = 0; at < part.size; ++at)
+            values[part.positions[at]] += part.values[at];
         return;
     }
     for (std::size_t at = 0; at < part.size; ++at) {
@@ -31,7 +32,8 @@ void Accumulator::add(const ConfidenceRow& part, double alpha) {
 
 void Accumulator::add(std::span<const double> part) {
     ++parts_;
-    if (operation_ != SummaryOperator::Max) return add_all(values_.data(), part.data(), part.size());
+    if (operation_ != SummaryOperator::Max)
+        return add_all(values_.data(), part.data(), part.size());
     for (std::size_t at = 0; at < part.size(); ++at) values_[at] = std::max(values_[at], part[at]);
 }
 

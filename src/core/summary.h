@@ -1,5 +1,5 @@
-// From n-grams to sentences, paragraphs and the document: the summary operators, and what a document
-// was read as.
+// From n-grams to sentences, paragraphs and the document: the summary operators, and what a
+// document was read as.
 #pragma once
 
 #include <array>

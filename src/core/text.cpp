@@ -165,8 +165,8 @@ std::size_t TextReader::read_long_word(const Char* text, std::size_t size, std::
         if (kind == CharClass::Word || kind == CharClass::Mark) {
             char* end = write_folded(static_cast<std::uint32_t>(text[at]), room(kMaxFolded));
             word_size_ = static_cast<std::size_t>(end - word_.data());
-        } else if ((kind == CharClass::Apostrophe || kind == CharClass::Joiner) &&
-                   at + 1 < size && class_of(text[at + 1]) == CharClass::Word) {
+        } else if ((kind == CharClass::Apostrophe || kind == CharClass::Joiner) && at + 1 < size &&
+                   class_of(text[at + 1]) == CharClass::Word) {
             if (kind == CharClass::Apostrophe) {
                 *room(1) = '\'';
                 ++word_size_;

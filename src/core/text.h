@@ -85,7 +85,8 @@ class TextReader {
     void add(Symbol symbol, std::size_t start, std::size_t end) {
         batch_->symbols.push_back(symbol);
         if (!with_spans_) return;
-        batch_->spans.push_back({static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
+        batch_->spans.push_back(
+            {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
     }
     void add_break(std::size_t start, std::size_t end);
     void end_sentence();

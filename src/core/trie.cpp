@@ -47,7 +47,8 @@ std::vector<std::uint8_t> Trie::lengths() const {
     std::vector<std::uint8_t> lengths(nodes_.size());
     for (NodeIndex index = 0; index < size(); ++index) {
         const Key key = nodes_[index].key;
-        lengths[index] = key.is_bigram() ? 2 : static_cast<std::uint8_t>(lengths[key.parent_node()] + 1);
+        lengths[index] =
+            key.is_bigram() ? 2 : static_cast<std::uint8_t>(lengths[key.parent_node()] + 1);
     }
     return lengths;
 }

@@ -63,7 +63,7 @@ double sanction_elsewhere(const ValueRow& row, std::size_t labels,
 // cv from gv, the largest gv of that length and label and, for n-grams of several words, what
 // NormGvXai wants to know about their words.
 struct WordEvidence {
-    double total = 0;          // G: gv of all words in all labels
+    double total = 0;               // G: gv of all words in all labels
     bool all_speak_for_it = false;  // every word has gv ≥ .01 in this label
 };
 double confidence(double gv, double max_gv, unsigned length, WordEvidence words,
