@@ -12,6 +12,11 @@
 #include <memory>
 #include <utility>
 
+#if defined(__GLIBCXX__)
+#include <cxxabi.h>
+#include <unistd.h>
+#endif
+
 #include "core/decide.h"
 #include "core/model.h"
 #include "core/unicode.h"
@@ -28,6 +33,37 @@ template <class T>
 using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 template <class T>
 using VectorIn = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+using Texts = nb::typed<nb::list, nb::str>;
+using Named = nb::typed<nb::dict, nb::str, nb::any>;  // parameters, arrays, tables by name
+using Labels = std::vector<ww::Label>;
+using Confidences = nb::typed<nb::tuple, Labels, Matrix<double>>;
+using PlainTerm = nb::typed<nb::tuple, std::uint32_t, std::uint32_t, std::optional<nb::str>>;
+using Tree = nb::typed<nb::list, nb::typed<nb::list, nb::typed<nb::list, PlainTerm>>>;
+
+// Lets other Python threads run. Until 3.14 Python ends a daemon thread that asks for the
+// interpreter after its end by unwinding the stack, which no function of nanobind survives: such a
+// thread sleeps instead until the process ends, as it does from 3.14 on.
+class Released {
+   public:
+    Released() : state_(PyEval_SaveThread()) {}
+    ~Released() {
+#if defined(__GLIBCXX__)
+        try {
+            PyEval_RestoreThread(state_);
+        } catch (const abi::__forced_unwind&) {
+            for (;;) pause();
+        }
+#else
+        PyEval_RestoreThread(state_);
+#endif
+    }
+    Released(const Released&) = delete;
+    Released& operator=(const Released&) = delete;
+
+   private:
+    PyThreadState* state_;
+};
 
 // Arrays own what the core computed: nothing is copied.
 template <class T>
@@ -64,16 +100,16 @@ ww::TextView view_of(nb::handle text) {
 }
 
 // The list keeps the strings alive while the core reads them without the interpreter.
-std::vector<ww::TextView> views_of(const nb::list& texts) {
+std::vector<ww::TextView> views_of(const Texts& texts) {
     std::vector<ww::TextView> views;
     views.reserve(texts.size());
     for (const nb::handle text : texts) views.push_back(view_of(text));
     return views;
 }
 
-ww::TermBatch read_terms(const nb::list& texts, ww::Paragraphs paragraphs, bool with_spans) {
+ww::TermBatch read_terms(const Texts& texts, ww::Paragraphs paragraphs, bool with_spans) {
     const std::vector<ww::TextView> views = views_of(texts);
-    const nb::gil_scoped_release release;
+    const Released release;
     ww::TermBatch batch;
     ww::TextReader reader(paragraphs, with_spans);
     for (const ww::TextView& view : views) reader.read(view, batch);
@@ -83,7 +119,7 @@ ww::TermBatch read_terms(const nb::list& texts, ww::Paragraphs paragraphs, bool 
 // (start, end, word or None) of each term of one text.
 using TermTuple = std::tuple<std::uint32_t, std::uint32_t, std::optional<std::string>>;
 
-ww::TermBatch foreign_terms(const nb::list& texts, const std::vector<std::vector<TermTuple>>& terms,
+ww::TermBatch foreign_terms(const Texts& texts, const std::vector<std::vector<TermTuple>>& terms,
                             ww::Paragraphs paragraphs, bool with_spans) {
     const std::vector<ww::TextView> views = views_of(texts);
     ww::TermBatch batch;
@@ -97,7 +133,7 @@ ww::TermBatch foreign_terms(const nb::list& texts, const std::vector<std::vector
 }
 
 // Paragraphs of sentences of terms.
-nb::list term_tree(const ww::TermBatch& batch) {
+Tree term_tree(const ww::TermBatch& batch) {
     nb::list paragraphs, sentences, terms;
     const auto close = [](nb::list& inner, nb::list& outer) {
         if (inner.size() > 0) outer.append(inner);
@@ -121,7 +157,7 @@ nb::list term_tree(const ww::TermBatch& batch) {
     return paragraphs;
 }
 
-nb::list words_of(const ww::TermBatch& batch) {
+Texts words_of(const ww::TermBatch& batch) {
     nb::list words;
     for (ww::WordId id = 0; id < batch.words.id_limit(); ++id) {
         const std::string_view word = batch.words.word(id);
@@ -130,13 +166,13 @@ nb::list words_of(const ww::TermBatch& batch) {
     return words;
 }
 
-nb::tuple confidence_tuple(ww::ConfidenceTable&& table) {
+Confidences confidence_tuple(ww::ConfidenceTable&& table) {
     const std::size_t columns = table.labels.size();
     return nb::make_tuple(table.labels,
                           to_matrix(std::move(table.values), columns, table.documents));
 }
 
-nb::dict value_dict(ww::ValueTable&& table) {
+Named value_dict(ww::ValueTable&& table) {
     const std::size_t columns = table.labels.size();
     const std::size_t rows = columns == 0 ? 0 : table.count.size() / columns;
     nb::dict out;
@@ -150,7 +186,7 @@ nb::dict value_dict(ww::ValueTable&& table) {
     return out;
 }
 
-nb::dict explained_dict(ww::Explained&& explained) {
+Named explained_dict(ww::Explained&& explained) {
     const std::size_t columns = explained.values.labels.size();
     const auto block = [](const ww::Block& from) {
         return nb::make_tuple(from.span.start, from.span.end, from.parent);
@@ -176,7 +212,7 @@ nb::dict explained_dict(ww::Explained&& explained) {
     return out;
 }
 
-nb::dict totals_dict(const ww::Totals& totals) {
+Named totals_dict(const ww::Totals& totals) {
     nb::dict out;
     nb::list documents, words;
     for (const ww::LabelTotals& of_label : totals.of_label) {
@@ -192,7 +228,7 @@ nb::dict totals_dict(const ww::Totals& totals) {
     return out;
 }
 
-nb::dict snapshot_dict(ww::Snapshot&& snapshot) {
+Named snapshot_dict(ww::Snapshot&& snapshot) {
     nb::dict out;
     nb::list documents, words, levels;
     for (const ww::LabelTotals& total : snapshot.totals) {
@@ -205,6 +241,7 @@ nb::dict snapshot_dict(ww::Snapshot&& snapshot) {
     out["pruned_ngrams"] = snapshot.pruned.ngrams;
     out["pruned_counts"] = snapshot.pruned.counts;
     out["was_pruned"] = snapshot.was_pruned;
+    out["words_since_prune"] = snapshot.words_since_prune;
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(snapshot.word_bytes.data());
     out["word_bytes"] =
         to_vector(std::vector<std::uint8_t>(bytes, bytes + snapshot.word_bytes.size()));
@@ -245,6 +282,7 @@ ww::Snapshot snapshot_from(const nb::dict& dict) {
     snapshot.pruned = {field<ww::Count>(dict, "pruned_ngrams"),
                        field<ww::Count>(dict, "pruned_counts")};
     snapshot.was_pruned = field<bool>(dict, "was_pruned");
+    snapshot.words_since_prune = field<ww::Count>(dict, "words_since_prune");
     const auto bytes = field<VectorIn<std::uint8_t>>(dict, "word_bytes");
     const char* data = reinterpret_cast<const char*>(bytes.data());
     snapshot.word_bytes.assign(data, data + bytes.shape(0));
@@ -284,8 +322,6 @@ ww::Parameters parameters_from(const nb::dict& dict) {
     return parameters;
 }
 
-using Labels = std::vector<ww::Label>;
-
 void bind_enums(nb::module_& m) {
     nb::enum_<ww::SignificanceFunction>(m, "SignificanceFunction")
         .value("vanilla", ww::SignificanceFunction::Vanilla)
@@ -311,7 +347,7 @@ void bind_equations(nb::module_& m) {
     m.def(
         "evaluate",
         [](const std::vector<ww::Count>& counts, const std::vector<ww::Count>& maxima,
-           const nb::dict& parameters) {
+           const Named& parameters) {
             const ww::ValueParameters values = parameters_from(parameters).value;
             ww::ValueRow row;
             for (std::size_t at = 0; at < counts.size(); ++at) {
@@ -339,6 +375,8 @@ NB_MODULE(_native, m) {
     m.attr("max_ngram_limit") = ww::kMaxNgramLimit;
     nb::exception<ww::UnlearnFailure>(m, "UnlearnFailure");
     nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
+    nb::exception<ww::LabelTypeFailure>(m, "LabelTypeFailure", PyExc_TypeError);
+    nb::set_leak_warnings(false);  // models may live as long as the interpreter
     bind_enums(m);
     bind_equations(m);
 
@@ -364,55 +402,54 @@ NB_MODULE(_native, m) {
     nb::class_<ww::Model>(m, "Model")
         .def(
             "__init__",
-            [](ww::Model* self, const nb::dict& parameters) {
+            [](ww::Model* self, const Named& parameters) {
                 new (self) ww::Model(parameters_from(parameters));
             },
             "parameters"_a)
         .def_static(
             "from_snapshot",
-            [](const nb::dict& parameters, const nb::dict& arrays, ww::Count words_since_prune) {
+            [](const Named& parameters, const Named& arrays) {
                 const ww::Parameters settings = parameters_from(parameters);
                 const ww::Snapshot snapshot = snapshot_from(arrays);
-                const nb::gil_scoped_release release;
-                return std::make_unique<ww::Model>(settings, snapshot, words_since_prune);
+                const Released release;
+                return std::make_unique<ww::Model>(settings, snapshot);
             },
-            "parameters"_a, "arrays"_a, "words_since_prune"_a)
+            "parameters"_a, "arrays"_a)
         .def(
             "replace",
-            [](const ww::Model& self, const nb::dict& parameters) {
+            [](const ww::Model& self, const Named& parameters) {
                 const ww::Parameters settings = parameters_from(parameters);
-                const nb::gil_scoped_release release;
+                const Released release;
                 return std::make_unique<ww::Model>(self, settings);
             },
             "parameters"_a)
         .def(
             "learn",
-            [](ww::Model& self, const nb::list& texts, const Labels& labels, unsigned threads) {
+            [](ww::Model& self, const Texts& texts, const Labels& labels, unsigned threads) {
                 const std::vector<ww::TextView> views = views_of(texts);
-                const nb::gil_scoped_release release;
+                const Released release;
                 self.learn(views, labels, threads);
             },
             "texts"_a, "labels"_a, "threads"_a)
         .def("learn_terms", nb::overload_cast<ww::TermBatch&, const Labels&>(&ww::Model::learn),
-             "batch"_a, "labels"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def("unlearn", &ww::Model::unlearn, "document"_a, "label"_a,
-             nb::call_guard<nb::gil_scoped_release>())
-        .def("merge", &ww::Model::merge, "other"_a, nb::call_guard<nb::gil_scoped_release>())
+             "batch"_a, "labels"_a, nb::call_guard<Released>())
+        .def("unlearn", &ww::Model::unlearn, "document"_a, "label"_a, nb::call_guard<Released>())
+        .def("merge", &ww::Model::merge, "other"_a, nb::call_guard<Released>())
         .def(
             "prune",
             [](ww::Model& self, ww::Count floor, unsigned shortest) {
-                const nb::gil_scoped_release release;
+                const Released release;
                 const ww::PruneResult result = self.prune(floor, shortest);
                 return std::pair(result.ngrams, result.counts);
             },
             "floor"_a, "shortest"_a)
         .def(
             "confidence",
-            [](const ww::Model& self, const nb::list& texts, unsigned threads) {
+            [](const ww::Model& self, const Texts& texts, unsigned threads) {
                 const std::vector<ww::TextView> views = views_of(texts);
                 ww::ConfidenceTable table;
                 {
-                    const nb::gil_scoped_release release;
+                    const Released release;
                     table = self.confidence(views, threads);
                 }
                 return confidence_tuple(std::move(table));
@@ -423,7 +460,7 @@ NB_MODULE(_native, m) {
             [](const ww::Model& self, const ww::TermBatch& batch) {
                 ww::ConfidenceTable table;
                 {
-                    const nb::gil_scoped_release release;
+                    const Released release;
                     table = self.confidence(batch);
                 }
                 return confidence_tuple(std::move(table));
@@ -434,7 +471,7 @@ NB_MODULE(_native, m) {
             [](const ww::Model& self, const ww::TermBatch& batch) {
                 ww::Explained explained;
                 {
-                    const nb::gil_scoped_release release;
+                    const Released release;
                     explained = self.explain(batch);
                 }
                 return explained_dict(std::move(explained));
@@ -445,7 +482,7 @@ NB_MODULE(_native, m) {
             [](const ww::Model& self, const std::vector<std::string>& words) {
                 ww::ValueTable table;
                 {
-                    const nb::gil_scoped_release release;
+                    const Released release;
                     table = self.value(words);
                 }
                 return value_dict(std::move(table));
@@ -457,7 +494,7 @@ NB_MODULE(_native, m) {
                std::optional<unsigned> length) {
                 std::vector<ww::RankedNgram> ranked;
                 {
-                    const nb::gil_scoped_release release;
+                    const Released release;
                     ranked = self.top_ngrams(label, most, length);
                 }
                 nb::list out;
@@ -473,7 +510,7 @@ NB_MODULE(_native, m) {
                const std::optional<ww::Label>& label) {
                 std::vector<ww::Following> following;
                 {
-                    const nb::gil_scoped_release release;
+                    const Released release;
                     following = self.next_words(words, label);
                 }
                 nb::list out;
@@ -483,29 +520,25 @@ NB_MODULE(_native, m) {
                 return out;
             },
             "words"_a, "label"_a.none())
-        .def("stop_words", &ww::Model::stop_words, "threshold"_a,
-             nb::call_guard<nb::gil_scoped_release>())
-        .def("labels", &ww::Model::labels, nb::call_guard<nb::gil_scoped_release>())
+        .def("stop_words", &ww::Model::stop_words, "threshold"_a, nb::call_guard<Released>())
+        .def("is_empty", &ww::Model::is_empty, nb::call_guard<Released>())
+        .def("labels", &ww::Model::labels, nb::call_guard<Released>())
         .def("totals",
              [](const ww::Model& self) {
                  ww::Totals totals;
                  {
-                     const nb::gil_scoped_release release;
+                     const Released release;
                      totals = self.totals();
                  }
                  return totals_dict(totals);
              })
-        .def("ngrams_by_length", &ww::Model::ngrams_by_length,
-             nb::call_guard<nb::gil_scoped_release>())
-        .def("snapshot",
-             [](const ww::Model& self) {
-                 ww::Snapshot snapshot;
-                 {
-                     const nb::gil_scoped_release release;
-                     snapshot = self.snapshot();
-                 }
-                 return snapshot_dict(std::move(snapshot));
-             })
-        .def("words_since_prune", &ww::Model::words_since_prune,
-             nb::call_guard<nb::gil_scoped_release>());
+        .def("ngrams_by_length", &ww::Model::ngrams_by_length, nb::call_guard<Released>())
+        .def("snapshot", [](const ww::Model& self) {
+            ww::Snapshot snapshot;
+            {
+                const Released release;
+                snapshot = self.snapshot();
+            }
+            return snapshot_dict(std::move(snapshot));
+        });
 }

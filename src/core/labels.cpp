@@ -1,7 +1,5 @@
 #include "labels.h"
 
-#include <stdexcept>
-
 namespace watchword {
 
 std::optional<LabelId> LabelTable::find(const Label& label) const {
@@ -23,6 +21,9 @@ std::vector<LabelId> LabelTable::find_or_add_all(std::span<const Label> labels) 
 }
 
 LabelId LabelTable::add(const Label& label) {
+    if (!ids_.empty() && ids_.begin()->first.index() != label.index()) {
+        throw LabelTypeFailure("the labels of one model must be all str or all int");
+    }
     LabelId id;
     if (free_.empty()) {
         if (names_.size() >= kMaxLabels) throw std::length_error("more than 2^23 labels");

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +17,11 @@ namespace watchword {
 
 using Label = std::variant<std::int64_t, std::string>;
 using LabelPosition = std::uint32_t;
+
+// Thrown when labels of another type than the known ones are to be added.
+class LabelTypeFailure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 class LabelTable {
    public:

@@ -75,10 +75,10 @@ Model::Model(const Parameters& parameters)
       counts_(std::make_shared<Counts>(parameters.max_ngram)),
       state_(new_state()) {}
 
-Model::Model(const Parameters& parameters, const Snapshot& snapshot, Count words_since_prune)
+Model::Model(const Parameters& parameters, const Snapshot& snapshot)
     : parameters_(parameters),
       counts_(SnapshotReader(snapshot).read()),
-      words_since_prune_(words_since_prune),
+      words_since_prune_(snapshot.words_since_prune),
       state_(new_state()) {}
 
 Model::Model(const Model& other, const Parameters& parameters)
@@ -452,6 +452,11 @@ std::vector<std::string> Model::stop_words(double threshold) const {
     return words;
 }
 
+bool Model::is_empty() const {
+    const std::shared_lock guard(lock_);
+    return counts_->labels().size() == 0;
+}
+
 std::vector<Label> Model::labels() const {
     const std::shared_lock guard(lock_);
     return counts_->labels().sorted_names();
@@ -478,12 +483,9 @@ std::vector<std::uint64_t> Model::ngrams_by_length() const {
 
 Snapshot Model::snapshot() const {
     const std::shared_lock guard(lock_);
-    return take_snapshot(*counts_, parameters_.max_ngram);
-}
-
-Count Model::words_since_prune() const {
-    const std::shared_lock guard(lock_);
-    return words_since_prune_;
+    Snapshot snapshot = take_snapshot(*counts_, parameters_.max_ngram);
+    snapshot.words_since_prune = words_since_prune_;
+    return snapshot;
 }
 
 }  // namespace watchword

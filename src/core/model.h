@@ -75,7 +75,7 @@ struct Totals {
 class Model {
    public:
     explicit Model(const Parameters& parameters);
-    Model(const Parameters& parameters, const Snapshot& snapshot, Count words_since_prune);
+    Model(const Parameters& parameters, const Snapshot& snapshot);
     // The same counts with other parameters; max_ngram may only be smaller.
     Model(const Model& other, const Parameters& parameters);
 
@@ -97,12 +97,12 @@ class Model {
     std::vector<Following> next_words(const std::vector<std::string>& words,
                                       const std::optional<Label>& label) const;
     std::vector<std::string> stop_words(double threshold) const;
+    bool is_empty() const;
     std::vector<Label> labels() const;
     Totals totals() const;
     // Distinct n-grams; costs a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
     Snapshot snapshot() const;
-    Count words_since_prune() const;
     Paragraphs paragraphs() const { return parameters_.paragraphs; }
 
    private:

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "parallel.h"
+#include "unicode.h"
 
 namespace watchword {
 namespace {
@@ -40,8 +41,13 @@ void append_row(const Counts& counts, unsigned length, NgramId id, SnapshotLevel
     level.rows.push_back(level.labels.size());
 }
 
-// UTF-8 as Python would encode it: no surrogates, no overlong forms.
-bool is_utf8(std::string_view bytes) {
+bool is_blank(std::uint32_t code_point) {
+    const CharClass kind = char_class(code_point);
+    return kind == CharClass::Blank || kind == CharClass::LineEnd;
+}
+
+// UTF-8 as Python would encode it (no surrogates, no overlong forms), and no blank.
+bool is_word_text(std::string_view bytes) {
     std::size_t at = 0;
     while (at < bytes.size()) {
         const auto byte = [&bytes, at](std::size_t offset) {
@@ -49,6 +55,7 @@ bool is_utf8(std::string_view bytes) {
         };
         const std::uint32_t lead = byte(0);
         if (lead < 0x80) {
+            if (is_blank(lead)) return false;
             ++at;
             continue;
         }
@@ -61,7 +68,7 @@ bool is_utf8(std::string_view bytes) {
         }
         constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
         if (code < kLeast[length] || code > 0x10FFFF) return false;
-        if (code >= 0xD800 && code <= 0xDFFF) return false;
+        if ((code >= 0xD800 && code <= 0xDFFF) || is_blank(code)) return false;
         at += length;
     }
     return true;
@@ -194,7 +201,7 @@ void SnapshotReader::check_words() const {
         if (word.empty() || word.size() > 0xFFFFFFF0 || word <= previous) {
             fail("words are not sorted");
         }
-        if (!is_utf8(word)) fail("a word is not UTF-8");
+        if (!is_word_text(word)) fail("a word is not UTF-8, or has blanks");
         previous = word;
     }
 }

@@ -30,6 +30,7 @@ struct Snapshot {
     std::vector<std::uint64_t> maxima;  // by length, then label
     PruneResult pruned;
     bool was_pruned = false;
+    Count words_since_prune = 0;
 };
 
 Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);

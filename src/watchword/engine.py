@@ -78,7 +78,6 @@ class Engine(NamedTuple):
                     "or prune_period=None and prune() at the end"
                 )
             workers = 1
-        self.check_label_types(labels)
         self.refuse_if_incomplete()
         if self.source.is_plain:
             self.native.learn(texts, labels, workers)
@@ -104,7 +103,6 @@ class Engine(NamedTuple):
         if ours != theirs:
             differing = ", ".join(key for key in ours if ours[key] != theirs[key])
             raise IncompatibleModelsError(f"cannot merge models that differ in {differing}")
-        self.check_label_types(other.labels)
         self.native.merge(other.native)
 
     # Reading
@@ -199,15 +197,9 @@ class Engine(NamedTuple):
             raise ValueError(f"not an n-gram of words: {ngram!r}")
         return words
 
-    def check_label_types(self, labels: Sequence[Label]) -> None:
-        """Raise `TypeError` if these labels and those of the model are of several types."""
-        kinds = {type(label) for label in [*labels, *self.labels[:1]]}
-        if len(kinds) > 1:
-            raise TypeError("the labels of one model must be all str or all int")
-
     def refuse_if_empty(self) -> None:
         """Raise `EmptyModelError` if nothing was learnt."""
-        if not self.native.labels():
+        if self.native.is_empty():
             raise EmptyModelError("the model has not learnt anything yet: call learn_many first")
 
     def refuse_if_incomplete(self) -> None:

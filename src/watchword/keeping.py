@@ -23,7 +23,6 @@ def parts_of(engine: Engine) -> tuple[dict[str, Any], storage.Arrays]:
     own["summary"] = parameters.operator_names
     manifest["parameters"] = own
     manifest["reading"] = engine.source.description
-    manifest["words_since_prune"] = engine.native.words_since_prune()
     return manifest, arrays
 
 
@@ -51,19 +50,22 @@ def engine_from(
     try:
         parameters = _parameters(manifest["parameters"], own_summary)
         reading = manifest["reading"]
-        if reading["unicode"] != _native.unicode_version:
-            raise ValueError(f"text was read with Unicode {reading['unicode']}")
+        unicode = reading["unicode"]
         taught = {name: reading[name] for name in given}
-        words_since_prune = int(manifest["words_since_prune"])
-        if parameters.paragraphs != reading["paragraphs"] or words_since_prune < 0:
+        if parameters.paragraphs != reading["paragraphs"]:
             raise ValueError("contradictory entries")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
+    if unicode != _native.unicode_version:
+        raise ModelFormatError(
+            f"{source} was taught with the characters of Unicode {unicode}, "
+            f"this version reads those of {_native.unicode_version}"
+        )
     functions = {name: _hook(name, given[name], taught[name], source) for name in given}
     text_source = TextSource(parameters.paragraphs, **functions)
     built = snapshot.from_file(manifest, arrays, parameters.max_ngram, source=source)
     try:
-        native = _native.Model.from_snapshot(parameters.for_native(), built, words_since_prune)
+        native = _native.Model.from_snapshot(parameters.for_native(), built)
     except (_native.SnapshotFailure, ValueError, OverflowError) as error:
         raise ModelFormatError(f"{source} is damaged: {error}") from None
     return Engine(parameters, text_source, native)
@@ -71,6 +73,10 @@ def engine_from(
 
 def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
     own = dict(kept)
+    # All of them: a default may be another one when the file is read.
+    for field in fields(Parameters):
+        if field.name not in own:
+            raise KeyError(field.name)
     if summary is None:
         summary = {level: _operator(name) for level, name in own["summary"].items()}
     return Parameters(**(own | {"summary": summary}))

@@ -29,6 +29,7 @@ def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
             "counts": snapshot["pruned_counts"],
             "was_pruned": snapshot["was_pruned"],
         },
+        "words_since_prune": snapshot["words_since_prune"],
     }
     arrays: Arrays = {
         "words.bytes": snapshot["word_bytes"],
@@ -69,10 +70,10 @@ def from_file(
             "pruned_ngrams": _count(pruned["ngrams"]),
             "pruned_counts": _count(pruned["counts"]),
             "was_pruned": pruned["was_pruned"],
+            "words_since_prune": _count(manifest["words_since_prune"]),
         }
         if not isinstance(snapshot["was_pruned"], bool):
             raise TypeError(f"was_pruned {snapshot['was_pruned']!r}")
-        _count(manifest["words_since_prune"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
     if len({type(label) for label in snapshot["labels"]}) > 1:

@@ -234,7 +234,7 @@ void inspect(const ww::Model& model, const std::string& text, ww::Paragraphs par
 // A file of the model gives the model back, to the last bit.
 void require_round_trip(const ww::Model& model, const ww::Parameters& parameters) {
     const ww::Snapshot snapshot = model.snapshot();
-    const ww::Model again(parameters, snapshot, model.words_since_prune());
+    const ww::Model again(parameters, snapshot);
     REQUIRE(equal(again.snapshot(), snapshot));
 }
 
