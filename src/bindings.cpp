@@ -497,7 +497,7 @@ NB_MODULE(_native, m) {
                     const Released release;
                     ranked = self.top_ngrams(label, most, length);
                 }
-                nb::list out;
+                nb::typed<nb::list, nb::typed<nb::tuple, nb::str, double, ww::Count>> out;
                 for (const ww::RankedNgram& entry : ranked) {
                     out.append(nb::make_tuple(entry.words, entry.value, entry.count));
                 }
@@ -513,7 +513,7 @@ NB_MODULE(_native, m) {
                     const Released release;
                     following = self.next_words(words, label);
                 }
-                nb::list out;
+                nb::typed<nb::list, nb::typed<nb::tuple, nb::str, ww::Count>> out;
                 for (const ww::Following& entry : following) {
                     out.append(nb::make_tuple(entry.word, entry.count));
                 }
