@@ -52,7 +52,8 @@ fuzz: .venv/ready  ## look for inputs that break the core [SECONDS=60]; needs cl
 	    -D WATCHWORD_FUZZ=ON -D WATCHWORD_SANITIZE=ON
 	$(BIN)/cmake --build build/fuzz
 	mkdir -p build/fuzz/corpus
-	cd build/fuzz && ./fuzz -max_total_time=$(SECONDS) -len_control=0 -max_len=400 -timeout=20 corpus
+	cd build/fuzz && ./fuzz -max_total_time=$(SECONDS) -len_control=0 -max_len=400 -timeout=20 \
+	    corpus ../../tests/fuzz/inputs
 
 # The interpreter is not instrumented, so the libraries are loaded ahead of it, and what it never
 # frees is no leak. libstdc++ comes along because exceptions are intercepted.

@@ -77,7 +77,7 @@ class Counts {
         return maxima_[length - 1][label];
     }
 
-    // Walking: the n-gram that `word` makes of another one (or of nothing).
+    // Where n-grams are.
     const Trie& shard_of(NgramId ngram) const { return shards_[ngram >> 24]; }
     static NgramId ngram_id(std::size_t shard, NodeIndex index) {
         return static_cast<NgramId>(shard << 24 | index);
@@ -100,7 +100,7 @@ class Counts {
     NgramId find(std::span<const WordId> words) const;
     static constexpr NgramId kNone = ~0u;
 
-    // Calls visit(length, ngram) for every n-gram with a count, shortest shards' order.
+    // Calls visit(length, ngram) for every n-gram with a count, prefixes before their extensions.
     using Visitor = std::function<void(unsigned, NgramId)>;
     void for_each(const Visitor& visit) const;
 

@@ -190,8 +190,8 @@ class TauSS3:
     def unlearn_one(self, text: str, label: Label) -> None:
         """Take a document back that was learnt, to the model that never saw it.
 
-        Refused with `UnlearnError` if it cannot have been learnt. Where the document had the
-        most frequent n-gram of its label, the next reading costs one pass over the model.
+        Refused with `UnlearnError`, and nothing changed, if it cannot have been learnt. Finding
+        that out costs a pass over the model, and so does the next reading.
 
         >>> model = TauSS3()
         >>> model.learn_one("good morning", "greeting")

@@ -1,0 +1,183 @@
+// Looking into a model: the part of Model that tells what n-grams are worth.
+#include <algorithm>
+#include <shared_mutex>
+
+#include "lease.h"
+#include "model.h"
+
+namespace watchword {
+
+void Model::append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable& table) const {
+    const std::size_t columns = counts_->labels().size();
+    const std::size_t row = table.count.size();
+    for (std::vector<double>* column : {&table.lv, &table.sg, &table.sn, &table.gv, &table.cv}) {
+        column->resize(row + columns, 0);
+    }
+    table.count.resize(row + columns, 0);
+    ValueRow values;
+    std::vector<double> confidences;
+    if (ngram != Counts::kNone) {
+        values = memo.values(length, ngram);
+        confidences = memo.confidences(length, ngram, values);
+    }
+    const double elsewhere = sanction_elsewhere(values, columns, parameters_.value);
+    std::fill(table.sn.begin() + static_cast<std::ptrdiff_t>(row), table.sn.end(), elsewhere);
+    for (std::size_t at = 0; at < values.size(); ++at) {
+        const std::size_t place = row + values.position[at];
+        table.count[place] = values.count[at];
+        table.lv[place] = values.lv[at];
+        table.sg[place] = values.sg[at];
+        table.sn[place] = values.sn[at];
+        table.gv[place] = values.gv[at];
+        table.cv[place] = confidences[at];
+    }
+}
+
+NgramId Model::find(const std::vector<std::string>& words) const {
+    if (words.size() > parameters_.max_ngram) return Counts::kNone;
+    std::vector<WordId> ids;
+    for (const std::string& word : words) {
+        ids.push_back(counts_->words().find(word));
+        if (ids.back() == kUnknownWord) return Counts::kNone;
+    }
+    return counts_->find(ids);
+}
+
+ValueTable Model::value(const std::vector<std::string>& words) const {
+    const std::shared_lock guard(lock_);
+    Lease lease(*this);
+    Workspace& workspace = lease.prepared();
+    ValueTable table;
+    table.labels = counts_->labels().sorted_names();
+    append_values(workspace.memo, static_cast<unsigned>(words.size()), find(words), table);
+    return table;
+}
+
+std::vector<RankedNgram> Model::top_ngrams(const Label& label, std::size_t most,
+                                           std::optional<unsigned> length) const {
+    const std::shared_lock guard(lock_);
+    const std::optional<LabelId> id = counts_->labels().find(label);
+    if (!id || most == 0) return {};
+    const LabelPosition position = counts_->labels().position(*id);
+    Lease lease(*this);
+    std::vector<RankedNgram> heap;  // the worst of the best in front
+    const auto better = [](const RankedNgram& a, const RankedNgram& b) {
+        return a.value != b.value ? a.value > b.value : a.words < b.words;
+    };
+    for_each_value(lease.prepared().memo, length,
+                   [&](unsigned own_length, NgramId ngram, const ValueRow& values, Memo& memo) {
+                       const auto own =
+                           std::find(values.position.begin(), values.position.end(), position);
+                       if (own == values.position.end()) return;
+                       const auto at = static_cast<std::size_t>(own - values.position.begin());
+                       const Count count = values.count[at];
+                       const double cv = memo.confidences(own_length, ngram, values)[at];
+                       if (cv <= parameters_.alpha) return;
+                       if (heap.size() == most && cv < heap.front().value) return;
+                       RankedNgram ranked{words_of(own_length, ngram), cv, count};
+                       if (heap.size() == most) {
+                           if (!better(ranked, heap.front())) return;
+                           std::pop_heap(heap.begin(), heap.end(), better);
+                           heap.pop_back();
+                       }
+                       heap.push_back(std::move(ranked));
+                       std::push_heap(heap.begin(), heap.end(), better);
+                   });
+    std::sort(heap.begin(), heap.end(), better);
+    return heap;
+}
+
+std::string Model::words_of(unsigned length, NgramId ngram) const {
+    std::string words;
+    for (const WordId word : counts_->words_of(length, ngram)) {
+        if (!words.empty()) words += ' ';
+        words += counts_->words().word(word);
+    }
+    return words;
+}
+
+std::vector<Following> Model::next_words(const std::vector<std::string>& words,
+                                         const std::optional<Label>& label) const {
+    const std::shared_lock guard(lock_);
+    const NgramId prefix = find(words);
+    if (prefix == Counts::kNone || words.size() >= parameters_.max_ngram) return {};
+    std::optional<LabelId> id;
+    if (label) id = counts_->labels().find(*label);
+    std::vector<Following> following;
+    const auto add = [&](WordId word, std::span<const LabelCount> row) {
+        Count count = 0;
+        for (const LabelCount entry : row) {
+            if (!id || entry.label() == *id) count += entry.count();
+        }
+        if (count > 0) following.push_back({std::string(counts_->words().word(word)), count});
+    };
+    counts_->for_each([&](unsigned length, NgramId ngram) {
+        if (length != words.size() + 1) return;
+        const Trie& trie = counts_->shard_of(ngram);
+        const Trie::Key key = trie.node(Counts::node_index(ngram)).key;
+        const bool child = length == 2 ? key.first_word() == prefix
+                                       : (prefix >> 24) == (ngram >> 24) &&
+                                             key.parent_node() == Counts::node_index(prefix);
+        if (child) add(key.word, counts_->row(length, ngram));
+    });
+    std::sort(following.begin(), following.end(), [](const Following& a, const Following& b) {
+        return a.count != b.count ? a.count > b.count : a.word < b.word;
+    });
+    return following;
+}
+
+std::vector<std::string> Model::stop_words(double threshold) const {
+    const std::shared_lock guard(lock_);
+    struct Candidate {
+        std::string word;
+        Count count;
+    };
+    std::vector<Candidate> candidates;
+    Lease lease(*this);
+    for_each_value(lease.prepared().memo, 1,
+                   [&](unsigned, NgramId word, const ValueRow& values, Memo&) {
+                       Count count = 0;
+                       for (std::size_t at = 0; at < values.size(); ++at) {
+                           if (values.sg[at] >= threshold) return;
+                           count += values.count[at];
+                       }
+                       candidates.push_back({words_of(1, word), count});
+                   });
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        return a.count != b.count ? a.count > b.count : a.word < b.word;
+    });
+    std::vector<std::string> words;
+    for (Candidate& candidate : candidates) words.push_back(std::move(candidate.word));
+    return words;
+}
+
+bool Model::is_empty() const {
+    const std::shared_lock guard(lock_);
+    return counts_->labels().size() == 0;
+}
+
+std::vector<Label> Model::labels() const {
+    const std::shared_lock guard(lock_);
+    return counts_->labels().sorted_names();
+}
+
+Totals Model::totals() const {
+    const std::shared_lock guard(lock_);
+    const LabelTable& labels = counts_->labels();
+    Totals totals{labels.sorted_names(), {}, counts_->pruned(), counts_->was_pruned()};
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        totals.of_label.push_back(counts_->totals(labels.id_at(position)));
+    }
+    return totals;
+}
+
+std::vector<std::uint64_t> Model::ngrams_by_length() const {
+    const std::shared_lock guard(lock_);
+    std::vector<std::uint64_t> ngrams(parameters_.max_ngram, 0);
+    counts_->for_each([&](unsigned length, NgramId) {
+        if (length <= parameters_.max_ngram) ++ngrams[length - 1];
+    });
+    return ngrams;
+}
+
+}  // namespace watchword

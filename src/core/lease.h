@@ -1,0 +1,46 @@
+// A model's workspaces: one thread takes one, and gives it back when done. Only for the model's own
+// files.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "model.h"
+
+namespace watchword {
+
+class Model::Lease {
+   public:
+    explicit Lease(const Model& model) : model_(model) {
+        const std::lock_guard guard(model.idle_mutex_);
+        if (model.idle_.empty()) {
+            workspace_ = std::make_unique<Workspace>();
+        } else {
+            workspace_ = std::move(model.idle_.back());
+            model.idle_.pop_back();
+        }
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+        const std::lock_guard guard(model_.idle_mutex_);
+        if (model_.idle_.size() < kMostIdle) model_.idle_.push_back(std::move(workspace_));
+    }
+
+    Workspace& get() { return *workspace_; }
+    // The workspace with its memo ready for the model as it is; the model must be locked.
+    Workspace& prepared() {
+        workspace_->memo.prepare(*model_.counts_, model_.parameters_.value, model_.largest_values(),
+                                 model_.state_);
+        return *workspace_;
+    }
+
+   private:
+    static constexpr std::size_t kMostIdle = 16;
+
+    const Model& model_;
+    std::unique_ptr<Workspace> workspace_;
+};
+
+}  // namespace watchword

@@ -1,0 +1,312 @@
+// From sorted arrays, which may be anybody's, to counts.
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+#include "parallel.h"
+#include "snapshot.h"
+#include "unicode.h"
+
+namespace watchword {
+namespace {
+
+bool is_blank(std::uint32_t code_point) {
+    const CharClass kind = char_class(code_point);
+    return kind == CharClass::Blank || kind == CharClass::LineEnd;
+}
+
+// UTF-8 as Python would encode it (no surrogates, no overlong forms), and no blank.
+bool is_word_text(std::string_view bytes) {
+    std::size_t at = 0;
+    while (at < bytes.size()) {
+        const auto byte = [&bytes, at](std::size_t offset) {
+            return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + offset]));
+        };
+        const std::uint32_t lead = byte(0);
+        if (lead < 0x80) {
+            if (is_blank(lead)) return false;
+            ++at;
+            continue;
+        }
+        const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+        if (lead < 0xC2 || lead > 0xF4 || at + length > bytes.size()) return false;
+        std::uint32_t code = lead & (0xFFu >> (length + 1));
+        for (std::size_t offset = 1; offset < length; ++offset) {
+            if ((byte(offset) & 0xC0) != 0x80) return false;
+            code = code << 6 | (byte(offset) & 0x3F);
+        }
+        constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+        if (code < kLeast[length] || code > 0x10FFFF) return false;
+        if ((code >= 0xD800 && code <= 0xDFFF) || is_blank(code)) return false;
+        at += length;
+    }
+    return true;
+}
+
+[[noreturn]] void fail(const std::string& what) { throw SnapshotFailure(what); }
+
+std::string level_name(std::size_t level) { return "ngrams" + std::to_string(level + 1); }
+
+std::size_t place_in(std::span<const std::uint32_t> labels, std::uint32_t label) {
+    return static_cast<std::size_t>(std::lower_bound(labels.begin(), labels.end(), label) -
+                                    labels.begin());
+}
+
+// Offsets start at 0, never fall and end at the size of what they point into.
+void check_offsets(const std::vector<std::uint64_t>& offsets, std::uint64_t size,
+                   const std::string& name) {
+    if (offsets.empty() || offsets.front() != 0) fail(name + " does not start at 0");
+    if (!std::is_sorted(offsets.begin(), offsets.end())) fail(name + " is not ascending");
+    if (offsets.back() != size) fail(name + " does not end where its array ends");
+}
+
+}  // namespace
+
+std::shared_ptr<Counts> SnapshotReader::read() {
+    if (snapshot_.levels.empty() || snapshot_.levels.size() > kMaxNgramLimit) {
+        fail("max_ngram is out of range");
+    }
+    check_labels();
+    check_words();
+    for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) check_level(level);
+    check_totals();
+    auto counts = std::make_shared<Counts>(static_cast<unsigned>(snapshot_.levels.size()));
+    // The arrays are sound now; whether the counts fit together is found out beside filling.
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+    parallel_for(snapshot_.levels.size(), threads, [&](std::size_t task, unsigned) {
+        if (task == 0) {
+            fill(*counts);
+        } else {
+            check_frequencies(task);
+        }
+    });
+    return counts;
+}
+
+void SnapshotReader::check_labels() const {
+    if (snapshot_.labels.size() > kMaxLabels) fail("there are too many labels");
+    if (snapshot_.totals.size() != snapshot_.labels.size()) fail("labels and totals differ");
+    for (std::size_t at = 1; at < snapshot_.labels.size(); ++at) {
+        if (!(snapshot_.labels[at - 1] < snapshot_.labels[at])) fail("labels are not sorted");
+    }
+}
+
+void SnapshotReader::check_words() const {
+    const std::vector<std::uint64_t>& offsets = snapshot_.word_offsets;
+    check_offsets(offsets, snapshot_.word_bytes.size(), "words.offsets");
+    if (offsets.size() - 1 >= kFirstMark) fail("there are too many words");
+    std::string_view previous;
+    for (std::size_t at = 0; at + 1 < offsets.size(); ++at) {
+        const std::string_view word(snapshot_.word_bytes.data() + offsets[at],
+                                    offsets[at + 1] - offsets[at]);
+        if (word.empty() || word.size() > 0xFFFFFFF0 || word <= previous) {
+            fail("words are not sorted");
+        }
+        if (!is_word_text(word)) fail("a word is not UTF-8, or has blanks");
+        previous = word;
+    }
+}
+
+std::uint64_t SnapshotReader::ngrams(std::size_t level) const {
+    return level == 0 ? snapshot_.word_offsets.size() - 1 : snapshot_.levels[level].words.size();
+}
+
+void SnapshotReader::check_level(std::size_t level) const {
+    const SnapshotLevel& own = snapshot_.levels[level];
+    const std::string name = level_name(level);
+    if (own.rows.size() != ngrams(level) + 1) fail(name + ".rows has the wrong size");
+    if (own.labels.size() != own.counts.size()) fail(name + ".labels and .counts differ");
+    check_offsets(own.rows, own.labels.size(), name + ".rows");
+    for (std::uint64_t ngram = 0; ngram < ngrams(level); ++ngram) {
+        const std::span<const std::uint32_t> labels = row_labels(level, ngram);
+        if (labels.empty()) fail(name + " has an n-gram without counts");
+        for (std::size_t at = 0; at < labels.size(); ++at) {
+            if (labels[at] >= snapshot_.labels.size()) fail(name + ".labels is out of range");
+            if (at > 0 && labels[at] <= labels[at - 1]) fail(name + ".labels is not ascending");
+        }
+    }
+    for (const std::uint64_t count : own.counts) {
+        if (count == 0 || count > kMaxCount) fail(name + ".counts is out of range");
+    }
+    if (level == 0) return;
+    const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+    if (children.size() != ngrams(level - 1) + 1) {
+        fail(level_name(level - 1) + ".children has the wrong size");
+    }
+    check_offsets(children, ngrams(level), level_name(level - 1) + ".children");
+    for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+        for (std::uint64_t ngram = children[parent]; ngram < children[parent + 1]; ++ngram) {
+            if (own.words[ngram] >= ngrams(0)) fail(name + ".words is out of range");
+            if (ngram > children[parent] && own.words[ngram] <= own.words[ngram - 1]) {
+                fail(name + ".words is not ascending");
+            }
+        }
+    }
+}
+
+void SnapshotReader::check_frequencies(std::size_t level) const {
+    const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+    // How much of each count its extensions, and the n-grams that end in it, have used up.
+    std::vector<std::uint64_t> extended(snapshot_.levels[level - 1].counts.size(), 0);
+    std::vector<std::uint64_t> ending(snapshot_.levels[0].counts.size(), 0);
+    for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+        for (std::uint64_t ngram = children[parent]; ngram < children[parent + 1]; ++ngram) {
+            check_row(level, ngram, level - 1, parent, extended);
+            check_row(level, ngram, 0, snapshot_.levels[level].words[ngram], ending);
+        }
+    }
+}
+
+// The n-grams that begin with another one, or end in a word, cannot together have occurred more
+// often than that. Unlearning relies on it: what has extensions left never runs out of counts.
+void SnapshotReader::check_row(std::size_t level, std::uint64_t ngram, std::size_t other_level,
+                               std::uint64_t other, std::vector<std::uint64_t>& used) const {
+    const auto labels = row_labels(level, ngram), other_labels = row_labels(other_level, other);
+    const auto counts = row_counts(level, ngram), other_counts = row_counts(other_level, other);
+    const std::uint64_t first = snapshot_.levels[other_level].rows[other];
+    const bool everywhere = other_labels.size() == snapshot_.labels.size();
+    for (std::size_t at = 0; at < labels.size(); ++at) {
+        const auto there =
+            everywhere ? std::size_t{labels[at]} : place_in(other_labels, labels[at]);
+        const bool fits = there < other_labels.size() && other_labels[there] == labels[at] &&
+                          (used[first + there] += counts[at]) <= other_counts[there];
+        if (!fits) fail(level_name(level) + " has n-grams more frequent than their words");
+    }
+}
+
+void SnapshotReader::check_totals() const {
+    const std::size_t labels = snapshot_.labels.size();
+    std::vector<std::uint64_t> maxima(snapshot_.levels.size() * labels, 0);
+    std::vector<std::uint64_t> words(labels, 0);
+    for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) {
+        const SnapshotLevel& own = snapshot_.levels[level];
+        for (std::size_t at = 0; at < own.labels.size(); ++at) {
+            std::uint64_t& maximum = maxima[level * labels + own.labels[at]];
+            maximum = std::max(maximum, own.counts[at]);
+            if (level == 0) words[own.labels[at]] += own.counts[at];
+        }
+    }
+    if (maxima != snapshot_.maxima) fail("maxima are not those of the counts");
+    for (std::size_t at = 0; at < labels; ++at) {
+        const LabelTotals& total = snapshot_.totals[at];
+        const bool fits =
+            snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
+        if (!fits || total.documents == 0 || total.words > kMaxWords)
+            fail("totals of a label are not those of its counts");
+    }
+}
+
+std::span<const std::uint32_t> SnapshotReader::row_labels(std::size_t level,
+                                                          std::uint64_t ngram) const {
+    const SnapshotLevel& own = snapshot_.levels[level];
+    return {own.labels.data() + own.rows[ngram], own.rows[ngram + 1] - own.rows[ngram]};
+}
+
+std::span<const std::uint64_t> SnapshotReader::row_counts(std::size_t level,
+                                                          std::uint64_t ngram) const {
+    const SnapshotLevel& own = snapshot_.levels[level];
+    return {own.counts.data() + own.rows[ngram], own.rows[ngram + 1] - own.rows[ngram]};
+}
+
+void SnapshotReader::fill(Counts& counts) const {
+    counts.labels_.find_or_add_all(snapshot_.labels);
+    counts.grow_label_columns();
+    counts.pruned_ = snapshot_.pruned;
+    counts.was_pruned_ = snapshot_.was_pruned;
+    const std::size_t labels = snapshot_.labels.size();
+    for (std::size_t at = 0; at < labels; ++at) {
+        counts.totals_[at] = snapshot_.totals[at];
+        for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) {
+            counts.maxima_[level][at] = snapshot_.maxima[level * labels + at];
+        }
+    }
+    // A new model gives ids in order, so word ranks and label positions are the ids.
+    const std::uint64_t words = ngrams(0);
+    counts.words_.reserve(words);
+    counts.word_cells_.resize(words);
+    for (std::uint64_t word = 0; word < words; ++word) {
+        const std::uint64_t begin = snapshot_.word_offsets[word];
+        const std::uint64_t size = snapshot_.word_offsets[word + 1] - begin;
+        counts.words_.find_or_add(std::string_view(snapshot_.word_bytes.data() + begin, size));
+        const auto row = row_labels(0, word);
+        const auto values = row_counts(0, word);
+        const auto id = static_cast<WordId>(word);
+        for (std::size_t at = 0; at < row.size(); ++at) {
+            counts.word_cells_[word].add(row[at], values[at], counts.word_pool(id));
+        }
+    }
+    fill_shards(counts);
+}
+
+// Level by level in the order of the arrays; the places to be written are fetched some n-grams
+// ahead.
+void SnapshotReader::fill_shards(Counts& counts) const {
+    constexpr std::size_t kAhead = 16;
+    struct Next {
+        Trie::Key key;
+        std::uint64_t hash;
+        std::uint8_t shard;
+    };
+    reserve_shards(counts);
+    std::vector<NgramId> above, here;
+    std::vector<Next> next;
+    for (std::size_t level = 1; level < snapshot_.levels.size(); ++level) {
+        const SnapshotLevel& own = snapshot_.levels[level];
+        const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+        here.resize(own.words.size());
+        next.resize(own.words.size());
+        const auto insert = [&](std::size_t at) {
+            Trie& trie = counts.shards_[next[at].shard];
+            const NodeIndex node = trie.find_or_add(next[at].key, next[at].hash);
+            here[at] = Counts::ngram_id(next[at].shard, node);
+            for (std::uint64_t entry = own.rows[at]; entry < own.rows[at + 1]; ++entry) {
+                trie.add(node, own.labels[entry], own.counts[entry]);
+            }
+        };
+        std::size_t inserted = 0;
+        for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+            for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
+                const Trie::Key key =
+                    level == 1
+                        ? Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at])
+                        : Trie::Key::of_child(Counts::node_index(above[parent]), own.words[at]);
+                const std::uint64_t hash = key.hash();
+                const std::size_t shard =
+                    level == 1 ? Counts::shard_index(hash) : above[parent] >> 24;
+                counts.shards_[shard].prefetch_slot(hash);
+                next[at] = {key, hash, static_cast<std::uint8_t>(shard)};
+                if (at >= kAhead) insert(inserted++);
+            }
+        }
+        while (inserted < own.words.size()) insert(inserted++);
+        std::swap(above, here);
+    }
+}
+
+void SnapshotReader::reserve_shards(Counts& counts) const {
+    std::array<std::size_t, Counts::kShards> sizes{};
+    std::vector<std::uint8_t> above, here;  // shard of each n-gram
+    for (std::size_t level = 1; level < snapshot_.levels.size(); ++level) {
+        const SnapshotLevel& own = snapshot_.levels[level];
+        const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
+        here.resize(own.words.size());
+        for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+            for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
+                const auto bigram =
+                    Trie::Key::of_bigram(static_cast<WordId>(parent), own.words[at]);
+                here[at] = level > 1
+                               ? above[parent]
+                               : static_cast<std::uint8_t>(Counts::shard_index(bigram.hash()));
+                ++sizes[here[at]];
+            }
+        }
+        std::swap(above, here);
+    }
+    for (std::size_t shard = 0; shard < sizes.size(); ++shard) {
+        counts.shards_[shard].reserve(sizes[shard]);
+    }
+}
+
+}  // namespace watchword
