@@ -62,6 +62,13 @@ void Memo::grow(std::size_t slots) {
     }
 }
 
+Memo::Entry Memo::word_entry(WordId word) {
+    Stamped* shared = shared_place(1, counts_->word_cell(word));
+    if (shared == nullptr) return compute(1, word);
+    if (shared->stamp != stamp_) *shared = {compute(1, word), stamp_, word};
+    return shared->entry;
+}
+
 Memo::Entry Memo::compute(unsigned length, NgramId ngram) {
     const ValueRow& row = values(length, ngram);
     const std::vector<double>& cv = confidences(length, ngram, row);

@@ -49,7 +49,7 @@ class Memo {
     void prefetch_word(WordId word) const { prefetch(&words_[word]); }
     const Entry& get_word(WordId word) {
         Stamped& found = words_[word];
-        if (found.stamp != stamp_) found = {compute(1, word), stamp_, word};
+        if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
         return found.entry;
     }
     // For n-grams of several words. None if the best cv certainly does not exceed `floor`: telling
@@ -96,6 +96,14 @@ class Memo {
 
     Stamped& find_longer(Stamped& first, NgramId ngram);
     std::size_t slot_of(NgramId ngram) const { return hash_pair(ngram, 0) & (longer_.size() - 1); }
+    // Where the entry is that an n-gram with these counts shares with others; null if with none.
+    Stamped* shared_place(unsigned length, const Cell& cell) {
+        if (!cell.single() || cell.only().count() >= kSharedCounts || shared_.empty())
+            return nullptr;
+        const std::size_t of_label = (length - 1) * labels_limit_ + cell.only().label();
+        return &shared_[of_label * kSharedCounts + cell.only().count()];
+    }
+    Entry word_entry(WordId word);
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);
     double local_value_of(unsigned length, LabelPosition position, Count count);
@@ -140,10 +148,7 @@ class Memo::Place {
 };
 
 inline Memo::Place Memo::place_of(unsigned length, NgramId ngram, const Cell& cell) {
-    if (cell.single() && cell.only().count() < kSharedCounts && !shared_.empty()) {
-        const std::size_t of_label = (length - 1) * labels_limit_ + cell.only().label();
-        return {&shared_[of_label * kSharedCounts + cell.only().count()], false};
-    }
+    if (Stamped* shared = shared_place(length, cell)) return {shared, false};
     Stamped* place = &longer_[slot_of(ngram)];
     prefetch(place);
     return {place, true};
