@@ -12,7 +12,7 @@
 #include <memory>
 #include <utility>
 
-#if defined(__GLIBCXX__)
+#if defined(__GLIBCXX__) && defined(__unix__)
 #include <cxxabi.h>
 #include <unistd.h>
 #endif
@@ -48,7 +48,7 @@ class Released {
    public:
     Released() : state_(PyEval_SaveThread()) {}
     ~Released() {
-#if defined(__GLIBCXX__)
+#if defined(__GLIBCXX__) && defined(__unix__)
         try {
             PyEval_RestoreThread(state_);
         } catch (const abi::__forced_unwind&) {

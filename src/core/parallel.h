@@ -7,9 +7,28 @@
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace watchword {
+
+// Threads that are waited for whatever happens (std::jthread is not everywhere yet).
+class Threads {
+   public:
+    Threads() = default;
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+    ~Threads() {
+        for (std::thread& thread : threads_) thread.join();
+    }
+    template <class... Arguments>
+    void start(Arguments&&... arguments) {
+        threads_.emplace_back(std::forward<Arguments>(arguments)...);
+    }
+
+   private:
+    std::vector<std::thread> threads_;
+};
 
 // Calls work(task, thread) for every task below `tasks`; the first exception is thrown again here.
 template <class Work>
@@ -31,9 +50,9 @@ void parallel_for(std::size_t tasks, unsigned threads, const Work& work) {
         }
     };
     {
-        std::vector<std::jthread> others;
+        Threads others;
         for (unsigned thread = 1; thread < threads && thread < tasks; ++thread) {
-            others.emplace_back(run, thread);
+            others.start(run, thread);
         }
         run(0);
     }
