@@ -391,3 +391,14 @@ def test_values_are_finite_whatever_the_parameters():
         for ngram in ("a", "b", "c", "a b"):
             values = model.value(ngram).values()
             assert all(math.isfinite(number) for entry in values for number in entry)
+
+
+def test_two_words_may_be_repeated_millions_of_times():
+    model = ww.TauSS3(max_ngram=3)
+    times = 9_000_000  # more occurrences in one shard than a shard can have n-grams
+    model.learn_one("a " * times, "x")
+    assert model.counts() == {
+        "a": {"x": times},
+        "a a": {"x": times - 1},
+        "a a a": {"x": times - 2},
+    }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "parallel.h"
 
@@ -96,21 +97,15 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     });
 
     // Nothing is counted before it is certain that everything can be.
-    std::vector<Count> words_of(labels_.id_limit(), 0);
-    std::vector<std::size_t> ngrams_of(kShards, 0);
+    std::unordered_map<LabelId, Count> words_of;
     for (std::size_t at = 0; at < batches.size(); ++at) {
         for (std::size_t document = 0; document < words_in[at].size(); ++document) {
             words_of[labels_of[at][document]] += words_in[at][document];
         }
-        for (std::size_t shard = 0; shard < kShards; ++shard) {
-            ngrams_of[shard] += sorted[at].of(shard).size() * (max_ngram_ - 1);
-        }
     }
-    for (LabelId label = 0; label < words_of.size(); ++label) {
-        check_words(totals_[label].words, words_of[label]);
-    }
-    for (std::size_t shard = 0; shard < kShards; ++shard) {
-        shards_[shard].check_room(ngrams_of[shard]);
+    for (const auto& [label, words] : words_of) check_words(totals_[label].words, words);
+    for (std::size_t shard = 0; shard < kShards && max_ngram_ > 1; ++shard) {
+        check_room(shard, batches, sorted);
     }
 
     // One thread writes the maxima directly, so that a document costs nothing per label.
@@ -127,7 +122,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     if (max_ngram_ > 1) {
         parallel_for(kShards, threads, [&](std::size_t shard, unsigned thread) {
             for (std::size_t at = 0; at < batches.size(); ++at) {
-                learn_shard(shard, batches[at], sorted[at].of(shard), maxima_of(thread));
+                learn_ngrams(shards_[shard], batches[at], sorted[at].of(shard), maxima_of(thread));
             }
         });
     }
@@ -139,8 +134,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         }
     }
     for (const LabelId label : labels) ++totals_[label].documents;
-    for (LabelId label = 0; label < words_of.size(); ++label)
-        totals_[label].words += words_of[label];
+    for (const auto& [label, words] : words_of) totals_[label].words += words;
 }
 
 void Counts::forget_unused_labels() {
@@ -204,10 +198,23 @@ void Counts::learn_words(const TermBatch& batch, std::span<const LabelId> labels
     });
 }
 
-void Counts::learn_shard(std::size_t shard, const TermBatch& batch, std::span<const Item> items,
-                         Maxima& maxima) {
+// Throws if these n-grams might not fit into their shard. Where even so many occurrences do not
+// tell (a text may repeat two words a million times), a copy of the shard finds out.
+void Counts::check_room(std::size_t shard, std::span<const TermBatch> batches,
+                        std::span<const Sorted> sorted) const {
+    std::size_t occurrences = 0;
+    for (const Sorted& items : sorted) occurrences += items.of(shard).size() * (max_ngram_ - 1);
+    if (occurrences <= shards_[shard].room()) return;
+    Trie trial = shards_[shard];
+    Maxima unused = empty_maxima();
+    for (std::size_t at = 0; at < batches.size(); ++at) {
+        learn_ngrams(trial, batches[at], sorted[at].of(shard), unused);
+    }
+}
+
+void Counts::learn_ngrams(Trie& trie, const TermBatch& batch, std::span<const Item> items,
+                          Maxima& maxima) const {
     constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
-    Trie& trie = shards_[shard];
     // The n-grams to count next: where they begin, under which label, and how to find them.
     struct Open {
         std::uint32_t position;

@@ -121,8 +121,10 @@ class Counts {
     Sorted sort_by_shard(const TermBatch& batch, std::span<const LabelId> labels) const;
     void learn_words(const TermBatch& batch, std::span<const LabelId> labels, unsigned part,
                      unsigned parts, Maxima& maxima);
-    void learn_shard(std::size_t shard, const TermBatch& batch, std::span<const Item> items,
-                     Maxima& maxima);
+    void check_room(std::size_t shard, std::span<const TermBatch> batches,
+                    std::span<const Sorted> sorted) const;
+    void learn_ngrams(Trie& trie, const TermBatch& batch, std::span<const Item> items,
+                      Maxima& maxima) const;
     void find_maxima() const;
 
     // How often an n-gram occurs in a document to be unlearnt.

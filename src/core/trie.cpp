@@ -6,14 +6,10 @@
 
 namespace watchword {
 
-void Trie::check_room(std::size_t nodes) const {
-    if (nodes > kMaxNodes - nodes_.size()) {
+NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
+    if (room() == 0) {
         throw std::length_error("too many n-grams for one model: prune it or shorten max_ngram");
     }
-}
-
-NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
-    check_room(1);
     const NodeIndex index = size();
     slots_[slot] = Slot(tag_of(hash), index);
     push_back_tightly(nodes_, Node{key, Cell{}});

@@ -93,8 +93,8 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     std::vector<std::uint8_t> lengths() const;
 
     void reserve(std::size_t nodes);
-    // Throws if so many nodes more might not fit.
-    void check_room(std::size_t nodes) const;
+    // So many nodes more fit in any case.
+    std::size_t room() const { return kMaxNodes - nodes_.size(); }
 
     // Forgets the nodes without counts (and those longer than `max_length`, if given).
     void compact(std::optional<unsigned> max_length = std::nullopt);
