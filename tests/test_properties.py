@@ -475,3 +475,17 @@ def test_composed_and_decomposed_text_teach_the_same(text, other):
         learnt([(unicodedata.normalize(form, text), "x"), (other, "y")]) for form in ("NFC", "NFD")
     ]
     assert models[0].to_bytes() == models[1].to_bytes()
+
+
+def test_a_model_made_from_an_empty_one_learns_by_itself():
+    empty = ww.TauSS3(max_ngram=3)
+    other = empty.replace(smoothness=0.3, max_ngram=2)
+    other.learn_one("a b c", "x")
+    assert empty.labels == ()
+    assert other.counts() == {
+        "a": {"x": 1},
+        "a b": {"x": 1},
+        "b": {"x": 1},
+        "b c": {"x": 1},
+        "c": {"x": 1},
+    }

@@ -170,7 +170,7 @@ def main() -> int:
             f"the table is pinned to {UNICODE_VERSION}",
             file=sys.stderr,
         )
-        return 2
+        return 3
     text = render()
     if not arguments.check:
         TARGET.write_text(text, encoding="ascii")

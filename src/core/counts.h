@@ -45,7 +45,7 @@ class UnlearnFailure : public std::runtime_error {
 
 class Counts {
    public:
-    explicit Counts(unsigned max_ngram) : max_ngram_(max_ngram) {}
+    explicit Counts(unsigned max_ngram) : max_ngram_(max_ngram), maxima_(empty_maxima()) {}
     Counts(const Counts& other) : Counts(other, other.max_ngram_) {}
     // A copy that knows no n-gram longer than `max_ngram`.
     Counts(const Counts& other, unsigned max_ngram);

@@ -435,7 +435,7 @@ void fuzz_loader(Data& data) {
     if (data.ConsumeBool()) repair_sums(snapshot);
     std::unique_ptr<ww::Model> model;
     try {
-        model = std::make_unique<ww::Model>(parameters, snapshot, 0);
+        model = std::make_unique<ww::Model>(parameters, snapshot);
     } catch (const ww::SnapshotFailure&) {
         return;
     }
