@@ -28,6 +28,7 @@ from watchword.errors import (
     WatchwordError,
 )
 from watchword.explanation import Block, Explanation, NgramBlock
+from watchword.metrics import erde, latency_weighted_f1
 from watchword.model import TauSS3
 from watchword.results import (
     ConfidenceTable,
@@ -62,6 +63,8 @@ __all__ = [
     "UnlearnError",
     "Value",
     "WatchwordError",
+    "erde",
+    "latency_weighted_f1",
     "read_terms",
 ]
 
