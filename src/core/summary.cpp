@@ -6,7 +6,7 @@ namespace watchword {
 
 namespace {
 
-void add_all(double* sums, const double* parts, std::size_t size) {
+void add_all(double* __restrict sums, const double* __restrict parts, std::size_t size) {
     for (std::size_t at = 0; at < size; ++at) sums[at] += parts[at];
 }
 

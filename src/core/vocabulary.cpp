@@ -108,7 +108,9 @@ void Vocabulary::compact_bytes() {
 void Vocabulary::clear() {
     // A table that once was large is emptied at the price of the words it holds now. From a word's
     // first slot to the end of its run every slot can go, as every word goes.
-    for (WordId id = 0; id < id_limit(); ++id) {
+    const bool few = live_ * 16 < slots_.size();
+    if (!few) std::fill(slots_.begin(), slots_.end(), Slot{});
+    for (WordId id = 0; few && id < id_limit(); ++id) {
         if (!holds(id)) continue;
         std::size_t at = first_slot(hash_word(padded(id)));
         for (; slots_[at].id != kEmpty; at = (at + 1) & (slots_.size() - 1)) slots_[at] = Slot{};
