@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 
 import click
 import pytest
@@ -222,12 +221,6 @@ def test_the_smallest_demo_has_both_labels_on_both_sides(seed):
     found = make_demo(10, seed)
     for side in (found.taught, found.tested):
         assert {subject.label for subject in side} == {"at risk", "control"}
-
-
-def test_demo_takes_under_ten_seconds():
-    start = time.perf_counter()
-    assert run("demo").returncode == 0
-    assert time.perf_counter() - start < 10
 
 
 def test_demo_survives_an_output_that_cannot_show_everything():

@@ -402,3 +402,11 @@ def test_two_words_may_be_repeated_millions_of_times():
         "a a": {"x": times - 1},
         "a a a": {"x": times - 2},
     }
+
+
+def test_the_equations_alone_give_the_values_of_the_model():
+    model = ww.TauSS3(max_ngram=1)
+    model.learn_many(["a a a b", "a c c"], ["x", "y"])
+    parameters = ww.parameters.Parameters(max_ngram=1).for_native()
+    alone = ww._native.evaluate([3, 1], [3, 2], parameters)  # of "a", and of the most frequent
+    assert alone == [(v.lv, v.sg, v.sn, v.gv) for v in model.value("a").values()]
