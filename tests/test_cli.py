@@ -252,16 +252,3 @@ def test_progress_passes_all_items_on(capsys):
 
 
 # What `import watchword` costs
-
-
-def test_importing_the_package_loads_numpy_and_the_core_only():
-    program = """
-import sys
-import watchword
-heavy = {"sklearn", "scipy", "joblib", "click", "rich", "pandas", "polars", "matplotlib"}
-print(sorted(heavy & set(sys.modules)), "numpy" in sys.modules, "watchword._native" in sys.modules)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[] True True\n"

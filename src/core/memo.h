@@ -44,16 +44,15 @@ class Memo {
     // next call entries and places stay where they are.
     void make_room(std::size_t entries);
 
-    // Getting in two steps, so that the memory for many n-grams is fetched at once: where an
-    // n-gram's entry is or will be, and the entry.
     void prefetch_word(WordId word) const { prefetch(&words_[word]); }
     const Entry& get_word(WordId word) {
         Stamped& found = words_[word];
         if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
         return found.entry;
     }
-    // For n-grams of several words. None if the best cv certainly does not exceed `floor`: telling
-    // that is often possible at a fraction of the cost of computing it.
+    // N-grams of several words are got in two steps, so that the memory for many is fetched at
+    // once: where an entry is or will be, and the entry. None if the best cv does not exceed
+    // `floor`: telling that is often possible at a fraction of the cost of computing it.
     class Place;
     Place place_of(unsigned length, NgramId ngram, const Cell& counts);
     const Entry* get_above(double floor, Place place, unsigned length, NgramId ngram);

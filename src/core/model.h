@@ -103,7 +103,6 @@ class Model {
     // Distinct n-grams; costs a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
     Snapshot snapshot() const;
-    Paragraphs paragraphs() const { return parameters_.paragraphs; }
 
    private:
     struct Workspace {
