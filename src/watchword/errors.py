@@ -44,3 +44,18 @@ class ModelFormatError(WatchwordError):
 
 class MissingExtraError(WatchwordError, ImportError):
     """An optional dependency is not installed; the message has the line that installs it."""
+
+
+class DataFormatError(WatchwordError):
+    """Data that cannot be read; the message says which, where and what is wrong."""
+
+
+class StateError(WatchwordError):
+    """A kept state is damaged, or does not fit the model or the policy."""
+
+
+class UnknownSubjectError(WatchwordError, KeyError):
+    """Nothing of this subject was read."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
