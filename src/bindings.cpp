@@ -305,6 +305,8 @@ ww::Parameters parameters_from(const nb::dict& dict) {
     parameters.value.significance = field<double>(dict, "significance");
     parameters.value.sanction = field<double>(dict, "sanction");
     parameters.value.min_count = field<ww::Count>(dict, "min_count");
+    parameters.value.prior = field<double>(dict, "prior");
+    parameters.value.ngram_scale = field<ww::NgramScale>(dict, "ngram_scale");
     parameters.value.significance_function =
         field<ww::SignificanceFunction>(dict, "significance_function");
     parameters.value.confidence_function =
@@ -333,6 +335,9 @@ void bind_enums(nb::module_& m) {
     nb::enum_<ww::ReadingRule>(m, "ReadingRule")
         .value("paper", ww::ReadingRule::Paper)
         .value("words_sum", ww::ReadingRule::WordsSum);
+    nb::enum_<ww::NgramScale>(m, "NgramScale")
+        .value("length", ww::NgramScale::Length)
+        .value("words", ww::NgramScale::Words);
     nb::enum_<ww::SummaryOperator>(m, "SummaryOperator")
         .value("sum", ww::SummaryOperator::Sum)
         .value("max", ww::SummaryOperator::Max)
@@ -349,6 +354,9 @@ void bind_equations(nb::module_& m) {
         [](const std::vector<ww::Count>& counts, const std::vector<ww::Count>& maxima,
            const Named& parameters) {
             const ww::ValueParameters values = parameters_from(parameters).value;
+            double sum = 0;
+            for (const ww::Count maximum : maxima) sum += static_cast<double>(maximum);
+            const double share = values.prior / sum;
             ww::ValueRow row;
             for (std::size_t at = 0; at < counts.size(); ++at) {
                 if (counts[at] == 0) continue;
@@ -356,8 +364,10 @@ void bind_equations(nb::module_& m) {
                 row.position.back() = static_cast<ww::LabelPosition>(at);
                 row.count.back() = counts[at];
                 row.lv.back() = ww::local_value(counts[at], maxima[at], values);
+                row.compared.back() = ww::compared_value(counts[at], maxima[at], share, values);
             }
-            ww::evaluate(row, maxima.size(), values);
+            const double absent = values.prior > 0 ? ww::compared_value(0, 1, share, values) : 0;
+            ww::evaluate(row, maxima.size(), absent, values);
             std::vector<std::tuple<double, double, double, double>> out(counts.size());
             for (std::size_t at = 0; at < row.size(); ++at) {
                 out[row.position[at]] = {row.lv[at], row.sg[at], row.sn[at], row.gv[at]};
@@ -522,6 +532,7 @@ NB_MODULE(_native, m) {
             "words"_a, "label"_a.none())
         .def("stop_words", &ww::Model::stop_words, "threshold"_a, nb::call_guard<Released>())
         .def("is_empty", &ww::Model::is_empty, nb::call_guard<Released>())
+        .def("state", &ww::Model::state, nb::call_guard<Released>())
         .def("labels", &ww::Model::labels, nb::call_guard<Released>())
         .def("totals",
              [](const ww::Model& self) {

@@ -234,6 +234,8 @@ DEFAULTS = {
     "max_ngram": 3,
     "min_count": 1,
     "alpha": 0.0,
+    "prior": 0.0,
+    "ngram_scale": "length",
     "significance_function": "vanilla",
     "confidence_function": "gv",
     "reading": "paper",
@@ -364,14 +366,21 @@ class Reference:
             return self.known_values[sequence]
         labels = self.labels
         counts = [self.trees[label].get(sequence, 0) for label in labels]
-        lvs = [
-            0.0
-            if n < self.min_count
-            else (n / self.largest("count", label, len(sequence))) ** self.smoothness
-            for label, n in zip(labels, counts, strict=True)
+        length = 1 if self.ngram_scale == "words" else len(sequence)
+        largest = [self.largest("count", label, length) for label in labels]
+        shares = [
+            n / most if n and n >= self.min_count else 0.0
+            for n, most in zip(counts, largest, strict=True)
         ]
+        lvs = [share**self.smoothness if share else 0.0 for share in shares]
+        compared = lvs
+        if self.prior and any(largest):
+            assumed = self.prior / sum(largest)
+            compared = [((s + assumed) / (1 + assumed)) ** self.smoothness for s in shares]
         sgs = [
-            significance(lvs, index, self.significance, self.significance_function) if n else 0.0
+            significance(compared, index, self.significance, self.significance_function)
+            if n
+            else 0.0
             for index, n in enumerate(counts)
         ]
         sns = [sanction(sgs, index, self.sanction) for index in range(len(labels))]

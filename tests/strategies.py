@@ -107,6 +107,8 @@ def parameters(draw, own_operators=True):
         "max_ngram": draw(st.sampled_from([3, 2, 1, 4])),
         "min_count": draw(st.sampled_from([1, 1, 2, 3])),
         "alpha": draw(st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.3])),
+        "prior": draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 7.0])),
+        "ngram_scale": draw(st.sampled_from(["length", "words"])),
         "significance_function": draw(st.sampled_from(["vanilla", "xai"])),
         "confidence_function": draw(st.sampled_from(["gv", "norm_gv", "norm_gv_xai"])),
         "reading": draw(st.sampled_from(["paper", "words_sum"])),

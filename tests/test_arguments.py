@@ -30,7 +30,13 @@ def says(message):
 
 NUMBERS = ["smoothness", "significance", "sanction", "alpha"]
 WHOLE_NUMBERS = ["max_ngram", "min_count", "prune_period", "prune_floor", "prune_shortest"]
-CHOICES = ["significance_function", "confidence_function", "reading", "paragraphs"]
+CHOICES = [
+    "significance_function",
+    "confidence_function",
+    "ngram_scale",
+    "reading",
+    "paragraphs",
+]
 
 
 @pytest.mark.parametrize("name", NUMBERS)

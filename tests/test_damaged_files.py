@@ -273,6 +273,8 @@ WRONG_PARAMETERS = {
     "alpha": NOT_NUMBERS,
     "max_ngram": [*NOT_WHOLE, 0, 2, 4, 64, 65],
     "min_count": [*NOT_WHOLE, 0],
+    "prior": [*NOT_NUMBERS, -1],
+    "ngram_scale": NOT_NAMES,
     "significance_function": NOT_NAMES,
     "confidence_function": NOT_NAMES,
     "reading": NOT_NAMES,

@@ -2,8 +2,8 @@
 
     python tools/make_model_sample.py
 
-Once a release has written this format, the file is kept as it is: a later format gets a file of
-its own. Until then run this again after a change of the format.
+The file is kept as it was first written, without the parameters that came later: this is how it
+was made. A later format gets a file of its own.
 """
 
 from __future__ import annotations

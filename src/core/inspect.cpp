@@ -156,6 +156,11 @@ bool Model::is_empty() const {
     return counts_->labels().size() == 0;
 }
 
+std::uint64_t Model::state() const {
+    const std::shared_lock guard(lock_);
+    return state_;
+}
+
 std::vector<Label> Model::labels() const {
     const std::shared_lock guard(lock_);
     return counts_->labels().sorted_names();

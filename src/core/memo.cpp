@@ -18,17 +18,27 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
     counts_by_position_.assign(labels_, 0);
     forget();
     maxima_.resize(counts.max_ngram());
+    priors_.resize(counts.max_ngram());
     for (unsigned length = 1; length <= counts.max_ngram(); ++length) {
+        const unsigned scaled = parameters.ngram_scale == NgramScale::Words ? 1 : length;
+        double sum = 0;
         std::vector<Count>& column = maxima_[length - 1];
         column.resize(labels_);
         for (LabelPosition position = 0; position < labels_; ++position) {
-            column[position] = counts.maximum(length, labels.id_at(position));
+            column[position] = counts.maximum(scaled, labels.id_at(position));
+            sum += static_cast<double>(column[position]);
+        }
+        priors_[length - 1] = {};
+        if (parameters.prior > 0 && sum > 0) {
+            const double share = parameters.prior / sum;
+            priors_[length - 1] = {share, compared_value(0, 1, share, parameters)};
         }
     }
     // Never empty, so that a place can be named before it is known whether there is a word.
     words_.resize(std::max<std::size_t>({1, words_.size(), counts.words().id_limit()}));
     const std::size_t tabled = labels_ <= kTabledLabels ? labels_ * kTabledCounts : 0;
     local_values_.assign(counts.max_ngram() * tabled, -1);
+    compared_values_.assign(parameters.prior > 0 ? counts.max_ngram() * tabled : 0, -1);
     // What the words of an n-gram are worth matters here, so that nothing can be shared.
     const bool sharing = parameters.confidence_function != ConfidenceFunction::NormGvXai;
     labels_limit_ = labels.id_limit();
@@ -120,7 +130,12 @@ void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
     for (std::size_t at = 0; at < size; ++at) {
         row.lv[at] = local_value_of(length, row.position[at], row.count[at]);
     }
-    evaluate(row, labels_, parameters_);
+    if (parameters_.prior > 0) {
+        for (std::size_t at = 0; at < size; ++at) {
+            row.compared[at] = compared_value_of(length, row.position[at], row.count[at]);
+        }
+    }
+    evaluate(row, labels_, priors_[length - 1].absent, parameters_);
 }
 
 // gv = lv·sg·sn never exceeds lv. The normalised confidences have no bound as cheap as that.
@@ -141,6 +156,17 @@ double Memo::local_value_of(unsigned length, LabelPosition position, Count count
     }
     double& known = local_values_[((length - 1) * labels_ + position) * kTabledCounts + count];
     if (known < 0) known = local_value(count, maximum, parameters_);
+    return known;
+}
+
+double Memo::compared_value_of(unsigned length, LabelPosition position, Count count) {
+    const Count maximum = maxima_[length - 1][position];
+    const double share = priors_[length - 1].share;
+    if (count >= kTabledCounts || compared_values_.empty()) {
+        return compared_value(count, maximum, share, parameters_);
+    }
+    double& known = compared_values_[((length - 1) * labels_ + position) * kTabledCounts + count];
+    if (known < 0) known = compared_value(count, maximum, share, parameters_);
     return known;
 }
 

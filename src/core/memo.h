@@ -106,6 +106,7 @@ class Memo {
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);
     double local_value_of(unsigned length, LabelPosition position, Count count);
+    double compared_value_of(unsigned length, LabelPosition position, Count count);
     void fill_row(unsigned length, NgramId ngram, ValueRow& row);
     void grow(std::size_t slots);
     void forget();
@@ -117,8 +118,13 @@ class Memo {
     std::size_t labels_ = 0;
     std::size_t labels_limit_ = 0;            // label ids are below this
     std::vector<std::vector<Count>> maxima_;  // by length - 1 and position
-    // lv of small counts by length - 1, position and count; negative: not computed yet.
-    std::vector<double> local_values_;
+    struct Prior {
+        double share = 0, absent = 0;  // see compared_value, and evaluate
+    };
+    std::vector<Prior> priors_;  // by length - 1
+    // lv, and what is compared instead of it with a prior, of small counts by length - 1, position
+    // and count; negative: not computed yet.
+    std::vector<double> local_values_, compared_values_;
     // Words have a place each: frequent ones were mostly learnt first, so those lie together.
     std::vector<Stamped> words_;
     // Values of an n-gram of one label depend only on its length, label and count: such n-grams

@@ -98,6 +98,8 @@ class Model {
                                       const std::optional<Label>& label) const;
     std::vector<std::string> stop_words(double threshold) const;
     bool is_empty() const;
+    // Another number after every change, never used twice in a process.
+    std::uint64_t state() const;
     std::vector<Label> labels() const;
     Totals totals() const;
     // Distinct n-grams; costs a pass over the model.
@@ -130,7 +132,7 @@ class Model {
     mutable TurnLock lock_;
     std::shared_ptr<Counts> counts_;
     Count words_since_prune_ = 0;
-    std::uint64_t state_;  // another number after every change, never used twice
+    std::uint64_t state_;
 
     mutable std::mutex idle_mutex_;
     mutable std::vector<std::unique_ptr<Workspace>> idle_;

@@ -25,7 +25,7 @@ double fast_tanh(double value) { return value >= kTanhIsOne ? 1 : std::tanh(valu
 void ValueRow::resize(std::size_t size) {
     position.resize(size);
     count.resize(size);
-    for (std::vector<double>* column : {&lv, &sg, &sn, &gv}) column->resize(size);
+    for (std::vector<double>* column : {&lv, &sg, &sn, &gv, &compared}) column->resize(size);
 }
 
 double local_value(Count count, Count maximum, const ValueParameters& parameters) {
@@ -34,23 +34,29 @@ double local_value(Count count, Count maximum, const ValueParameters& parameters
                     parameters.smoothness);
 }
 
-Spread spread_of(std::span<const double> sorted, std::size_t labels) {
-    const std::size_t zeros = labels - sorted.size();
+double compared_value(Count count, Count maximum, double share, const ValueParameters& parameters) {
+    const bool counts = count > 0 && count >= parameters.min_count;
+    const double own = counts ? static_cast<double>(count) / static_cast<double>(maximum) : 0;
+    return std::pow((own + share) / (1 + share), parameters.smoothness);
+}
+
+Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent) {
+    const std::size_t missing = labels - sorted.size();
     if (labels == 2) {
-        const double smaller = zeros > 0 ? 0 : sorted[0];
+        const double smaller = missing > 0 ? absent : sorted[0];
         return {smaller, smaller};
     }
     const std::size_t middle = (labels - 1) / 2;
-    const double centre = middle < zeros ? 0 : sorted[middle - zeros];
+    const double centre = middle < missing ? absent : sorted[middle - missing];
     double sum = 0;
-    if (centre > 0) {
-        for (std::size_t at = 0; at < zeros; ++at) sum += centre;
+    if (centre > absent) {
+        for (std::size_t at = 0; at < missing; ++at) sum += centre - absent;
     }
     for (const double value : sorted) sum += std::fabs(centre - value);
     return {centre, sum / static_cast<double>(labels)};
 }
 
-double significance(double local_value, Spread spread, bool everywhere_above_noise,
+double significance(double value, Spread spread, bool everywhere_above_noise,
                     const ValueParameters& parameters) {
     const double lambda = parameters.significance;
     if (parameters.significance_function == SignificanceFunction::Xai) {
@@ -62,10 +68,10 @@ double significance(double local_value, Spread spread, bool everywhere_above_noi
             return 0;
         }
     }
-    if (spread.deviation == 0) return local_value > 0 ? 1 : 0;
+    if (spread.deviation == 0) return value > 0 ? 1 : 0;
     const double scale = lambda * spread.deviation;
     if (scale == 0) return 0;
-    return .5 * fast_tanh(3. / scale * (local_value - spread.centre) - 3.) + .5;
+    return .5 * fast_tanh(3. / scale * (value - spread.centre) - 3.) + .5;
 }
 
 double sanction(double others, std::size_t labels, double exponent) {
@@ -76,21 +82,22 @@ double sanction(double others, std::size_t labels, double exponent) {
     return exponent == 1 ? base : std::pow(base, exponent);
 }
 
-void evaluate(ValueRow& row, std::size_t labels, const ValueParameters& parameters) {
+void evaluate(ValueRow& row, std::size_t labels, double absent, const ValueParameters& parameters) {
     thread_local std::vector<double> sorted;
+    const std::vector<double>& values = parameters.prior > 0 ? row.compared : row.lv;
     const std::size_t size = row.size();
     sorted.resize(size);
-    std::size_t positive = 0;
-    bool above_noise = size == labels;
-    for (const double lv : row.lv) {
-        above_noise = above_noise && lv > kNoise;
-        sorted[positive] = lv;
-        positive += lv > 0;
+    std::size_t present = 0;
+    bool above_noise = size == labels || absent > kNoise;
+    for (const double value : values) {
+        above_noise = above_noise && value > kNoise;
+        sorted[present] = value;
+        present += value > absent;
     }
-    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(positive));
-    const Spread spread = spread_of({sorted.data(), positive}, labels);
+    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(present));
+    const Spread spread = spread_of({sorted.data(), present}, labels, absent);
     for (std::size_t at = 0; at < size; ++at) {
-        row.sg[at] = significance(row.lv[at], spread, above_noise, parameters);
+        row.sg[at] = significance(values[at], spread, above_noise, parameters);
     }
     // Every label's sum over the others (Ĉ), in label order, first gathered in the place of sn:
     // each sg is added to all sums but its own.

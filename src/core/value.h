@@ -13,6 +13,8 @@
 namespace watchword {
 
 enum class SignificanceFunction : std::uint8_t { Vanilla, Xai };
+// Whose largest count lv is relative to: that of the n-grams of equal length, or of the words.
+enum class NgramScale : std::uint8_t { Length, Words };
 enum class ConfidenceFunction : std::uint8_t { Gv, NormGv, NormGvXai };
 
 struct ValueParameters {
@@ -20,6 +22,8 @@ struct ValueParameters {
     double significance;  // λ
     double sanction;      // ρ
     Count min_count;
+    double prior;  // occurrences assumed beforehand where labels are compared
+    NgramScale ngram_scale;
     SignificanceFunction significance_function;
     ConfidenceFunction confidence_function;
 };
@@ -30,6 +34,7 @@ struct ValueRow {
     std::vector<LabelPosition> position;
     std::vector<Count> count;
     std::vector<double> lv, sg, sn, gv;
+    std::vector<double> compared;  // what sg compares instead of lv, where there is a prior
 
     std::size_t size() const { return position.size(); }
     void resize(std::size_t size);
@@ -43,18 +48,24 @@ struct Spread {
 // lv = (tf / max tf)^σ, or 0 below min_count.
 double local_value(Count count, Count maximum, const ValueParameters& parameters);
 
-// M and D of `labels` values of which those not in `sorted` (ascending) are 0.
-Spread spread_of(std::span<const double> sorted, std::size_t labels);
+// With a prior, sg compares ((tf / max tf + share) / (1 + share))^σ, where `share` is the prior
+// over the sum of all labels' largest counts: an n-gram that nobody has seen is alike under all
+// labels, and one that was seen once hardly less so.
+double compared_value(Count count, Count maximum, double share, const ValueParameters& parameters);
 
-// sg of a value in a label where the n-gram occurs.
-double significance(double local_value, Spread spread, bool everywhere_above_noise,
+// M and D of `labels` values of which those not in `sorted` (ascending) are `absent`, the least.
+Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent);
+
+// sg of a value (lv, or what is compared instead) in a label where the n-gram occurs.
+double significance(double value, Spread spread, bool everywhere_above_noise,
                     const ValueParameters& parameters);
 
 // sn where the sg of all the other labels sum up to `others` (Ĉ).
 double sanction(double others, std::size_t labels, double exponent);
 
-// Fills sg, sn and gv of a row whose lv are set.
-void evaluate(ValueRow& row, std::size_t labels, const ValueParameters& parameters);
+// Fills sg, sn and gv of a row whose lv and, with a prior, compared values are set; `absent` is the
+// compared value of labels where the n-gram does not occur (0 without a prior).
+void evaluate(ValueRow& row, std::size_t labels, double absent, const ValueParameters& parameters);
 
 // sn in a label where the n-gram does not occur.
 double sanction_elsewhere(const ValueRow& row, std::size_t labels,

@@ -38,6 +38,11 @@ class ReadingRule(enum.Enum):
 
     words_sum = 1
 
+class NgramScale(enum.Enum):
+    length = 0
+
+    words = 1
+
 class SummaryOperator(enum.Enum):
     sum = 0
 
@@ -99,6 +104,8 @@ class Model:
     def stop_words(self, threshold: float) -> list[str]: ...
 
     def is_empty(self) -> bool: ...
+
+    def state(self) -> int: ...
 
     def labels(self) -> list[int | str]: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -31,6 +32,24 @@ def bytes_of(engine: Engine) -> bytes:
     buffer = io.BytesIO()
     storage.write_model(buffer, *parts_of(engine))
     return buffer.getvalue()
+
+
+_fingerprints: dict[int, str] = {}  # of the latest states of models
+_FINGERPRINTS_KEPT = 64
+
+
+def fingerprint_of(engine: Engine) -> str:
+    """The same 32 hexadecimal digits for equal models anywhere; costs a save after each change."""
+    state = engine.native.state()
+    known = _fingerprints.get(state)
+    if known is None:
+        text = storage.manifest_text(*parts_of(engine))
+        known = hashlib.sha256(text.encode()).hexdigest()[:32]
+        if engine.native.state() == state:  # nobody taught the model meanwhile
+            if len(_fingerprints) >= _FINGERPRINTS_KEPT:
+                _fingerprints.clear()
+            _fingerprints[state] = known
+    return known
 
 
 def engine_from(
@@ -71,8 +90,12 @@ def engine_from(
     return Engine(parameters, text_source, native)
 
 
+# What models were like before there was a choice.
+_LATER_PARAMETERS: dict[str, Any] = {"prior": 0.0, "ngram_scale": "length"}
+
+
 def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
-    own = dict(kept)
+    own = _LATER_PARAMETERS | dict(kept)
     # All of them: a default may be another one when the file is read.
     for field in fields(Parameters):
         if field.name not in own:

@@ -52,6 +52,12 @@ class TauSS3:
         n-grams seen less often under a label are worth nothing there.
     alpha
         values at or below this count as 0.
+    prior
+        occurrences assumed beforehand, over all labels, where labels are compared (in sg): what
+        was seen once under one label and never under another is then no proof. 0 is the paper's.
+    ngram_scale
+        what n-grams are frequent in comparison with (max tf in lv): those of equal `"length"`, as
+        in the paper, where a rare long one is worth more than a common word; or the `"words"`.
     significance_function
         `"vanilla"`, the authors' first, or `"xai"`, which also silences common words.
     confidence_function
@@ -98,6 +104,8 @@ class TauSS3:
         max_ngram: int = 3,
         min_count: int = 1,
         alpha: float = 0.0,
+        prior: float = 0.0,
+        ngram_scale: Literal["length", "words"] = "length",
         significance_function: Literal["vanilla", "xai"] = "vanilla",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
@@ -125,6 +133,7 @@ class TauSS3:
         """
         settled: dict[str, Any] = {"smoothness": 0.455, "significance": 1.0, "sanction": 1.0}
         settled |= {"max_ngram": 3, "min_count": 1, "alpha": 0.0}
+        settled |= {"prior": 0.0, "ngram_scale": "length"}
         settled |= {"significance_function": "vanilla", "confidence_function": "gv"}
         settled |= {"reading": "paper", "summary": "sum"}
         return cls(**(settled | overrides))

@@ -26,6 +26,7 @@ SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
 _CHOICES = {
     "significance_function": ("vanilla", "xai"),
     "confidence_function": ("gv", "norm_gv", "norm_gv_xai"),
+    "ngram_scale": ("length", "words"),
     "reading": ("paper", "words_sum"),
     "paragraphs": ("lines", "blank_lines"),
 }
@@ -47,6 +48,8 @@ class Parameters:
     max_ngram: int = 3
     min_count: int = 1
     alpha: float = 0.0
+    prior: float = 0.0
+    ngram_scale: Literal["length", "words"] = "length"
     significance_function: Literal["vanilla", "xai"] = "vanilla"
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv"
     reading: Literal["paper", "words_sum"] = "paper"
@@ -61,7 +64,7 @@ class Parameters:
         self._set("smoothness", as_number("smoothness", self.smoothness))
         if not 0 < self.smoothness <= 1:
             raise ValueError(f"smoothness must be in (0, 1], got {self.smoothness:g}")
-        for name in ("significance", "sanction", "alpha"):
+        for name in ("significance", "sanction", "alpha", "prior"):
             self._set(name, as_positive(name, getattr(self, name)))
         limit = _native.max_ngram_limit
         self._set("max_ngram", as_whole("max_ngram", self.max_ngram, 1, limit))
@@ -102,6 +105,7 @@ class Parameters:
         native = {one.name: getattr(self, one.name) for one in fields(self)}
         native["significance_function"] = _native.SignificanceFunction[self.significance_function]
         native["confidence_function"] = _native.ConfidenceFunction[self.confidence_function]
+        native["ngram_scale"] = _native.NgramScale[self.ngram_scale]
         native["reading"] = _native.ReadingRule[self.reading]
         native["paragraphs"] = _native.Paragraphs[self.paragraphs]
         native["summary"] = [

@@ -86,6 +86,8 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_ngram: int = 3,
         min_count: int = 1,
         alpha: float = 0.0,
+        prior: float = 0.0,
+        ngram_scale: Literal["length", "words"] = "length",
         significance_function: Literal["vanilla", "xai"] = "vanilla",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
@@ -105,6 +107,8 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_ngram = max_ngram
         self.min_count = min_count
         self.alpha = alpha
+        self.prior = prior
+        self.ngram_scale = ngram_scale
         self.significance_function = significance_function
         self.confidence_function = confidence_function
         self.reading = reading

@@ -60,25 +60,27 @@ class _Member(NamedTuple):
 
 def write_model(target: BinaryIO, manifest: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a model file; the same manifest and arrays give the same bytes."""
-    members: dict[str, list[bytes | memoryview]] = {}
+    text = manifest_text(manifest, arrays)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        _write_member(archive, target.tell(), MANIFEST, [text.encode()])
+        for name, array in arrays.items():
+            _write_member(archive, target.tell(), f"{name}.npy", _npy_parts(array))
+
+
+def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
+    """The manifest as it stands in a file, with the checksum of every array."""
     described: dict[str, Any] = {}
     for name, array in arrays.items():
-        header = _npy_header(array.dtype.str, array.size)
-        data = np.ascontiguousarray(array).view(np.uint8).data
-        members[f"{name}.npy"] = [header, data]
-        checksum = hashlib.sha256(header)
-        checksum.update(data)
+        checksum = hashlib.sha256()
+        for part in _npy_parts(array):
+            checksum.update(part)
         described[name] = {
             "dtype": array.dtype.str,
             "shape": [array.size],
             "sha256": checksum.hexdigest(),
         }
     whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
-    text = json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        _write_member(archive, target.tell(), MANIFEST, [text.encode()])
-        for name, parts in members.items():
-            _write_member(archive, target.tell(), name, parts)
+    return json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
 
 
 @contextmanager
@@ -112,6 +114,11 @@ def read_model(data: bytes | memoryview, *, source: str) -> tuple[dict[str, Any]
             raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
         arrays[name] = _read_array(view, member, entry, f"{source}: array {name!r}")
     return manifest, arrays
+
+
+def _npy_parts(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
+    data = np.ascontiguousarray(array).view(np.uint8).data
+    return [_npy_header(array.dtype.str, array.size), data]
 
 
 def _npy_header(dtype: str, size: int) -> bytes:

@@ -174,6 +174,9 @@ ww::Parameters parameters_from(Data& data) {
     parameters.value.significance = data.PickValueInArray({1.0, 0.0, 4.0});
     parameters.value.sanction = data.PickValueInArray({1.0, 0.0, 2.0});
     parameters.value.min_count = data.ConsumeIntegralInRange(1u, 3u);
+    parameters.value.prior = data.ConsumeBool() ? 1 : 0;
+    parameters.value.ngram_scale =
+        data.ConsumeBool() ? ww::NgramScale::Words : ww::NgramScale::Length;
     parameters.value.significance_function =
         data.PickValueInArray({ww::SignificanceFunction::Vanilla, ww::SignificanceFunction::Xai});
     parameters.value.confidence_function =
