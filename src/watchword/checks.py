@@ -20,7 +20,7 @@ _MOST_THREADS = 256
 
 def as_texts(texts: Iterable[str]) -> list[str]:
     """The texts as a list, whatever holds them."""
-    listed = _as_list(texts, "texts")
+    listed = as_list(texts, "texts")
     for at, text in enumerate(listed):
         if not isinstance(text, str):
             raise TypeError(f"text {at} must be str, got {type(text).__name__}")
@@ -36,7 +36,7 @@ def as_text(text: str) -> str:
 
 def as_labels(labels: Iterable[Label]) -> list[Label]:
     """The labels as plain `str` or `int`."""
-    return [as_label(label) for label in _as_list(labels, "labels")]
+    return [as_label(label) for label in as_list(labels, "labels")]
 
 
 def as_label(label: object) -> Label:
@@ -96,6 +96,22 @@ def as_positive(name: str, value: object) -> float:
     return number
 
 
+def as_share(name: str, value: object) -> float:
+    """A number from 0 to 1."""
+    number = as_number(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must be in [0, 1], got {number:g}")
+    return number
+
+
+def as_above_zero(name: str, value: object) -> float:
+    """A finite number above 0."""
+    number = as_number(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be above 0, got {number:g}")
+    return number
+
+
 def as_whole(name: str, value: object, least: int, most: int = _MOST) -> int:
     """A whole number in this range as an `int`."""
     try:
@@ -126,7 +142,7 @@ def as_choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice
     raise ValueError(f"{name} must be one of {listed}, got {value!r}")
 
 
-def _as_list(values: Iterable[Any], what: str) -> list[Any]:
+def as_list(values: Iterable[Any], what: str) -> list[Any]:
     """A list of what a sequence, an array, a Series or a generator holds."""
     if isinstance(values, str | bytes):
         raise TypeError(f"expected many {what}, got a single string: put it into a list")

@@ -269,6 +269,18 @@ def ndcg_at(
     return float(gains[relevant[: ranks.size]].sum()) / ideal if ideal else 0.0
 
 
+def average_precision(
+    scores: ArrayLike, y_true: Labels, *, positive: object, subjects: Iterable[Any]
+) -> float:
+    """The mean precision at the rank of each positive; NaN if there is none.
+
+    >>> average_precision([.9, .8, .7, .6], [1, 0, 0, 1], positive=1, subjects="abcd")
+    0.75
+    """
+    ranks = np.flatnonzero(_ranked(scores, y_true, positive, subjects)) + 1
+    return float((np.arange(1, ranks.size + 1) / ranks).mean()) if ranks.size else math.nan
+
+
 def bootstrap_interval(
     measure: Callable[..., float],
     y_true: Labels,

@@ -22,6 +22,7 @@ from watchword.checks import (
 from watchword.engine import Engine
 from watchword.explanation import Explanation
 from watchword.parameters import FloatArray, Parameters, Summary
+from watchword.policy import Policy
 from watchword.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -30,6 +31,7 @@ from watchword.results import (
     RankedNgram,
     Value,
 )
+from watchword.stream import Reader, Watcher
 from watchword.text import TextSource, Tokenizer, WordHook
 
 _SHAPING = ("paragraphs", "word_hook", "tokenizer")  # what decides which n-grams there are
@@ -252,7 +254,7 @@ class TauSS3:
 
     def predict_many(self, texts: Iterable[str], *, threads: int | None = None) -> list[Label]:
         """The label of each text."""
-        return self._engine.decide(*self.confidence_table(texts, threads=threads))
+        return self.decide(self.confidence_table(texts, threads=threads))
 
     def predict_labels_one(self, text: str) -> tuple[Label, ...]:
         """All labels in the upper of the two clusters of confidences (2-means)."""
@@ -262,7 +264,15 @@ class TauSS3:
         self, texts: Iterable[str], *, threads: int | None = None
     ) -> list[tuple[Label, ...]]:
         """Several labels for each text; none where all labels are equally likely."""
-        labels, values = self.confidence_table(texts, threads=threads)
+        return self.decide_several(self.confidence_table(texts, threads=threads))
+
+    def decide(self, table: ConfidenceTable) -> list[Label]:
+        """The labels that `predict_many` gives, from confidences that are there already."""
+        return self._engine.decide(*table)
+
+    def decide_several(self, table: ConfidenceTable) -> list[tuple[Label, ...]]:
+        """The labels that `predict_labels_many` gives, from confidences that are there already."""
+        labels, values = table
         return [tuple(labels[at] for at in columns) for columns in _native.several(values)]
 
     def explain(self, text: str) -> Explanation:
@@ -276,6 +286,37 @@ class TauSS3:
         ['the', 'match', 'machine', 'learning']
         """
         return self._engine.explain(as_text(text))
+
+    # Streams
+
+    @property
+    def fingerprint(self) -> str:
+        """The same 32 hexadecimal digits for equal models anywhere; costs a save after a change."""
+        return keeping.fingerprint_of(self._engine)
+
+    def reader(
+        self,
+        policy: Policy,
+        *,
+        state: bytes | str | None = None,
+        allow_changed_model: bool = False,
+    ) -> Reader:
+        """Begin to read the posts of one subject, or go on from a `Reader`'s state.
+
+        A state of another model is refused, unless `allow_changed_model`: sums are then taken
+        over by label, and what is read from now on is valued by this model.
+        """
+        return Reader(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
+
+    def watcher(
+        self,
+        policy: Policy,
+        *,
+        state: bytes | memoryview | None = None,
+        allow_changed_model: bool = False,
+    ) -> Watcher:
+        """Begin to read the posts of many subjects, or go on from a `Watcher`'s state."""
+        return Watcher(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
 
     # Inspecting
 
