@@ -16,20 +16,52 @@ except ImportError as error:  # pragma: no cover
         "watchword's native core is missing: did you forget to compile? Run: pip install ."
     ) from error
 
+from watchword.datasets import (
+    Document,
+    Post,
+    Subject,
+    iterate_posts,
+    iterate_texts,
+    make_risk_streams,
+    read_csv,
+    read_folder,
+    read_jsonl,
+    read_subjects,
+    read_texts,
+    write_jsonl,
+)
+from watchword.erisk import read_erisk
 from watchword.errors import (
+    DataFormatError,
     EmptyModelError,
     HookError,
     IncompatibleModelsError,
     MissingExtraError,
     ModelFormatError,
     PrunedModelError,
+    StateError,
     UnknownLabelError,
+    UnknownSubjectError,
     UnlearnError,
     WatchwordError,
 )
+from watchword.evaluate import Measures, Outcome, Replay, replay, replay_scores
 from watchword.explanation import Block, Explanation, NgramBlock
 from watchword.metrics import erde, latency_weighted_f1
 from watchword.model import TauSS3
+from watchword.policy import (
+    AllOf,
+    AnyOf,
+    Leaps,
+    Overtakes,
+    Policy,
+    Reaches,
+    ReachesFalling,
+    Repeats,
+    StandsOut,
+    Stays,
+    Step,
+)
 from watchword.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -38,34 +70,79 @@ from watchword.results import (
     RankedNgram,
     Value,
 )
+from watchword.scores import Scores, score_streams
+from watchword.stream import Decision, Reader, Watcher
 from watchword.text import Term, read_terms
+from watchword.tuning import Trial, Tuning, grid, teach, tune
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllOf",
+    "AnyOf",
     "Block",
     "ConfidenceTable",
+    "DataFormatError",
+    "Decision",
+    "Document",
     "EmptyModelError",
     "Explanation",
     "HookError",
     "IncompatibleModelsError",
+    "Leaps",
+    "Measures",
     "MissingExtraError",
     "ModelFormatError",
     "ModelStatistics",
     "NextWord",
     "NgramBlock",
+    "Outcome",
+    "Overtakes",
+    "Policy",
+    "Post",
     "Pruned",
     "PrunedModelError",
     "RankedNgram",
+    "Reaches",
+    "ReachesFalling",
+    "Reader",
+    "Repeats",
+    "Replay",
+    "Scores",
+    "StandsOut",
+    "StateError",
+    "Stays",
+    "Step",
+    "Subject",
     "TauSS3",
     "Term",
+    "Trial",
+    "Tuning",
     "UnknownLabelError",
+    "UnknownSubjectError",
     "UnlearnError",
     "Value",
+    "Watcher",
     "WatchwordError",
     "erde",
+    "grid",
+    "iterate_posts",
+    "iterate_texts",
     "latency_weighted_f1",
+    "make_risk_streams",
+    "read_csv",
+    "read_erisk",
+    "read_folder",
+    "read_jsonl",
+    "read_subjects",
     "read_terms",
+    "read_texts",
+    "replay",
+    "replay_scores",
+    "score_streams",
+    "teach",
+    "tune",
+    "write_jsonl",
 ]
 
 UNICODE_VERSION: str = _native.unicode_version

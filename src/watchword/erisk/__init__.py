@@ -1,0 +1,52 @@
+"""eRisk: its collections, its submissions, the three tasks of the paper, and its server."""
+
+from __future__ import annotations
+
+from watchword.erisk.layout import (
+    Collection,
+    CollectionWarning,
+    find_collections,
+    read_collection,
+    read_erisk,
+)
+from watchword.erisk.make import made_subjects, make_collection
+from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named
+from watchword.erisk.run import TaskResult, find_sets, run_task
+from watchword.erisk.submission import (
+    ChunkDecision,
+    ErdeWithBounds,
+    SubmissionScore,
+    read_counts,
+    read_submissions,
+    read_truth,
+    score_decisions,
+    score_submissions,
+    write_submissions,
+)
+
+__all__ = [
+    "TASKS",
+    "ChunkDecision",
+    "Collection",
+    "CollectionWarning",
+    "ErdeWithBounds",
+    "PublishedRow",
+    "SetSize",
+    "SubmissionScore",
+    "Task",
+    "TaskResult",
+    "find_collections",
+    "find_sets",
+    "made_subjects",
+    "make_collection",
+    "read_collection",
+    "read_counts",
+    "read_erisk",
+    "read_submissions",
+    "read_truth",
+    "run_task",
+    "score_decisions",
+    "score_submissions",
+    "task_named",
+    "write_submissions",
+]

@@ -1,0 +1,171 @@
+"""A server that behaves badly on purpose, so that clients can be tried on it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, fields
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from watchword.checks import as_positive, as_whole
+
+LAGGING = "watchword.lagging"  # in the scope of a request: give the old round again
+
+_Connection = tuple[Any, Any]  # the addresses of client and server
+_open: dict[_Connection, asyncio.Transport] = {}
+
+
+@dataclass(frozen=True)
+class Faults:
+    """How often what goes wrong, as probabilities per request.
+
+    >>> Faults(drop=0.1, error=0.2, seed=7).error
+    0.2
+
+    Parameters
+    ----------
+    drop
+        the connection is closed before the request was looked at.
+    lose
+        the request is carried out, but the connection is closed before the answer.
+    cut
+        the request is carried out; half of the answer comes.
+    error
+        status 500, nothing is carried out.
+    busy
+        status 503 with `Retry-After: 1`, nothing is carried out.
+    garbage
+        instead of a round comes a page of HTML, with status 200.
+    lag
+        a round that was fully answered is given once more.
+    slow
+        the request is carried out at once, but the answer comes `delay` seconds later.
+    delay
+        these seconds.
+    seed
+        other seed, other faults.
+    """
+
+    drop: float = 0.0
+    lose: float = 0.0
+    cut: float = 0.0
+    error: float = 0.0
+    busy: float = 0.0
+    garbage: float = 0.0
+    lag: float = 0.0
+    slow: float = 0.0
+    delay: float = 5.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        total = sum(as_positive(name, getattr(self, name)) for name in KINDS)
+        if total > 1:
+            raise ValueError(f"the probabilities must not add up to more than 1, got {total:g}")
+        as_positive("delay", self.delay)
+        as_whole("seed", self.seed, 0)
+
+
+KINDS: tuple[str, ...] = tuple(
+    each.name for each in fields(Faults) if each.name not in ("delay", "seed")
+)
+
+
+class DroppableProtocol(H11Protocol):
+    """Uvicorn's protocol, whose connections can be found and closed."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take note of a connection."""
+        super().connection_made(transport)
+        self._connection = _connection(
+            transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        )
+        _open[self._connection] = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        _open.pop(self._connection, None)
+        super().connection_lost(exc)
+
+
+class FaultInjection:
+    """Lets some requests go wrong before, while or after the application handles them."""
+
+    def __init__(self, app: ASGIApp, faults: Faults) -> None:
+        self._app = app
+        self._faults = faults
+        self._random = random.Random(faults.seed)  # noqa: S311
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request, or not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        kind = self._draw()
+        if kind in ("drop", "error", "busy"):
+            await self._refuse(kind, scope, receive, send)
+        elif kind in ("lose", "cut", "garbage", "slow"):
+            await self._spoil(kind, scope, receive, send)
+        else:
+            await self._app({**scope, LAGGING: kind == "lag"}, receive, send)
+
+    def _draw(self) -> str | None:
+        drawn = self._random.random()
+        for kind in KINDS:
+            drawn -= getattr(self._faults, kind)
+            if drawn < 0:
+                return kind
+        return None
+
+    async def _refuse(self, kind: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if kind == "drop" and await _close(scope, receive):
+            return
+        status = 500 if kind == "error" else 503
+        headers = [(b"retry-after", b"1")] if kind == "busy" else []
+        await _answer(send, status, headers, b"Something went wrong, on purpose.")
+
+    async def _spoil(self, kind: str, scope: Scope, receive: Receive, send: Send) -> None:
+        messages: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            messages.append(message)
+
+        await self._app(scope, receive, keep)
+        body = b"".join(each.get("body", b"") for each in messages)
+        if kind == "slow":
+            await asyncio.sleep(self._faults.delay)
+        elif kind == "garbage" and scope["method"] == "GET":
+            await _answer(send, 200, [(b"content-type", b"text/html")], b"<p>Maintenance</p>")
+            return
+        if kind in ("slow", "garbage"):
+            for message in messages:
+                await send(message)
+            return
+        if kind == "cut":
+            await send(messages[0])
+            half = body[: len(body) // 2]
+            await send({"type": "http.response.body", "body": half, "more_body": True})
+        await _close(scope, receive)
+
+
+async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers + length})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _connection(client: Any, server: Any) -> _Connection:
+    return tuple(client or ())[:2], tuple(server or ())[:2]
+
+
+async def _close(scope: Scope, receive: Receive) -> bool:
+    """Close the connection after what was already sent; False if it cannot be found."""
+    transport = _open.get(_connection(scope.get("client"), scope.get("server")))
+    if transport is None:
+        return False
+    transport.close()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    return True

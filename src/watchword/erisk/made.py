@@ -1,0 +1,178 @@
+"""Made-up subjects for eRisk tasks: as many as the real sets have, or fewer. None is a person.
+
+What tells the positive ones are the planted signals of `watchword.synthetic`: words, and sequences
+whose words carry nothing. Besides, texts have characters that the real files have trouble with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from watchword import synthetic
+from watchword.checks import as_whole
+from watchword.datasets import Post, Subject
+from watchword.erisk.layout import Split
+from watchword.erisk.published import SetSize, Task
+from watchword.erisk.submission import NEGATIVE, POSITIVE
+from watchword.metrics import chunk_sizes
+
+FEWEST_WRITINGS, MOST_WRITINGS = 9, 2000  # of a subject in the real sets
+
+_SUBJECTS = 2  # of each label in each set, at least
+_SEEDS = 1_000_003  # subjects of one seed are far from those of the next
+_ODD = (
+    "I don’t know.",
+    "R&B, or rock & roll?",
+    "“Well…”, he said.",
+    "love u <3 <3",
+    "if (a < b && b > c) return;",
+    "5 > 4, the café is \N{SLIGHTLY SMILING FACE}",
+    "See issue #12; it’s fixed.",
+)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody to be made up: everything that is needed for it."""
+
+    id: str
+    label: str
+    writings: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class MadeSet:
+    """One set of a task, to be made up."""
+
+    year: int
+    split: Split
+    people: tuple[Person, ...]
+
+
+def planned_sets(
+    task: Task, *, subjects: int | None, most_writings: int, seed: int
+) -> list[MadeSet]:
+    """Who is to be made up for a task: the training sets, then the test set."""
+    most = as_whole("most_writings", most_writings, FEWEST_WRITINGS + 1, MOST_WRITINGS)
+    start = as_whole("seed", seed, 0)
+    sizes = _scaled([*task.train, task.test], subjects, most)
+    sets = []
+    for at, size in enumerate(sizes):
+        is_first_year = task.name != "2018-anorexia" and at < 2
+        year, split = (2017 if is_first_year else 2018), _split(task, at)
+        chance = synthetic._Chance(_SEEDS * start + at)
+        sets.append(MadeSet(year, split, tuple(_people(size, year, split, most, chance, start))))
+    return sets
+
+
+def made_subject(person: Person) -> Subject:
+    """The subject with all posts; the same every time."""
+    chance = synthetic._Chance(person.seed)
+    interests = chance.some(list(synthetic._INTERESTS), 3)
+    worst = 0.2 + 0.6 * chance.between(0, 100) / 100  # some show it more than others
+    time = datetime(2010, 1, 1) + timedelta(minutes=chance.between(0, 2_000_000))
+    posts = []
+    for place in range(person.writings):
+        if chance.happens(0.98):  # else in the same second as the one before
+            time += timedelta(seconds=chance.between(20, 200_000))
+        progress = (place + 1) / person.writings
+        risk = worst * (0.3 + 0.7 * progress) if person.label == POSITIVE else 0.0
+        posts.append(_post(interests, risk, time, chance))
+    sizes = tuple(chunk_sizes(person.writings).tolist())
+    return Subject(person.id, posts, person.label, sizes)
+
+
+def _split(task: Task, at: int) -> Split:
+    """2017's test set is training data in 2018, but still has the layout of a test set."""
+    is_test = at == len(task.train) or (task.name == "2018-depression" and at == 1)
+    return "test" if is_test else "train"
+
+
+def _post(interests: list[str], risk: float, time: datetime, chance: synthetic._Chance) -> Post:
+    if chance.happens(0.01):
+        return Post("", time=time)  # an image, or what was deleted
+    sentences = synthetic._sentences(interests, risk, chance)
+    sentences += [synthetic._small_talk(interests, chance) for _ in range(chance.between(0, 2))]
+    if chance.happens(0.1):
+        sentences.append(chance.one(_ODD))
+    title = chance.one(synthetic._TITLES) if chance.happens(0.25) else ""
+    return Post(" ".join(sentences), title=title, time=time)
+
+
+def _scaled(sizes: list[SetSize], subjects: int | None, most: int) -> list[SetSize]:
+    """The same sets with fewer subjects and shorter histories, in the same proportions."""
+    real = [number for size in sizes for number in (size.positives, size.negatives)]
+    wanted = sum(real)
+    if subjects is not None:
+        wanted = as_whole("subjects", subjects, _SUBJECTS * len(real), 100 * wanted)
+    counts = _apportioned(real, wanted)
+    scaled = []
+    for at, size in enumerate(sizes):
+        positives, negatives = counts[2 * at : 2 * at + 2]
+        scaled.append(
+            SetSize(
+                positives,
+                negatives,
+                _writings(positives, size.positive_writings / size.positives, most),
+                _writings(negatives, size.negative_writings / size.negatives, most),
+            )
+        )
+    return scaled
+
+
+def _apportioned(real: list[int], wanted: int) -> list[int]:
+    """Split a number in the proportions of others, each part at least two."""
+    counts = [max(_SUBJECTS, wanted * number // sum(real)) for number in real]
+    while sum(counts) != wanted:
+        step = 1 if sum(counts) < wanted else -1
+        places = [at for at in range(len(real)) if counts[at] + step >= _SUBJECTS]
+        best = max(places, key=lambda at: step * (wanted * real[at] / sum(real) - counts[at]))
+        counts[best] += step
+    return counts
+
+
+def _writings(subjects: int, mean: float, most: int) -> int:
+    share = (mean - FEWEST_WRITINGS) / (MOST_WRITINGS - FEWEST_WRITINGS)
+    return round(subjects * (FEWEST_WRITINGS + share * (most - FEWEST_WRITINGS)))
+
+
+def _people(
+    size: SetSize, year: int, split: Split, most: int, chance: synthetic._Chance, start: int
+) -> Iterator[Person]:
+    """The people of a set in a random order, with random numbers for names as in the real ones."""
+    lengths = _lengths(size.positives, size.positive_writings, most, chance)
+    known = [(POSITIVE, length) for length in lengths]
+    lengths = _lengths(size.negatives, size.negative_writings, most, chance)
+    known += [(NEGATIVE, length) for length in lengths]
+    numbers = chance.some(range(1, 10 * size.subjects + 1), size.subjects)
+    prefix = f"{split}_subject" if year == 2017 else "subject"
+    for number, (label, length) in zip(numbers, chance.some(known, len(known)), strict=True):
+        own = ((start * 4 + year % 10 % 2 * 2 + (split == "test")) * _SEEDS + number) * _SEEDS
+        yield Person(f"{prefix}{number}", label, length, own)
+
+
+def _lengths(subjects: int, total: int, most: int, chance: synthetic._Chance) -> list[int]:
+    """How many writings each subject has: many have few, some have very many, one has nine."""
+    room = most - FEWEST_WRITINGS
+    # The mean of a power n of a share drawn evenly is 1 / (n + 1). Multiplied out, since `**` need
+    # not give the same everywhere.
+    power = max(1, round(room / max(total / subjects - FEWEST_WRITINGS, 1) - 1))
+    lengths = []
+    for _ in range(subjects):
+        share = chance.between(0, 10**6) / 10**6
+        lengths.append(FEWEST_WRITINGS + int(room * math.prod([share] * power)))
+    lengths[0] = FEWEST_WRITINGS
+    while left := total - sum(lengths):
+        step = max(1, abs(left) // subjects) * (1 if left > 0 else -1)
+        for at in range(1, subjects):
+            moved = min(max(lengths[at] + step, FEWEST_WRITINGS), most) - lengths[at]
+            if abs(moved) <= abs(left):
+                lengths[at] += moved
+                left -= moved
+            if not left:
+                break
+    return lengths

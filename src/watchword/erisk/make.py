@@ -1,0 +1,194 @@
+"""Collections in the official layouts with made-up people, to try everything without the real ones.
+
+They have the quirks of the real ones: broken references, newest first, empty titles and texts,
+subjects of nine writings and so empty chunks, and truth files with all kinds of separators.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import accumulate, cycle
+from pathlib import Path
+from typing import Literal
+
+from watchword import synthetic
+from watchword.checks import as_choice
+from watchword.datasets import Post, Subject
+from watchword.erisk.layout import Progress, Split
+from watchword.erisk.made import MOST_WRITINGS, MadeSet, Person, made_subject, planned_sets
+from watchword.erisk.published import TaskName, task_named
+from watchword.erisk.submission import POSITIVE
+
+Release = Literal["official", "2022"]
+
+MARKER = "made-up.txt"  # stands in every folder that could be taken for the real one
+_NOTICE = "Everybody in here is made up: by watchword, for trying things out.\n"
+
+_SPECIAL = re.compile(r"[&<>“”’…é\N{SLIGHTLY SMILING FACE}]")
+_NAMED = {"&": "amp", "<": "lt", ">": "gt"}
+
+
+def made_subjects(
+    task: TaskName,
+    which: Split,
+    *,
+    subjects: int | None = None,
+    most_writings: int = MOST_WRITINGS,
+    seed: int = 0,
+) -> Iterator[Subject]:
+    """The subjects that `make_collection` writes for training or testing, one by one.
+
+    >>> people = list(made_subjects("2017-depression", "test", subjects=20, most_writings=30))
+    >>> min(len(subject.posts) for subject in people)
+    9
+    """
+    as_choice("which", which, ("train", "test"))
+    sets = planned_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
+    for chosen in sets[-1:] if which == "test" else sets[:-1]:
+        yield from map(made_subject, chosen.people)
+
+
+def make_collection(
+    folder: str | os.PathLike[str],
+    task: TaskName,
+    *,
+    subjects: int | None = None,
+    most_writings: int = MOST_WRITINGS,
+    seed: int = 0,
+    release: Release = "official",
+    progress: Progress | None = None,
+) -> None:
+    """Write made-up training and test sets of a task into a new folder, in the official layout.
+
+    By default there are as many subjects and writings as in the real sets: 887 and 531,394 in 2017.
+    With fewer `subjects` (in all sets together) labels keep their proportions; with fewer
+    `most_writings` (of one subject; 2,000 in the real sets) all histories are shorter, but for the
+    shortest of nine. The same seed gives the same files.
+
+    `release="2022"` writes the layout in which the depression sets were given out again.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_collection(folder, "2017-depression", subjects=20, most_writings=20)
+    ...     sorted(path.name for path in Path(folder, "2017").iterdir())
+    ['test', 'train']
+    """
+    as_choice("release", release, ("official", "2022"))
+    if release == "2022" and task == "2018-anorexia":
+        raise ValueError("the release of 2022 has no anorexia sets")
+    sets = planned_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or next(target.iterdir(), None)):
+        raise FileExistsError(f"{target} is there already: name a new folder")
+    people = [(made, person) for made in sets for person in made.people]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    try:
+        write = _writer(temporary, task, release)
+        for made, person in people if progress is None else progress(people, len(people)):
+            write(made, person)
+        for made in sets:
+            folder_of = _set_folder(temporary, task, made, release)
+            (folder_of / MARKER).write_text(_NOTICE, encoding="utf-8")
+            if release == "official":
+                _write_tables(folder_of, made)
+        if target.exists():
+            target.rmdir()
+        temporary.replace(target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _writer(root: Path, task: TaskName, release: Release) -> Callable[[MadeSet, Person], None]:
+    newest_first = task != "2018-anorexia"
+
+    def write(made: MadeSet, person: Person) -> None:
+        subject = made_subject(person)
+        chance = synthetic._Chance(person.seed + 1)
+
+        def save(path: Path, posts: list[Post]) -> None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = _file_of(subject.id, posts[::-1] if newest_first else posts, chance)
+            path.write_bytes(text.encode())
+
+        posts = list(subject.posts)
+        folder = _set_folder(root, task, made, release)
+        if release == "2022":
+            kind = "pos" if subject.label == POSITIVE else "neg"
+            save(folder / kind / f"{subject.id}.xml", posts)
+            return
+        ends = list(accumulate(subject.chunks or ()))
+        for chunk, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), 1):
+            place = _chunk_folder(folder, task, made, person.label, chunk)
+            save(place / f"{subject.id}_{chunk}.xml", posts[begin:end])
+        if task != "2018-anorexia" and made.split == "train":
+            save(folder / f"{person.label}_examples_anonymous" / f"{subject.id}.xml", posts)
+
+    return write
+
+
+def _set_folder(root: Path, task: TaskName, made: MadeSet, release: Release) -> Path:
+    if release == "2022":
+        return root / f"{made.year}_cases"
+    if task == "2018-anorexia":
+        return root / "2018 anorexia" / made.split
+    return root / (str(made.year) if made.year == 2017 else "2018 depression") / made.split
+
+
+def _chunk_folder(folder: Path, task: TaskName, made: MadeSet, label: str, chunk: int) -> Path:
+    if made.split == "test":
+        return folder / (f"chunk {chunk}" if made.year == 2017 else f"chunk{chunk}")
+    if task == "2018-anorexia":
+        return folder / f"{label}_examples" / f"chunk{chunk}"
+    return folder / f"{label}_examples_anonymous_chunks" / f"chunk {chunk}"
+
+
+def _write_tables(folder: Path, made: MadeSet) -> None:
+    """The golden truth, with separators as mixed as in the real files, and the counts."""
+    separators = cycle([" ", "\t", "\t\t", "  "])
+    lines = [
+        f"{person.id}{separator}{int(person.label == POSITIVE)}\n"
+        for person, separator in zip(made.people, separators, strict=False)
+    ]
+    truth = "risk_golden_truth.txt"
+    if made.split == "test":
+        truth = "test_golden_truth.txt" if made.year == 2017 else "risk-golden-truth-test.txt"
+        counts = "writings_all_test_users.txt"
+        if made.year != 2017:
+            counts = "writings-per-subject-all-test.txt"
+        numbers = [f"{person.id}\t\t{person.writings}\n" for person in made.people]
+        (folder / counts).write_bytes("".join(numbers).encode())
+    (folder / truth).write_bytes(("".join(lines) + "\n\n").encode())
+
+
+def _file_of(name: str, posts: list[Post], chance: synthetic._Chance) -> str:
+    parts = [f"<INDIVIDUAL>\n<ID>{name}</ID>\n"]
+    for post in posts:
+        pad = " " * chance.between(1, 3)
+        title, text = (_marked_up(value, chance) for value in (post.title, post.text))
+        parts.append(
+            f"<WRITING>\n\t<TITLE>{pad}{title}{pad}</TITLE>\n"
+            f"\t<DATE> {post.time} </DATE>\n\t<INFO> reddit post </INFO>\n"
+            f"\t<TEXT>{pad}{text}{pad}</TEXT>\n</WRITING>\n"
+        )
+    parts.append("</INDIVIDUAL>\n")
+    return "".join(parts)
+
+
+def _marked_up(text: str, chance: synthetic._Chance) -> str:
+    """Special characters as the real files have them: escaped, badly escaped, or not at all."""
+
+    def reference(found: re.Match[str]) -> str:
+        character = found[0]
+        way = chance.between(1, 4)
+        if way == 1:
+            return character
+        token = _NAMED.get(character, f"#{ord(character)}")
+        return f"&{token};" if way == 2 else f" {token};"
+
+    return _SPECIAL.sub(reference, text)

@@ -1,0 +1,246 @@
+"""What client and server of eRisk (2019 and later) say to each other, checked.
+
+A round is one writing of each subject that still writes; an answer is a decision and a score for
+every subject that was ever named. Both travel as JSON, and neither side believes the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from watchword.errors import DataFormatError, WatchwordError
+from watchword.subjects import Post
+
+MOST_RUNS = 5  # of one team
+
+
+class ServerError(WatchwordError):
+    """A server that cannot be reached, refuses, or answers what cannot be understood."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """One post of one subject, as a server gives it.
+
+    >>> Writing("ann", 0, content="Slept badly.").post
+    Post(text='Slept badly.', title='', time=None, id=None)
+    """
+
+    nick: str
+    number: int
+    title: str = ""
+    content: str = ""
+    date: str = ""
+    id: int | str | None = None
+    redditor: int | str | None = None
+
+    @property
+    def post(self) -> Post:
+        """The same for a model."""
+        own = None if self.id is None else str(self.id)
+        return Post(self.content, title=self.title, time=_time(self.date), id=own)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as in the protocol."""
+        return {
+            "id": self.id,
+            "number": self.number,
+            "nick": self.nick,
+            "redditor": self.redditor,
+            "title": self.title,
+            "content": self.content,
+            "date": self.date,
+        }
+
+
+@dataclass(frozen=True)
+class Round:
+    """The writings of one round; rounds count from 0."""
+
+    number: int
+    writings: tuple[Writing, ...]
+
+    @property
+    def posts(self) -> dict[str, Post]:
+        """The posts by subject, for `Watcher.read_round`."""
+        return {writing.nick: writing.post for writing in self.writings}
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for two rounds just if a model would read the same in them."""
+        read = sorted((each.nick, each.title, each.content) for each in self.writings)
+        return hashlib.sha256(json.dumps([self.number, read]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run says about a subject after a round: 1 is an alert; scores are for ranking."""
+
+    nick: str
+    decision: int
+    score: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as in the protocol."""
+        return {"nick": self.nick, "decision": self.decision, "score": self.score}
+
+
+def to_json(items: Iterable[Writing | Answer]) -> bytes:
+    """Writings or answers as they travel.
+
+    >>> to_json([Answer("ann", 1, 0.5)])
+    b'[{"nick": "ann", "decision": 1, "score": 0.5}]'
+    """
+    return json.dumps([item.to_dict() for item in items], allow_nan=False).encode()
+
+
+def parse_json(body: bytes) -> object:
+    """What a body of JSON says."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:  # ValueError also for bytes that are no text
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataFormatError(f"this is no JSON: {reason}") from None
+
+
+def as_round(data: object) -> Round | None:
+    """A round from what a server answered; None for the empty list, which is the end.
+
+    >>> as_round([{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]).number
+    0
+    """
+    writings = tuple(_writing(item) for item in _listed(data, "writings"))
+    if not writings:
+        return None
+    numbers = {writing.number for writing in writings}
+    if len(numbers) > 1:
+        raise DataFormatError(f"writings of several rounds at once: {sorted(numbers)[:5]}")
+    if len({writing.nick for writing in writings}) < len(writings):
+        raise DataFormatError("several writings of one subject in a round")
+    return Round(writings[0].number, writings)
+
+
+def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
+    """A run's answers, in the order of the subjects; there must be one for each.
+
+    >>> as_answers([{"nick": "ann", "decision": 2, "score": 0.5}], ["ann"])
+    Traceback (most recent call last):
+    ...
+    watchword.errors.DataFormatError: the decision about 'ann' must be 0 or 1, got 2
+    """
+    found: dict[str, Answer] = {}
+    known = set(subjects)
+    for item in _listed(data, "answers"):
+        answer = _answer(item, known)
+        if answer.nick in found:
+            raise DataFormatError(f"two answers about {answer.nick!r}")
+        found[answer.nick] = answer
+    missing = [subject for subject in subjects if subject not in found]
+    if missing:
+        raise DataFormatError(
+            f"no answer about {_some(missing)}: answers must be about all {len(subjects)} "
+            "subjects of round 0, those without further writings too"
+        )
+    return tuple(found[subject] for subject in subjects)
+
+
+def _listed(data: object, what: str) -> list[Any]:
+    if not isinstance(data, list):
+        raise DataFormatError(f"expected a list of {what}, got {_shown(data)}")
+    return data
+
+
+def _writing(item: object) -> Writing:
+    if not isinstance(item, dict):
+        raise DataFormatError(f"a writing must be an object, got {_shown(item)}")
+    return Writing(
+        nick=_nick(item.get("nick")),
+        number=_number(item.get("number")),
+        title=_text("title", item.get("title")),
+        content=_text("content", item.get("content")),
+        date=_text("date", item.get("date")),
+        id=_identifier(item.get("id")),
+        redditor=_identifier(item.get("redditor")),
+    )
+
+
+def _answer(item: object, known: set[str]) -> Answer:
+    if not isinstance(item, dict):
+        raise DataFormatError(f"an answer must be an object, got {_shown(item)}")
+    nick, decision, score = _nick(item.get("nick")), item.get("decision"), item.get("score")
+    if nick not in known:
+        raise DataFormatError(f"there is no subject {nick!r}")
+    if isinstance(decision, bool) or decision not in (0, 1):
+        raise DataFormatError(f"the decision about {nick!r} must be 0 or 1, got {_shown(decision)}")
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        raise DataFormatError(f"the score of {nick!r} must be a number, got {_shown(score)}")
+    try:
+        finite = math.isfinite(score)
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise DataFormatError(f"the score of {nick!r} must be finite, got {_shown(score)}")
+    return Answer(nick, int(decision), float(score))
+
+
+def _nick(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise DataFormatError(f"nick must be a string, got {_shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DataFormatError(f"nick must be valid Unicode, got {_shown(value)}") from None
+    return value
+
+
+def _number(value: object) -> int:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise DataFormatError(f"number must be a whole number from 0 on, got {_shown(value)}")
+    return value
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DataFormatError(f"{name} must be a string, got {_shown(value)}")
+    # One half of a character in one post is no reason to stop the reading of all subjects.
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _identifier(value: object) -> int | str | None:
+    if isinstance(value, str):
+        return _text("id", value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _time(date: str) -> datetime | None:
+    text = date.strip()
+    try:
+        return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    except ValueError:
+        return None
+
+
+def _shown(value: object) -> str:
+    """A hostile value in a message: what it is, and not all of it."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
+        return "a huge number"
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__}"
+    text = ascii(value)
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(_shown, names[:3]))
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} others"

@@ -1,0 +1,324 @@
+"""The tasks of the paper end to end: train, replay chunk by chunk, submit, compare."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from watchword.datasets import Subject
+from watchword.erisk.layout import (
+    Collection,
+    Progress,
+    Split,
+    find_collections,
+    official_counts,
+    read_collection,
+)
+from watchword.erisk.make import MARKER
+from watchword.erisk.published import Task, TaskName, task_named
+from watchword.erisk.submission import (
+    POSITIVE,
+    ChunkDecision,
+    SubmissionScore,
+    score_decisions,
+    write_submissions,
+)
+from watchword.errors import DataFormatError
+from watchword.evaluate import Replay, replay
+from watchword.model import TauSS3
+from watchword.policy import Overtakes, Policy
+from watchword.scores import first_alerts
+from watchword.tuning import teach
+
+_BATCH = 20_000  # posts that are learnt at once
+
+# What a path says about a set whose layout is that of both tasks of 2018.
+_ABOUT = {
+    "2018-depression": re.compile(r"depress|task[ _-]?1|\bt1\b", re.IGNORECASE),
+    "2018-anorexia": re.compile(r"anorexi|task[ _-]?2|\bt2\b", re.IGNORECASE),
+}
+
+
+class SetPlace(NamedTuple):
+    """A set of a task: a collection, or the part of it with such names."""
+
+    collection: Collection
+    which: Split | None = None
+
+
+class TaskSets(NamedTuple):
+    """Where the training sets and the test set of a task are."""
+
+    train: list[SetPlace]
+    test: SetPlace
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """What came out of a task; `print` shows it within the published table.
+
+    `score` is None if the golden truth is not there. `files` are the submissions that were
+    written. The replay goes by the writings that are there, the score by the official counts.
+    """
+
+    task: Task
+    name: str
+    score: SubmissionScore | None
+    replay: Replay
+    files: tuple[Path, ...]
+    is_made_up: bool  #: whether the test set is one of `make_collection`
+
+    @property
+    def is_official_size(self) -> bool:
+        """Whether the test set has as many subjects of each label as the official one."""
+        size, score = self.task.test, self.score
+        found = None if score is None else (score.subjects, score.positives)
+        return found == (size.subjects, size.positives)
+
+    def __str__(self) -> str:
+        lines = [self.task.title]
+        if self.score is None:
+            return "\n".join([*lines, str(self.replay)])
+        lines += [f"{self.score.subjects} subjects, {self.score.positives} positive", ""]
+        lines += _aligned(list(_rows(self.task, self.score)))
+        if self.is_made_up:
+            lines += ["", "The people of this test set are made up: do not compare the rows."]
+        elif not self.is_official_size:
+            size = self.task.test
+            lines += ["", "This is not the official test set, which has"]
+            lines[-1] += f" {size.subjects} subjects, {size.positives} positive: do not compare."
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: our row, the published rows, the bounds, and every decision."""
+        return {
+            "task": self.task.name,
+            "title": self.task.title,
+            "name": self.name,
+            "is_made_up": self.is_made_up,
+            "score": None if self.score is None else self.score.to_dict(),
+            "published": [asdict(row) for row in self.task.table],
+            "policy": self.replay.policy.to_dict(),
+            "files": [str(path) for path in self.files],
+            "subjects": [asdict(outcome) for outcome in self.replay.outcomes],
+        }
+
+
+def run_task(
+    task: TaskName,
+    data: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    name: str = "watchword",
+    model: TauSS3 | None = None,
+    policy: Policy | None = None,
+    train: Sequence[str | os.PathLike[str]] | None = None,
+    test: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> TaskResult:
+    """Train on a task's training set, decide chunk by chunk on its test set, and compare.
+
+    The sets are looked for in the folder `data` and below; `train` and `test` name their folders
+    where that finds none or too many. Every post is learnt as a document with its subject's label.
+    By default the model and the policy are the paper's: `TauSS3.paper()` and
+    `Overtakes("positive")`. A model that has learnt already is used as it is.
+
+    With `out`, the ten files of a submission, `NAME_1.txt` to `NAME_10.txt`, are written there.
+
+    >>> import tempfile
+    >>> from watchword.erisk import make_collection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make_collection(folder, "2018-anorexia", subjects=20, most_writings=20)
+    ...     result = run_task("2018-anorexia", folder)
+    >>> result.score.subjects, result.is_made_up
+    (13, True)
+    """
+    chosen = task_named(task)
+    model = TauSS3.paper() if model is None else model
+    policy = Overtakes(POSITIVE) if policy is None else policy
+    if policy.positive != POSITIVE:
+        raise ValueError(f"the policy must be about {POSITIVE!r}, got {policy!r}")
+    sets = find_sets(task, data, train=train, test=test)
+    if not model.labels:
+        for place in sets.train:
+            _learn(model, place, threads, progress)
+    collection, which = sets.test
+    subjects = read_collection(collection, which=which, progress=progress)
+    report = replay(subjects, model, policy, by="chunk", threads=threads)
+    decisions = _decisions(report)
+    score = None
+    if report.measures is not None:
+        truth = {subject.id: str(subject.label) for subject in subjects}
+        counts = official_counts(collection, subjects)
+        score = score_decisions(decisions, truth, counts, name=name)
+    files = () if out is None else tuple(write_submissions(out, decisions, name=name))
+    is_made_up = (collection.path / MARKER).exists()
+    return TaskResult(chosen, name, score, report, files, is_made_up)
+
+
+def find_sets(
+    task: TaskName,
+    data: str | os.PathLike[str],
+    *,
+    train: Sequence[str | os.PathLike[str]] | None = None,
+    test: str | os.PathLike[str] | None = None,
+) -> TaskSets:
+    """Where the sets of a task are below a folder.
+
+    The depression sets may also be in the layout of 2022 (`2017_cases`, `2018_cases`). Both tests
+    of 2018 have the same layout; where there are two, their paths must say depression or
+    anorexia (or task 1, task 2).
+    """
+    task_named(task)
+    found = _Found(Path(data))
+    training = found.train(task) if train is None else [_named(path) for path in train]
+    return TaskSets(training, found.test(task) if test is None else _named(test))
+
+
+class _Found:
+    """The collections below a folder, by what they are."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Collection]]:
+        by_kind: dict[str, list[Collection]] = {}
+        for collection in find_collections(self._root):
+            by_kind.setdefault(_kind(collection), []).append(collection)
+        return by_kind
+
+    def train(self, task: TaskName) -> list[SetPlace]:
+        if task == "2018-anorexia":
+            return [SetPlace(self._one("anorexia train"))]
+        if self._by_kind.get("2017 train") or not self._by_kind.get("2017 cases"):
+            kinds = ["2017 train"] + ["2017 test"] * (task == "2018-depression")
+            return [SetPlace(self._one(kind)) for kind in kinds]
+        which: Split | None = "train" if task == "2017-depression" else None
+        return [SetPlace(self._one("2017 cases"), which)]
+
+    def test(self, task: TaskName) -> SetPlace:
+        if task == "2017-depression":
+            if self._by_kind.get("2017 test") or not self._by_kind.get("2017 cases"):
+                return SetPlace(self._one("2017 test"))
+            return SetPlace(self._one("2017 cases"), "test")
+        candidates = self._about(task)
+        if task == "2018-depression" and not candidates and self._by_kind.get("2018 cases"):
+            return SetPlace(self._one("2018 cases"))
+        return SetPlace(self._one("2018 test", candidates))
+
+    def _about(self, task: TaskName) -> list[Collection]:
+        """The tests of 2018 whose paths say that they are of this task, or of none."""
+        own: list[Collection] = []
+        silent: list[Collection] = []
+        for collection in self._by_kind.get("2018 test", []):
+            path = collection.path.relative_to(self._root).as_posix()
+            about = [name for name, word in _ABOUT.items() if word.search(path)]
+            if task in about:
+                own.append(collection)
+            elif not about:
+                silent.append(collection)
+        return own or silent
+
+    def _one(self, kind: str, candidates: list[Collection] | None = None) -> Collection:
+        found = self._by_kind.get(kind, []) if candidates is None else candidates
+        if not found:
+            raise DataFormatError(f"{self._root}: no {kind} set in it")
+        if len(found) > 1:
+            paths = ", ".join(str(collection.path) for collection in found)
+            raise DataFormatError(f"{self._root}: several {kind} sets, name one: {paths}")
+        return found[0]
+
+
+def _kind(collection: Collection) -> str:
+    if collection.layout == "train":
+        folders = [path.name for path in collection.path.iterdir()]
+        is_2017 = any("_examples_anonymous" in name for name in folders)
+        return "2017 train" if is_2017 else "anorexia train"
+    if collection.layout == "test":
+        return "2017 test" if collection.first_file.startswith("test_") else "2018 test"
+    if collection.layout == "cases":
+        return f"{collection.path.name[:4]} cases"
+    return "folder"
+
+
+def _named(path: str | os.PathLike[str]) -> SetPlace:
+    """The one set in a folder that the user named."""
+    found = find_collections(path)
+    if len(found) != 1:
+        number = "several collections" if found else "no collection of eRisk"
+        raise DataFormatError(f"{path}: {number} in it, name a folder with one")
+    return SetPlace(found[0])
+
+
+def _learn(model: TauSS3, place: SetPlace, threads: int | None, progress: Progress | None) -> None:
+    subjects = read_collection(place.collection, which=place.which, progress=progress)
+    if any(subject.label is None for subject in subjects):
+        raise DataFormatError(f"{place.collection.path}: no golden truth, so nothing to learn")
+    batches = list(_batches(subjects))
+    for batch in batches if progress is None else progress(batches, len(batches)):
+        teach(model, batch, threads=threads)
+
+
+def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
+    batch: list[Subject] = []
+    posts = 0
+    for subject in subjects:
+        batch.append(subject)
+        posts += len(subject.posts)
+        if posts >= _BATCH:
+            yield batch
+            batch, posts = [], 0
+    if batch:
+        yield batch
+
+
+def _decisions(report: Replay) -> dict[str, ChunkDecision | None]:
+    """Who got an alert after which chunk; delays do not tell, of fewer than ten posts all are 0."""
+    steps = first_alerts(report.scores, report.policy).tolist()
+    return {
+        subject: ChunkDecision(POSITIVE, step + 1) if step >= 0 else None
+        for subject, step in zip(report.scores.subjects, steps, strict=True)
+    }
+
+
+def _rows(task: Task, score: SubmissionScore) -> Iterator[tuple[str, ...]]:
+    """The published table in the order of ERDE50 with our row at its place, and the bounds."""
+    ours = (f"> {score.name}", f"{score.erde5.value:.2f}", f"{score.erde50.value:.2f}")
+    quality = (f"{value:.2f}" for value in (score.precision, score.recall, score.f1))
+    rows = [(score.erde50.value, (*ours, *quality))]
+    for row in task.table:
+        cells = (f"  {row.name}", f"{row.erde5:.{row.erde5_decimals}f}", f"{row.erde50:.2f}")
+        known = [row.precision, row.recall, row.f1]
+        rest = ("" if value is None else f"{value:.2f}" for value in known)
+        rows.append((row.erde50, (*cells, *rest)))
+    yield ("", "ERDE5", "ERDE50", "P", "R", "F1")
+    yield from (cells for _, cells in sorted(rows, key=lambda row: row[0]))
+    for name in ("never", "best"):
+        bounds = (f"{getattr(erde, name):.2f}" for erde in (score.erde5, score.erde50))
+        title = "  (never alerting)" if name == "never" else "  (best possible)"
+        yield (title, *bounds, "", "", "")
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """The first column to the left, numbers so that their points are below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [
+            _to_the_point(cell).rjust(width + 2)
+            for cell, width in zip(others, widths[1:], strict=True)
+        ]
+        lines.append((first.ljust(widths[0]) + "".join(cells)).rstrip())
+    return lines
+
+
+def _to_the_point(cell: str) -> str:
+    """A number with one decimal is filled up by a blank, not by a digit that nobody printed."""
+    return f"{cell} " if re.fullmatch(r"[0-9]+\.[0-9]", cell) else cell

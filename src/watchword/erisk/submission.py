@@ -1,0 +1,286 @@
+"""Submissions of eRisk 2017 and 2018, golden truth and counts: read, written and scored.
+
+A run is ten files, `NAME_1.txt` to `NAME_10.txt`, one per chunk, with a decision for every subject:
+0 none yet, 1 positive, 2 negative. The first that is not 0 counts; none after chunk 10 is negative.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from watchword import metrics
+from watchword.errors import DataFormatError
+from watchword.lines import shown
+from watchword.storage import atomic_file
+
+CHUNKS = metrics.CHUNKS
+POSITIVE, NEGATIVE = "positive", "negative"
+
+_FILE = re.compile(r"(.+)_([1-9]|10)\.txt")
+_LARGEST_TABLE = 1 << 26  # bytes
+
+Path_ = str | os.PathLike[str]
+
+
+class ChunkDecision(NamedTuple):
+    """The decision that counts for a subject, and the chunk after which it was given."""
+
+    label: str
+    chunk: int
+
+
+@dataclass(frozen=True)
+class ErdeWithBounds:
+    """An ERDE in percent, that of never alerting, and the best that could be had."""
+
+    value: float
+    never: float
+    best: float
+
+
+@dataclass(frozen=True)
+class SubmissionScore:
+    """What the official scripts say about a run; ERDE in percent, the others as fractions."""
+
+    name: str
+    subjects: int
+    positives: int
+    erde5: ErdeWithBounds
+    erde50: ErdeWithBounds
+    precision: float
+    recall: float
+    f1: float
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.subjects} subjects, {self.positives} positive"]
+        for name, erde in ("ERDE5", self.erde5), ("ERDE50", self.erde50):
+            bounds = f"never alerting {erde.never:.2f}%, best possible {erde.best:.2f}%"
+            lines.append(f"{name:<7} {erde.value:5.2f}%   ({bounds})")
+        lines.append(f"P {self.precision:.2f}  R {self.recall:.2f}  F1 {self.f1:.2f}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as JSON has it."""
+        return {
+            "name": self.name,
+            "subjects": self.subjects,
+            "positives": self.positives,
+            "erde5": vars(self.erde5).copy(),
+            "erde50": vars(self.erde50).copy(),
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+        }
+
+
+def read_truth(path: Path_) -> dict[str, str]:
+    """Golden truth, `subject 0|1` per line, as subject → `"positive"` or `"negative"`."""
+    labels = {"0": NEGATIVE, "1": POSITIVE}
+    return {
+        subject: labels[value]
+        for subject, value in _table(Path(path), "0 or 1", re.compile("[01]")).items()
+    }
+
+
+def read_counts(path: Path_) -> dict[str, int]:
+    """How many writings each subject has in all, one `subject N` per line."""
+    counts = _table(Path(path), "a number of writings", re.compile("[0-9]{1,9}"))
+    return {subject: int(value) for subject, value in counts.items()}
+
+
+def write_submissions(
+    folder: Path_, decisions: Mapping[str, ChunkDecision | None], *, name: str = "watchword"
+) -> list[Path]:
+    r"""Write the ten files of a run; None is no decision: 0 until chunk 9, then 2.
+
+    >>> import tempfile
+    >>> decisions = {"ann": ChunkDecision("positive", 2), "bob": None}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = write_submissions(folder, decisions, name="ours")
+    ...     [files[at].read_text() for at in (0, 1, 9)]
+    ['ann\t\t0\nbob\t\t0\n', 'ann\t\t1\nbob\t\t0\n', 'ann\t\t1\nbob\t\t2\n']
+    """
+    if not name or not re.fullmatch(r"[\w.-]+", name):
+        raise ValueError(f"name must be letters, digits, '_', '.' and '-', got {name!r}")
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for chunk in range(1, CHUNKS + 1):
+        lines = [f"{subject}\t\t{_code(decisions[subject], chunk)}\n" for subject in decisions]
+        paths.append(target / f"{name}_{chunk}.txt")
+        with atomic_file(paths[-1]) as file:
+            file.write("".join(lines).encode())
+    return paths
+
+
+def read_submissions(
+    folder: Path_, *, name: str | None = None
+) -> tuple[str, dict[str, ChunkDecision | None]]:
+    """The name and the decisions of the run in a folder; `name` says which, if there are several.
+
+    Every file must have all subjects, the same ones.
+    """
+    found, files = _run_files(Path(folder), name)
+    decisions: dict[str, ChunkDecision | None] = {}
+    for chunk, path in enumerate(files, 1):
+        given = _table(path, "0, 1 or 2", re.compile("[012]"))
+        if chunk == 1:
+            decisions = dict.fromkeys(given)
+        _check_same(given, decisions, path, files[0])
+        for subject, value in given.items():
+            if decisions[subject] is None and value != "0":
+                decisions[subject] = ChunkDecision(POSITIVE if value == "1" else NEGATIVE, chunk)
+    return found, decisions
+
+
+def score_submissions(
+    folder: Path_,
+    truth: Path_ | Mapping[str, str],
+    counts: Path_ | Mapping[str, int],
+    *,
+    name: str | None = None,
+) -> SubmissionScore:
+    """Evaluate anybody's ten files as the official scripts do.
+
+    `truth` and `counts` are the golden truth and the number of writings: files, or what
+    `read_truth` and `read_counts` make of them. A decision after chunk i has the delay N at
+    chunk 10, else floor(N/10)·i.
+    """
+    found, decisions = read_submissions(folder, name=name)
+    return score_decisions(decisions, truth, counts, name=found)
+
+
+def score_decisions(
+    decisions: Mapping[str, ChunkDecision | None],
+    truth: Path_ | Mapping[str, str],
+    counts: Path_ | Mapping[str, int],
+    *,
+    name: str = "watchword",
+) -> SubmissionScore:
+    """Evaluate decisions by chunks as the official scripts do.
+
+    >>> decisions = {"ann": ChunkDecision("positive", 1), "bob": None}
+    >>> truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 59, "bob": 9}
+    >>> print(score_decisions(decisions, truth, counts))
+    watchword: 2 subjects, 1 positive
+    ERDE5   25.00%   (never alerting 50.00%, best possible 25.00%)
+    ERDE50   0.00%   (never alerting 50.00%, best possible 0.00%)
+    P 1.00  R 1.00  F1 1.00
+    """
+    labels = truth if isinstance(truth, Mapping) else read_truth(truth)
+    totals = counts if isinstance(counts, Mapping) else read_counts(counts)
+    for what, table in ("the golden truth", labels), ("the counts", totals):
+        _check_same(decisions, table, "the run", what)
+    subjects = sorted(labels)  # so that sums do not depend on the order of lines
+    posts = np.array([totals[subject] for subject in subjects])
+    given = [decisions[subject] or ChunkDecision(NEGATIVE, CHUNKS) for subject in subjects]
+    delays = metrics.chunk_delays([decision.chunk for decision in given], posts)
+    y_true = [labels[subject] for subject in subjects]
+    y_pred = [decision.label for decision in given]
+    firsts = metrics.chunk_delays(1, posts)
+
+    def erde(deadline: int) -> ErdeWithBounds:
+        how: Any = {"deadline": deadline, "positive": POSITIVE, "minimum_delay": 0}
+        bounds = metrics.erde_bounds(y_true, firsts, **how)
+        value = metrics.erde(y_true, y_pred, delays, **how)
+        return ErdeWithBounds(100 * value, 100 * bounds.never, 100 * bounds.best)
+
+    quality = metrics.precision_recall_f1(y_true, y_pred, positive=POSITIVE)
+    positives = y_true.count(POSITIVE)
+    return SubmissionScore(
+        name,
+        len(subjects),
+        positives,
+        erde(5),
+        erde(50),
+        quality.precision,
+        quality.recall,
+        quality.f1,
+    )
+
+
+def _code(decision: ChunkDecision | None, chunk: int) -> int:
+    if decision is None:
+        return 2 if chunk == CHUNKS else 0
+    if chunk < decision.chunk:
+        return 0
+    return 1 if decision.label == POSITIVE else 2
+
+
+def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
+    if not folder.is_dir():
+        raise DataFormatError(f"{folder}: no such folder")
+    runs: dict[str, dict[int, Path]] = {}
+    for path in folder.iterdir():
+        if found := _FILE.fullmatch(path.name):
+            runs.setdefault(found[1], {})[int(found[2])] = path
+    if name is None and len(runs) > 1:
+        raise DataFormatError(f"{folder}: several runs, name one: {', '.join(sorted(runs))}")
+    chosen = name if name is not None else next(iter(runs), "NAME")
+    files = runs.get(chosen, {})
+    missing = [f"{chosen}_{at}.txt" for at in range(1, CHUNKS + 1) if at not in files]
+    if missing:
+        raise DataFormatError(f"{folder}: {listed(missing)} missing")
+    return chosen, [files[at] for at in range(1, CHUNKS + 1)]
+
+
+def _table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
+    """A file of subjects and values between blanks and tabs; blank lines mean nothing."""
+    table: dict[str, str] = {}
+    for number, line in _lines(path):
+        columns = line.split()
+        if len(columns) != 2:
+            got = shown(line.strip())
+            raise DataFormatError(
+                f"{path}, line {number}: must be a subject and {expected}, got {got}"
+            )
+        subject, value = columns
+        if not form.fullmatch(value):
+            raise DataFormatError(f"{path}, line {number}: must be {expected}, got {shown(value)}")
+        if subject in table:
+            again = "again" if table[subject] == value else "again, and different"
+            raise DataFormatError(f"{path}, line {number}: {subject} is there {again}")
+        table[subject] = value
+    if not table:
+        raise DataFormatError(f"{path}: there is no subject in it")
+    return table
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_TABLE + 1)
+    except OSError as error:
+        raise DataFormatError(f"{path}: {error.strerror or error}") from error
+    if len(data) > _LARGEST_TABLE:
+        raise DataFormatError(f"{path}: larger than {_LARGEST_TABLE >> 20} MiB")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = data.count(b"\n", 0, error.start) + 1
+        raise DataFormatError(f"{path}, line {place}: not UTF-8") from None
+    for number, line in enumerate(re.split("\r\n|\r|\n", text), 1):
+        if line and not line.isspace():
+            yield number, line
+
+
+def _check_same(
+    here: Mapping[str, Any], there: Mapping[str, Any], source: object, other: object
+) -> None:
+    if missing := [subject for subject in there if subject not in here]:
+        raise DataFormatError(f"{source}: {listed(missing)} missing, but in {other}")
+    if unknown := [subject for subject in here if subject not in there]:
+        raise DataFormatError(f"{source}: {listed(unknown)} not in {other}")
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Some names, how many more there are, and the verb for them."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")

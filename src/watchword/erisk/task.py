@@ -1,0 +1,262 @@
+"""A task as a practice server plays it: rounds, answers, and how each run did.
+
+Nothing here knows about HTTP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from watchword import metrics
+from watchword.checks import Label, as_label, as_whole
+from watchword.erisk.protocol import (
+    MOST_RUNS,
+    Answer,
+    ServerError,
+    Writing,
+    as_answers,
+    to_json,
+)
+from watchword.evaluate import RANKING_ROUNDS, Ranking
+from watchword.subjects import Subject
+
+
+class ConflictError(ServerError):
+    """An answer that contradicts one already given."""
+
+
+@dataclass(frozen=True)
+class RunMeasures:
+    """How a run did; ERDE as fractions, latency and speed None without a true positive."""
+
+    precision: float
+    recall: float
+    f1: float
+    erde5: float
+    erde50: float
+    latency: float | None
+    speed: float | None
+    f_latency: float
+    rankings: tuple[Ranking, ...]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run answered: rounds, alerts with their delays, measures if the truth is known."""
+
+    run: int
+    rounds: int
+    alerts: dict[str, int]
+    measures: RunMeasures | None
+
+
+@dataclass(frozen=True)
+class TaskResults:
+    """How a task stands, or how it ended."""
+
+    subjects: int
+    positives: int | None
+    rounds: int
+    finished: bool
+    runs: tuple[RunResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What a run sent for a round; repeated if it had sent the same before."""
+
+    round: int
+    run: int
+    digest: str
+    repeated: bool
+
+
+@dataclass
+class _RunState:
+    answers: tuple[Answer, ...] = ()  # the latest
+    rounds: int = 0  # answered
+    alerts: dict[str, int] = field(default_factory=dict)
+    scores: dict[int, list[float]] = field(default_factory=dict)  # after so many rounds
+
+
+class PracticeTask:
+    """The rounds of some subjects, given to one team with some runs.
+
+    >>> from watchword.datasets import Post
+    >>> task = PracticeTask([Subject("ann", [Post("Hello."), Post("Bye.")])])
+    >>> task.writings()[0].content
+    'Hello.'
+    >>> task.submit(0, [{"nick": "ann", "decision": 1, "score": 0.7}])
+    >>> task.writings()[0].content, task.results().runs[0].alerts
+    ('Bye.', {'ann': 1})
+    """
+
+    def __init__(
+        self,
+        subjects: Sequence[Subject],
+        *,
+        runs: int = 1,
+        positive: Label | None = None,
+        on_round: Callable[[int], None] | None = None,
+    ) -> None:
+        self._subjects = list(subjects)
+        self._names = [subject.id for subject in self._subjects]
+        _check(self._subjects)
+        self.last_round = max(len(subject.posts) for subject in self._subjects) - 1
+        self._truth = None if positive is None else _truth(self._subjects, as_label(positive))
+        self._runs = [_RunState() for _ in range(as_whole("runs", runs, 1, MOST_RUNS))]
+        self._on_round = on_round
+        self.round = 0
+        self._given = False
+        self.submissions: list[Submission] = []
+
+    @property
+    def runs(self) -> int:
+        """How many runs have to answer."""
+        return len(self._runs)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every run has answered the last round."""
+        return self.round == self.last_round and self._complete
+
+    @property
+    def _complete(self) -> bool:
+        return all(state.rounds == self.round + 1 for state in self._runs)
+
+    def writings(self, *, lagging: bool = False) -> list[Writing]:
+        """Give out the current round: the next one if every run has answered (unless lagging)."""
+        if self._complete and not lagging:
+            if self.finished:
+                return []
+            self.round += 1
+        self._given = True
+        number = self.round
+        return [
+            Writing(
+                nick=subject.id,
+                number=number,
+                title=subject.posts[number].title,
+                content=subject.posts[number].text,
+                date=_date(subject, number),
+                id=number * len(self._subjects) + place,
+                redditor=place,
+            )
+            for place, subject in enumerate(self._subjects)
+            if len(subject.posts) > number
+        ]
+
+    def submit(self, run: int, data: object) -> None:
+        """Take the answers of a run for the current round; the same again changes nothing."""
+        answers = as_answers(data, self._names)
+        if not self._given:
+            raise ConflictError("round 0 was not asked for yet")
+        state = self._runs[run]
+        digest = hashlib.sha256(to_json(answers)).hexdigest()
+        repeated = state.rounds == self.round + 1
+        if repeated and answers != state.answers:
+            raise ConflictError(
+                f"run {run} has already answered round {self.round}, and differently"
+            )
+        self.submissions.append(Submission(self.round, run, digest, repeated))
+        if repeated:
+            return
+        state.answers, state.rounds = answers, self.round + 1
+        for answer in answers:
+            if answer.decision:
+                state.alerts.setdefault(answer.nick, state.rounds)  # k = round + 1
+        if state.rounds in RANKING_ROUNDS:
+            state.scores[state.rounds] = [answer.score for answer in answers]
+        if self._complete and self._on_round is not None:
+            self._on_round(self.round)
+
+    def results(self) -> TaskResults:
+        """How the runs did so far."""
+        truth = self._truth
+        return TaskResults(
+            subjects=len(self._subjects),
+            positives=None if truth is None else int(truth.sum()),
+            rounds=min(state.rounds for state in self._runs),
+            finished=self.finished,
+            runs=tuple(
+                RunResult(run, state.rounds, dict(state.alerts), self._measures(state))
+                for run, state in enumerate(self._runs)
+            ),
+        )
+
+    def _measures(self, state: _RunState) -> RunMeasures | None:
+        truth = self._truth
+        if truth is None or not state.rounds:
+            return None
+        alerted = np.array([name in state.alerts for name in self._names])
+        delays = [state.alerts.get(name, 0) for name in self._names]
+        found = metrics.precision_recall_f1(truth, alerted, positive=True)
+        late, speed = (
+            measure(truth, alerted, delays, positive=True)
+            for measure in (metrics.latency, metrics.speed)
+        )
+        return RunMeasures(
+            precision=found.precision,
+            recall=found.recall,
+            f1=found.f1,
+            erde5=metrics.erde(truth, alerted, delays, deadline=5, positive=True),
+            erde50=metrics.erde(truth, alerted, delays, deadline=50, positive=True),
+            latency=None if math.isnan(late) else late,
+            speed=None if math.isnan(speed) else speed,
+            f_latency=metrics.latency_weighted_f1(truth, alerted, delays, positive=True),
+            rankings=self._rankings(state, truth),
+        )
+
+    def _rankings(self, state: _RunState, truth: metrics.BoolArray) -> tuple[Ranking, ...]:
+        latest = [answer.score for answer in state.answers]
+        scores = state.scores | {state.rounds: latest}
+        kind: dict[str, Any] = {"positive": True, "subjects": self._names}
+        return tuple(
+            Ranking(
+                rounds,
+                metrics.precision_at(values, truth, 10, **kind),
+                metrics.ndcg_at(values, truth, 10, **kind),
+                metrics.ndcg_at(values, truth, 100, **kind),
+            )
+            for rounds, values in sorted(scores.items())
+        )
+
+
+def _check(subjects: Sequence[Subject]) -> None:
+    if not subjects:
+        raise ValueError("there must be at least one subject")
+    seen: set[str] = set()
+    for subject in subjects:
+        if not subject.posts:
+            raise ValueError(f"subject {subject.id!r} has no posts: round 0 must name everybody")
+        if subject.id in seen:
+            raise ValueError(f"two subjects have the id {subject.id!r}")
+        seen.add(subject.id)
+
+
+def _truth(subjects: Sequence[Subject], positive: Label) -> metrics.BoolArray:
+    for subject in subjects:
+        if subject.label is None:
+            raise ValueError(
+                f"subject {subject.id!r} has no label: without the truth about everybody there "
+                "are no measures; give positive=None"
+            )
+    truth = np.array([subject.label == positive for subject in subjects], dtype=np.bool_)
+    if not truth.any():
+        raise ValueError(f"no subject has the positive label {positive!r}")
+    return truth
+
+
+def _date(subject: Subject, number: int) -> str:
+    time = subject.posts[number].time
+    return "" if time is None else time.isoformat()

@@ -1,0 +1,235 @@
+"""Requests that get through: time-outs, sizes, redirects, and when to try again.
+
+The token is a part of every address, so addresses appear in no message and go to no other host.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import logging
+import random
+import ssl
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from urllib.parse import quote, urljoin, urlsplit
+
+from watchword.checks import as_number, as_positive, as_whole
+from watchword.erisk.protocol import ServerError
+
+logger = logging.getLogger("watchword.erisk")
+
+_REDIRECTS = (301, 302, 307, 308)
+_MOST_REDIRECTS = 3
+_TRANSIENT = (408, 425, 429)  # and all from 500 on
+_PIECE = 1 << 16
+_ADVICE = {
+    401: "check the token",
+    403: "check the token, and whether the server is open to you now",
+    404: "check the address and the token, and whether you have so many runs",
+    413: "the server takes no answers of this size",
+}
+
+
+class TransientError(ServerError):
+    """What may well go better next time."""
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds that the server asked for
+
+
+@dataclass(frozen=True)
+class _Response:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+
+class _NothingRaised(urllib.request.HTTPErrorProcessor):
+    """Redirects and errors come back as they are, instead of being followed and raised."""
+
+    def http_response(
+        self,
+        request: urllib.request.Request,  # noqa: ARG002
+        response: http.client.HTTPResponse,
+    ) -> http.client.HTTPResponse:
+        return response
+
+    https_response = http_response
+
+
+class Transport:
+    """One server, one token: single attempts, which raise `TransientError` or `ServerError`."""
+
+    def __init__(self, url: str, token: str, *, timeout: float, size_limit: int) -> None:
+        self.url = checked_url(url)
+        if not isinstance(token, str) or not token.strip():
+            raise ValueError("token must be the one that you were given, got an empty one")
+        self._token = quote(token.strip(), safe="")
+        self._timeout = as_number("timeout", timeout)
+        if self._timeout <= 0:
+            raise ValueError(f"timeout must be above 0, got {timeout}")
+        self._size_limit = as_whole("size_limit", size_limit, 1)
+        self._opener = urllib.request.build_opener(_NothingRaised)
+
+    def get_writings(self) -> bytes:
+        """Ask for the current round."""
+        return self._ask(f"{self.url}/getwritings/{self._token}", None, "getwritings")
+
+    def submit(self, run: int, body: bytes) -> None:
+        """Send a run's answers; if it returns, the server has them."""
+        self._ask(f"{self.url}/submit/{self._token}/{run}", body, f"submit of run {run}")
+
+    def _ask(self, address: str, body: bytes | None, what: str) -> bytes:
+        for _ in range(_MOST_REDIRECTS + 1):
+            response = self._exchange(address, body, what)
+            if response.status not in _REDIRECTS:
+                return self._checked(response, what)
+            address = self._redirected(address, response, what)
+        raise ServerError(f"{what}: the server redirects in circles")
+
+    def _checked(self, response: _Response, what: str) -> bytes:
+        status = response.status
+        if 200 <= status < 300:
+            return response.body
+        said = response.body[:300].decode("utf-8", "replace").strip()
+        said = ascii(said)[1:-1].replace(self._token, "…")  # pages of errors repeat addresses
+        message = f"{what}: the server answered {status}" + (f" ({said})" if said else "")
+        if status >= 500 or status in _TRANSIENT:
+            raise TransientError(message, _retry_after(response.headers.get("Retry-After")))
+        raise ServerError(f"{message}; {_ADVICE[status]}" if status in _ADVICE else message)
+
+    def _redirected(self, address: str, response: _Response, what: str) -> str:
+        target = urlsplit(urljoin(address, response.headers.get("Location", "")))
+        origin = urlsplit(address)
+        if target.hostname != origin.hostname:
+            raise ServerError(
+                f"{what}: the server redirects to another host, {target.hostname!a}, which "
+                "would learn the token; if that is right, give its address instead"
+            )
+        if target.scheme not in ("https", origin.scheme):
+            raise ServerError(f"{what}: the server redirects to an address without encryption")
+        return target.geturl()
+
+    def _exchange(self, address: str, body: bytes | None, what: str) -> _Response:
+        """One request and its answer, whole; what fails on the way may go better next time."""
+        headers = {"Accept": "application/json", "User-Agent": "watchword"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(address, data=body, headers=headers)  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=self._timeout) as answer:
+                content = self._read(answer, what)
+                return _Response(answer.status, answer.headers, content)
+        except (OSError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                raise ServerError(
+                    f"{what}: the server's certificate is not valid: {reason.verify_message}"
+                ) from None
+            raise TransientError(f"{what}: {_described(reason, self._timeout)}") from None
+
+    def _read(self, answer: http.client.HTTPResponse, what: str) -> bytes:
+        """The body, unless it is too large, or comes in too slowly, or breaks off."""
+        end = time.monotonic() + self._timeout
+        pieces, size = [], 0
+        while piece := answer.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._size_limit:
+                raise ServerError(
+                    f"{what}: the server's answer is larger than {self._size_limit} bytes; if that "
+                    "is right, raise size_limit"
+                )
+            if time.monotonic() > end:
+                raise TimeoutError
+        if answer.length:  # read() in pieces does not tell
+            raise http.client.IncompleteRead(b"", answer.length)
+        return b"".join(pieces)
+
+
+class Backoff:
+    """Waiting between attempts: longer and longer, never in step with others, not for ever."""
+
+    def __init__(self, *, retries: int, patience: float, first_wait: float, seed: int) -> None:
+        self.retries = as_whole("retries", retries, 0)
+        self.patience = as_positive("patience", patience)
+        self._first = as_positive("first_wait", first_wait)
+        self._longest = max(60.0, self._first)
+        self._random = random.Random(seed)  # noqa: S311
+
+    def wait_after(self, failures: int) -> float:
+        """How many seconds to wait after so many failures."""
+        longest = min(self._first * 2.0 ** min(failures - 1, 30), self._longest)
+        return longest * (0.5 + self._random.random() / 2)
+
+
+class Attempts:
+    """The attempts of one request."""
+
+    def __init__(self, backoff: Backoff) -> None:
+        self._backoff = backoff
+        self._failures = 0
+        self._end = time.monotonic() + backoff.patience
+
+    def failed(self, error: TransientError) -> None:
+        """Wait after a failure, or give up."""
+        self._failures += 1
+        wait = max(self._backoff.wait_after(self._failures), error.retry_after)
+        enough = self._failures > self._backoff.retries
+        if enough or time.monotonic() + wait > self._end:
+            raise ServerError(
+                f"gave up after {self._failures} attempts; {error}; start again with the same "
+                "journal to go on"
+            ) from None
+        logger.warning("%s; next attempt in %.1f seconds", error, wait)
+        time.sleep(wait)
+
+
+def checked_url(url: str) -> str:
+    """The address of a task without what follows the base.
+
+    >>> checked_url("http://127.0.0.1:8000/task/")
+    'http://127.0.0.1:8000/task'
+    """
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError(f"url must be an address like https://host/task, got {url!r}") from None
+    if not fine or parts.query or parts.fragment or any(sign.isspace() for sign in url.strip()):
+        raise ValueError(f"url must be an address like https://host/task, got {url!r}")
+    if parts.username or parts.password:
+        raise ValueError("url must not hold a user name or a password")
+    return url.strip().rstrip("/")
+
+
+def _retry_after(header: str | None) -> float:
+    """The seconds of a header `Retry-After`, which may also be a date."""
+    if header is None:
+        return 0.0
+    if header.strip().isdecimal() and len(header) < 10:
+        return float(header)
+    try:
+        moment = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return max(0.0, (moment - datetime.now(timezone.utc)).total_seconds())
+
+
+def _described(reason: object, timeout: float) -> str:
+    if isinstance(reason, TimeoutError):
+        return f"no answer within {timeout:g} seconds"
+    if isinstance(reason, http.client.IncompleteRead):
+        return "the answer broke off"
+    if isinstance(reason, http.client.HTTPException) and not isinstance(reason, OSError):
+        return f"the answer is no HTTP ({type(reason).__name__})"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror
+    return str(reason) or type(reason).__name__

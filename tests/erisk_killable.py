@@ -1,0 +1,102 @@
+"""A program that runs clients which die at a chosen point, as if by `kill -9`.
+
+It reads a line of JSON per client and answers with one. Clients are forked: starting Python and
+loading the package once for each would take far longer than the tasks.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+
+from erisk_tasks import QUICK, runs
+from watchword.erisk import journal, transport
+from watchword.erisk.client import run_client
+
+
+class Points:
+    """Counts the moments at which a process could die, and dies at one of them."""
+
+    def __init__(self, last):
+        self.last = last
+        self.count = 0
+
+    def passed(self, before_dying=lambda: None):
+        self.count += 1
+        if self.count == self.last:
+            before_dying()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def put_points_in(points):
+    """Before, in the middle of and after all that leaves traces on the disk or on the server."""
+    append, exchange, replace = (
+        journal.Journal._append,
+        transport.Transport._exchange,
+        pathlib.Path.replace,
+    )
+
+    def marked_append(self, record):
+        points.passed()
+        line = journal._line(record)
+
+        def tear():
+            self._file.write(line[: len(line) // 2])
+            self._file.flush()
+
+        points.passed(tear)
+        append(self, record)
+        points.passed()
+
+    def marked_exchange(self, *arguments):
+        points.passed()
+        response = exchange(self, *arguments)
+        points.passed()
+        return response
+
+    def marked_replace(self, target):
+        points.passed()
+        replaced = replace(self, target)
+        points.passed()
+        return replaced
+
+    journal.Journal._append = marked_append
+    transport.Transport._exchange = marked_exchange
+    pathlib.Path.replace = marked_replace
+
+
+def run(crew, order, answer):
+    points = Points(order["last"])
+    put_points_in(points)
+    crew = crew[: order["runs"]]
+    report = run_client(
+        order["url"], order["token"], crew, journal=order["journal"], snapshot_every=2, **QUICK
+    )
+    os.write(answer, json.dumps({"points": points.count, "alerts": report.alerts}).encode())
+
+
+def main():
+    journal._HASHINGS = 10
+    crew = runs(3)
+    for line in sys.stdin:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                run(crew, json.loads(line), writing)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as answer:
+            said = answer.read()
+        _, status = os.waitpid(child, 0)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        ended = {"killed": killed, "code": None if killed else os.waitstatus_to_exitcode(status)}
+        print(json.dumps(ended | (json.loads(said) if said else {})), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,347 @@
+"""Collections: every layout, and everything that may be wrong with one."""
+
+import re
+
+import pytest
+
+from erisk_files import individual, texts, write, write_chunks, write_test_set
+from watchword.erisk import (
+    CollectionWarning,
+    find_collections,
+    made_subjects,
+    make_collection,
+    read_collection,
+    read_erisk,
+)
+from watchword.errors import DataFormatError
+
+PEOPLE = {"subject2": (0, texts(23)), "subject10": (1, texts(9)), "subject7": (0, texts(10))}
+
+
+@pytest.fixture
+def the_set(tmp_path):
+    return write_test_set(tmp_path / "test", PEOPLE)
+
+
+def refuses(path, message, **how):
+    with pytest.raises(DataFormatError, match=message) as caught:
+        read_erisk(path, **how)
+    return str(caught.value)
+
+
+def test_a_test_set_is_read_chunk_by_chunk(the_set):
+    first, second, third = read_erisk(the_set)
+    assert [first.id, second.id, third.id] == ["subject2", "subject7", "subject10"]
+    assert [first.label, second.label, third.label] == ["negative", "negative", "positive"]
+    assert [post.text for post in first.posts] == texts(23)
+    assert first.chunks == (2,) * 9 + (5,)
+    assert second.chunks == (1,) * 10
+
+
+def test_chunks_of_nine_posts_are_empty_but_for_the_last(the_set):
+    last = read_erisk(the_set)[-1]
+    assert last.chunks == (0,) * 9 + (9,)
+    assert [post.text for post in last.posts] == texts(9)
+
+
+def test_files_of_empty_chunks_need_not_be_there(the_set):
+    for number in range(1, 10):
+        (the_set / f"chunk{number}" / f"subject10_{number}.xml").unlink()
+    assert read_erisk(the_set)[-1].chunks == (0,) * 9 + (9,)
+
+
+def test_sizes_of_chunks_are_those_found(the_set):
+    write(the_set / "chunk1" / "subject10_1.xml", individual("subject10", "early", "bird"))
+    (the_set / "writings-per-subject-all-test.txt").unlink()
+    last = read_erisk(the_set)[-1]
+    assert last.chunks == (2,) + (0,) * 8 + (9,)
+    assert [post.text for post in last.posts][:2] == ["early", "bird"]
+
+
+def test_chunks_stay_in_order_even_if_their_dates_are_not(tmp_path):
+    write_chunks(tmp_path, "subject1", texts(10))
+    late = individual("subject1", "first of all", dates=["2019-01-01 00:00:00"])
+    write(tmp_path / "chunk1" / "subject1_1.xml", late)
+    assert read_erisk(tmp_path)[0].posts[0].text == "first of all"
+
+
+def test_a_missing_file_of_a_chunk_is_named(the_set):
+    (the_set / "chunk3" / "subject2_3.xml").unlink()
+    refuses(the_set, r"subject2_3\.xml is missing")
+
+
+def test_missing_chunks_are_named(the_set):
+    for path in sorted((the_set / "chunk4").iterdir()):
+        path.unlink()
+    (the_set / "chunk4").rmdir()
+    refuses(the_set, "test: chunk 4 is missing")
+
+
+def test_a_chunk_must_be_there_once(the_set):
+    write(the_set / "chunk 1" / "subject2_1.xml", individual("subject2"))
+    refuses(the_set, "each there once")
+
+
+def test_there_is_no_eleventh_chunk(the_set):
+    write(the_set / "chunk11" / "subject2_11.xml", individual("subject2"))
+    refuses(the_set, "chunk11: not one of 10 chunks")
+
+
+def test_a_file_of_another_chunk_is_refused(the_set):
+    write(the_set / "chunk2" / "subject2_7.xml", individual("subject2"))
+    refuses(the_set, r"subject2_7\.xml: must be called SUBJECT_2\.xml")
+
+
+def test_a_file_of_somebody_else_is_refused(the_set):
+    write(the_set / "chunk2" / "subject2_2.xml", individual("subject3", "a", "b"))
+    refuses(the_set, r"subject2_2\.xml: of 'subject3', but .*subject2_1\.xml of 'subject2'")
+
+
+def test_two_subjects_of_one_name_are_refused(tmp_path):
+    write(tmp_path / "a.xml", individual("ann", "a"))
+    write(tmp_path / "b.xml", individual("ann", "b"))
+    refuses(tmp_path, "two subjects are called 'ann'")
+
+
+def test_a_file_without_an_id_is_that_of_its_name(tmp_path):
+    write(tmp_path / "ann.xml", individual("", "Hello."))
+    assert read_erisk(tmp_path)[0].id == "ann"
+
+
+def test_damaged_files_are_named(the_set):
+    path = write(the_set / "chunk2" / "subject2_2.xml", "<INDIVIDUAL><ID>subject2</ID>")
+    assert str(path) in refuses(the_set, "cut off")
+
+
+def test_without_golden_truth_labels_are_unknown(tmp_path):
+    write_test_set(tmp_path, PEOPLE, truth=False)
+    assert {subject.label for subject in read_erisk(tmp_path)} == {None}
+
+
+TRUTH = "risk-golden-truth-test.txt"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "subject2 0\nsubject10\t1\nsubject7\t\t0\n\n\n",
+        "  subject10   1\r\nsubject7 0\r\n\t\r\nsubject2\t0",
+        "\ufeffsubject7 0\rsubject2 0\rsubject10 1\r",
+    ],
+)
+def test_truth_may_have_any_separators_and_blank_lines(the_set, content):
+    write(the_set / TRUTH, content)
+    assert [subject.label for subject in read_erisk(the_set)] == ["negative"] * 2 + ["positive"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("subject2 0\n\nsubject2 0\n", r"line 3: subject2 is there again$"),
+        ("subject2 0\nsubject2 1\n", r"line 2: subject2 is there again, and different"),
+        ("subject2 0\nsubject10 2\n", r"line 2: must be 0 or 1, got '2'"),
+        ("subject2\n", r"line 1: must be a subject and 0 or 1, got 'subject2'"),
+        ("subject2 0 1\n", r"line 1: must be a subject and 0 or 1"),
+        ("\n\n", r"there is no subject in it"),
+        (b"subject2 0\n\xff\xfe\n", r"line 2: not UTF-8"),
+    ],
+)
+def test_bad_truth_is_refused_with_file_and_line(the_set, content, message):
+    write(the_set / TRUTH, content)
+    refuses(the_set, rf"risk-golden-truth-test\.txt.*{message}")
+
+
+def test_subjects_of_the_truth_without_files_are_named(the_set):
+    with (the_set / TRUTH).open("a") as file:
+        file.write("subject99 1\nsubject98 0\n")
+    refuses(the_set, "truth-test.txt: subject99, subject98 are in it, but without files")
+
+
+def test_files_without_truth_are_named(the_set):
+    write(the_set / TRUTH, "subject2 0\nsubject7 0\n")
+    refuses(the_set, "truth-test.txt: subject10 is not in it, but with files")
+
+
+def test_two_files_of_truth_are_refused(the_set):
+    write(the_set / "test_golden_truth.txt", "subject2 0\n")
+    refuses(the_set, "several files of truth")
+
+
+COUNTS = "writings-per-subject-all-test.txt"
+
+
+def test_other_counts_are_a_warning_and_everything_is_read(the_set):
+    write(the_set / COUNTS, "subject2\t\t24\nsubject10\t\t9\nsubject7\t\t10\n")
+    with pytest.warns(
+        CollectionWarning, match=r"1 of 3 subjects .* subject2 with 23 instead of 24"
+    ):
+        subjects = read_erisk(the_set)
+    assert len(subjects[0].posts) == 23
+
+
+def test_a_subject_without_a_count_is_refused(the_set):
+    write(the_set / COUNTS, "subject2\t\t23\nsubject10\t\t9\n")
+    refuses(the_set, "all-test.txt: subject7 is not in it, but with files")
+
+
+def test_counts_must_be_numbers(the_set):
+    write(the_set / COUNTS, "subject2\t\tmany\n")
+    refuses(the_set, r"all-test\.txt, line 1: must be a number of writings, got 'many'")
+
+
+def training_set(folder, *, chunked=True):
+    for label in ("positive", "negative"):
+        name = f"train_subject_{label}"
+        write(folder / f"{label}_examples_anonymous" / f"{name}.xml", individual(name, *texts(5)))
+        if chunked:
+            write_chunks(
+                folder / f"{label}_examples_anonymous_chunks", name, texts(12), chunk="chunk {}"
+            )
+    return folder
+
+
+def test_labels_of_a_training_set_are_those_of_its_folders(tmp_path):
+    subjects = read_erisk(training_set(tmp_path))
+    assert [(subject.id, subject.label) for subject in subjects] == [
+        ("train_subject_negative", "negative"),
+        ("train_subject_positive", "positive"),
+    ]
+    assert subjects[0].chunks == (1,) * 9 + (3,)
+
+
+def test_whole_histories_serve_where_there_are_no_chunks(tmp_path):
+    first, _ = read_erisk(training_set(tmp_path, chunked=False))
+    assert len(first.posts) == 5
+    assert first.chunks is None
+
+
+def test_truth_that_contradicts_the_folders_is_refused(tmp_path):
+    training_set(tmp_path)
+    truth = "train_subject_negative 1\ntrain_subject_positive 1\n"
+    write(tmp_path / "risk_golden_truth.txt", truth)
+    refuses(tmp_path, "train_subject_negative is positive, but among the negative files")
+
+
+def test_a_training_set_needs_both_labels(tmp_path):
+    write_chunks(tmp_path / "positive_examples", "subject1", texts(12))
+    refuses(tmp_path, "negative examples are missing")
+
+
+def test_both_labels_must_come_alike(tmp_path):
+    write_chunks(tmp_path / "positive_examples", "subject1", texts(12))
+    write(tmp_path / "negative_examples" / "subject2.xml", individual("subject2", "a"))
+    refuses(tmp_path, "of one label are in chunks, of the other not")
+
+
+def test_a_subject_with_both_labels_is_refused(tmp_path):
+    for label in ("positive", "negative"):
+        write_chunks(tmp_path / f"{label}_examples", "subject1", texts(12))
+    refuses(tmp_path, r"subject1_1\.xml: the same subject as")
+
+
+def test_cases_of_2022_are_read_and_chosen_by_name(tmp_path):
+    for kind, name in (
+        ("neg", "train_subject1"),
+        ("pos", "test_subject2"),
+        ("neg", "test_subject3"),
+    ):
+        write(tmp_path / "2017_cases" / kind / f"{name}.xml", individual(name, "a", "b"))
+    subjects = read_erisk(tmp_path)
+    assert [(one.id, one.label) for one in subjects] == [
+        ("test_subject2", "positive"),
+        ("test_subject3", "negative"),
+        ("train_subject1", "negative"),
+    ]
+    assert [one.id for one in read_erisk(tmp_path, which="train")] == ["train_subject1"]
+
+
+def test_a_folder_of_files_is_a_collection(tmp_path):
+    write(tmp_path / "ann.xml", individual("ann", "Hello.", "Bye."))
+    write(tmp_path / "._ann.xml", b"what some systems leave behind")
+    write(tmp_path / "readme.txt", "something else")
+    write(tmp_path / "risk_golden_truth.txt", "ann 1\n")
+    [subject] = read_erisk(tmp_path)
+    assert (subject.label, subject.chunks, len(subject.posts)) == ("positive", None, 2)
+
+
+def test_which_must_name_something_there(tmp_path):
+    write(tmp_path / "ann.xml", individual("ann", "Hello."))
+    refuses(tmp_path, "no file is called test_", which="test")
+
+
+def test_nothing_to_read_is_an_error(tmp_path):
+    refuses(tmp_path, "no collection of eRisk in it")
+    refuses(tmp_path / "nowhere", "nowhere: no such folder")
+    write(tmp_path / "chunk1" / "readme.txt", "no files of subjects")
+    refuses(tmp_path, "are missing")
+
+
+def test_chunks_without_files_are_an_error(tmp_path):
+    for number in range(1, 11):
+        (tmp_path / f"chunk{number}").mkdir()
+    refuses(tmp_path, "there are no files of subjects")
+
+
+def test_several_collections_must_be_told_apart(tmp_path):
+    training_set(tmp_path / "2017" / "train")
+    write_test_set(tmp_path / "2017" / "test", PEOPLE)
+    names = refuses(tmp_path, "several collections, name one of them")
+    assert str(tmp_path / "2017" / "train") in names
+    assert len(read_erisk(tmp_path, which="train")) == 2
+    assert len(read_erisk(tmp_path, which="test")) == 3
+
+
+def test_which_is_train_or_test(tmp_path):
+    with pytest.raises(ValueError, match="which must be one of 'train', 'test'"):
+        read_erisk(tmp_path, which="dev")
+
+
+def test_progress_sees_every_subject(the_set):
+    seen = []
+
+    def progress(items, total):
+        for item in items:
+            seen.append((item, total))
+            yield item
+
+    read_erisk(the_set, progress=progress)
+    assert seen == [("subject2", 3), ("subject7", 3), ("subject10", 3)]
+
+
+SMALL = {"subjects": 20, "most_writings": 25, "seed": 4}
+
+
+def by_id(subjects):
+    return sorted(subjects, key=lambda subject: subject.id)
+
+
+@pytest.mark.parametrize("task", ["2017-depression", "2018-anorexia"])
+@pytest.mark.parametrize("which", ["train", "test"])
+def test_what_was_made_is_what_is_read(tmp_path, task, which):
+    make_collection(tmp_path / "made", task, **SMALL)
+    found = read_erisk(tmp_path / "made", which=which)
+    assert by_id(found) == by_id(made_subjects(task, which, **SMALL))
+
+
+def test_all_three_sets_of_2018_are_read(tmp_path):
+    make_collection(tmp_path / "made", "2018-depression", **SMALL)
+    found = [read_collection(one) for one in find_collections(tmp_path / "made")]
+    sizes = [len(subjects) for subjects in found]
+    assert (len(found), sum(sizes)) == (3, SMALL["subjects"])
+    everybody = [
+        one
+        for which in ("train", "test")
+        for one in made_subjects("2018-depression", which, **SMALL)
+    ]
+    assert by_id(one for subjects in found for one in subjects) == by_id(everybody)
+
+
+def test_made_cases_of_2022_are_read(tmp_path):
+    make_collection(tmp_path / "made", "2018-depression", **SMALL, release="2022")
+    first, second = find_collections(tmp_path / "made")
+    assert re.fullmatch("201[78]_cases", first.path.name)
+    test = [
+        (one.id, one.label, one.posts)
+        for one in by_id(made_subjects("2018-depression", "test", **SMALL))
+    ]
+    assert [(one.id, one.label, one.posts) for one in by_id(read_collection(second))] == test

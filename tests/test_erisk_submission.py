@@ -1,0 +1,193 @@
+"""Submissions by chunks: ten files written, read, and scored as the official scripts do."""
+
+import math
+
+import pytest
+
+from erisk_files import write
+from watchword.erisk import (
+    ChunkDecision,
+    read_counts,
+    read_submissions,
+    read_truth,
+    score_decisions,
+    score_submissions,
+    write_submissions,
+)
+from watchword.errors import DataFormatError
+
+DECISIONS = {
+    "ann": ChunkDecision("positive", 1),
+    "bob": ChunkDecision("positive", 10),
+    "cid": None,
+    "dee": ChunkDecision("negative", 4),
+}
+
+
+def cost(delay, deadline):
+    return 1 - 1 / (1 + math.exp(delay - deadline))
+
+
+def test_ten_files_have_a_line_per_subject(tmp_path):
+    files = write_submissions(tmp_path / "new" / "folder", DECISIONS, name="OURS-A")
+    assert [path.name for path in files] == [f"OURS-A_{chunk}.txt" for chunk in range(1, 11)]
+    assert files[0].read_bytes() == b"ann\t\t1\nbob\t\t0\ncid\t\t0\ndee\t\t0\n"
+
+
+def test_a_decision_is_repeated_in_all_later_files(tmp_path):
+    files = write_submissions(tmp_path, DECISIONS)
+    rows = [[line[-1] for line in path.read_text().splitlines()] for path in files]
+    ann, bob, cid, dee = ("".join(column) for column in zip(*rows, strict=True))
+    assert ann == "1111111111"
+    assert bob == "0000000001"
+    assert dee == "0002222222"
+    assert cid == "0000000002"  # no alert is a negative decision, given at the end
+
+
+def test_what_was_written_can_be_read(tmp_path):
+    write_submissions(tmp_path, DECISIONS, name="ours")
+    ended = DECISIONS | {"cid": ChunkDecision("negative", 10)}
+    assert read_submissions(tmp_path) == ("ours", ended)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../up", "a b", "a\n"])
+def test_a_name_is_part_of_a_file_name(tmp_path, name):
+    with pytest.raises(ValueError, match="name must be"):
+        write_submissions(tmp_path, DECISIONS, name=name)
+
+
+def test_the_first_decision_counts_whatever_follows(tmp_path):
+    for chunk in range(1, 11):
+        value = {3: 1, 4: 2, 5: 0}.get(chunk, 0)
+        write(tmp_path / f"THEIRS_{chunk}.txt", f"ann {value}\n\n")
+    assert read_submissions(tmp_path)[1] == {"ann": ChunkDecision("positive", 3)}
+
+
+def test_no_decision_at_all_is_negative(tmp_path):
+    for chunk in range(1, 11):
+        write(tmp_path / f"THEIRS_{chunk}.txt", "ann 0\nbob 0\n")
+    truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 20, "bob": 20}
+    score = score_submissions(tmp_path, truth, counts)
+    assert (score.erde5.value, score.recall) == (50.0, 0.0)
+
+
+def scored(decisions, labels, counts):
+    truth = {name: "positive" if label else "negative" for name, label in labels.items()}
+    return score_decisions(decisions, truth, counts)
+
+
+@pytest.mark.parametrize(
+    ("posts", "chunk", "delay"),
+    [
+        (9, 1, 0),
+        (9, 9, 0),
+        (9, 10, 9),
+        (10, 3, 3),
+        (19, 3, 3),
+        (19, 9, 9),
+        (19, 10, 19),
+        (57, 1, 5),
+    ],
+)
+def test_the_delay_is_that_of_the_official_rule(posts, chunk, delay):
+    decisions = {"ann": ChunkDecision("positive", chunk), "bob": None}
+    score = scored(decisions, {"ann": 1, "bob": 0}, {"ann": posts, "bob": 30})
+    assert score.erde5.value == pytest.approx(100 * cost(delay, 5) / 2)
+    assert score.erde50.value == pytest.approx(100 * cost(delay, 50) / 2)
+
+
+def test_a_false_alarm_costs_the_share_of_positives():
+    decisions = dict.fromkeys("abcd") | {"d": ChunkDecision("positive", 2)}
+    score = scored(decisions, {"a": 1, "b": 0, "c": 0, "d": 0}, dict.fromkeys("abcd", 30))
+    assert score.erde5.value == pytest.approx(100 * (1 + 0.25) / 4)
+
+
+def test_bounds_are_never_alerting_and_all_positives_after_the_first_chunk():
+    labels, counts = {"a": 1, "b": 1, "c": 0, "d": 0}, {"a": 9, "b": 84, "c": 50, "d": 50}
+    score = scored(dict.fromkeys("abcd"), labels, counts)
+    assert score.erde5.never == score.erde5.value == 50.0
+    assert score.erde5.best == pytest.approx(100 * (cost(0, 5) + cost(8, 5)) / 4)
+    assert score.erde50.best == pytest.approx(100 * (cost(0, 50) + cost(8, 50)) / 4)
+
+
+def test_precision_recall_and_f1_are_of_the_positive_label():
+    decisions = dict.fromkeys("abcde")
+    decisions |= {name: ChunkDecision("positive", 1) for name in "acd"}
+    score = scored(decisions, {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}, dict.fromkeys("abcde", 30))
+    assert (score.precision, score.recall, score.f1) == (pytest.approx(1 / 3), 0.5, 0.4)
+
+
+def test_the_order_of_subjects_does_not_matter():
+    labels, counts = {"a": 1, "b": 0, "c": 1}, {"c": 30, "a": 90, "b": 11}
+    decisions = {"b": None, "c": ChunkDecision("positive", 1), "a": None}
+    again = dict(sorted(decisions.items()))
+    assert scored(decisions, labels, counts) == scored(again, labels, counts)
+
+
+def test_truth_and_counts_are_read_from_their_files(tmp_path):
+    write_submissions(tmp_path, DECISIONS)
+    truth = write(tmp_path / "truth.txt", "dee 0\nann\t1\nbob\t\t1\ncid  0\n\n")
+    counts = write(tmp_path / "counts.txt", "ann\t\t30\nbob\t\t40\ncid\t\t9\ndee\t\t2000\n")
+    score = score_submissions(tmp_path, truth, counts)
+    assert score == score_decisions(DECISIONS, read_truth(truth), read_counts(counts))
+    assert (score.name, score.subjects, score.positives) == ("watchword", 4, 2)
+
+
+def test_a_score_is_plain_data_and_a_few_lines():
+    score = scored(
+        {"a": ChunkDecision("positive", 1), "b": None}, {"a": 1, "b": 0}, {"a": 59, "b": 9}
+    )
+    assert score.to_dict()["erde5"] == {"value": 25.0, "never": 50.0, "best": 25.0}
+    assert str(score).splitlines()[1] == (
+        "ERDE5   25.00%   (never alerting 50.00%, best possible 25.00%)"
+    )
+
+
+@pytest.fixture
+def run(tmp_path):
+    write_submissions(tmp_path, DECISIONS, name="ours")
+    return tmp_path
+
+
+def test_missing_files_are_named(run):
+    (run / "ours_7.txt").unlink()
+    with pytest.raises(DataFormatError, match=r"ours_7\.txt is missing"):
+        read_submissions(run)
+
+
+def test_several_runs_must_be_told_apart(run):
+    write_submissions(run, {"ann": None}, name="theirs")
+    with pytest.raises(DataFormatError, match="several runs, name one: ours, theirs"):
+        read_submissions(run)
+    assert read_submissions(run, name="ours")[1]["ann"] == DECISIONS["ann"]
+
+
+def test_a_run_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(DataFormatError, match=r"NAME_1\.txt, .* and 5 more are missing"):
+        read_submissions(tmp_path)
+    with pytest.raises(DataFormatError, match="no such folder"):
+        read_submissions(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("ann 1\nbob 3\n", r"ours_2\.txt, line 2: must be 0, 1 or 2, got '3'"),
+        ("ann 1\nann 1\n", r"ours_2\.txt, line 2: ann is there again"),
+        ("ann 1\nbob 0\ncid 0\n", r"ours_2\.txt: dee is missing, but in .*ours_1\.txt"),
+        ("ann 1\nbob 0\ncid 0\ndee 0\neve 0\n", r"ours_2\.txt: eve is not in .*ours_1\.txt"),
+    ],
+)
+def test_a_bad_file_is_named(run, content, message):
+    write(run / "ours_2.txt", content)
+    with pytest.raises(DataFormatError, match=message):
+        read_submissions(run)
+
+
+def test_a_run_must_have_the_subjects_of_the_truth_and_the_counts(run):
+    truth = {"ann": "positive", "bob": "negative", "cid": "negative", "dee": "negative"}
+    counts = dict.fromkeys(truth, 30)
+    with pytest.raises(DataFormatError, match="eve is missing, but in the golden truth"):
+        score_submissions(run, truth | {"eve": "negative"}, counts)
+    with pytest.raises(DataFormatError, match="dee is not in the counts"):
+        score_submissions(run, truth, dict.fromkeys(["ann", "bob", "cid"], 30))
