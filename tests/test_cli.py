@@ -1,5 +1,7 @@
 """The command line: verbs, errors, exit codes, and what it looks like where."""
 
+import contextlib
+import logging
 import os
 import re
 import shlex
@@ -11,28 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import watchword as ww
-from watchword.cli import cli, make_demo, progress
+from command_line import ENVIRONMENT, call, free_port, next_line, run, started
+from watchword.cli import cli
+from watchword.cli.base import Teller, progress
+from watchword.cli.demo import make_demo
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-
-
-# Nothing in the tester's own environment may say how to print.
-ENVIRONMENT = {
-    name: value
-    for name, value in os.environ.items()
-    if name not in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS")
-}
-
-
-def run(*arguments, **variables):
-    """Run the command as a user does, away from any terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "watchword", *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        env=ENVIRONMENT | {"PYTHONIOENCODING": "utf-8"} | variables,
-        check=False,
-    )
 
 
 def run_on_terminal(*arguments, **variables):
@@ -104,16 +90,42 @@ def test_every_option_is_explained(path, command):
             assert parameter.help, f"{' '.join(path)} {parameter.opts[0]}"
 
 
+def examples(path):
+    """The commands at the end of a help page."""
+    shown = CliRunner().invoke(cli, [*path[1:], "--help"])
+    found = re.search(r"\n  Example:\n((?:    watchword .*\n)+)\Z", shown.output)
+    assert found, shown.output
+    return found.group(1).splitlines()
+
+
 @pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=NAMES)
 def test_every_help_ends_with_an_example_that_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shown = CliRunner().invoke(cli, [*path[1:], "--help"])
-    example = re.search(r"\n  Examples?:\n((?:    watchword .*\n)+)\Z", shown.output)
-    assert example, shown.output
-    for line in example.group(1).splitlines():
-        _, *arguments = shlex.split(line)
-        result = CliRunner().invoke(cli, arguments)
-        assert result.exit_code == 0, result.output
+    run_commands(examples(path))
+
+
+def run_commands(lines):
+    """Run commands as a shell would; those with & at the end go on while the others run."""
+    port = str(free_port())
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for line in lines:
+            _, *arguments = shlex.split(line.replace("8765", port))
+            if arguments[-1] == "&":
+                servers.append(stack.enter_context(started(*arguments[:-1])))
+                assert next_line(servers[-1])["url"].endswith(port)
+                continue
+            result = call(*arguments)
+            assert result.exit_code == 0, result.output
+        for server in servers:
+            server.terminate()
+            assert server.wait(60) == 0, server.stderr.read()
+
+
+def test_an_example_is_about_the_command_itself():
+    for path, command in COMMANDS:
+        if not hasattr(command, "commands"):
+            assert any(line.strip().startswith(" ".join(path)) for line in examples(path)), path
 
 
 def test_version():
@@ -151,6 +163,18 @@ def test_errors_are_a_message_and_exit_with_1(broken_verb, error, message):
     assert result.exit_code == 1
     assert result.output.startswith(message)
     assert "Traceback" not in result.output
+
+
+def test_what_the_library_logs_is_told_safely(capsys):
+    logger = logging.getLogger("watchword.test")
+    teller = Teller(logging.WARNING)
+    logger.addHandler(teller)
+    try:
+        logger.info("nothing to see")
+        logger.warning("slow %s", "\x1b[31m")
+    finally:
+        logger.removeHandler(teller)
+    assert capsys.readouterr() == ("", "slow ␛[31m\n")
 
 
 def test_debug_shows_the_traceback(broken_verb):
@@ -249,6 +273,3 @@ def test_progress_shows_on_a_terminal():
 def test_progress_passes_all_items_on(capsys):
     assert list(progress(iter("abc"), "counting", total=3)) == ["a", "b", "c"]
     assert capsys.readouterr() == ("", "")
-
-
-# What `import watchword` costs

@@ -17,9 +17,12 @@ def main() -> int:
             "pip install 'watchword[cli]'\n"
         )
         return 1
-    from watchword.cli import run
+    try:
+        from watchword.cli import run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # while still importing
+        return 130
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""The verbs of the command line: each parses arguments, calls a plain function, and prints.
+
+A new verb is a function under `@verb(example="watchword …")` in a module that is imported here;
+errors, exit codes and `--debug` are taken care of by the group.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from watchword.cli import demo, erisk, models, streams
+from watchword.cli.base import Teller, cli
+
+__all__ = ["cli", "demo", "erisk", "models", "run", "streams"]
+
+
+def run() -> int:
+    """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:  # what an output cannot encode must not end a run
+            reconfigure(errors="backslashreplace")
+    logging.getLogger("watchword").addHandler(Teller(logging.WARNING))
+    try:
+        cli.main(prog_name="watchword")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    return 0

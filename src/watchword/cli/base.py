@@ -1,0 +1,242 @@
+"""What verbs share: the group with its errors and exit codes, output for machines and for eyes.
+
+Exit codes: 0, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from rich.text import Text
+
+import watchword
+from watchword import RankedNgram, UnknownLabelError, WatchwordError
+from watchword.checks import Label
+from watchword.render import visible
+from watchword.storage import atomic_file
+
+_Item = TypeVar("_Item")
+
+INTERRUPTED = 130  # what shells expect of a command that Ctrl-C ended
+
+
+class _Verbs(click.Group):
+    """A group of verbs whose errors are messages; tracebacks are for `--debug`."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = _show_warning  # type: ignore[assignment]
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if ctx.params["debug"]:
+                raise
+            raise click.ClickException(message_of(error)) from error
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    warn(f"Warning: {message}")
+
+
+def message_of(error: Exception) -> str:
+    """The one line that a user reads of an error."""
+    if isinstance(error, OSError) and error.strerror:
+        named = "" if error.filename is None else f"{error.filename}: "
+        return visible(f"{named}{error.strerror}")
+    if isinstance(error, WatchwordError | ValueError | OSError):
+        return visible(str(error))
+    kind = type(error).__name__
+    return visible(f"unexpected {kind}: {error} (please report it, with what --debug says)")
+
+
+def example_text(commands: str) -> str:
+    """The end of a help page: commands to try, one per line."""
+    lines = [line.strip() for line in commands.strip().splitlines()]
+    return "\n  ".join(["\b\nExample:", *lines])
+
+
+@click.group(
+    cls=_Verbs,
+    epilog=example_text("watchword demo"),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(watchword.__version__, prog_name="watchword", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """Early risk detection over text streams, with reasons."""
+
+
+def verb(
+    *, example: str, group: click.Group = cli, name: str | None = None
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function a verb; its help ends with an example, which the tests run."""
+    return group.command(name, epilog=example_text(example))
+
+
+# Output
+
+
+def emit(records: Iterable[Mapping[str, Any]]) -> None:
+    """Print JSON lines, and hand them over at once.
+
+    In ASCII: valid whatever the encoding of the output, and nothing that a terminal would obey.
+    """
+    for record in records:
+        sys.stdout.write(_json(record) + "\n")
+    sys.stdout.flush()
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(record, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(record))
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for."""
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def warn(message: str) -> None:
+    """Tell the person, not the program that reads the output."""
+    click.echo(visible(message), err=True)
+
+
+class Teller(logging.Handler):
+    """Passes on what the library logs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell the person."""
+        warn(record.getMessage())
+
+
+def console() -> Console:
+    """Open the standard output: colours only on a terminal, no guessing at what text means."""
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def show(output: Console, text: Text | str) -> None:
+    """Print a text; lines are wrapped only for a terminal."""
+    output.print(text, soft_wrap=not output.is_terminal)
+
+
+def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> None:
+    """Print rows with the same names as a table for eyes."""
+    # Only a terminal has a width that cells must be squeezed into.
+    output = console()
+    output.width = output.width if output.is_terminal else 100_000
+    heading = None if title is None else _cell(title)
+    table = Table(box=None, pad_edge=False, title=heading, title_justify="left")
+    if rows:
+        for name, value in rows[0].items():
+            numeric = isinstance(value, int | float)
+            table.add_column(_cell(name), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    output.print(table)
+
+
+def show_records(records: Sequence[Mapping[str, Any]], *, table: bool) -> None:
+    """Print records for programs, or as a table for eyes."""
+    if not table:
+        emit(records)
+    elif records:
+        show_table([_flat(record) for record in records])
+
+
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with those inside of it beside the others."""
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name} {inner}": each for inner, each in value.items()}
+        else:
+            several = isinstance(value, tuple)
+            flat[name] = ", ".join(_cell(each).plain for each in value) if several else value
+    return flat
+
+
+def _cell(value: object) -> Text:
+    if value is None:
+        return Text("–")
+    if isinstance(value, float):
+        return Text(f"{value:.3f}")
+    return Text(visible(str(value)))
+
+
+def ngram_table(title: str, ngrams: Iterable[RankedNgram]) -> Table:
+    """N-grams with values and counts, for eyes."""
+    table = Table("n-gram", title=Text(visible(title)), box=None, title_justify="left")
+    table.add_column("value", justify="right")
+    table.add_column("count", justify="right")
+    for ngram, value, count in ngrams:
+        table.add_row(Text(visible(ngram)), f"{value:.3f}", str(count))
+    return table
+
+
+def progress(items: Iterable[_Item], description: str, *, total: int | None) -> Iterator[_Item]:
+    """Pass the items on, with a bar on standard error if that is a terminal."""
+    if not sys.stderr.isatty():  # rich's own opinion may be forced by the environment
+        yield from items
+        return
+    errors = Console(stderr=True)
+    yield from track(items, description, total=total, console=errors, transient=True)
+
+
+def progress_of(description: str) -> Callable[[Iterable[Any], int], Iterable[Any]]:
+    """`progress` as library functions take it."""
+    return lambda items, total: progress(items, description, total=total)
+
+
+# Files and labels
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def check_folder(path: Path | None) -> None:
+    """Refuse a file in a folder that is not there: better now than after an hour of work."""
+    if path is not None and not path.parent.is_dir():
+        raise click.UsageError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to")
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file, whole or not at all; - is standard output."""
+    ended = text if text.endswith("\n") else text + "\n"
+    if path == "-":
+        click.echo(ended, nl=False)
+        return
+    with atomic_file(path) as file:
+        file.write(ended.encode())
+
+
+def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
+    """The label that was meant; on a command line numbers are text, too."""
+    known = list(labels)
+    if text in known:
+        return text
+    for label in known:
+        if str(label) == text:
+            return label
+    listed = ", ".join(map(repr, known[:20])) + (", …" if len(known) > 20 else "")
+    raise UnknownLabelError(f"unknown label {text!r}; {where} has {listed or 'none'}")

@@ -1,0 +1,112 @@
+"""watchword demo: what all this is about, in half a minute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from watchword import Explanation, RankedNgram, Replay, TauSS3, replay_scores
+from watchword.checks import Label
+from watchword.cli.base import console, ngram_table, progress, show, show_table, verb
+from watchword.cli.policies import parse_policy, spell_policy
+from watchword.datasets import AT_RISK, CONTROL, Subject, make_risk_streams
+from watchword.render import strongest_ngrams, to_terminal
+from watchword.scores import score_streams
+
+_POLICIES = ("overtakes", "overtakes(margin=0.5)", "overtakes(margin=1)")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found."""
+
+    taught: list[Subject]
+    tested: list[Subject]
+    calm: int  # subjects under test that are not at risk
+    right: dict[int, int]  # subjects recognised, by the longest n-gram used
+    top: dict[Label, list[RankedNgram]]
+    explanation: Explanation
+    replays: list[Replay]
+
+
+def make_demo(subjects: int, seed: int) -> Demo:
+    """Teach half of made-up subjects, test on the others."""
+    made = make_risk_streams(subjects, seed=seed, prevalence=0.3)
+    risky = [subject for subject in made if subject.label == AT_RISK]
+    others = [subject for subject in made if subject.label != AT_RISK]
+    taught, tested = risky[::2] + others[::2], risky[1::2] + others[1::2]
+    model = TauSS3()
+    for subject in progress(taught, "learning", total=len(taught)):
+        contents = [post.content for post in subject.posts]
+        model.learn_many(contents, [subject.label or ""] * len(contents))
+    histories = ["\n\n".join(post.content for post in subject.posts) for subject in tested]
+    right = {}
+    for length in range(1, model.parameters["max_ngram"] + 1):
+        predicted = model.replace(max_ngram=length).predict_many(histories)
+        pairs = zip(predicted, tested, strict=True)
+        right[length] = sum(label == subject.label for label, subject in pairs)
+    scores = score_streams(tested, model, AT_RISK)
+    latest = "\n\n".join(post.content for post in tested[0].posts[-3:])
+    return Demo(
+        taught=taught,
+        tested=tested,
+        calm=sum(subject.label == CONTROL for subject in tested),
+        right=right,
+        top={label: model.top_ngrams(label, 8) for label in model.labels},
+        explanation=model.explain(latest),
+        replays=[replay_scores(scores, parse_policy(text, AT_RISK)) for text in _POLICIES],
+    )
+
+
+@verb(example="watchword demo --subjects 40 --seed 7")
+@click.option(
+    "--subjects",
+    type=click.IntRange(10, 100_000),
+    default=200,
+    show_default=True,
+    help="How many people to make up.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
+def demo(subjects: int, seed: int) -> None:
+    """Learn from made-up people, recognise others, and show why."""
+    found = make_demo(subjects, seed)
+    output = console()
+    posts = sum(len(subject.posts) for subject in found.taught)
+    show(
+        output,
+        f"Learnt {posts} posts of {len(found.taught)} made-up subjects, some of them more and "
+        f"more exhausted.\nRecognised of {len(found.tested)} others:",
+    )
+    show(output, f"  {found.calm / len(found.tested):4.0%}  by calling everybody {CONTROL!r}")
+    for length, right in found.right.items():
+        known = "single words" if length == 1 else f"sequences of up to {length} words"
+        show(output, f"  {right / len(found.tested):4.0%}  with {known}")
+    for label, ngrams in found.top.items():
+        output.print()
+        output.print(ngram_table(f"What speaks most for {label!r}", ngrams))
+    output.print()
+    show(output, f"The latest posts of one at risk, painted by what speaks for {AT_RISK!r}:\n")
+    show(output, to_terminal(found.explanation, AT_RISK))
+    output.print()
+    output.print(
+        ngram_table("What weighs most in it", strongest_ngrams(found.explanation, AT_RISK, 5))
+    )
+    output.print()
+    show(output, "Read post by post, with an alert as soon as a policy says so:\n")
+    show_table([_row(replay) for replay in found.replays])
+
+
+def _row(replay: Replay) -> dict[str, object]:
+    measures = replay.measures
+    assert measures is not None  # noqa: S101  (the truth about made-up people is known)
+    right = round(measures.recall * measures.positives)
+    return {
+        "policy": spell_policy(replay.policy),
+        "found": f"{right} of {measures.positives}",
+        "false alarms": measures.alerts - right,
+        "median delay": f"{measures.latency:g} posts" if right else None,
+        "ERDE5": f"{100 * measures.erde5:.1f} %",
+        "ERDE50": f"{100 * measures.erde50:.1f} %",
+        "F1": measures.f1,
+    }

@@ -1,0 +1,399 @@
+"""watchword erisk run, make, client, server: the tasks of eRisk, on disk and on line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import click
+
+from watchword import Policy, TauSS3
+from watchword.cli.base import (
+    FILE,
+    cli,
+    console,
+    emit,
+    example_text,
+    find_label,
+    progress_of,
+    show,
+    verb,
+    warn,
+    write_text,
+)
+from watchword.cli.options import data_options, parameter_options, table_option, threads_option
+from watchword.cli.policies import check_policy, parse_policies, parse_policy
+from watchword.cli.signals import term_as_interrupt
+from watchword.cli.streams import policy_option
+from watchword.cli.texts import Data
+from watchword.erisk import TASKS, make_collection, run_task
+from watchword.erisk.submission import POSITIVE
+
+_TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@cli.group(
+    epilog=example_text("""
+    watchword erisk make collection --task 2018-anorexia --subjects 40 --most-writings 30
+    watchword erisk run 2018-anorexia --data collection --table
+    """)
+)
+def erisk() -> None:
+    """The tasks of eRisk, in files and on a server."""
+
+
+# watchword erisk make
+
+
+@verb(
+    group=erisk,
+    example="watchword erisk make folder --task 2017-depression --subjects 40 --most-writings 30",
+)
+@click.argument("folder", type=_FOLDER)
+@click.option("--task", type=click.Choice(list(TASKS)), required=True, help="Whose layout.")
+@click.option(
+    "--subjects",
+    type=click.IntRange(min=1),
+    help="How many in all sets; by default as many as in the real ones.",
+)
+@click.option(
+    "--most-writings",
+    type=click.IntRange(min=9),
+    default=2000,
+    show_default=True,
+    help="Of one subject; with fewer, all have fewer.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
+@click.option(
+    "--release",
+    type=click.Choice(["official", "2022"]),
+    default="official",
+    show_default=True,
+    help="The layout of the first release, or of the one in 2022.",
+)
+def make(
+    folder: Path, task: Any, subjects: int | None, most_writings: int, seed: int, release: Any
+) -> None:
+    """Write a made-up collection.
+
+    It has the official layout, quirks included, to try everything without the real one. FOLDER
+    must be new or empty.
+    """
+    make_collection(
+        folder,
+        task,
+        subjects=subjects,
+        most_writings=most_writings,
+        seed=seed,
+        release=release,
+        progress=progress_of("writing"),
+    )
+    emit([{"folder": str(folder), "task": task}])
+
+
+# watchword erisk run
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword erisk make collection --task 2018-anorexia --subjects 40 --most-writings 30
+    watchword erisk run 2018-anorexia --data collection --out submission --table
+    """,
+)
+@click.argument("task", type=click.Choice(list(TASKS)))
+@click.option("--data", type=_FOLDER, required=True, help="Where the sets are, or below.")
+@click.option(
+    "--train", type=_FOLDER, multiple=True, help="A training set, where it is not found below data."
+)
+@click.option("--test", type=_FOLDER, help="The test set, where it is not found below data.")
+@click.option("--out", type=_FOLDER, help="Where to write the ten files of a submission.")
+@click.option("--name", default="watchword", show_default=True, help="The name of the run.")
+@click.option("--model", type=FILE, help="A model to use as it is, instead of training one.")
+@policy_option
+@parameter_options
+@click.option("--json", "json_file", metavar="FILE", help="Write all there is, - for output.")
+@threads_option
+@table_option
+def run(
+    task: Any,
+    data: Path,
+    train: tuple[Path, ...],
+    test: Path | None,
+    out: Path | None,
+    name: str,
+    model: Path | None,
+    policy: str,
+    parameters: dict[str, Any],
+    json_file: str | None,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Run a task of the paper, and compare.
+
+    Trains, decides chunk by chunk, and shows the result among those that were published; with the
+    paper's parameters and policy, unless you give others.
+    """
+    if model is not None and parameters:
+        raise click.UsageError("--model has its parameters: give no others")
+    result = run_task(
+        task,
+        data,
+        out=out,
+        name=name,
+        model=TauSS3.paper(**parameters) if model is None else TauSS3.load(model),
+        policy=parse_policy(policy, POSITIVE),
+        train=train or None,
+        test=test,
+        threads=threads,
+        progress=progress_of("reading"),
+    )
+    plain = result.to_dict()
+    if json_file is not None:
+        write_text(json_file, json.dumps(plain))
+    if json_file == "-":
+        return
+    if table:
+        show(console(), str(result))
+    else:
+        emit([{name: plain[name] for name in ("task", "name", "is_made_up", "score", "files")}])
+
+
+# watchword erisk client
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword make streams.jsonl --subjects 40
+    watchword train streams.jsonl -o model.ww
+    watchword make others.jsonl --subjects 20 --seed 1
+    watchword erisk server others.jsonl --port 8765 --token secret &
+    watchword erisk client http://127.0.0.1:8765 secret --model model.ww --positive "at risk"
+    """,
+)
+@click.argument("url")
+@click.argument("token", envvar=_TOKEN_VARIABLE)
+@click.option(
+    "--model", "models", type=FILE, multiple=True, required=True, help="One, or one per run."
+)
+@click.option("--positive", required=True, metavar="LABEL", help="The label that decision 1 means.")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    default=["overtakes"],
+    show_default=True,
+    metavar="POLICY",
+    callback=check_policy,
+    help="One, or one per run; values may be lists: overtakes(margin=0|1) are two runs.",
+)
+@click.option(
+    "--journal",
+    type=FILE,
+    default="erisk.journal",
+    show_default=True,
+    help="What a restart goes on from; holds what people wrote.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="For connecting, and for each answer.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How often a request is tried again.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=3600,
+    show_default=True,
+    metavar="SECONDS",
+    help="For how long a request is tried again.",
+)
+@threads_option  # fmt: skip
+def client(
+    url: str,
+    token: str,
+    models: tuple[Path, ...],
+    positive: str,
+    policies: tuple[str, ...],
+    journal: Path,
+    timeout: float,
+    retries: int,
+    patience: float,
+    threads: int | None,
+) -> None:
+    """Take part in a task on a server.
+
+    Reads every round and answers for up to five runs. Prints a line for every alert once the server
+    has the answers of the round. Stopped or crashed, start it again with the same journal: it goes
+    on, and answers no round twice. The token may also be in the environment as
+    WATCHWORD_ERISK_TOKEN, where other users of the machine do not see it.
+    """
+    from watchword.erisk.client import RoundReport, run_client
+
+    runs = _runs(models, positive, policies)
+
+    def on_round(report: RoundReport) -> None:
+        emit(
+            {
+                "event": "alert",
+                "round": report.number,
+                "run": number,
+                "subject": decision.subject,
+                "label": decision.label,
+                "delay": decision.delay,
+            }
+            for number, alerts in enumerate(report.alerts)
+            for decision in alerts
+        )
+
+    try:
+        done = run_client(
+            url,
+            token,
+            runs,
+            journal=journal,
+            timeout=timeout,
+            retries=retries,
+            patience=patience,
+            threads=threads,
+            on_round=on_round,
+        )
+    except KeyboardInterrupt:
+        warn(f"stopped; the same command goes on from {journal}")
+        raise
+    alerts = [len(found) for found in done.alerts]
+    emit([{"event": "end", "rounds": done.rounds, "ended": done.ended, "alerts": alerts}])
+
+
+def _runs(
+    models: Sequence[Path], positive: str, policies: Sequence[str]
+) -> list[tuple[TauSS3, Policy]]:
+    """Models and policies in pairs; a single one of either goes with all of the other."""
+    taught = [TauSS3.load(path) for path in models]
+    label = find_label(positive, taught[0].labels, where=str(models[0]))
+    for model, path in zip(taught, models, strict=True):
+        find_label(positive, model.labels, where=str(path))
+    rules = [policy for text in policies for policy in parse_policies(text, label)]
+    if len(rules) != len(taught) and 1 not in (len(rules), len(taught)):
+        raise click.UsageError(f"{len(taught)} models but {len(rules)} policies: which with which?")
+    several = zip(cycle(taught), rules) if len(taught) == 1 else zip(taught, cycle(rules))
+    return list(several)
+
+
+# watchword erisk server
+
+_FAULTS = ("drop", "lose", "cut", "error", "busy", "garbage", "lag", "slow")
+
+
+def _shares(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> dict[str, float] | None:
+    if value is None:
+        return None
+    shares = {}
+    for part in value.split(","):
+        name, _, share = part.strip().partition("=")
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            raise click.BadParameter(f"{part!r} is not like drop=0.1", ctx, param) from None
+        if name not in _FAULTS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(_FAULTS)}", ctx, param)
+    return shares
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword make streams.jsonl --subjects 20
+    watchword erisk server streams.jsonl --positive "at risk" --port 8765 &
+    """,
+)
+@click.argument("data")
+@click.option("--positive", metavar="LABEL", help="Measure alerts for this label, at the end.")
+@click.option(
+    "--runs", type=click.IntRange(1, 5), default=1, show_default=True, help="Of the client."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Who may connect.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Where to listen; 0 is any free port.",
+)
+@click.option(
+    "--token", envvar=_TOKEN_VARIABLE, help="What a client must know; by default made up."
+)
+@click.option(
+    "--faults",
+    metavar="FAULT=SHARE,…",
+    callback=_shares,
+    help=f"Misbehave in this share of answers: {', '.join(_FAULTS)}.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other faults.")
+@data_options(bad_lines="error")
+def server(
+    data: str,
+    positive: str | None,
+    runs: int,
+    host: str,
+    port: int,
+    token: str | None,
+    faults: dict[str, Any] | None,
+    seed: int,
+    reading: Data,
+) -> None:
+    """Serve subjects of yours, to practise, until Ctrl-C.
+
+    DATA are subjects as for evaluate. Prints address and token in the beginning, and how the runs
+    did in the end.
+    """
+    from watchword.erisk.server import Faults, PracticeServer, serve
+    from watchword.erisk.task import PracticeTask
+
+    subjects = reading.subjects(data)
+    reading.report()
+    labels = {subject.label: None for subject in subjects if subject.label is not None}
+    label = None if positive is None else find_label(positive, labels, where="the data")
+
+    tasks: list[PracticeTask] = []
+
+    def on_ready(ready: PracticeServer) -> None:
+        tasks.append(ready.task)
+        rounds = ready.task.last_round + 1
+        emit(
+            [{"url": ready.url, "token": ready.token, "subjects": len(subjects), "rounds": rounds}]
+        )
+
+    troubles = None if faults is None else Faults(**faults, seed=seed)
+    # A signal may come before the server listens to it: then its loop was made for nothing.
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+    with term_as_interrupt(), contextlib.suppress(KeyboardInterrupt):
+        serve(
+            subjects,
+            positive=label,
+            runs=runs,
+            token=token,
+            host=host,
+            port=port,
+            faults=troubles,
+            on_ready=on_ready,
+        )
+    emit(task.results().to_dict() for task in tasks)

@@ -1,0 +1,357 @@
+"""watchword make, train, classify, inspect: data and models, before anything is watched."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from watchword import TauSS3
+from watchword.checks import Label
+from watchword.cli.base import (
+    FILE,
+    check_folder,
+    emit,
+    find_label,
+    progress,
+    show_records,
+    show_table,
+    verb,
+)
+from watchword.cli.options import data_options, parameter_options, table_option, threads_option
+from watchword.cli.texts import Data, Item, labelled
+from watchword.datasets import Post, Subject, make_risk_streams, write_jsonl
+from watchword.errors import DataFormatError
+from watchword.lines import name_of
+from watchword.storage import atomic_file
+
+# watchword make
+
+
+@verb(example="watchword make streams.jsonl --subjects 60 --seed 1")
+@click.argument("file", type=FILE)
+@click.option(
+    "--subjects",
+    type=click.IntRange(1, 1_000_000),
+    default=200,
+    show_default=True,
+    help="How many people to make up.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
+@click.option(
+    "--prevalence",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="The share of people at risk.",
+)
+@click.option(
+    "--posts",
+    type=click.IntRange(min=1),
+    nargs=2,
+    default=(10, 40),
+    show_default=True,
+    metavar="FEWEST MOST",
+    help="How many posts a person has.",
+)
+@click.option(
+    "--by-time",
+    is_flag=True,
+    help="Write a post per line as they come in time, not a person per line.",
+)
+def make(
+    file: Path,
+    subjects: int,
+    seed: int,
+    prevalence: float,
+    posts: tuple[int, int],
+    by_time: bool,
+) -> None:
+    """Make up people whose posts show growing exhaustion, or do not.
+
+    FILE gets JSON lines with the truth as "label"; its name may end in .gz, unless by time. Nothing
+    is about real people.
+    """
+    made = make_risk_streams(subjects, seed=seed, prevalence=prevalence, posts_per_subject=posts)
+    if by_time:
+        with atomic_file(file) as target:
+            target.writelines(_post_lines(made))
+    else:
+        write_jsonl(file, made)
+    labels = Counter(str(subject.label) for subject in made)
+    emit([{"file": str(file), "subjects": labels, "posts": sum(len(one.posts) for one in made)}])
+
+
+def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
+    pairs = [(subject, post) for subject in subjects for post in subject.posts]
+
+    def when(pair: tuple[Subject, Post]) -> str:
+        return "" if pair[1].time is None else pair[1].time.isoformat()
+
+    for subject, post in sorted(pairs, key=when):
+        record = {"subject": subject.id, "label": subject.label, "time": when((subject, post))}
+        record |= {"post_id": post.id, "title": post.title, "text": post.text}
+        yield (json.dumps(record) + "\n").encode()
+
+
+# watchword train
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww --max-ngram 3
+    """
+)
+@click.argument("data", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=FILE, help="The model file to write.")
+@click.option(
+    "--add-to",
+    type=FILE,
+    metavar="MODEL",
+    help="Go on teaching this model, which stays as it is unless it is also the output.",
+)
+@click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
+@parameter_options
+@click.option(
+    "--prune",
+    type=click.IntRange(min=1),
+    metavar="TIMES",
+    help="At the end, forget n-grams seen so often or less under a label.",
+)
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def train(
+    data: tuple[str, ...],
+    output: Path,
+    add_to: Path | None,
+    paper: bool,
+    parameters: dict[str, Any],
+    prune: int | None,
+    reading: Data,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Learn from labelled texts, or from streams.
+
+    DATA are files of JSON lines ({"text": …, "label": …}, with "subject" in streams), CSV files,
+    folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
+    the label of its subject. Prints what the model knows in the end.
+    """
+    if add_to is not None and paper:
+        raise click.UsageError("--paper and --add-to cannot go together")
+    check_folder(output)
+    model = _begin(add_to, paper, parameters)
+    learnt = learn(model, labelled(reading.batches(data), reading.bad), threads)
+    if not learnt:
+        raise reading.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
+    model = _with_known_default(model)
+    if prune is not None:
+        model.prune(prune, parameters.get("prune_shortest", 1))
+    model.save(output)
+    reading.report()
+    show_model(model, {"model": str(output), "learnt": learnt}, table=table)
+
+
+def learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None) -> int:
+    """Teach a model all texts, never in memory together; how many there were."""
+    learnt = 0
+    for batch in progress(batches, "learning", total=None):
+        labels = [item.label for item in batch if item.label is not None]
+        model.learn_many([item.text for item in batch], labels, threads=threads)
+        learnt += len(batch)
+    return learnt
+
+
+def _begin(add_to: Path | None, paper: bool, parameters: Mapping[str, Any]) -> TauSS3:
+    if add_to is not None:
+        return TauSS3.load(add_to).replace(**parameters)
+    return TauSS3.paper(**parameters) if paper else TauSS3(**parameters)
+
+
+def _with_known_default(model: TauSS3) -> TauSS3:
+    """The default label as data spells it; on a command line numbers are text, too."""
+    given = model.parameters["default_label"]
+    if given is None:
+        return model
+    return model.replace(default_label=find_label(str(given), model.labels, where="the data"))
+
+
+# watchword classify
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword classify model.ww --text "I cannot sleep, so I work."
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data", nargs=-1)
+@click.option("--text", "texts", multiple=True, help="A text to classify, instead of data.")
+@click.option("--several", is_flag=True, help="All labels that stand out, not only the first.")
+@click.option("--accuracy", is_flag=True, help="Only how many labels of the data are found.")
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def classify(
+    model: Path,
+    data: tuple[str, ...],
+    texts: tuple[str, ...],
+    several: bool,
+    accuracy: bool,
+    reading: Data,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Say which label fits each text, and how well.
+
+    DATA are as for train, without labels if you have none; by default standard input. Prints a
+    line for every text, and answers as soon as texts arrive.
+    """
+    if accuracy and several:
+        raise click.UsageError("--accuracy and --several cannot go together")
+    if texts and data:
+        raise click.UsageError("--text and data cannot go together")
+    taught = TauSS3.load(model)
+    given = [[Item(text, None, None, None, "--text", None) for text in texts]]
+    batches = given if texts else reading.batches(data or ("-",))
+    if accuracy:
+        found = measure_accuracy(taught, labelled(batches, reading.bad), threads)
+        show_records([found], table=table)
+    else:
+        for batch in batches:
+            show_records(
+                list(answers(taught, batch, several=several, threads=threads)), table=table
+            )
+    reading.report()
+
+
+def answers(
+    model: TauSS3, items: Sequence[Item], *, several: bool, threads: int | None
+) -> Iterator[dict[str, Any]]:
+    """What a model says about texts, as records to print."""
+    texts = [item.text for item in items]
+    found = model.confidence_table(texts, threads=threads)
+    chosen: Sequence[Label | tuple[Label, ...]] = (
+        model.decide_several(found) if several else model.decide(found)
+    )
+    for item, choice, row in zip(items, chosen, found.values.tolist(), strict=True):
+        record: dict[str, Any] = {}
+        if item.subject is not None:
+            record["subject"] = item.subject
+        if item.id is not None:
+            record["id"] = item.id
+        record["labels" if several else "label"] = choice
+        yield record | {"confidence": dict(zip(found.labels, row, strict=True))}
+
+
+def measure_accuracy(
+    model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None
+) -> dict[str, Any]:
+    """How many labels a model finds, in all and of each label."""
+    right: Counter[Label] = Counter()
+    every: Counter[Label] = Counter()
+    for batch in progress(batches, "reading", total=None):
+        predicted = model.predict_many([item.text for item in batch], threads=threads)
+        for item, label in zip(batch, predicted, strict=True):
+            if item.label is not None:
+                every[item.label] += 1
+                right[item.label] += label == item.label
+    if not every:
+        raise DataFormatError("no text has a label: there is nothing to compare with")
+    recall = {str(label): right[label] / count for label, count in every.items()}
+    share = right.total() / every.total()
+    return {"texts": every.total(), "right": right.total(), "accuracy": share, "recall": recall}
+
+
+# watchword inspect
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword inspect model.ww
+    watchword inspect model.ww --top 3 --label "at risk" --length 3 --table
+    watchword inspect model.ww --value "cannot sleep" --table
+    """
+)
+@click.argument("model", type=FILE)
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="The n-grams of highest value."
+)
+@click.option("--label", help="Only for this label.")
+@click.option(
+    "--length", type=click.IntRange(min=1), metavar="WORDS", help="With --top: of so many words."
+)
+@click.option("--value", metavar="NGRAM", help="What an n-gram is worth, and why.")
+@click.option("--next", "following", metavar="NGRAM", help="The words seen after an n-gram.")
+@table_option
+def inspect(
+    model: Path,
+    top: int | None,
+    label: str | None,
+    length: int | None,
+    value: str | None,
+    following: str | None,
+    table: bool,
+) -> None:
+    """Look into a model: labels, sizes and parameters, or its n-grams."""
+    if sum(one is not None for one in (top, value, following)) > 1:
+        raise click.UsageError("only one of --top, --value and --next at a time")
+    if length is not None and top is None:
+        raise click.UsageError("--length goes with --top")
+    taught = TauSS3.load(model)
+    chosen = None if label is None else find_label(label, taught.labels, where="the model")
+    labels = taught.labels if chosen is None else (chosen,)
+    if top is not None:
+        show_records(
+            [
+                {"label": one} | ngram._asdict()
+                for one in labels
+                for ngram in taught.top_ngrams(one, top, length)
+            ],
+            table=table,
+        )
+    elif value is not None:
+        values = taught.value(value)
+        rows = [{"ngram": value, "label": one} | values[one]._asdict() for one in labels]
+        show_records(rows, table=table)
+    elif following is not None:
+        words = taught.next_words(following, chosen)
+        show_records([{"ngram": following} | word._asdict() for word in words], table=table)
+    else:
+        show_model(taught, {"model": str(model)}, table=table)
+
+
+def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
+    """Print what a model knows."""
+    statistics = model.statistics
+    if table:
+        rows = [
+            {"label": label, "documents": count, "words": statistics.words[label]}
+            for label, count in statistics.documents.items()
+        ]
+        show_table(rows)
+        lengths = enumerate(statistics.ngrams, 1)
+        show_table([{"words in n-gram": n, "n-grams": many} for n, many in lengths])
+        given = {name: value for name, value in model.parameters.items() if value is not None}
+        rest = {**more, "fingerprint": model.fingerprint, "pruned": statistics.pruned, **given}
+        show_table([{"about": name, "value": str(value)} for name, value in rest.items()])
+        return
+    known = asdict(statistics)
+    known["ngrams"] = list(statistics.ngrams)
+    plain = {
+        name: value if isinstance(value, str | int | float | dict | None) else repr(value)
+        for name, value in model.parameters.items()
+    }
+    labels = {"labels": model.labels, "fingerprint": model.fingerprint}
+    emit([{**more, **labels, **known, "parameters": plain}])

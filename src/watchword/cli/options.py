@@ -1,0 +1,233 @@
+"""Options that several verbs have: the parameters of a model, names of fields, formats, threads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import click
+
+from watchword.cli.texts import Data
+from watchword.parameters import LEVELS, Parameters
+from watchword.records import SUBJECT_FIELDS
+
+_Function = Callable[..., Any]
+_Option = Callable[[_Function], _Function]
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter of TauSS3 as an option."""
+
+    name: str
+    help: str
+    convert: Callable[[str], Any] = str
+    metavar: str = "TEXT"
+    choices: tuple[str, ...] | None = None
+
+
+def _summary(text: str) -> Any:
+    """One operator for all levels, or `sentence=max,document=sum`."""
+    if "=" not in text:
+        return text
+    levels = {}
+    for part in text.split(","):
+        level, sign, operator = part.partition("=")
+        if not sign:
+            raise ValueError("like sentence=max,document=sum")
+        levels[level.strip()] = operator.strip()
+    return levels
+
+
+_PARAMETERS = (
+    _Parameter("smoothness", "σ: how much frequent n-grams stand out, up to 1.", float, "NUMBER"),
+    _Parameter("significance", "λ: how much more frequent than elsewhere counts.", float, "NUMBER"),
+    _Parameter("sanction", "ρ: what being significant elsewhere costs.", float, "NUMBER"),
+    _Parameter("max_ngram", "The longest word sequence to learn.", int, "WORDS"),
+    _Parameter("min_count", "N-grams seen less often count for nothing.", int, "TIMES"),
+    _Parameter("alpha", "Values at or below this count as 0.", float, "NUMBER"),
+    _Parameter("prior", "Occurrences assumed beforehand, over all labels.", float, "NUMBER"),
+    _Parameter(
+        "ngram_scale", "N-grams are frequent compared with others as long, or with words.",
+        choices=("length", "words"),
+    ),
+    _Parameter(
+        "significance_function", "The first, or one that also silences common words.",
+        choices=("vanilla", "xai"),
+    ),
+    _Parameter(
+        "confidence_function", "Values as they are, or divided by the largest.",
+        choices=("gv", "norm_gv", "norm_gv_xai"),
+    ),
+    _Parameter("reading", "How a sentence is cut into n-grams.", choices=("paper", "words_sum")),
+    _Parameter(
+        "summary", f"sum, max, mean, or one per level: {LEVELS[0]}=max,{LEVELS[2]}=sum.",
+        _summary, "HOW",
+    ),
+)  # fmt: skip
+_ONLY_TRAINING = (
+    _Parameter("default_label", "What to answer where nothing is known.", metavar="LABEL"),
+    _Parameter("paragraphs", "Where paragraphs end.", choices=("lines", "blank_lines")),
+    _Parameter("prune_period", "Forget rare n-grams every so many words.", int, "WORDS"),
+    _Parameter("prune_floor", "With a period: how often is still rare.", int, "TIMES"),
+    _Parameter("prune_shortest", "Forget no n-gram shorter than this.", int, "WORDS"),
+)
+
+_DEFAULTS = {field.name: field.default for field in fields(Parameters)}
+
+
+def parameter_options(function: _Function) -> _Function:
+    """Add every parameter of TauSS3 that is plain data; `parameters` are those that were given."""
+    options = []
+    for one in _PARAMETERS + _ONLY_TRAINING:
+        default = _DEFAULTS[one.name]
+        told = "" if default is None else f"  [default: {default}]"
+        options.append(
+            click.option(
+                _flag(one.name),
+                type=click.Choice(one.choices) if one.choices else None,
+                metavar=None if one.choices else one.metavar,
+                callback=None if one.choices else _converter(one.convert),
+                help=one.help + told,
+            )
+        )
+    return _joined(function, options, "parameters", _given)
+
+
+def list_options(function: _Function) -> _Function:
+    """Add parameters of TauSS3 as lists of values to try, with commas between them."""
+    options = [
+        click.option(
+            _flag(one.name),
+            metavar=one.metavar + ",…" if not one.choices else f"[{'|'.join(one.choices)}],…",
+            callback=_list_converter(_one_of(one.choices) if one.choices else one.convert),
+            help=f"{one.help.rstrip('.')}: values to try.",
+        )
+        for one in _PARAMETERS
+        if one.name != "summary"  # its values have commas of their own
+    ]
+    return _joined(function, options, "parameters", _given)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    names = [one.name for one in _PARAMETERS + _ONLY_TRAINING]
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def _joined(
+    function: _Function, options: Sequence[_Option], name: str, join: Callable[..., Any]
+) -> _Function:
+    """Add options to a function that gets what `join` makes of them all, under one name."""
+    before = len(getattr(function, "__click_params__", ()))
+
+    @functools.wraps(function)
+    def wrapped(**given: Any) -> Any:
+        mine = {each: given.pop(each) for each in own}
+        return function(**given, **{name: join(**mine)})
+
+    for option in reversed(options):
+        option(wrapped)
+    own = [one.name for one in wrapped.__click_params__[before:]]  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+_Callback = Callable[[click.Context, click.Parameter, str | None], Any]
+
+
+def _converter(convert: Callable[[str], Any]) -> _Callback:
+    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+        return None if value is None else _converted(convert, value, ctx, param)
+
+    return callback
+
+
+def _list_converter(convert: Callable[[str], Any]) -> _Callback:
+    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+        if value is None:
+            return None
+        return [_converted(convert, one.strip(), ctx, param) for one in value.split(",")]
+
+    return callback
+
+
+def _converted(
+    convert: Callable[[str], Any], text: str, ctx: click.Context, param: click.Parameter
+) -> Any:
+    try:
+        return convert(text)
+    except ValueError as error:
+        kinds: dict[object, str] = {int: "a whole number", float: "a number"}
+        raise click.BadParameter(
+            f"{text!r} is not {kinds.get(convert, str(error))}", ctx, param
+        ) from None
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"one of {', '.join(choices)}")
+        return text
+
+    return convert
+
+
+# Data
+
+
+def _fields(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:
+    names = {}
+    for one in value:
+        field, sign, name = one.partition("=")
+        if not (field and sign and name):
+            raise click.BadParameter(f"{one!r} is not like text=body", ctx, param)
+        if field not in SUBJECT_FIELDS:
+            known = ", ".join(SUBJECT_FIELDS)
+            raise click.BadParameter(f"no field is called {field!r}, but {known}", ctx, param)
+        names[field] = name
+    return names
+
+
+def data_options(*, bad_lines: str) -> _Option:
+    """Add the options of verbs that read texts or posts; they become `reading`, a `Data`."""
+    options = [
+        click.option(
+            "--format",
+            type=click.Choice(["jsonl", "csv", "folder", "erisk"]),
+            help="What the data is, where the name does not say it.",
+        ),
+        click.option(
+            "--field",
+            "names",
+            multiple=True,
+            metavar="FIELD=NAME",
+            callback=_fields,
+            help="What a field is called in the data: text=body.",
+        ),
+        click.option(
+            "--bad-lines",
+            type=click.Choice(["error", "skip"]),
+            default=bad_lines,
+            show_default=True,
+            help="Stop at a line that cannot be read, or tell about it and go on.",
+        ),
+    ]
+    return lambda function: _joined(function, options, "reading", Data)
+
+
+def threads_option(function: _Function) -> _Function:
+    """Add `--threads`."""
+    option = click.option(
+        "--threads", type=click.IntRange(min=1), help="How many to use; by default all there are."
+    )
+    return option(function)
+
+
+def table_option(function: _Function) -> _Function:
+    """Add `--table`."""
+    return click.option("--table", is_flag=True, help="Print for eyes, not for programs.")(function)

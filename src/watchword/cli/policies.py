@@ -1,0 +1,260 @@
+"""Policies as they are written on a command line, and back.
+
+    overtakes
+    overtakes(ratio=2, margin=1)
+    reaches(threshold=0.8) after 10
+    overtakes or leaps(factor=4)
+    (overtakes and repeats(times=2)) after 5
+
+`after` holds tighter than `and`, and that tighter than `or`. Where many are wanted, to choose the
+best, a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` are six policies. Names and what
+they can be told come from `watchword.policy`, so that a new policy is known here at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import Field, fields
+from itertools import islice, product
+from typing import Any, NoReturn
+
+import click
+
+from watchword.checks import Label
+from watchword.policy import POLICIES, After, AllOf, AnyOf, Policy
+
+MOST_POLICIES = 100_000
+_DEEPEST = 50
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
+    r"|(?P<word>[^\W\d][\w-]*)|(?P<sign>[()=,|]))"
+)
+_WHOLE = re.compile(r"[+-]?\d{1,18}")
+
+_Token = tuple[str, str]  # what kind, which
+_END: _Token = ("end", "the end")
+
+
+def _spelling(kind: type[Policy]) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def _options(kind: type[Policy]) -> dict[str, Field[Any]]:
+    own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
+    return {field.name: field for field in own if field.name != "positive"}
+
+
+#: The policies that have a name on the command line; the others are made by words between them.
+NAMES: dict[str, type[Policy]] = {
+    _spelling(kind): kind for kind in POLICIES.values() if kind not in (After, AnyOf, AllOf)
+}
+
+
+def known_policies() -> str:
+    """All policies with what they can be told.
+
+    >>> known_policies().partition("), ")[0]
+    'overtakes(ratio, margin'
+    """
+    return ", ".join(f"{name}({', '.join(_options(kind))})" for name, kind in NAMES.items())
+
+
+def parse_policies(text: str, positive: Label) -> list[Policy]:
+    """All policies that a text describes; several if it has lists of values.
+
+    >>> [policy.ratio for policy in parse_policies("overtakes(ratio=1|2)", "at risk")]
+    [1.0, 2.0]
+    """
+    return _Parser(text, positive).parse()
+
+
+def parse_policy(text: str, positive: Label) -> Policy:
+    """The policy that a text describes.
+
+    >>> parse_policy("leaps(factor=2) after 3", "at risk")
+    After(of=Leaps(positive='at risk', factor=2.0), posts=3)
+    """
+    described = parse_policies(text, positive)
+    if len(described) > 1:
+        raise ValueError(f"{text!r} describes {len(described)} policies, only one can be used here")
+    return described[0]
+
+
+def spell_policy(policy: Policy) -> str:
+    """A policy as the command line takes it; what has its usual value is left out.
+
+    >>> spell_policy(parse_policy("Overtakes(ratio=2.0, margin=0) or leaps after 3", "at risk"))
+    'overtakes(ratio=2) or leaps after 3'
+    """
+    if isinstance(policy, AnyOf):
+        return " or ".join(map(spell_policy, policy.policies))
+    if isinstance(policy, AllOf):
+        return " and ".join(_inside(each, AnyOf) for each in policy.policies)
+    if isinstance(policy, After):
+        return f"{_inside(policy.of, AnyOf, AllOf)} after {policy.posts}"
+    if type(policy) not in NAMES.values():
+        return repr(policy)
+    told = {name: (getattr(policy, name), one) for name, one in _options(type(policy)).items()}
+    shown = [
+        f"{name}={_plain(value)}" for name, (value, one) in told.items() if value != one.default
+    ]
+    return _spelling(type(policy)) + (f"({', '.join(shown)})" if shown else "")
+
+
+def _inside(policy: Policy, *looser: type[Policy]) -> str:
+    return f"({spell_policy(policy)})" if isinstance(policy, looser) else spell_policy(policy)
+
+
+def _plain(value: object) -> str:
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
+
+
+def check_policy(
+    ctx: click.Context, param: click.Parameter, value: str | Sequence[str]
+) -> str | Sequence[str]:
+    """An option's callback: mistakes are found at once, before the label is known for certain.
+
+    Lists of values are understood where the option may be given several times.
+    """
+    texts = (value,) if isinstance(value, str) else value
+    try:
+        for text in texts:
+            (parse_policies if param.multiple else parse_policy)(text, "positive")
+    except (ValueError, TypeError) as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+    return value
+
+
+class _Parser:
+    """Reads from left to right; every rule gives all the policies that it may mean."""
+
+    def __init__(self, text: str, positive: Label) -> None:
+        self._text = text
+        self._positive = positive
+        self._tokens = self._tokenise()
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> list[Policy]:
+        found = self._any()
+        if self._next != _END:
+            self._fail("'or', 'and', 'after' or the end")
+        return found
+
+    def _tokenise(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        text, at = self._text.rstrip(), 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                raise ValueError(f"cannot read {text[at:].strip()[:20]!r} in policy {self._text!r}")
+            tokens.append((found.lastgroup or "", found[found.lastgroup or 0]))
+            at = found.end()
+        return [*tokens, _END]
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self, *wanted: str) -> bool:
+        """Go on if one of these words or signs is next."""
+        kind, spelt = self._next
+        taken = kind in ("word", "sign") and spelt.lower() in wanted
+        self._at += taken
+        return taken
+
+    def _fail(self, wanted: str) -> NoReturn:
+        kind, spelt = self._next
+        found = spelt if kind == "end" else repr(spelt)
+        raise ValueError(f"expected {wanted} instead of {found} in policy {self._text!r}")
+
+    def _any(self) -> list[Policy]:
+        return self._joined("or", self._all, AnyOf)
+
+    def _all(self) -> list[Policy]:
+        return self._joined("and", self._timed, AllOf)
+
+    def _joined(
+        self, word: str, part: Callable[[], list[Policy]], made: Callable[..., Policy]
+    ) -> list[Policy]:
+        parts = [part()]
+        while self._take(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else self._combined(parts, lambda *each: made(each))
+
+    def _timed(self) -> list[Policy]:
+        found = self._one()
+        while self._take("after"):
+            found = self._combined([found, self._values()], After)
+        return found
+
+    def _one(self) -> list[Policy]:
+        if self._take("("):
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise ValueError("a policy with too many parentheses")
+            found = self._any()
+            self._close()
+            return found
+        kind, spelt = self._next
+        if kind != "word":
+            self._fail("a policy")
+        chosen = NAMES.get(spelt.lower().replace("-", "_"))
+        if chosen is None:
+            raise ValueError(f"unknown policy {spelt!r}; known are {known_policies()}")
+        self._at += 1
+        told = self._arguments(spelt, chosen) if self._take("(") else {}
+        names = list(told)
+        return self._combined(
+            list(told.values()),
+            lambda *values: chosen(self._positive, **dict(zip(names, values, strict=True))),  # type: ignore[call-arg]
+        )
+
+    def _arguments(self, spelt: str, chosen: type[Policy]) -> dict[str, list[Any]]:
+        known = _options(chosen)
+        told: dict[str, list[Any]] = {}
+        while self._next[0] == "word":
+            name = self._next[1].lower()
+            if name not in known:
+                raise ValueError(f"{spelt} has no {name!r}, but {', '.join(known)}")
+            if name in told:
+                raise ValueError(f"{spelt} is told twice about {name}")
+            self._at += 1
+            if not self._take("="):
+                self._fail(f"'=' after {name}")
+            told[name] = self._values()
+            if not self._take(","):
+                break
+        self._close()
+        return told
+
+    def _close(self) -> None:
+        if not self._take(")"):
+            self._fail("')'")
+
+    def _values(self) -> list[Any]:
+        values = [self._value()]
+        while self._take("|"):
+            values.append(self._value())
+        return values
+
+    def _value(self) -> Any:
+        kind, spelt = self._next
+        if kind not in ("number", "word"):
+            self._fail("a value")
+        self._at += 1
+        if kind == "word":
+            return spelt
+        return int(spelt) if _WHOLE.fullmatch(spelt) else float(spelt)
+
+    def _combined(
+        self, parts: Sequence[Sequence[Any]], make: Callable[..., Policy]
+    ) -> list[Policy]:
+        """One policy for every choice of one out of each part."""
+        chosen = list(islice(product(*parts), MOST_POLICIES + 1))
+        if len(chosen) > MOST_POLICIES:
+            raise ValueError(f"policy {self._text!r} has more than {MOST_POLICIES} variants")
+        return [make(*each) for each in chosen]

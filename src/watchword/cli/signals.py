@@ -1,0 +1,93 @@
+"""Stopping where nothing is half done: Ctrl-C and the like are heard between pieces of work."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
+
+_Item = TypeVar("_Item")
+_NOTHING: Any = object()
+# Ctrl-C, a polite end, and a terminal that was closed.
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+@contextmanager
+def term_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: in the background of a script there is no Ctrl-C."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Stopped(BaseException):
+    """Leaves the waiting for more input."""
+
+
+class Stops:
+    """Hears signals: ends the waiting at once, and lets the work in hand be finished.
+
+    >>> with Stops() as stops:
+    ...     for number in stops.until_stopped([1, 2, 3]):
+    ...         signal.raise_signal(signal.SIGTERM)  # while at work
+    ...         print(number)
+    1
+    >>> stops.exit_code
+    143
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._waiting = False
+        self._before: dict[int, Any] = {}
+
+    @property
+    def exit_code(self) -> int:
+        """What shells expect of a command that a signal has ended; 0 without one."""
+        return 0 if self.signal is None else 128 + self.signal
+
+    def __enter__(self) -> Stops:
+        if threading.current_thread() is threading.main_thread():  # others hear no signals
+            for number in _SIGNALS:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
+                    self._before[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def until_stopped(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Pass the items on until there are no more, or a signal comes."""
+        iterator = iter(items)
+        try:
+            while self.signal is None:
+                self._waiting = True
+                item = next(iterator, _NOTHING)
+                self._waiting = False
+                if item is _NOTHING:
+                    return
+                yield item
+        except _Stopped:
+            return
+        finally:
+            self._waiting = False
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        again, self.signal = self.signal is not None, number
+        if self._waiting:
+            self._waiting = False
+            raise _Stopped
+        if again:  # somebody is in a hurry: what was saved last has to do
+            raise KeyboardInterrupt

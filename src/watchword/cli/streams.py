@@ -1,0 +1,326 @@
+"""watchword watch, evaluate, tune: subjects who write post after post."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+import watchword
+from watchword import Policy, Replay, TauSS3
+from watchword.cli.base import (
+    FILE,
+    check_folder,
+    console,
+    emit,
+    find_label,
+    progress_of,
+    show,
+    show_records,
+    verb,
+    write_text,
+)
+from watchword.cli.options import data_options, list_options, table_option, threads_option
+from watchword.cli.policies import (
+    check_policy,
+    known_policies,
+    parse_policies,
+    parse_policy,
+    spell_policy,
+)
+from watchword.cli.signals import Stops
+from watchword.cli.texts import Data
+from watchword.cli.watching import (
+    Keeper,
+    after_first,
+    show_json,
+    show_rows,
+    watch_posts,
+    with_subjects,
+)
+
+_positive = click.option(
+    "--positive", required=True, metavar="LABEL", help="The label that alerts are about."
+)
+_by = click.option(
+    "--by",
+    type=click.Choice(["post", "chunk"]),
+    default="post",
+    show_default=True,
+    help="Decide after every post, or after tenths as eRisk 2017 and 2018 did.",
+)
+policy_option = click.option(
+    "--policy",
+    default="overtakes",
+    show_default=True,
+    metavar="POLICY",
+    callback=check_policy,
+    help=f"When to alert: {known_policies()}, joined by or, and, after POSTS.",
+)
+
+# watchword watch
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword make new.jsonl --subjects 20 --seed 1 --by-time
+    watchword watch model.ww new.jsonl --positive "at risk" --state watch.state
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data", nargs=-1)
+@_positive
+@policy_option
+@click.option(
+    "--state", type=FILE, help="Go on from this file if it exists, and save to it what was read."
+)
+@click.option(
+    "--save-every",
+    type=click.FloatRange(min=0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to save the state.",
+)
+@click.option(
+    "--from-start",
+    is_flag=True,
+    help="The input begins where it always began: leave out the posts that the state has read.",
+)
+@click.option(
+    "--allow-changed-model", is_flag=True, help="Go on with the state of another model's reading."
+)
+@click.option("--all", "every_post", is_flag=True, help="Print what is decided after every post.")
+@click.option("--final", is_flag=True, help="At the end, print a line for every subject.")
+@data_options(bad_lines="skip")
+@threads_option
+@table_option
+def watch(
+    model: Path,
+    data: tuple[str, ...],
+    positive: str,
+    policy: str,
+    state: Path | None,
+    save_every: float,
+    from_start: bool,
+    allow_changed_model: bool,
+    every_post: bool,
+    final: bool,
+    reading: Data,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Read posts as they come, and print alerts at once.
+
+    DATA are files of JSON lines {"subject": …, "text": …}, or CSV files; by default standard
+    input. Each subject gets one alert at most. With --state no alert is lost: it is printed before
+    the state is saved, so after a crash some may be printed again.
+    """
+    taught, rule = _model_and_policy(model, positive, policy)
+    if rule.is_population:
+        raise click.UsageError(
+            f"{policy!r} compares all subjects of a round, but posts come one by one here: "
+            "take another policy, or evaluate"
+        )
+    check_folder(state)
+    if from_start and state is None:
+        raise click.UsageError("--from-start goes with --state")
+    keeper = Keeper.open(
+        taught, rule, path=state, every=save_every, allow_changed_model=allow_changed_model
+    )
+    idle = max(save_every, 1.0) if state is not None else None
+    posts = with_subjects(reading.batches(data or ("-",), idle=idle), reading.bad)
+    shown = show_rows if table else show_json
+    with Stops() as stops:
+        watch_posts(
+            keeper,
+            after_first(posts, keeper.posts) if from_start else posts,
+            stops=stops,
+            show=shown,
+            every_post=every_post,
+            threads=threads,
+        )
+        if final:
+            shown("final", keeper.watcher.decisions())
+    reading.report()
+    if stops.exit_code:
+        raise click.exceptions.Exit(stops.exit_code)
+
+
+def _model_and_policy(path: Path, positive: str, policy: str) -> tuple[TauSS3, Policy]:
+    model = TauSS3.load(path)
+    label = find_label(positive, model.labels, where="the model")
+    return model, parse_policy(policy, label)
+
+
+# watchword evaluate
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword make others.jsonl --subjects 60 --seed 1
+    watchword train streams.jsonl -o model.ww
+    watchword evaluate model.ww others.jsonl --positive "at risk" --table
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data")
+@_positive
+@policy_option
+@_by
+@click.option(
+    "--json", "json_file", metavar="FILE", help="Write all there is, values over time included."
+)
+@click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every subject.")
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def evaluate(
+    model: Path,
+    data: str,
+    positive: str,
+    policy: str,
+    by: Any,
+    json_file: str | None,
+    csv_file: str | None,
+    reading: Data,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Measure how right and how early alerts would be.
+
+    Replays subjects whose truth is known. DATA is a file of JSON lines or CSV, a folder, or - for
+    standard input, as for train. Take subjects that the model was not taught with. ERDE is given as
+    a fraction, with what never alerting and the best possible would cost. A FILE may be - for
+    standard output.
+    """
+    taught, rule = _model_and_policy(model, positive, policy)
+    subjects = reading.subjects(data)
+    found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
+    reading.report()
+    for file, text in ((json_file, found.to_json), (csv_file, found.to_csv)):
+        if file is not None:
+            write_text(file, text())
+    if "-" in (json_file, csv_file):
+        return
+    if table:
+        show(console(), str(found))
+    else:
+        emit([_record_of(found)])
+
+
+def _record_of(found: Replay) -> dict[str, Any]:
+    setting = {"policy": spell_policy(found.policy), "positive": found.scores.positive}
+    setting["by"] = found.scores.by
+    if found.measures is None:
+        alerts = sum(outcome.label is not None for outcome in found.outcomes)
+        return {**setting, "subjects": len(found.outcomes), "alerts": alerts}
+    return {**setting, **asdict(found.measures)}
+
+
+# watchword tune
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword tune streams.jsonl --positive "at risk" --max-ngram 1,3 --policy "leaps(factor=2|4)"
+    """
+)
+@click.argument("data")
+@_positive
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    default=["overtakes"],
+    show_default=True,
+    metavar="POLICY",
+    callback=check_policy,
+    help="Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3). "
+    f"Several times for several. Known: {known_policies()}.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["erde5", "erde50", "f1", "f_latency"]),
+    default="erde50",
+    show_default=True,
+    help="What the best is best at.",
+)
+@list_options
+@click.option(
+    "--folds", type=click.IntRange(min=2), default=4, show_default=True, help="Parts of the data."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other parts.")
+@_by
+@click.option("-o", "--output", type=FILE, help="Write the best model, taught with all subjects.")
+@click.option("--report", metavar="FILE", help="Write all settings with their values as JSON.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="How many settings to print, the best first.",
+)
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def tune(
+    data: str,
+    positive: str,
+    policies: tuple[str, ...],
+    measure: str,
+    parameters: dict[str, list[Any]],
+    folds: int,
+    seed: int,
+    by: Any,
+    output: Path | None,
+    report: str | None,
+    top: int,
+    reading: Data,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Find the best parameters and the best policy.
+
+    Best on subjects that were not learnt from. DATA are subjects with their truth, as for evaluate.
+    They are split into parts; each is judged by what was learnt from the others, with every
+    combination of parameters and policies. ERDE is a fraction, and less is better.
+    """
+    check_folder(output)
+    subjects = reading.subjects(data)
+    labels = {subject.label: None for subject in subjects if subject.label is not None}
+    label = find_label(positive, labels, where="the data")
+    found = watchword.tune(
+        subjects,
+        [policy for text in policies for policy in parse_policies(text, label)],
+        measure=measure,
+        parameters=parameters,
+        folds=folds,
+        by=by,
+        seed=seed,
+        threads=threads,
+        progress=progress_of("tuning"),
+    )
+    reading.report()
+    if report is not None:
+        write_text(report, found.to_json())
+    if output is not None:
+        found.model(subjects).save(output)
+    if report != "-":
+        show_records([_trial(measure, trial) for trial in found.trials[:top]], table=table)
+
+
+def _trial(measure: str, trial: watchword.Trial) -> dict[str, Any]:
+    return {
+        measure: trial.value,
+        "by_fold": trial.by_fold,
+        "parameters": trial.parameters,
+        "policy": spell_policy(trial.policy),
+    }

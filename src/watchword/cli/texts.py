@@ -1,0 +1,227 @@
+"""What is named on a command line as data: texts in batches, or whole subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from watchword.checks import Label
+from watchword.cli.arriving import line_batches
+from watchword.cli.base import warn
+from watchword.datasets import Post, Subject, read_folder, read_subjects
+from watchword.errors import DataFormatError
+from watchword.folders import folder_documents
+from watchword.lines import BadLines, BadLinesChoice, Flaw, Line, decoded, name_of
+from watchword.records import (
+    DOCUMENT_FIELDS,
+    SUBJECT_FIELDS,
+    Fields,
+    Record,
+    document_reader,
+    entry_reader,
+    named,
+    parsed,
+)
+from watchword.tables import read_rows
+
+Format = Literal["jsonl", "csv", "folder", "erisk"]
+
+_TOLD = 10  # bad lines that are told one by one
+_BATCH_ITEMS = 4096
+_BATCH_CHARACTERS = 1 << 20
+
+
+class Item(NamedTuple):
+    """A text of its own, or a post of somebody, and where it stood."""
+
+    text: str
+    label: Label | None
+    id: str | None
+    subject: str | None
+    source: str
+    line: int | None
+
+
+_Read = Callable[[Record], list[Item]]
+
+
+@dataclass
+class Data:
+    """How data is to be read, and what was wrong with it so far."""
+
+    format: Format | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    bad_lines: BadLinesChoice = "error"
+    skipped: int = 0
+
+    def __post_init__(self) -> None:
+        self.bad = BadLines(self.bad_lines, self._tell)
+
+    def _tell(self, error: DataFormatError) -> None:
+        self.skipped += 1
+        if self.skipped <= _TOLD:
+            warn(f"skipped: {error}")
+
+    def report(self) -> None:
+        """Say at the end how many lines were skipped."""
+        if self.skipped > _TOLD:
+            warn(f"skipped: {self.skipped} lines in all")
+
+    def format_of(self, source: str) -> Format:
+        """What a source is: as it was told, or as its name says."""
+        if self.format is not None:
+            return self.format
+        if source != "-" and Path(source).is_dir():
+            return "folder"
+        name = source.lower().removesuffix(".gz")
+        return "csv" if name.endswith((".csv", ".tsv")) else "jsonl"
+
+    def subjects(self, source: str) -> list[Subject]:
+        """All subjects of a source."""
+        kind = self.format_of(source)
+        options: dict[str, Any] = {"bad_lines": self.bad_lines, "on_bad_line": self._tell}
+        if kind == "erisk":
+            return _erisk(source)
+        if kind == "folder":
+            return read_folder(source, **options)
+        return read_subjects(source, kind=kind, **options, **self.names)
+
+    def batches(self, sources: Sequence[str], *, idle: float | None = None) -> Iterator[list[Item]]:
+        """All texts of sources, as many at a time as have arrived.
+
+        What comes before an error is handed out before it is raised. See `line_batches` for
+        `idle`.
+        """
+        for source in sources:
+            kind = self.format_of(source)
+            read = _record_reader(self.names, name_of(source))
+            if kind == "jsonl":
+                yield from self._lines(source, read, idle)
+            elif kind == "csv":
+                rows = read_rows(
+                    source, read, self.bad, fields=_columns(self.names), delimiter=None
+                )
+                yield from _gathered(_placed(line, items) for line, items in rows)
+            elif kind == "erisk":
+                yield from _gathered(_posts(subject, source) for subject in _erisk(source))
+            else:
+                yield from _gathered(self._folder(source))
+
+    def _lines(self, source: str, read: _Read, idle: float | None) -> Iterator[list[Item]]:
+        for batch in line_batches(source, idle=idle):
+            found: list[Item] = []
+            try:
+                for number, line in batch:
+                    found += self._line(source, read, number, line)
+            except DataFormatError:
+                yield found
+                raise
+            yield found
+
+    def _line(self, source: str, read: _Read, number: int, line: Line) -> list[Item]:
+        try:
+            text = decoded(line)
+            return _placed(number, read(parsed(text))) if text and not text.isspace() else []
+        except Flaw as flaw:
+            self.bad.meet(flaw, name=name_of(source), line=number)
+            return []
+
+    def _folder(self, source: str) -> Iterator[list[Item]]:
+        if _has_subject_folders(Path(source)):
+            for subject in self.subjects(source):
+                yield _posts(subject, source)
+            return
+        for document in folder_documents(source, self.bad):
+            yield [Item(document.text, document.label, document.id, None, source, None)]
+
+
+def labelled(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[list[Item]]:
+    """Only texts with a label; a post may have it from an earlier line of its subject."""
+    known: dict[str, Label] = {}
+    for batch in batches:
+        found = []
+        for item in batch:
+            if item.label is not None:
+                if item.subject is not None:
+                    known[item.subject] = item.label
+                found.append(item)
+            elif item.subject in known:
+                found.append(item._replace(label=known[item.subject]))
+            else:
+                whose = "" if item.subject is None else ", here or before, of its subject"
+                flaw = Flaw(f'there is no "label"{whose}: only what has one can be learnt')
+                bad.meet(flaw, name=item.source, line=item.line)
+        yield found
+
+
+def _record_reader(names: dict[str, str], source: str) -> _Read:
+    """A function that reads a record as the posts of a subject, or as a text of its own."""
+    fields = named(SUBJECT_FIELDS, names)
+    (owner,), (posts,), (title,) = fields["subject"], fields["posts"], fields["title"]
+    read_entry, read_document = entry_reader(fields), document_reader(_columns(names))
+
+    def read(record: Record) -> list[Item]:
+        if posts in record or record.get(owner) is not None:
+            subject, written, label, _, _ = read_entry(record)
+            return [Item(post.content, label, post.id, subject, source, None) for post in written]
+        own = read_document(record)
+        above = record.get(title)
+        content = Post(own.text, title=above).content if isinstance(above, str) else own.text
+        return [Item(content, own.label, own.id, None, source, None)]
+
+    return read
+
+
+def _columns(names: dict[str, str]) -> Fields:
+    """The fields that a text of its own may have; "owner" because it need not have a subject."""
+    fields = named(SUBJECT_FIELDS, names)
+    identity = fields["post_id"] if "post_id" in names else DOCUMENT_FIELDS["id"]
+    own = {name: fields[name] for name in ("text", "label", "title", "time")}
+    return own | {"id": identity, "owner": fields["subject"]}
+
+
+def _placed(line: int, items: list[Item]) -> list[Item]:
+    return [item._replace(line=line) for item in items]
+
+
+def _posts(subject: Subject, source: str) -> list[Item]:
+    return [
+        Item(post.content, subject.label, post.id, subject.id, source, None)
+        for post in subject.posts
+    ]
+
+
+def _gathered(parts: Iterable[list[Item]]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    size = 0
+    iterator = iter(parts)
+    while True:
+        try:
+            part = next(iterator)
+        except StopIteration:
+            break
+        except DataFormatError:
+            yield batch
+            raise
+        batch += part
+        size += sum(len(item.text) for item in part)
+        if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_ITEMS:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def _has_subject_folders(folder: Path) -> bool:
+    """Whether posts are files: LABEL/SUBJECT/POST.txt, where else texts are LABEL/ID.txt."""
+    labels = [entry for entry in folder.iterdir() if entry.is_dir()]
+    inside = chain.from_iterable(label.iterdir() for label in labels)
+    return any(entry.is_dir() and not entry.name.startswith(".") for entry in inside)
+
+
+def _erisk(source: str) -> list[Subject]:
+    from watchword.erisk import read_erisk
+
+    return read_erisk(source)

@@ -1,0 +1,164 @@
+"""watchword watch: alerts as posts come in, and a state that outlives the process.
+
+What is promised with a state file: no alert is lost. The order is always the same: posts are read,
+their alerts printed and handed over, and only then the state is saved, whole or not at all. A
+state never knows of an alert that was not printed. After a crash in between, the posts since the
+last save are not in the state; fed again, they raise the same alerts again. So alerts come at least
+once, and since a subject has only one, its id tells which were there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from watchword import Decision, TauSS3, Watcher
+from watchword.cli.base import emit, warn
+from watchword.cli.signals import Stops
+from watchword.cli.texts import Item
+from watchword.lines import BadLines, Flaw
+from watchword.policy import Policy
+from watchword.render import visible
+
+
+class Keeper:
+    """A watcher whose state is saved to a file from time to time."""
+
+    def __init__(self, watcher: Watcher, path: Path | None, *, every: float) -> None:
+        self.watcher = watcher
+        self._path = path
+        self._every = every  # seconds
+        self._saved_at = time.monotonic()
+        self._is_changed = False
+        self._is_settled = True  # whether all that was decided was also printed
+
+    @classmethod
+    def open(
+        cls, model: TauSS3, policy: Policy, *, path: Path | None, every: float, **options: bool
+    ) -> Keeper:
+        """Go on from the state in a file, or begin if there is none."""
+        state = None
+        if path is not None:
+            with contextlib.suppress(FileNotFoundError):
+                state = path.read_bytes()
+        return cls(model.watcher(policy, state=state, **options), path, every=every)
+
+    @property
+    def posts(self) -> int:
+        """How many posts were ever read."""
+        return sum(decision.posts for decision in self.watcher.decisions())
+
+    @contextlib.contextmanager
+    def change(self) -> Iterator[Watcher]:
+        """The watcher, to read posts and print what is decided; saved later if both went well."""
+        self._is_changed, self._is_settled = True, False
+        yield self.watcher
+        self._is_settled = True
+
+    def save(self, *, if_due: bool = False) -> None:
+        """Save what has changed; if asked, only if that was not done a moment ago."""
+        now = time.monotonic()
+        due = now - self._saved_at >= self._every or not if_due
+        if self._path is None or not (due and self._is_changed and self._is_settled):
+            return
+        _sync_output()
+        self.watcher.save(self._path)
+        self._saved_at, self._is_changed = now, False
+
+
+def _sync_output() -> None:
+    """If the output is a file, it must be on the disk before a state that knows of it."""
+    with contextlib.suppress(OSError, ValueError):  # a pipe, a terminal, nothing at all
+        os.fsync(sys.stdout.fileno())
+
+
+def watch_posts(
+    keeper: Keeper,
+    batches: Iterable[Sequence[Item]],
+    *,
+    stops: Stops,
+    show: Show,
+    every_post: bool = False,
+    threads: int | None = None,
+) -> None:
+    """Read posts as they come until they end or a signal comes; the state is saved in any case."""
+    try:
+        for batch in stops.until_stopped(batches):
+            if batch:
+                with keeper.change() as watcher:
+                    subjects = [item.subject or "" for item in batch]
+                    texts = [item.text for item in batch]
+                    if every_post:
+                        _read_each(watcher, subjects, texts, show)
+                    else:
+                        show("alert", watcher.read_many(subjects, texts, threads=threads))
+            keeper.save(if_due=True)
+    except Exception:
+        keeper.save()
+        raise
+    keeper.save()
+
+
+def _read_each(watcher: Watcher, subjects: Sequence[str], texts: Sequence[str], show: Show) -> None:
+    for subject, text in zip(subjects, texts, strict=True):
+        decision = watcher.read(subject, text)
+        show("alert" if decision.is_new else "post", [decision])
+
+
+def with_subjects(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[list[Item]]:
+    """Only posts of which is known who wrote them."""
+    for batch in batches:
+        found = []
+        for item in batch:
+            if item.subject is None:
+                flaw = Flaw('there is no "subject": every post needs one; --field names it')
+                bad.meet(flaw, name=item.source, line=item.line)
+            else:
+                found.append(item)
+        yield found
+
+
+def after_first(batches: Iterable[Sequence[Item]], count: int) -> Iterator[Sequence[Item]]:
+    """All but the first posts, which were read before."""
+    left = count
+    for batch in batches:
+        yield batch[left:] if left else batch
+        left -= min(left, len(batch))
+    if left:
+        warn(f"the state has read {left} posts more than there are: is the input the same?")
+
+
+# Output
+
+Show = Callable[[str, Iterable[Decision]], None]
+
+
+def show_json(event: str, decisions: Iterable[Decision]) -> None:
+    """Print decisions as JSON lines."""
+    emit(
+        {
+            "event": event,
+            "subject": decision.subject,
+            "label": decision.label,
+            "delay": decision.delay,
+            "posts": decision.posts,
+            "confidence": decision.confidence,
+        }
+        for decision in decisions
+    )
+
+
+def show_rows(event: str, decisions: Iterable[Decision]) -> None:
+    """Print decisions for eyes, one by one as they come."""
+    for decision in decisions:
+        label = "–" if decision.label is None else str(decision.label)
+        values = "  ".join(f"{name} {value:.3f}" for name, value in decision.confidence.items())
+        after = f"after {decision.delay} of {decision.posts} posts" if decision else ""
+        after = after or f"{decision.posts} posts"
+        row = f"{event:<6} {decision.subject or '':<20} {label:<12} {after:<22} {values}"
+        sys.stdout.write(visible(row).replace("\n", " ") + "\n")
+    sys.stdout.flush()

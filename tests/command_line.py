@@ -1,0 +1,100 @@
+"""Running the command line as a user does: in this process, in another one, on a terminal."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+
+from click.testing import CliRunner
+
+from watchword.cli import cli
+
+# Nothing in the tester's own environment may say how to print, or hold a token.
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS")
+    and not name.startswith("WATCHWORD")
+}
+
+
+def call(*arguments, input=None):  # noqa: A002
+    """Run a command in this process."""
+    return CliRunner().invoke(cli, [str(each) for each in arguments], input=input)
+
+
+def records(*arguments, input=None):  # noqa: A002
+    """What a command prints, line by line; it must succeed and say nothing else."""
+    done = call(*arguments, input=input)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def failure(*arguments, input=None, code=1):  # noqa: A002
+    """What a command says that fails in this way."""
+    done = call(*arguments, input=input)
+    assert done.exit_code == code, done.output
+    assert "Traceback" not in done.output
+    return done.stderr
+
+
+def run(*arguments, **variables):
+    """Run a command in a process of its own, away from any terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "watchword", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        env=ENVIRONMENT | {"PYTHONIOENCODING": "utf-8"} | variables,
+        check=False,
+    )
+
+
+@contextlib.contextmanager
+def started(*arguments, cwd=None):
+    """A command that goes on running, with pipes to its input and outputs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "watchword", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": ""},
+        cwd=cwd,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def next_line(process, seconds=60):
+    """The next line that a running command prints, as a record."""
+    ready, _, _ = select.select([process.stdout], [], [], seconds)
+    assert ready, "nothing was printed"
+    return json.loads(process.stdout.readline())
+
+
+def say(process, *records):
+    """Give a running command lines of JSON."""
+    for record in records:
+        process.stdin.write(json.dumps(record).encode() + b"\n")
+    process.stdin.flush()
+
+
+def free_port():
+    """A port that nobody listened on a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def write_lines(path, records):
+    """A file of JSON lines."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path

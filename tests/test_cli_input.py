@@ -1,0 +1,156 @@
+"""What is named as data: pipes and files, marks and line ends, long lines, odd formats."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from command_line import ENVIRONMENT
+from watchword.cli import arriving
+from watchword.cli.arriving import line_batches
+from watchword.cli.texts import Data
+from watchword.errors import DataFormatError
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
+
+
+class Pieces:
+    """Bytes that arrive in pieces of some size."""
+
+    def __init__(self, data, size):
+        self._data = io.BytesIO(data)
+        self._size = size
+
+    def read1(self, most):
+        return self._data.read(min(self._size, most))
+
+
+@pytest.fixture
+def given(monkeypatch):
+    def give(data, size=1 << 20):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pieces(data, size)))
+
+    return give
+
+
+def all_lines(source="-"):
+    return [entry for batch in line_batches(source) for entry in batch]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(
+    "data", [b"", b"a", b"a\n", b"a\nbb\n", b"a\n\nbb", b"\n", b"\n\n\n", b"long " * 20 + b"\nx"]
+)
+def test_lines_do_not_depend_on_how_they_arrive(given, data, size):
+    given(data, size)
+    pieces = data.split(b"\n")
+    expected = pieces if pieces[-1] else pieces[:-1]
+    assert all_lines() == list(enumerate(expected, 1))
+
+
+def test_whole_lines_are_handed_out_before_the_rest_arrives(given):
+    given(b"one\ntwo\nthr" + b"ee\n", 11)
+    assert [len(batch) for batch in line_batches("-")] == [2, 1]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path):
+    given(b"\xef\xbb\xbfone\n")
+    assert all_lines() == [(1, b"one")]
+    (tmp_path / "file").write_bytes(b"\xef\xbb\xbfone\n")
+    assert all_lines(str(tmp_path / "file")) == [(1, b"one\n")]
+
+
+def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
+    monkeypatch.setattr(arriving, "_LONGEST_LINE", 100)
+    given(b"short\n" + b"x" * 1000, 64)
+    batches = line_batches("-")
+    assert next(batches) == [(1, b"short")]
+    with pytest.raises(DataFormatError, match="standard input, line 2: longer than 100 bytes"):
+        next(batches)
+
+
+@posix
+def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch):
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as reading, os.fdopen(theirs, "wb", buffering=0) as writing:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=reading))
+        writing.write(b"one\n")
+        batches = line_batches("-", idle=0.01)
+        assert next(batches) == [(1, b"one")]
+        assert next(batches) == []
+        writing.write(b"two\n")
+        assert next(batch for batch in batches if batch) == [(2, b"two")]
+
+
+def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(arriving, "_BATCH_LINES", 3)
+    (tmp_path / "file").write_bytes(b"x\n" * 8)
+    sizes = [len(batch) for batch in line_batches(str(tmp_path / "file"))]
+    assert sizes == [3, 3, 2]
+
+
+def test_without_a_standard_input_there_is_a_message(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataFormatError, match="there is no standard input"):
+        all_lines()
+
+
+def test_standard_input_may_be_compressed(tmp_path):
+    lines = b'{"text": "so", "label": "x"}\r\n{"text": "what", "label": "y"}\r\n'
+    done = subprocess.run(
+        [sys.executable, "-m", "watchword", "train", "-", "-o", str(tmp_path / "model.ww")],
+        input=gzip.compress(lines),
+        capture_output=True,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b'"learnt": 2' in done.stdout
+
+
+# Formats
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("-", "jsonl"),
+        ("posts.jsonl", "jsonl"),
+        ("posts.jsonl.gz", "jsonl"),
+        ("posts.CSV", "csv"),
+        ("posts.tsv.gz", "csv"),
+        (".", "folder"),
+    ],
+)
+def test_the_name_says_what_it_is(name, kind):
+    assert Data().format_of(name) == kind
+
+
+def test_the_format_can_be_told():
+    assert Data(format="csv").format_of("-") == "csv"
+
+
+def test_csv_may_have_subjects_or_not(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,id\nhello,x,7\n")
+    (tmp_path / "b.csv").write_text("subject,title,text\nann,Monday,hello\nbob,,so\n")
+    [texts] = Data().batches([str(tmp_path / "a.csv")])
+    assert [(one.text, one.label, one.id, one.subject) for one in texts] == [
+        ("hello", "x", "7", None)
+    ]
+    [posts] = Data().batches([str(tmp_path / "b.csv")])
+    assert [(one.text, one.subject, one.line) for one in posts] == [
+        ("Monday\n\nhello", "ann", 2),
+        ("so", "bob", 3),
+    ]
+
+
+def test_what_comes_before_a_bad_row_is_handed_out(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nhello,x\nso\n")
+    batches = Data().batches([str(tmp_path / "a.csv")])
+    assert [one.text for one in next(batches)] == ["hello"]
+    with pytest.raises(DataFormatError, match=r"a\.csv, line 3"):
+        next(batches)

@@ -1,0 +1,374 @@
+"""watch: alerts as posts come in, states that outlive the process, and signals."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+import watchword as ww
+from command_line import call, failure, next_line, records, say, started, write_lines
+from watchword.cli.signals import Stops
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+
+HARMLESS, ALARMING = "lovely garden", "cannot sleep"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = ww.TauSS3()
+    model.learn_many([ALARMING, HARMLESS], ["at risk", "control"])
+    model.save("model.ww")
+    return tmp_path
+
+
+def post(subject, text=HARMLESS, **more):
+    return {"subject": subject, "text": text, **more}
+
+
+def lines(*posts):
+    return "".join(json.dumps(one) + "\n" for one in posts)
+
+
+def watch(*arguments, posts=()):
+    return records("watch", "model.ww", "--positive", "at risk", *arguments, input=lines(*posts))
+
+
+def alerted(found):
+    return [(one["subject"], one["delay"]) for one in found if one["event"] == "alert"]
+
+
+# What is printed
+
+
+@pytest.mark.usefixtures("here")
+def test_an_alert_is_printed_for_those_at_risk_only():
+    posts = [post("ann"), post("bob", ALARMING), post("ann", ALARMING), post("ann", ALARMING)]
+    found = watch(posts=posts)
+    assert alerted(found) == [("bob", 1), ("ann", 3)]
+    assert found[0] == {
+        "event": "alert",
+        "subject": "bob",
+        "label": "at risk",
+        "delay": 1,
+        "posts": 1,
+        "confidence": found[0]["confidence"],
+    }
+    assert found[0]["confidence"]["at risk"] > found[0]["confidence"]["control"]
+
+
+def test_files_are_read_one_after_the_other(here):
+    write_lines(here / "one.jsonl", [post("ann"), post("bob", ALARMING)])
+    write_lines(here / "two.jsonl", [post("ann", ALARMING), post("ann", ALARMING)])
+    assert alerted(watch("one.jsonl", "two.jsonl")) == [("bob", 1), ("ann", 3)]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_line_may_be_a_subject_with_all_posts():
+    found = watch(posts=[{"subject": "ann", "posts": [HARMLESS, {"text": ALARMING}, ALARMING]}])
+    assert alerted(found) == [("ann", 3)]
+
+
+@pytest.mark.usefixtures("here")
+def test_all_prints_what_is_decided_after_every_post():
+    found = watch("--all", posts=[post("ann"), post("ann", ALARMING), post("ann", ALARMING)])
+    assert [one["event"] for one in found] == ["post", "post", "alert"]
+    assert [one["posts"] for one in found] == [1, 2, 3]
+    assert [one["label"] for one in found] == [None, None, "at risk"]
+
+
+@pytest.mark.usefixtures("here")
+def test_final_prints_every_subject_in_the_end():
+    found = watch("--final", posts=[post("ann", ALARMING), post("bob"), post("ann")])
+    final = [one for one in found if one["event"] == "final"]
+    assert [(one["subject"], one["label"], one["posts"]) for one in final] == [
+        ("ann", "at risk", 2),
+        ("bob", None, 1),
+    ]
+
+
+@pytest.mark.usefixtures("here")
+def test_the_policy_decides():
+    posts = [post("ann", ALARMING), post("ann", ALARMING)]
+    assert alerted(watch("--policy", "overtakes after 2", posts=posts)) == [("ann", 2)]
+    assert alerted(watch("--policy", "overtakes(margin=100)", posts=posts)) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_rows_for_eyes_are_safe():
+    done = call(
+        "watch", "model.ww", "--positive", "at risk", "--table",
+        input=lines(post("a\x1b[31m\nb", ALARMING)),
+    )  # fmt: skip
+    assert done.stdout.startswith("alert  a␛[31m b")
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_an_alert_is_printed_before_the_next_post_arrives():
+    with started("watch", "model.ww", "--positive", "at risk") as process:
+        for subject in ("ann", "bob"):
+            say(process, post(subject, ALARMING))
+            assert next_line(process)["subject"] == subject
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+@posix
+def test_a_named_pipe_is_read_as_it_fills(here):
+    os.mkfifo(here / "pipe")
+    with started("watch", "model.ww", "pipe", "--positive", "at risk") as process:
+        # Opened for reading too, which does not wait for the other side.
+        with os.fdopen(os.open("pipe", os.O_RDWR), "wb", buffering=0) as pipe:
+            pipe.write(lines(post("ann", ALARMING)).encode())
+            assert next_line(process)["subject"] == "ann"
+        assert process.wait(60) == 0
+
+
+# Bad lines
+
+
+@pytest.mark.usefixtures("here")
+def test_bad_lines_are_told_and_skipped():
+    bad = '{"text": "who?"}\nnonsense\n\n{"subject": ["ann"], "text": ""}\n'
+    given = bad + lines(post("ann", ALARMING))
+    done = call("watch", "model.ww", "--positive", "at risk", input=given)
+    assert done.exit_code == 0
+    assert alerted(map(json.loads, done.stdout.splitlines())) == [("ann", 1)]
+    assert [line.partition(":")[2].partition(":")[0] for line in done.stderr.splitlines()] == [
+        " standard input, line 2",
+        " standard input, line 4",
+        " standard input, line 1",
+    ]
+
+
+@pytest.mark.usefixtures("here")
+def test_bad_lines_can_end_it_and_what_came_before_counts():
+    given = lines(post("ann", ALARMING)) + "nonsense\n" + lines(post("bob", ALARMING))
+    arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
+    done = call(*arguments, "--bad-lines", "error", input=given)
+    assert done.exit_code == 1
+    assert "Error: standard input, line 2: not JSON" in done.stderr
+    assert alerted(map(json.loads, done.stdout.splitlines())) == [("ann", 1)]
+    [final] = watch("--state", "state", "--final")
+    assert final["subject"] == "ann"
+
+
+# State
+
+
+@pytest.mark.usefixtures("here")
+def test_a_state_makes_two_runs_one():
+    posts = [post("ann"), post("bob"), post("ann", ALARMING), post("bob"), post("ann", ALARMING)]
+    whole = watch("--final", posts=posts)
+    for cut in range(len(posts) + 1):
+        state = ("--state", f"state{cut}")
+        first, then = watch(*state, posts=posts[:cut]), watch(*state, "--final", posts=posts[cut:])
+        assert first + then == whole
+
+
+@pytest.mark.usefixtures("here")
+def test_an_alert_is_not_repeated_by_later_runs():
+    posts = [post("ann", ALARMING)]
+    assert alerted(watch("--state", "state", posts=posts)) == [("ann", 1)]
+    assert alerted(watch("--state", "state", posts=posts)) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_from_start_leaves_out_what_was_read():
+    posts = [post("ann"), post("bob"), post("ann", ALARMING), post("ann", ALARMING)]
+    watch("--state", "state", posts=posts[:2])
+    found = watch("--state", "state", "--from-start", "--final", posts=posts)
+    assert alerted(found) == [("ann", 3)]
+    assert [one["posts"] for one in found if one["event"] == "final"] == [3, 1]
+
+
+@pytest.mark.usefixtures("here")
+def test_from_start_notices_that_the_input_is_another():
+    watch("--state", "state", posts=[post("ann"), post("bob")])
+    arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state", "--from-start")
+    done = call(*arguments, input=lines(post("ann")))
+    assert done.exit_code == 0
+    assert "1 posts more than there are" in done.stderr
+
+
+def test_python_and_the_command_share_states(here):
+    watch("--state", "state", posts=[post("ann", ALARMING)])
+    model = ww.TauSS3.load("model.ww")
+    watcher = model.watcher(ww.Overtakes("at risk"), state=(here / "state").read_bytes())
+    assert watcher.decision("ann").delay == 1
+
+
+@pytest.mark.usefixtures("here")
+def test_a_state_of_another_model_is_refused_unless_allowed():
+    watch("--state", "state", posts=[post("ann")])
+    model = ww.TauSS3.load("model.ww")
+    model.learn_one("drained", "at risk")
+    model.save("model.ww")
+    arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
+    assert "model" in failure(*arguments, input="")
+    assert watch("--state", "state", "--allow-changed-model", "--final")[0]["posts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--policy", "leaps"], "policy"), (["--positive", "control"], "policy")],
+)
+@pytest.mark.usefixtures("here")
+def test_a_state_of_another_policy_is_refused(arguments, message):
+    watch("--state", "state", posts=[post("ann")])
+    said = failure(
+        "watch", "model.ww", "--positive", "at risk", "--state", "state", *arguments, input=""
+    )
+    assert message in said
+
+
+def test_a_damaged_state_is_refused_and_kept(here):
+    (here / "state").write_bytes(b"so what")
+    arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
+    assert failure(*arguments, input=lines(post("ann")))
+    assert (here / "state").read_bytes() == b"so what"
+
+
+@posix
+def test_a_state_is_saved_while_nothing_arrives(here):
+    with started(
+        "watch", "model.ww", "--positive", "at risk", "--state", "state", "--save-every", "1"
+    ) as process:
+        say(process, post("ann", ALARMING))
+        next_line(process)
+        for _ in range(600):
+            if (here / "state").exists():
+                break
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+    assert watch("--state", "state", "--final")[0]["subject"] == "ann"
+
+
+@posix
+def test_a_killed_watch_repeats_alerts_but_loses_none(here):
+    posts = [post("ann", ALARMING), post("bob", ALARMING)]
+    with started("watch", "model.ww", "--positive", "at risk", "--state", "state") as process:
+        say(process, posts[0])
+        assert next_line(process)["subject"] == "ann"
+        process.kill()
+        process.wait()
+    assert not (here / "state").exists()  # saved too long ago: the post has to be fed again
+    found = watch("--state", "state", "--from-start", posts=posts)
+    assert alerted(found) == [("ann", 1), ("bob", 1)]
+
+
+@posix
+def test_alerts_that_nobody_took_are_not_in_the_state(here):
+    with started("watch", "model.ww", "--positive", "at risk", "--state", "state") as process:
+        process.stdout.close()
+        say(process, post("ann", ALARMING))
+        process.stdin.close()
+        assert process.wait(60) == 1
+        assert process.stderr.read() == b""
+    assert not (here / "state").exists()
+    assert alerted(watch("--state", "state", posts=[post("ann", ALARMING)])) == [("ann", 1)]
+
+
+# Signals
+
+
+def test_a_signal_ends_the_waiting_at_once():
+    def items():
+        yield "first"
+        signal.raise_signal(signal.SIGTERM)
+        raise AssertionError("went on waiting")
+
+    with Stops() as stops:
+        assert list(stops.until_stopped(items())) == ["first"]
+    assert stops.exit_code == 143
+
+
+def test_a_signal_lets_the_work_in_hand_be_finished():
+    done = []
+    with Stops() as stops:
+        for item in stops.until_stopped("abc"):
+            signal.raise_signal(signal.SIGINT)
+            done.append(item)
+    assert done == ["a"]
+    assert stops.exit_code == 130
+
+
+def test_a_second_signal_does_not_wait_for_the_work_in_hand():
+    def work(stops):
+        for _ in stops.until_stopped("abc"):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+
+    with Stops() as stops, pytest.raises(KeyboardInterrupt):
+        work(stops)
+
+
+def test_signals_are_as_before_afterwards():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with Stops():
+        assert signal.getsignal(signal.SIGINT) != before[0]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_signals_that_are_ignored_stay_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Stops() as stops:
+            signal.raise_signal(signal.SIGINT)
+        assert stops.exit_code == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@posix
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_ends_it_quietly_with_all_that_was_read(here, number, code):
+    arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state", "--final")
+    with started(*arguments) as process:
+        say(process, post("ann", ALARMING))
+        next_line(process)
+        process.send_signal(getattr(signal, number))
+        assert process.wait(60) == code
+        assert next_line(process)["event"] == "final"
+        assert process.stderr.read() == b""
+    assert (here / "state").exists()
+    assert watch("--state", "state", "--final")[0]["posts"] == 1
+
+
+@posix
+@pytest.mark.usefixtures("here")
+def test_ctrl_c_ends_other_commands_quietly():
+    with started("classify", "model.ww") as process:
+        say(process, {"text": ALARMING})
+        next_line(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read() == b""
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nothing.ww", "--positive", "x"], 1, "nothing.ww: No such file"),
+        (["model.ww"], 2, "Missing option '--positive'"),
+        (["model.ww", "--positive", "x"], 1, "unknown label 'x'; the model has 'at risk', 'con"),
+        (["model.ww", "no.jsonl", "--positive", "at risk"], 1, "no.jsonl: No such file"),
+        (["model.ww", "--positive", "at risk", "--policy", "x"], 2, "unknown policy 'x'; known"),
+        (["model.ww", "--positive", "at risk", "--policy", "leaps(factor=1|2)"], 2, "2 policies"),
+        (["model.ww", "--positive", "at risk", "--policy", "stands_out"], 2, "one by one here"),
+        (["model.ww", "--positive", "at risk", "--from-start"], 2, "goes with --state"),
+        (["model.ww", "--positive", "at risk", "--state", "."], 2, "is a directory"),
+        (["model.ww", "--positive", "at risk", "--state", "no/x"], 2, "there is no folder 'no'"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_watch_says_what_is_wrong(arguments, code, message):
+    assert message in failure("watch", *arguments, code=code, input="")
