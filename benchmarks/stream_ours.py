@@ -1,0 +1,168 @@
+"""watchword on streams: τ-SS3 and SS3, model and policy tuned by `watchword.tune`.
+
+`python stream_ours.py NAME < JOB` prints what was decided about the test subjects. PARAMETERS and
+`policies` are what is tried, the policies also on the values of PySS3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ours import watchword
+from process import Stopwatch
+from stream_job import Job, Row, answer
+from stream_parts import NEGATIVE, POSITIVE, Part
+
+FOLDS = 4
+SEED = 0
+ORDER = "time"  # subjects of one time are never on both sides
+# What is given, and the parameters that are tuned (ρ changes nothing between two labels).
+FIXED: dict[str, dict[str, Any]] = {
+    "tau-ss3": {"max_ngram": 3, "prior": 1, "ngram_scale": "words"},
+    "tau-ss3-paper": {"max_ngram": 3},
+    "ss3": {"max_ngram": 1},
+}
+PARAMETERS: dict[str, Sequence[Any]] = {
+    "smoothness": (0.2, 0.3, 0.455),
+    "significance": (0.5, 1.0, 2.0),
+}
+_RATIOS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.15, 1.3, 1.5, 2, 3, 5)
+_MARGINS = (0, 0.25, 0.5, 1, 2, 4, 8)
+_FIRST_POSTS = (1, 2, 3, 5, 8, 12, 20, 30)
+
+
+def policies() -> list[Any]:
+    """What is tried for every setting of the model."""
+    ww = watchword()
+    return [
+        ww.Overtakes(POSITIVE, ratio=ratio, margin=margin).after(first)
+        for ratio, margin, first in product(_RATIOS, _MARGINS, _FIRST_POSTS)
+    ]
+
+
+def subjects_of(part: Part) -> list[Any]:
+    ww = watchword()
+    return [
+        ww.Subject(
+            subject,
+            [
+                ww.Post(text, time=began if place == 0 else None)
+                for place, text in enumerate(part.texts[begin:end])
+            ],
+            POSITIVE if is_positive else NEGATIVE,
+        )
+        for subject, is_positive, began, begin, end in zip(
+            part.subjects, part.truth, part.began, part.starts[:-1], part.starts[1:], strict=True
+        )
+    ]
+
+
+def folds_of(part: Part) -> tuple[tuple[int, ...], ...]:
+    """The folds that `watchword.tune` uses, for everybody else."""
+    watchword()
+    from watchword.tuning import folds_of
+
+    folds = folds_of(subjects_of(part), POSITIVE, folds=FOLDS, order=ORDER, seed=SEED)
+    return tuple(tuple(fold) for fold in folds)
+
+
+def run(name: str, job: Job) -> dict[str, Any]:
+    ww = watchword()
+    train, test = subjects_of(job.train), subjects_of(job.test)
+    base = ww.TauSS3.paper(**FIXED[name])
+    rows = {}
+    for measure in job.measures:
+        job.say(f"{name}: tuning for {measure}")
+        watch = Stopwatch()
+        with watch.step("learn"):
+            tuning = ww.tune(
+                train,
+                policies(),
+                measure=measure,
+                parameters=PARAMETERS,
+                model=base,
+                folds=FOLDS,
+                order=ORDER,
+                seed=SEED,
+                threads=1,
+            )
+            model = tuning.model(train)
+        with watch.step("read"):
+            replay = ww.replay(test, model, tuning.best.policy, threads=1)
+        own = ", ".join(f"{key}={value}" for key, value in tuning.best.parameters.items())
+        setting = f"{own}; {tuning.best.policy!r}"
+        rows[measure] = _row(setting, tuning.best.value, replay) | {"seconds": watch.processor}
+    return {"version": ww.__version__, "rows": rows}
+
+
+def rows_of_values(answered: dict[str, Any], job: Job) -> dict[str, Any]:
+    """The rows of a program that gave values for every post: its policy is tuned here."""
+    ww = watchword()
+    train = _scores(job.train, np.array(answered["train_values"]))
+    test = _scores(job.test, np.array(answered["test_values"]))
+    rows = {}
+    for measure in job.measures:
+        watch = Stopwatch()
+        with watch.step("tune"):
+            value, policy = _best_policy(train, job, measure)
+        with watch.step("read"):
+            replay = ww.replay_scores(test, policy)
+        seconds = {
+            "learn": answered["seconds"]["learn"] + watch.processor["tune"],
+            "read": answered["seconds"]["read"] + watch.processor["read"],
+        }
+        rows[measure] = _row(repr(policy), value, replay) | {"seconds": seconds}
+    return rows
+
+
+def _best_policy(scores: Any, job: Job, measure: str) -> tuple[float, Any]:
+    """The best policy by the mean over folds, as in `watchword.tune`."""
+    ww = watchword()
+    from watchword.scores import alerts_of
+
+    def judged(fold: Iterable[int], policy: Any) -> float:
+        chosen = scores.chosen(list(fold))
+        truth = np.array([label == POSITIVE for label in chosen.truth])
+        alerted, delays = alerts_of(chosen, policy)
+        if measure == "f_latency":
+            return float(ww.latency_weighted_f1(truth, alerted, delays, positive=True))
+        return float(ww.erde(truth, alerted, delays, deadline=50, positive=True))
+
+    sign = -1 if measure == "f_latency" else 1
+    sizes = [len(fold) for fold in job.folds]
+    tried = policies()
+    values = [
+        float(np.average([judged(fold, policy) for fold in job.folds], weights=sizes))
+        for policy in tried
+    ]
+    best = int(np.argmin(sign * np.array(values)))
+    return values[best], tried[best]
+
+
+def _scores(part: Part, values: NDArray[np.float64]) -> Any:
+    """Accumulated values of another program, as `watchword.score_streams` makes them."""
+    watchword()
+    from watchword.scores import Scores, Series
+
+    series = []
+    for begin, end in zip(part.starts[:-1], part.starts[1:], strict=True):
+        gain, other_gain = values[begin:end].T
+        posts = np.arange(1, end - begin + 1)
+        series.append(Series(posts, np.cumsum(gain), np.cumsum(other_gain), gain, other_gain))
+    truth = tuple(POSITIVE if is_positive else NEGATIVE for is_positive in part.truth)
+    sizes = np.diff(part.starts)
+    return Scores(part.subjects, truth, POSITIVE, "post", tuple(series), sizes)
+
+
+def _row(setting: str, value: float, replay: Any) -> dict[str, Any]:
+    delays = [outcome.delay for outcome in replay.outcomes]
+    scores = [outcome.score for outcome in replay.outcomes]
+    return Row(setting, value, delays, scores).to_dict()
+
+
+if __name__ == "__main__":
+    answer(run, tuple(FIXED))

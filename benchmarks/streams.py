@@ -1,0 +1,161 @@
+"""Early detection on streams: τ-SS3 beside SS3, PySS3 and scikit-learn: `streams.py FOLDER …`.
+
+Every contestant is tuned on the training subjects only, by the same cross-validation over
+subjects, once for ERDE50 and once for F_latency, and then reads the test subjects. Each runs alone
+in a process of its own; the peers are installed into an environment below `build/benchmarks`.
+README.md beside this file says what is tuned and what the columns mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from command import run_command
+from peers import install_peer, peers_python
+from process import ONE_THREAD
+from report import BenchmarkError
+from stream_job import Job
+from stream_ours import folds_of, rows_of_values
+from stream_report import print_stream
+
+HERE = Path(__file__).resolve().parent
+MEASURES = ("erde50", "f_latency")
+
+
+@dataclass(frozen=True)
+class Contestant:
+    title: str
+    script: str
+    package: str | None = None  # to be installed for it
+
+
+CONTESTANTS = {
+    "tau-ss3": Contestant("τ-SS3 (3-grams)", "stream_ours.py"),
+    "tau-ss3-paper": Contestant("τ-SS3, the paper's values", "stream_ours.py"),
+    "ss3": Contestant("SS3 (words)", "stream_ours.py"),
+    "pyss3": Contestant("PySS3", "stream_pyss3.py", "pyss3"),
+    "naive-bayes": Contestant("MultinomialNB", "stream_classifiers.py", "scikit-learn"),
+    "logistic-regression": Contestant(
+        "LogisticRegression", "stream_classifiers.py", "scikit-learn"
+    ),
+    "linear-svm": Contestant("LinearSVC", "stream_classifiers.py", "scikit-learn"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    return run_command("streams.py", lambda: _run_all(options))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="streams.py", description=__doc__)
+    parser.add_argument(
+        "streams",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help='folder with train.jsonl.gz and test.jsonl.gz, {"subject", "label", "text"} per line, '
+        "labels positive and negative, the posts of a subject together and in order",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=list(CONTESTANTS),
+        metavar="NAME",
+        help=f"only this contestant; may be repeated ({', '.join(CONTESTANTS)})",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every decision to FILE")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=HERE.parent / "build" / "benchmarks",
+        metavar="FOLDER",
+        help="where the peers are kept (default: build/benchmarks)",
+    )
+    return parser.parse_args(arguments)
+
+
+def _run_all(options: argparse.Namespace) -> int:
+    names = [name for name in CONTESTANTS if not options.only or name in options.only]
+    jobs = [_job(folder.resolve()) for folder in options.streams]
+    failures: dict[str, str] = {}
+    pythons = _interpreters(names, options.cache.resolve(), failures)
+    results = []
+    for job in jobs:
+        rows: dict[str, dict[str, Any]] = {measure: {} for measure in MEASURES}
+        for name, python in pythons.items():
+            try:
+                found = _rows(python, name, job)
+            except BenchmarkError as error:
+                failures[f"{name} on {job.folder.name}"] = str(error)
+                continue
+            for measure in MEASURES:
+                rows[measure][CONTESTANTS[name].title] = found[measure]
+        print_stream(job, rows)
+        results.append({"stream": job.folder.name, "tuned_for": rows})
+    if options.json:
+        _write_json(options.json, results)
+    for name, reason in failures.items():
+        print(f"streams.py: {name} was not measured: {reason}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _job(folder: Path) -> Job:
+    job = Job(folder, (), MEASURES)
+    _ = job.test  # a wrong file is said before the first run
+    job = Job(folder, folds_of(job.train), MEASURES)
+    positives = f"{int(job.train.truth.sum())} and {int(job.test.truth.sum())} positive"
+    job.say(f"{len(job.train.subjects)} and {len(job.test.subjects)} subjects, {positives}")
+    return job
+
+
+def _interpreters(names: list[str], cache: Path, failures: dict[str, str]) -> dict[str, Path]:
+    """The interpreter that each contestant runs with; what cannot be had is named with a reason."""
+    pythons = {}
+    for name in names:
+        package = CONTESTANTS[name].package
+        try:
+            pythons[name] = Path(sys.executable) if package is None else peers_python(cache)
+            if package is not None:
+                install_peer(pythons[name], package)
+        except BenchmarkError as error:
+            pythons.pop(name, None)
+            failures[name] = str(error)
+    return pythons
+
+
+def _rows(python: Path, name: str, job: Job) -> dict[str, Any]:
+    command = [str(python), str(HERE / CONTESTANTS[name].script), name]
+    finished = subprocess.run(
+        command,
+        env=os.environ | ONE_THREAD,
+        input=job.to_json(),
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if finished.returncode:
+        raise BenchmarkError(f"its process ended with status {finished.returncode}, see above")
+    answered = json.loads(finished.stdout)
+    rows = answered["rows"] if "rows" in answered else rows_of_values(answered, job)
+    return {measure: row | {"version": answered["version"]} for measure, row in rows.items()}
+
+
+def _write_json(path: Path, results: list[dict[str, Any]]) -> None:
+    try:
+        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BenchmarkError(f"cannot write {path}: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Many subjects at once: how fast interleaved posts are read, and what a subject takes.
+
+Subjects write posts of generated text in turn. A `Watcher` reads them in batches, as a stream would
+bring them; `confidence_many`, the engine alone, reads the same batches. Both take turns, and the
+best of several runs counts. Then each of many more subjects writes one post, and the growth of
+the process is divided by their number; their ids were there before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from command import run_command
+from ours import watchword
+from process import MemoryGrowth
+from report import markdown_table, say
+from zipf import ZipfText
+
+BATCH = 8192
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="watching.py", description=__doc__)
+    parser.add_argument(
+        "--subjects", type=int, default=10_000, help="who write in turn (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--posts", type=int, default=100_000, help="that they write (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--post-words", type=int, default=30, help="mean length of a post (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--crowd",
+        type=int,
+        default=1_000_000,
+        help="subjects whose memory is measured (default: %(default)s)",
+    )
+    parser.add_argument("--repeats", type=int, default=9, help="default: %(default)s")
+    return parser.parse_args()
+
+
+def _measure(options: argparse.Namespace) -> int:
+    ww = watchword()
+    text = ZipfText(seed=1, labels=2)
+    taught, posts = (text.posts(options.posts, post_words=options.post_words) for _ in range(2))
+    model = ww.TauSS3.paper()
+    say(f"learning {taught.words:,} words")
+    model.learn_many(taught.texts, taught.labels)
+    policy = ww.Overtakes(model.labels[0])
+    subjects = [f"subject {place % options.subjects}" for place in range(options.posts)]
+    rows = []
+    for threads in (1, 2):
+        say(f"reading {posts.words:,} words in {threads} threads")
+        engine, watcher = _seconds(model, policy, subjects, posts.texts, threads, options.repeats)
+        rates = (f"{posts.words / seconds / 1e6:.2f} M" for seconds in (engine, watcher))
+        rows.append([str(threads), *rates, f"{engine / watcher:.0%}"])
+    print(f"{options.posts:,} posts of {options.subjects:,} subjects in turn; words a second\n")
+    print(markdown_table(["threads", "confidence_many", "Watcher", "share"], rows))
+    _print_memory(model, policy, options.crowd)
+    return 0
+
+
+def _seconds(
+    model: Any, policy: Any, subjects: list[str], texts: list[str], threads: int, repeats: int
+) -> tuple[float, float]:
+    """The best times of the engine alone and of a watcher."""
+    batches = [slice(begin, begin + BATCH) for begin in range(0, len(texts), BATCH)]
+    work = [(subjects[batch], texts[batch]) for batch in batches]
+    best = [float("inf"), float("inf")]
+    for _ in range(repeats):
+        watcher = model.watcher(policy)
+        start = time.perf_counter()
+        for _, own in work:
+            model.confidence_many(own, threads=threads)
+        between = time.perf_counter()
+        for names, own in work:
+            watcher.read_many(names, own, threads=threads)
+        end = time.perf_counter()
+        best = [min(best[0], between - start), min(best[1], end - between)]
+    return best[0], best[1]
+
+
+def _print_memory(model: Any, policy: Any, crowd: int) -> None:
+    say(f"{crowd:,} subjects, one post each")
+    subjects = [f"subject {place}" for place in range(crowd)]
+    watcher = model.watcher(policy)
+    growth = MemoryGrowth()
+    for begin in range(0, crowd, BATCH):
+        names = subjects[begin : begin + BATCH]
+        watcher.read_many(names, ["te na"] * len(names))
+    now, peak = growth.now() / crowd, growth.peak() / crowd
+    state = len(watcher.to_bytes()) - sum(map(len, subjects))
+    print(f"\n{len(watcher):,} subjects, 2 labels; bytes each, without ids\n")
+    row = [f"{now:.0f}", f"{peak:.0f}", f"{state / crowd:.0f}"]
+    print(markdown_table(["now", "at the peak", "kept in a file"], [row]))
+
+
+def main() -> int:
+    options = _options()
+    return run_command("watching.py", lambda: _measure(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
