@@ -62,8 +62,8 @@ def test_examples_run(example):
     assert output_of(example)
 
 
-def test_readme_shows_the_quickstart_and_its_output():
-    example = ROOT / "examples" / "quickstart.py"
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_readme_shows_the_example_and_its_output(example):
     contents = [content for _, content, _ in blocks(ROOT / "README.md")]
     shown = contents.index(example.read_text(encoding="utf-8"))
     assert contents[shown + 1] == output_of(example)
