@@ -23,6 +23,7 @@ from stream_parts import POSITIVE, read_part
 
 POSTS = (1, 2, 5, 10, 20, 50, 100)  # after how many posts subjects are ranked
 OURS = {"smoothness": 0.3, "prior": 1, "ngram_scale": "words"}
+EXTREME = {"max_ngram": 1, "smoothness": 0.2, "significance": 4}
 
 # Name, parameters, and the floor of pruning if there is any.
 SETTINGS: tuple[tuple[str, dict[str, Any], int], ...] = (
@@ -41,6 +42,8 @@ SETTINGS: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("… significance=2", {"significance": 2}, 0),
     ("… all three: both, smoothness=0.3", OURS, 0),
     ("words, prior=1, smoothness=0.3", OURS | {"max_ngram": 1}, 0),
+    ("words, smoothness=0.2, significance=4", EXTREME, 0),
+    ("… prior=1", EXTREME | {"prior": 1}, 0),
 )
 
 

@@ -22,6 +22,7 @@ class Job:
     folder: Path
     folds: tuple[tuple[int, ...], ...]
     measures: tuple[str, ...]
+    order: str = "time"  # of subjects in folds; by time, those of one time are on one side
 
     @cached_property
     def train(self) -> Part:
@@ -41,7 +42,7 @@ class Job:
     def from_json(cls, text: str) -> Job:
         data = json.loads(text)
         folds = tuple(tuple(fold) for fold in data["folds"])
-        return cls(Path(data["folder"]), folds, tuple(data["measures"]))
+        return cls(Path(data["folder"]), folds, tuple(data["measures"]), data["order"])
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from stream_parts import NEGATIVE, POSITIVE, Part
 
 FOLDS = 4
 SEED = 0
-ORDER = "time"  # subjects of one time are never on both sides
 # What is given, and the parameters that are tuned (ρ changes nothing between two labels).
 FIXED: dict[str, dict[str, Any]] = {
     "tau-ss3": {"max_ngram": 3, "prior": 1, "ngram_scale": "words"},
@@ -61,12 +60,12 @@ def subjects_of(part: Part) -> list[Any]:
     ]
 
 
-def folds_of(part: Part) -> tuple[tuple[int, ...], ...]:
+def folds_of(part: Part, order: str) -> tuple[tuple[int, ...], ...]:
     """The folds that `watchword.tune` uses, for everybody else."""
     watchword()
     from watchword.tuning import folds_of
 
-    folds = folds_of(subjects_of(part), POSITIVE, folds=FOLDS, order=ORDER, seed=SEED)
+    folds = folds_of(subjects_of(part), POSITIVE, folds=FOLDS, order=order, seed=SEED)
     return tuple(tuple(fold) for fold in folds)
 
 
@@ -86,7 +85,7 @@ def run(name: str, job: Job) -> dict[str, Any]:
                 parameters=PARAMETERS,
                 model=base,
                 folds=FOLDS,
-                order=ORDER,
+                order=job.order,
                 seed=SEED,
                 threads=1,
             )

@@ -72,6 +72,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME",
         help=f"only this contestant; may be repeated ({', '.join(CONTESTANTS)})",
     )
+    parser.add_argument(
+        "--order",
+        choices=("time", "random"),
+        default="time",
+        help="how subjects are dealt to folds (default: %(default)s)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every decision to FILE")
     parser.add_argument(
         "--cache",
@@ -85,7 +91,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _run_all(options: argparse.Namespace) -> int:
     names = [name for name in CONTESTANTS if not options.only or name in options.only]
-    jobs = [_job(folder.resolve()) for folder in options.streams]
+    jobs = [_job(folder.resolve(), options.order) for folder in options.streams]
     failures: dict[str, str] = {}
     pythons = _interpreters(names, options.cache.resolve(), failures)
     results = []
@@ -108,10 +114,10 @@ def _run_all(options: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _job(folder: Path) -> Job:
+def _job(folder: Path, order: str) -> Job:
     job = Job(folder, (), MEASURES)
     _ = job.test  # a wrong file is said before the first run
-    job = Job(folder, folds_of(job.train), MEASURES)
+    job = Job(folder, folds_of(job.train, order), MEASURES, order)
     positives = f"{int(job.train.truth.sum())} and {int(job.test.truth.sum())} positive"
     job.say(f"{len(job.train.subjects)} and {len(job.test.subjects)} subjects, {positives}")
     return job

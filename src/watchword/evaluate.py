@@ -91,7 +91,7 @@ class Ranking:
     ndcg_at_100: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Replay:
     """What would have been decided, and how good that is where the truth is known.
 

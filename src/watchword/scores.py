@@ -20,7 +20,7 @@ from watchword.policy import BoolArray, FloatArray, IntArray, Policy, Step
 By = Literal["post", "chunk"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
     """A subject's values after every step (post or chunk)."""
 
@@ -38,7 +38,7 @@ class Series:
         return float(self.value[-1] / (self.value[-1] + self.other[-1]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scores:
     """Subjects with their values over time.
 
@@ -68,7 +68,7 @@ class Scores:
 
         `Reaches` with its score `"share"` then compares just these shares with its threshold.
         """
-        series = [_series_of_shares(np.asarray(each, np.float64)) for each in shares]
+        series = [_series_of_shares(each) for each in shares]
         totals = np.array([each.value.size for each in series], np.int64)
         return cls(tuple(subjects), tuple(truth), as_label(positive), "post", tuple(series), totals)
 
@@ -226,7 +226,7 @@ def _series(gains: FloatArray, read: IntArray, column: int) -> Series:
     """The values of one subject after these numbers of posts."""
     sums = np.concatenate([np.zeros((1, gains.shape[1])), np.cumsum(gains, axis=0)])[read]
     if not np.array_equal(read, np.arange(1, len(gains) + 1)):
-        gains = np.diff(sums, axis=0, prepend=np.zeros((1, sums.shape[1])))
+        gains = _gains_between(gains, read)
     return Series(
         posts=read,
         value=sums[:, column],
@@ -236,7 +236,19 @@ def _series(gains: FloatArray, read: IntArray, column: int) -> Series:
     )
 
 
-def _series_of_shares(shares: FloatArray) -> Series:
+def _gains_between(gains: FloatArray, read: IntArray) -> FloatArray:
+    """What each chunk added; not the difference of sums, whose last digits are noise."""
+    begins = np.r_[0, read[:-1]]
+    added, full = np.zeros((read.size, gains.shape[1])), read > begins
+    if full.any():
+        added[full] = np.add.reduceat(gains, begins[full], axis=0)
+    return added
+
+
+def _series_of_shares(given: FloatArray) -> Series:
+    shares = np.asarray(given, np.float64)
+    if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(f"shares must be numbers from 0 to 1, one per post, got {given!r}")
     others = 1.0 - shares
     return Series(
         posts=np.arange(1, shares.size + 1),

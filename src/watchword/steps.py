@@ -30,19 +30,21 @@ class Step:
     memory: FloatArray  #: what the policy noted, `Policy.remembers` columns; it may write there
 
     def score(self, name: ScoreName) -> FloatArray:
-        """How much speaks for the positive label, from 0 to 1; .5 where nothing was said.
+        """How much speaks for the positive label, from 0 to 1; 0 where nothing was said.
 
         >>> none = np.zeros(1)
         >>> step = Step(np.array([2]), np.array([0.9]), np.array([0.3]), none, none, 0, none)
         >>> step.score("share").tolist(), step.score("softmax").round(3).tolist()
         ([0.75], [0.574])
         """
+        total = self.value + self.other
+        said = (self.value != 0) | (self.other != 0)  # of nothing there must be no alert
         if name == "softmax":
             difference = (self.value - self.other) / np.maximum(self.posts, 1)
-            return np.asarray(0.5 + 0.5 * np.tanh(difference / 2))  # cannot overflow
-        total = self.value + self.other
-        half = np.full(total.shape, 0.5)
-        return np.asarray(np.divide(self.value, total, out=half, where=total > 0))
+            return np.asarray(
+                np.where(said, 0.5 + 0.5 * np.tanh(difference / 2), 0.0)
+            )  # cannot overflow
+        return np.asarray(np.divide(self.value, total, out=np.zeros(total.shape), where=total > 0))
 
     def in_a_row(self, holds: BoolArray) -> FloatArray:
         """For how many steps this has held now, noted in the first column of the memory."""

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timezone
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -191,6 +192,9 @@ def folds_of(
     `"time"`, folds are stretches of time.
     """
     wanted = as_whole("folds", folds, 2)
+    names = {subject.id for subject in subjects}
+    if len(names) < len(subjects):
+        raise ValueError("a subject stands among the subjects twice: it could be in two folds")
     as_choice("order", order, ("random", "time"))
     groups: tuple[list[int], list[int]] = ([], [])
     for place, subject in enumerate(subjects):
@@ -218,8 +222,11 @@ def folds_of(
 
 
 def _beginning(subject: Subject) -> float:
-    times = [post.time.timestamp() for post in subject.posts[:1] if post.time is not None]
-    return times[0] if times else -math.inf
+    time = subject.posts[0].time if subject.posts else None
+    if time is None:
+        return -math.inf
+    # Without a zone it is taken for UTC: the order must not depend on where this runs.
+    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def _taught_without(
@@ -243,6 +250,8 @@ def _taught_without(
 
 def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in parameters.items():
+        if name.startswith("prune_"):
+            raise ValueError(f"{name} cannot be tuned: the counts depend on it")
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise TypeError(f"parameters[{name!r}] must be a list of values, got {values!r}")
         if not values:
