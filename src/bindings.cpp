@@ -212,6 +212,29 @@ Named explained_dict(ww::Explained&& explained) {
     return out;
 }
 
+using RankedList = nb::typed<nb::list, nb::typed<nb::tuple, nb::str, double, ww::Count>>;
+
+RankedList ranked_list(const std::vector<ww::RankedNgram>& ranked) {
+    RankedList out;
+    for (const ww::RankedNgram& entry : ranked) {
+        out.append(nb::make_tuple(entry.words, entry.value, entry.count));
+    }
+    return out;
+}
+
+Named survey_dict(ww::Survey&& survey) {
+    nb::dict out;
+    nb::list best;
+    for (const std::vector<ww::RankedNgram>& ranked : survey.best) best.append(ranked_list(ranked));
+    const std::size_t cells = survey.best.size();
+    out["labels"] = survey.labels;
+    out["width"] = survey.width;
+    out["best"] = best;
+    out["worthless"] = to_matrix(std::move(survey.worthless), survey.lengths, survey.labels.size());
+    out["bins"] = to_matrix(std::move(survey.bins), ww::Survey::kBins, cells);
+    return out;
+}
+
 Named totals_dict(const ww::Totals& totals) {
     nb::dict out;
     nb::list documents, words;
@@ -507,13 +530,20 @@ NB_MODULE(_native, m) {
                     const Released release;
                     ranked = self.top_ngrams(label, most, length);
                 }
-                nb::typed<nb::list, nb::typed<nb::tuple, nb::str, double, ww::Count>> out;
-                for (const ww::RankedNgram& entry : ranked) {
-                    out.append(nb::make_tuple(entry.words, entry.value, entry.count));
-                }
-                return out;
+                return ranked_list(ranked);
             },
             "label"_a, "most"_a, "length"_a.none())
+        .def(
+            "survey",
+            [](const ww::Model& self, std::size_t most) {
+                ww::Survey survey;
+                {
+                    const Released release;
+                    survey = self.survey(most);
+                }
+                return survey_dict(std::move(survey));
+            },
+            "most"_a)
         .def(
             "next_words",
             [](const ww::Model& self, const std::vector<std::string>& words,

@@ -1,8 +1,12 @@
 """Settings shared by all tests, and what CI asks of them besides."""
 
 import os
+import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from browser import browser, browser_process  # noqa: F401  (fixtures; imported once, for all)
 
 IN_CI = bool(os.environ.get("CI"))
 
@@ -17,6 +21,19 @@ settings.register_profile(
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=2000)
 settings.load_profile("ci" if IN_CI else "default")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def usual_signals():
+    """As on a terminal: what runs in the background may have been told to ignore some."""
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.getsignal(getattr(signal, name)) for name in names}
+    for name in names:
+        usual = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+        signal.signal(getattr(signal, name), usual)
+    yield
+    for name, handler in before.items():
+        signal.signal(getattr(signal, name), handler)
 
 
 def unexpected_skips(reporter):

@@ -386,5 +386,26 @@ def test_a_hundred_thousand_subjects_take_well_under_a_second():
 def test_every_public_function_has_an_example():
     functions = [f for name, f in vars(metrics).items() if name.islower() and name[0] != "_"]
     own = [f for f in functions if getattr(f, "__module__", None) == metrics.__name__]
-    assert len(own) == 15
+    assert len(own) == 16
     assert all(">>>" in f.__doc__ for f in own)
+
+
+# Average precision
+
+
+def test_average_precision_is_the_mean_precision_at_the_positives():
+    # Ranks of the positives: 1, 3, 6, so (1/1 + 2/3 + 3/6) / 3 = 13/18.
+    scores, truth = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4], [1, 0, 1, 0, 0, 1]
+    found = metrics.average_precision(scores, truth, positive=1, subjects="abcdef")
+    assert found == pytest.approx(13 / 18)
+
+
+def test_average_precision_breaks_ties_by_subject():
+    assert metrics.average_precision([1, 1], [1, 0], positive=1, subjects="ba") == 0.5
+    assert metrics.average_precision([1, 1], [1, 0], positive=1, subjects="ab") == 1.0
+
+
+def test_average_precision_without_positives_is_not_a_number():
+    truth = np.zeros(2, bool)
+    found = metrics.average_precision([1, 2], truth, positive=True, subjects="ab")
+    assert np.isnan(found)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import watchword as ww
 
 ROOT = Path(__file__).parents[1]
@@ -44,3 +46,17 @@ print(*sorted(own), "watchword._native" in sys.modules)
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "numpy watchword True\n"
+
+
+def test_the_live_page_is_loaded_when_it_is_asked_for():
+    program = """
+import sys, watchword
+assert "watchword.web" not in sys.modules
+assert callable(watchword.web.serve)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'wep'"):
+        _ = ww.wep

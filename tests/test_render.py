@@ -63,6 +63,31 @@ def test_blocks_are_painted_in_proportion_to_their_value():
     )
 
 
+@pytest.mark.parametrize(
+    ("level", "blocks"),
+    [
+        ("ngram", ["machine learning", "learning"]),
+        ("sentence", ["Machine learning.", "Learning!"]),
+        ("paragraph", ["Machine learning. A match.", "Learning!"]),
+    ],
+)
+def test_each_level_can_be_painted(level, blocks):
+    explanation = MODEL.explain("Machine learning. A match.\nLearning!")
+    painted = to_terminal(explanation, "tech", level=level)
+    assert [block.casefold() for block in spans(painted)] == [block.casefold() for block in blocks]
+
+
+def test_an_unknown_level_is_named():
+    with pytest.raises(ValueError, match="level must be one of"):
+        to_terminal(MODEL.explain("a match"), level="word")
+
+
+def test_labels_are_painted_on_one_scale():
+    explanation = MODEL.explain("a match, learning")
+    strong, weak = (spans(to_terminal(explanation, label)) for label in ("sports", "calm"))
+    assert redness(strong["match"]) > redness(weak["learning"])
+
+
 def test_what_is_worth_nothing_is_not_painted():
     assert spans(to_terminal(MODEL.explain("unheard, a match"), "tech")) == {}
 

@@ -1,21 +1,25 @@
-"""Write src/core/unicode_table.inc: what each character is and how it folds.
+"""Write what each character is and how it folds: for the core, and for pages that read offline.
 
 The table is pinned to one Unicode version, because counts learnt with one table must not be read
 with another. Run with a Python whose `unicodedata` has that version:
 
-    python tools/make_unicode_table.py            # writes the file
-    python tools/make_unicode_table.py --check    # exits 1 if the file is not what would be written
+    python tools/make_unicode_table.py            # writes the files
+    python tools/make_unicode_table.py --check    # exits 1 if they are not what would be written
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import unicodedata
+from itertools import groupby, pairwise
 from pathlib import Path
 
 UNICODE_VERSION = "14.0.0"
-TARGET = Path(__file__).parent.parent / "src" / "core" / "unicode_table.inc"
+SOURCE = Path(__file__).parent.parent / "src"
+TARGET = SOURCE / "core" / "unicode_table.inc"
+OFFLINE_TARGET = SOURCE / "watchword" / "web" / "static" / "characters.json"
 
 # The order is that of `enum class CharClass` in src/core/unicode.h.
 BREAK, WORD, MARK, BLANK, LINE_END, APOSTROPHE, JOINER, TERMINATOR, WIDE_TERMINATOR, CLOSER = range(
@@ -39,6 +43,9 @@ ACCENT_BLOCKS = (
 
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)  # decomposed by arithmetic in the core
 SHIFT = 7
+
+
+Records = tuple[list[int], list[tuple[int, int, int]], bytes]
 
 
 def is_word_character(character: str) -> bool:
@@ -85,7 +92,7 @@ def fold(character: str) -> str:
     )
 
 
-def records() -> tuple[list[int], list[tuple[int, int, int]], bytes]:
+def records() -> Records:
     """(record of each code point, the records (class, offset, length), the folded bytes)."""
     blob = bytearray()
     known: dict[tuple[int, bytes | None], int] = {}
@@ -125,8 +132,8 @@ def numbers(values: list[int] | bytes) -> str:
     return "\n".join([*lines, line])
 
 
-def render() -> str:
-    of_code_point, table, blob = records()
+def render(found: Records) -> str:
+    of_code_point, table, blob = found
     size = 1 << SHIFT
     blocks: dict[tuple[int, ...], int] = {}
     index = [
@@ -160,6 +167,27 @@ constexpr unsigned char kFolded[{len(blob)}] = {{
 """
 
 
+def render_offline(found: Records) -> str:
+    """Runs of characters of one class, and the characters that fold to something else."""
+    of_code_point, table, blob = found
+    classes = [table[record][0] for record in of_code_point]
+    runs = [(kind, len(list(run))) for kind, run in groupby(classes)]
+    folded = {}
+    for code_point, record in enumerate(of_code_point):
+        _, offset, length = table[record]
+        if length < 255:
+            folded[code_point] = blob[offset : offset + length].decode()
+    plain = {
+        "unicode": UNICODE_VERSION,
+        "runs": [length for _, length in runs],
+        "kinds": "".join(str(kind) for kind, _ in runs),
+        "gaps": [after - before for before, after in pairwise([0, *folded])],
+        "folded": "\n".join(folded.values()),
+    }
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in plain.items())
+    return "{" + ",\n".join(lines) + "}\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
@@ -171,14 +199,15 @@ def main() -> int:
             file=sys.stderr,
         )
         return 3
-    text = render()
-    if not arguments.check:
-        TARGET.write_text(text, encoding="ascii")
-        return 0
-    if TARGET.read_text(encoding="ascii") != text:
-        print(f"{TARGET.name} is not what tools/make_unicode_table.py makes", file=sys.stderr)
-        return 1
-    return 0
+    found = records()
+    outdated = 0
+    for target, text in ((TARGET, render(found)), (OFFLINE_TARGET, render_offline(found))):
+        if not arguments.check:
+            target.write_text(text, encoding="ascii")
+        elif target.read_text(encoding="ascii") != text:
+            print(f"{target.name} is not what tools/make_unicode_table.py makes", file=sys.stderr)
+            outdated = 1
+    return outdated
 
 
 if __name__ == "__main__":

@@ -1,11 +1,81 @@
 // Looking into a model: the part of Model that tells what n-grams are worth.
 #include <algorithm>
+#include <cmath>
 #include <shared_mutex>
+#include <utility>
 
 #include "lease.h"
 #include "model.h"
 
 namespace watchword {
+namespace {
+
+// The n-grams of highest value among those offered; ties by spelling.
+class Best {
+   public:
+    explicit Best(std::size_t most) : most_(most) {}
+
+    // Spelling an n-gram costs more than comparing it, so `spell` is called only if it matters.
+    template <class Spell>
+    void offer(double value, Count count, const Spell& spell) {
+        if (most_ == 0) return;
+        const bool full = heap_.size() == most_;
+        if (full && value < heap_.front().value) return;
+        RankedNgram ranked{spell(), value, count};
+        if (full) {
+            if (!better(ranked, heap_.front())) return;
+            std::pop_heap(heap_.begin(), heap_.end(), better);
+            heap_.pop_back();
+        }
+        heap_.push_back(std::move(ranked));
+        std::push_heap(heap_.begin(), heap_.end(), better);
+    }
+
+    std::vector<RankedNgram> take() {
+        std::sort(heap_.begin(), heap_.end(), better);
+        return std::move(heap_);
+    }
+
+   private:
+    static bool better(const RankedNgram& a, const RankedNgram& b) {
+        return a.value != b.value ? a.value > b.value : a.words < b.words;
+    }
+
+    std::size_t most_;
+    std::vector<RankedNgram> heap_;  // the worst of the best in front
+};
+
+// Counts positive values without knowing the largest beforehand: when one does not fit, bins are
+// twice as wide from then on. Widths are powers of two, so that joining two bins is exact.
+class GrowingBins {
+   public:
+    explicit GrowingBins(std::size_t cells) : bins_(cells * Survey::kBins) {}
+
+    void add(std::size_t cell, double value) {
+        while (value > width_ * Survey::kBins) widen();
+        const double at = std::ceil(value / width_);  // at least 1: the value is positive
+        ++bins_[cell * Survey::kBins + static_cast<std::size_t>(at) - 1];
+    }
+
+    double width() const { return width_; }
+    std::vector<std::uint64_t> take() { return std::move(bins_); }
+
+   private:
+    void widen() {
+        width_ *= 2;
+        for (std::size_t cell = 0; cell < bins_.size(); cell += Survey::kBins) {
+            std::uint64_t* own = bins_.data() + cell;
+            constexpr std::size_t kHalf = Survey::kBins / 2;
+            for (std::size_t at = 0; at < kHalf; ++at) own[at] = own[2 * at] + own[2 * at + 1];
+            std::fill(own + kHalf, own + Survey::kBins, 0);
+        }
+    }
+
+    double width_ = 0x1p-24;  // nobody cares about finer differences
+    std::vector<std::uint64_t> bins_;
+};
+
+}  // namespace
 
 void Model::append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable& table) const {
     const std::size_t columns = counts_->labels().size();
@@ -60,10 +130,7 @@ std::vector<RankedNgram> Model::top_ngrams(const Label& label, std::size_t most,
     if (!id || most == 0) return {};
     const LabelPosition position = counts_->labels().position(*id);
     Lease lease(*this);
-    std::vector<RankedNgram> heap;  // the worst of the best in front
-    const auto better = [](const RankedNgram& a, const RankedNgram& b) {
-        return a.value != b.value ? a.value > b.value : a.words < b.words;
-    };
+    Best best(most);
     for_each_value(lease.prepared().memo, length,
                    [&](unsigned own_length, NgramId ngram, const ValueRow& values, Memo& memo) {
                        const auto own =
@@ -73,18 +140,39 @@ std::vector<RankedNgram> Model::top_ngrams(const Label& label, std::size_t most,
                        const Count count = values.count[at];
                        const double cv = memo.confidences(own_length, ngram, values)[at];
                        if (cv <= parameters_.alpha) return;
-                       if (heap.size() == most && cv < heap.front().value) return;
-                       RankedNgram ranked{words_of(own_length, ngram), cv, count};
-                       if (heap.size() == most) {
-                           if (!better(ranked, heap.front())) return;
-                           std::pop_heap(heap.begin(), heap.end(), better);
-                           heap.pop_back();
-                       }
-                       heap.push_back(std::move(ranked));
-                       std::push_heap(heap.begin(), heap.end(), better);
+                       best.offer(cv, count, [&] { return words_of(own_length, ngram); });
                    });
-    std::sort(heap.begin(), heap.end(), better);
-    return heap;
+    return best.take();
+}
+
+Survey Model::survey(std::size_t most) const {
+    const std::shared_lock guard(lock_);
+    Survey survey;
+    survey.labels = counts_->labels().sorted_names();
+    survey.lengths = parameters_.max_ngram;
+    const std::size_t cells = survey.labels.size() * survey.lengths;
+    survey.worthless.resize(cells);
+    std::vector<Best> best(cells, Best(most));
+    GrowingBins bins(cells);
+    Lease lease(*this);
+    for_each_value(
+        lease.prepared().memo, std::nullopt,
+        [&](unsigned length, NgramId ngram, const ValueRow& values, Memo& memo) {
+            const std::vector<double>& cv = memo.confidences(length, ngram, values);
+            for (std::size_t at = 0; at < values.size(); ++at) {
+                const std::size_t cell = values.position[at] * survey.lengths + length - 1;
+                if (cv[at] <= parameters_.alpha) {
+                    ++survey.worthless[cell];
+                    continue;
+                }
+                bins.add(cell, cv[at]);
+                best[cell].offer(cv[at], values.count[at], [&] { return words_of(length, ngram); });
+            }
+        });
+    for (Best& own : best) survey.best.push_back(own.take());
+    survey.width = bins.width();
+    survey.bins = bins.take();
+    return survey;
 }
 
 std::string Model::words_of(unsigned length, NgramId ngram) const {

@@ -60,6 +60,20 @@ struct RankedNgram {
     Count count;
 };
 
+// What all n-grams are worth, per label position and length - 1 (a cell each, the lengths of a
+// label side by side): the best ones, how many are worth nothing, and the values of the others in
+// bins (at · width, (at + 1) · width], where the last bins may be empty.
+struct Survey {
+    static constexpr std::size_t kBins = 32;
+
+    std::vector<Label> labels;
+    unsigned lengths = 0;
+    double width = 0;
+    std::vector<std::vector<RankedNgram>> best;
+    std::vector<std::uint64_t> worthless;
+    std::vector<std::uint64_t> bins;  // kBins per cell
+};
+
 struct Following {
     std::string word;
     Count count;
@@ -94,6 +108,8 @@ class Model {
     ValueTable value(const std::vector<std::string>& words) const;
     std::vector<RankedNgram> top_ngrams(const Label& label, std::size_t most,
                                         std::optional<unsigned> length) const;
+    // Costs a pass over the model, however many labels there are.
+    Survey survey(std::size_t most) const;
     std::vector<Following> next_words(const std::vector<std::string>& words,
                                       const std::optional<Label>& label) const;
     std::vector<std::string> stop_words(double threshold) const;

@@ -47,6 +47,7 @@ from watchword.errors import (
 )
 from watchword.evaluate import Measures, Outcome, Replay, replay, replay_scores
 from watchword.explanation import Block, Explanation, NgramBlock
+from watchword.glance import Glance, NgramWorth, ngram_worth
 from watchword.metrics import erde, latency_weighted_f1
 from watchword.model import TauSS3
 from watchword.policy import (
@@ -62,6 +63,8 @@ from watchword.policy import (
     Stays,
     Step,
 )
+from watchword.reasons.change import Change
+from watchword.reasons.story import Story
 from watchword.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -81,12 +84,14 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "Block",
+    "Change",
     "ConfidenceTable",
     "DataFormatError",
     "Decision",
     "Document",
     "EmptyModelError",
     "Explanation",
+    "Glance",
     "HookError",
     "IncompatibleModelsError",
     "Leaps",
@@ -96,6 +101,7 @@ __all__ = [
     "ModelStatistics",
     "NextWord",
     "NgramBlock",
+    "NgramWorth",
     "Outcome",
     "Overtakes",
     "Policy",
@@ -113,6 +119,7 @@ __all__ = [
     "StateError",
     "Stays",
     "Step",
+    "Story",
     "Subject",
     "TauSS3",
     "Term",
@@ -130,6 +137,7 @@ __all__ = [
     "iterate_texts",
     "latency_weighted_f1",
     "make_risk_streams",
+    "ngram_worth",
     "read_csv",
     "read_erisk",
     "read_folder",
@@ -146,3 +154,12 @@ __all__ = [
 ]
 
 UNICODE_VERSION: str = _native.unicode_version
+
+
+def __getattr__(name: str) -> object:
+    """`watchword.web` without importing it first; it is not loaded before somebody asks for it."""
+    if name == "web":
+        import importlib
+
+        return importlib.import_module("watchword.web")
+    raise AttributeError(f"module 'watchword' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,37 @@ class Explanation:
             "summary": dict(self.summary),
             "blocks": [block.to_dict() for block in self.blocks],
         }
+
+    def to_html(
+        self,
+        label: Label | None = None,
+        *,
+        level: Literal["paragraph", "sentence", "ngram"] = "ngram",
+        page: bool = False,
+        title: str | None = None,
+        most: int | None = None,
+    ) -> str:
+        """The text painted by what its blocks are worth for a label, as HTML.
+
+        By default that is the predicted label. A snippet works in notebooks and mails; with `page`
+        it is a whole page that needs no other file, in which label and level can be changed. Only
+        the `most` strongest blocks are marked: 5,000 in a snippet, 50,000 of each level in a page.
+
+        >>> from watchword import TauSS3
+        >>> model = TauSS3()
+        >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+        >>> page = model.explain("Machine learning!").to_html(page=True)
+        >>> page.startswith("<!doctype html>")
+        True
+        """
+        from watchword.show.html import explanation_html  # draws; most who explain never need it
+
+        return explanation_html(self, label, level=level, page=page, title=title, most=most)
+
+    def _repr_html_(self) -> str:
+        from watchword.show.html import notebook_html
+
+        return notebook_html(self)
 
 
 class BlockValues:

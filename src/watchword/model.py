@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from watchword import _native, keeping, snapshot, storage
 from watchword.checks import (
@@ -19,8 +19,10 @@ from watchword.checks import (
     as_threads,
     as_whole,
 )
+from watchword.datasets import Post, Subject
 from watchword.engine import Engine
 from watchword.explanation import Explanation
+from watchword.glance import Glance, glance_at
 from watchword.parameters import FloatArray, Parameters, Summary
 from watchword.policy import Policy
 from watchword.results import (
@@ -33,6 +35,10 @@ from watchword.results import (
 )
 from watchword.stream import Reader, Watcher
 from watchword.text import TextSource, Tokenizer, WordHook
+
+if TYPE_CHECKING:
+    from watchword.reasons.change import Change
+    from watchword.reasons.story import Story
 
 _SHAPING = ("paragraphs", "word_hook", "tokenizer")  # what decides which n-grams there are
 
@@ -287,6 +293,23 @@ class TauSS3:
         """
         return self._engine.explain(as_text(text))
 
+    def what_would_change(self, text: str) -> Change:
+        """The fewest n-gram occurrences without which the text would get another label.
+
+        Their contributions are zeroed; the text is not read again without them.
+
+        >>> model = TauSS3()
+        >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+        >>> change = model.what_would_change("A match of machine learning machines")
+        >>> change.before, change.after, [one.ngram for one in change.occurrences]
+        ('sports', 'tech', ['a'])
+        >>> print(change)
+        Without 1 of the 4 n-grams the label would be tech instead of sports. No fewer would do.
+        """
+        from watchword.reasons.change import change_of_label
+
+        return change_of_label(self._engine, as_text(text))
+
     # Streams
 
     @property
@@ -317,6 +340,26 @@ class TauSS3:
     ) -> Watcher:
         """Begin to read the posts of many subjects, or go on from a `Watcher`'s state."""
         return Watcher(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
+
+    def story(
+        self,
+        posts: Subject | Iterable[str | Post],
+        policy: Policy,
+    ) -> Story:
+        """What reading the posts of one subject came to: every post, the decision, and why.
+
+        The sums and the decision are those of a `Reader`.
+
+        >>> from watchword import Overtakes
+        >>> model = TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> story = model.story(["A lovely day", "I cannot sleep", "Bye"], Overtakes("at risk"))
+        >>> story.decision.delay, story.tipped.ngrams_for[0].ngram
+        (2, 'cannot')
+        """
+        from watchword.reasons.story import tell
+
+        return tell(self._engine, posts, policy)
 
     # Inspecting
 
@@ -353,6 +396,14 @@ class TauSS3:
         following = engine.native.next_words(engine.words_of(ngram), known)
         total = sum(count for _, count in following)
         return [NextWord(word, count, count / total) for word, count in following]
+
+    def glance(self, n: int = 20) -> Glance:
+        """The whole model at a glance: totals, the n best n-grams of every label, all values.
+
+        Costs one pass over the model. What it gives shows itself in a notebook, and
+        `to_html(page=True)` writes it as a page.
+        """
+        return glance_at(self._engine, n)
 
     def stop_words(self, threshold: float = 0.01) -> list[str]:
         """The words whose significance (sg) is below the threshold in every label.

@@ -1,14 +1,15 @@
-"""Explanations for the eye. Everything is drawn from `Explanation.to_dict()` alone."""
+"""Explanations in the terminal. Everything is drawn from `Explanation.to_dict()` alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from watchword.checks import Label
-from watchword.errors import MissingExtraError, UnknownLabelError
+from watchword.checks import Label, as_choice
+from watchword.errors import MissingExtraError
 from watchword.explanation import Explanation
 from watchword.results import RankedNgram
+from watchword.show.blocks import LEVELS, PaintLevel, blocks_of, column_of, worth
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -43,11 +44,17 @@ def visible(text: str) -> str:
     return text.translate(_STAND_INS)
 
 
-def to_terminal(explanation: Explanation | Mapping[str, Any], label: Label | None = None) -> Text:
-    """Paint the n-grams of a text by their value for a label; by default for the predicted one.
+def to_terminal(
+    explanation: Explanation | Mapping[str, Any],
+    label: Label | None = None,
+    *,
+    level: PaintLevel = "ngram",
+) -> Text:
+    """Paint a text's blocks by what they are worth for a label; by default for the predicted one.
 
-    The n-gram of highest value has the strongest colour, the others are in proportion to it. Takes
-    an explanation or its `to_dict()`, and gives a `rich.text.Text` to print with rich.
+    The block that is worth most for any label has the strongest colour, the others are in
+    proportion to it. Takes an explanation or its `to_dict()`, and gives a `rich.text.Text` to print
+    with rich.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -65,17 +72,20 @@ def to_terminal(explanation: Explanation | Mapping[str, Any], label: Label | Non
         raise MissingExtraError(
             "painting in the terminal needs rich: pip install 'watchword[cli]'"
         ) from error
-    plain = _plain(explanation)
-    column = _column(plain, label)
-    painted = Text(visible(plain["text"]))
-    ngrams = list(_ngrams(plain["blocks"]))
-    highest = max((ngram["value"][column] for ngram in ngrams), default=0.0)
-    for ngram in ngrams:
-        value = ngram["value"][column]
-        if value > 0:
-            share = value / highest
+    as_choice("level", level, LEVELS)
+    text, column = _text_and_column(explanation, label)
+    painted = Text(visible(text))
+    blocks = [
+        (block["start"], block["end"], worth(block))
+        for block in blocks_of(explanation)
+        if block["kind"] == level
+    ]
+    highest = max((max(parts) for _, _, parts in blocks), default=0.0)
+    for start, end, parts in blocks:
+        if parts[column] > 0:
+            share = parts[column] / highest
             style = Style(color="black", bgcolor=_colour(share), bold=share >= 0.5)
-            painted.stylize(style, ngram["start"], ngram["end"])
+            painted.stylize(style, start, end)
     return painted
 
 
@@ -90,35 +100,23 @@ def strongest_ngrams(
     >>> [ngram for ngram, _, _ in strongest_ngrams(model.explain("So, machine learning!"), "tech")]
     ['learning', 'machine']
     """
-    plain = _plain(explanation)
-    column = _column(plain, label)
+    _, column = _text_and_column(explanation, label)
     read = {
-        RankedNgram(ngram["ngram"], ngram["value"][column], ngram["count"][column])
-        for ngram in _ngrams(plain["blocks"])
-        if ngram["value"][column] > 0
+        RankedNgram(block["ngram"], block["value"][column], block["count"][column])
+        for block in blocks_of(explanation)
+        if block["kind"] == "ngram" and block["value"][column] > 0
     }
     return sorted(read, key=lambda ngram: (-ngram.value, ngram.ngram))[:n]
 
 
-def _plain(explanation: Explanation | Mapping[str, Any]) -> Mapping[str, Any]:
-    return explanation.to_dict() if isinstance(explanation, Explanation) else explanation
-
-
-def _column(plain: Mapping[str, Any], label: Label | None) -> int:
-    labels: list[Label] = plain["labels"]
-    wanted = plain["label"] if label is None else label
-    if wanted not in labels:
-        listed = ", ".join(map(repr, labels))
-        raise UnknownLabelError(f"unknown label {wanted!r}; the explanation has {listed}")
-    return labels.index(wanted)
-
-
-def _ngrams(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for block in blocks:
-        if block["kind"] == "ngram":
-            yield block
-        else:
-            yield from _ngrams(block["blocks"])
+def _text_and_column(
+    explanation: Explanation | Mapping[str, Any], label: Label | None
+) -> tuple[str, int]:
+    if isinstance(explanation, Explanation):
+        text, labels, predicted = explanation.text, explanation.labels, explanation.label
+    else:
+        text, labels, predicted = (explanation[one] for one in ("text", "labels", "label"))
+    return text, column_of(labels, predicted if label is None else label)
 
 
 def _colour(share: float) -> str:

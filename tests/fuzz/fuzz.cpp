@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -226,6 +227,12 @@ void inspect(const ww::Model& model, const std::string& text, ww::Paragraphs par
         for (const ww::RankedNgram& ranked : model.top_ngrams(label, 5, std::nullopt)) {
             REQUIRE(ranked.count > 0 && ranked.value > 0 && !ranked.words.empty());
         }
+    }
+    const ww::Survey survey = model.survey(5);
+    for (std::size_t cell = 0; cell < survey.best.size(); ++cell) {
+        const auto own = survey.bins.begin() + static_cast<std::ptrdiff_t>(cell * survey.kBins);
+        const auto valued = std::accumulate(own, own + survey.kBins, std::uint64_t{0});
+        REQUIRE(survey.best[cell].size() == std::min<std::uint64_t>(valued, 5));
     }
     model.next_words({"a"}, std::nullopt);
     model.stop_words(0.5);

@@ -22,11 +22,13 @@ from watchword.cli.base import (
     show_records,
     show_table,
     verb,
+    write_text,
 )
 from watchword.cli.options import data_options, parameter_options, table_option, threads_option
 from watchword.cli.texts import Data, Item, labelled
 from watchword.datasets import Post, Subject, make_risk_streams, write_jsonl
 from watchword.errors import DataFormatError
+from watchword.glance import ngram_worth
 from watchword.lines import name_of
 from watchword.storage import atomic_file
 
@@ -282,6 +284,7 @@ def measure_accuracy(
     watchword inspect model.ww
     watchword inspect model.ww --top 3 --label "at risk" --length 3 --table
     watchword inspect model.ww --value "cannot sleep" --table
+    watchword inspect model.ww --html model.html
     """
 )
 @click.argument("model", type=FILE)
@@ -294,6 +297,12 @@ def measure_accuracy(
 )
 @click.option("--value", metavar="NGRAM", help="What an n-gram is worth, and why.")
 @click.option("--next", "following", metavar="NGRAM", help="The words seen after an n-gram.")
+@click.option(
+    "--html",
+    "page",
+    metavar="FILE",
+    help="Write it as a page with pictures; alone or with --top, --label, --value.",
+)
 @table_option
 def inspect(
     model: Path,
@@ -302,6 +311,7 @@ def inspect(
     length: int | None,
     value: str | None,
     following: str | None,
+    page: str | None,
     table: bool,
 ) -> None:
     """Look into a model: labels, sizes and parameters, or its n-grams."""
@@ -309,10 +319,15 @@ def inspect(
         raise click.UsageError("only one of --top, --value and --next at a time")
     if length is not None and top is None:
         raise click.UsageError("--length goes with --top")
+    if page is not None and (following is not None or length is not None):
+        raise click.UsageError("--html goes with neither --next nor --length")
+    check_folder(None if page in (None, "-") else Path(page))
     taught = TauSS3.load(model)
     chosen = None if label is None else find_label(label, taught.labels, where="the model")
     labels = taught.labels if chosen is None else (chosen,)
-    if top is not None:
+    if page is not None:
+        _write_page(taught, page, name=model.name, top=top, label=chosen, value=value)
+    elif top is not None:
         show_records(
             [
                 {"label": one} | ngram._asdict()
@@ -330,6 +345,26 @@ def inspect(
         show_records([{"ngram": following} | word._asdict() for word in words], table=table)
     else:
         show_model(taught, {"model": str(model)}, table=table)
+
+
+def _write_page(
+    model: TauSS3,
+    path: str,
+    *,
+    name: str,
+    top: int | None,
+    label: Label | None,
+    value: str | None,
+) -> None:
+    labels = None if label is None else [label]
+    if value is not None:
+        page = ngram_worth(model, value).to_html(page=True, labels=labels)
+    else:
+        glance = model.glance(20 if top is None else top)
+        page = glance.to_html(page=True, title=f"{name} at a glance", labels=labels)
+    write_text(path, page)
+    if path != "-":
+        emit([{"html": path, "bytes": len(page.encode())}])
 
 
 def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:

@@ -1,0 +1,321 @@
+"""watchword explain, report: why a text or a subject was judged as it was."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import watchword
+from watchword import Explanation, HookError, TauSS3, UnknownSubjectError
+from watchword.checks import Label
+from watchword.cli.base import (
+    FILE,
+    check_folder,
+    console,
+    emit,
+    find_label,
+    progress_of,
+    show,
+    show_table,
+    verb,
+    write_text,
+)
+from watchword.cli.options import data_options, threads_option
+from watchword.cli.policies import parse_policy
+from watchword.cli.streams import policy_option
+from watchword.cli.texts import Data
+from watchword.reasons.change import Change
+from watchword.reasons.story import Story, Tipped, tell
+from watchword.render import strongest_ngrams, to_terminal, visible
+
+_TOP = 5  # n-grams and posts that are printed
+
+# watchword explain
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword explain model.ww --text "I cannot sleep, so I work."
+    watchword explain model.ww streams.jsonl --subject subject07 --positive "at risk" --html a.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data", required=False)
+@click.option("--text", help="A text to explain, instead of a file.")
+@click.option(
+    "--subject", metavar="ID", help="Explain the decision about this subject of the data."
+)
+@click.option("--label", help="Paint what speaks for this label; by default for the one decided.")
+@click.option(
+    "--positive", metavar="LABEL", help="With --subject: the label that alerts are about."
+)
+@policy_option
+@click.option("--html", "html_file", metavar="FILE", help="Write a page that needs no other file.")
+@click.option("--json", "json_file", metavar="FILE", help="Write all that the page is drawn from.")
+@data_options(bad_lines="error")
+def explain(
+    model: Path,
+    data: str | None,
+    text: str | None,
+    subject: str | None,
+    label: str | None,
+    positive: str | None,
+    policy: str,
+    html_file: str | None,
+    json_file: str | None,
+    reading: Data,
+) -> None:
+    """Show why a text got its label, or how it came to an alert about a subject.
+
+    DATA is a file with one text, by default standard input; with --subject, it is data as for
+    evaluate. Prints for eyes; with --html or --json it writes a file instead (- is standard
+    output).
+    """
+    if text is not None and (data is not None or subject is not None):
+        raise click.UsageError("--text goes neither with data nor with --subject")
+    if subject is not None and (data is None or positive is None):
+        raise click.UsageError("--subject needs DATA and --positive")
+    taught = TauSS3.load(model)
+    if subject is None:
+        if positive is not None:
+            raise click.UsageError("--positive goes with --subject")
+        shown = _label(label, taught)
+        _explain_text(taught, _text_of(data, text), shown, html_file, json_file)
+        return
+    rule = parse_policy(policy, find_label(str(positive), taught.labels, where="the model"))
+    known = reading.subjects(str(data))
+    reading.report()
+    chosen = [one for one in known if one.id == subject]
+    if not chosen:
+        raise UnknownSubjectError(f"there is no subject {subject!r} among {len(known)} in {data}")
+    story = tell(taught._engine, chosen[0], rule)
+    _write(story.to_dict, lambda: story.to_html(page=True), html_file, json_file)
+    if html_file is None and json_file is None:
+        show_story(story, _label(label, taught) or story.positive)
+
+
+def _label(label: str | None, model: TauSS3) -> Label | None:
+    return None if label is None else find_label(label, model.labels, where="the model")
+
+
+def _text_of(data: str | None, text: str | None) -> str:
+    if text is not None:
+        return text
+    source = sys.stdin.buffer if data in (None, "-") else None
+    content = source.read() if source is not None else Path(str(data)).read_bytes()
+    return content.decode("utf-8-sig", "replace")
+
+
+def _explain_text(
+    model: TauSS3,
+    text: str,
+    label: Label | None,
+    html_file: str | None,
+    json_file: str | None,
+) -> None:
+    explanation = model.explain(text)
+    change = _change_of(model, text)
+    changes = [] if change is None else [change.to_dict()]
+    _write(
+        lambda: explanation.to_dict() | {"changes": changes},
+        lambda: _text_page(explanation, label, changes),
+        html_file,
+        json_file,
+    )
+    if html_file is None and json_file is None:
+        show_explanation(explanation, label, change)
+
+
+def _change_of(model: TauSS3, text: str) -> Change | None:
+    try:
+        return model.what_would_change(text)
+    except HookError:  # a summary function: nothing can be said
+        return None
+
+
+def _text_page(
+    explanation: Explanation, label: Label | None, changes: Sequence[dict[str, Any]]
+) -> str:
+    from watchword.show.change import page_with_changes
+
+    return page_with_changes(explanation.to_html(label, page=True), changes)
+
+
+def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) -> None:
+    for file, text in ((html_file, page), (json_file, lambda: json.dumps(plain()))):
+        if file is not None:
+            write_text(file, text())
+
+
+def show_explanation(explanation: Explanation, label: Label | None, change: Change | None) -> None:
+    """Print a text painted, what weighs most in it, and what would change its label."""
+    output = console()
+    show(output, to_terminal(explanation, label))
+    output.print()
+    found = zip(explanation.labels, explanation.value, strict=True)
+    best = sorted(found, key=lambda pair: -pair[1])[:10]
+    show_table(
+        [
+            {"label": one, "confidence": value, "": "← predicted" * (one == explanation.label)}
+            for one, value in best
+        ]
+    )
+    output.print()
+    chosen = explanation.label if label is None else label
+    strongest = strongest_ngrams(explanation, chosen, _TOP)
+    _show_titled(f"What speaks most for {chosen!r}", [one._asdict() for one in strongest])
+    if change is not None:
+        show(output, visible(str(change)))
+
+
+def show_story(story: Story, label: Label) -> None:
+    """Print what was decided about a subject, what tipped it, and what would have changed it."""
+    output = console()
+    decision, tipped = story.decision, story.tipped
+    many = f"{decision.posts} posts"
+    if decision:
+        show(output, f"Alert for {story.positive!r} after {decision.delay} of {many}.")
+    else:
+        show(output, f"No alert for {story.positive!r} in {many}.")
+    if story.truth is not None:
+        show(output, f"The truth is {story.truth!r}.")
+    output.print()
+    _show_tipped(story, tipped)
+    numbers = [decision.delay] if decision else [one.number for one in tipped.posts_for[:1]]
+    for number in numbers:
+        show(output, f"Post {number}, painted by what speaks for {label!r}:\n")
+        show(output, to_terminal(story.posts[number - 1].explanation, label))
+    if decision and not story.history.is_given:
+        output.print()
+        for change in _changes(story):
+            show(output, visible(str(change)))
+
+
+def _changes(story: Story) -> list[Change]:
+    try:
+        return [story.what_would_delay(), story.what_would_cancel()]
+    except HookError:
+        return []
+
+
+def _show_tipped(story: Story, tipped: Tipped) -> None:
+    labels = [story.positive] + ([] if tipped.rival is None else [tipped.rival])
+    columns = [story.labels.index(label) for label in labels]
+    for title, ngrams in (
+        (f"What spoke most for {story.positive!r}", tipped.ngrams_for),
+        ("and against it", tipped.ngrams_against),
+    ):
+        rows = [
+            {"n-gram": one.ngram, "times": one.times}
+            | {str(story.labels[at]): one.contribution[at] for at in columns}
+            for one in ngrams[:_TOP]
+        ]
+        if rows:
+            _show_titled(title, rows)
+    rows = [
+        {"post": one.number} | {str(story.labels[at]): one.contribution[at] for at in columns}
+        for one in tipped.posts_for[:_TOP]
+    ]
+    if rows:
+        _show_titled(f"Posts that spoke most for {story.positive!r}", rows)
+
+
+def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
+    show(console(), visible(title))
+    show_table(rows)
+    console().print()
+
+
+# watchword report
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword make others.jsonl --subjects 60 --seed 1
+    watchword train streams.jsonl -o model.ww
+    watchword report model.ww others.jsonl --positive "at risk" -o report.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data")
+@click.option("--positive", required=True, metavar="LABEL", help="The label that alerts are about.")
+@policy_option
+@click.option(
+    "--by",
+    type=click.Choice(["post", "chunk"]),
+    default="post",
+    show_default=True,
+    help="Decide after every post, or after tenths as eRisk 2017 and 2018 did.",
+)
+@click.option("-o", "--output", required=True, type=FILE, help="The page to write.")
+@click.option(
+    "--stories",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many subjects to tell about in full, wrong decisions first.",
+)
+@click.option(
+    "--texts",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How many posts of each of them to show; 0 shows nobody's words but n-grams.",
+)
+@click.option("--title", help="The title of the page.")
+@data_options(bad_lines="error")
+@threads_option
+def report(
+    model: Path,
+    data: str,
+    positive: str,
+    policy: str,
+    by: Any,
+    output: Path,
+    stories: int,
+    texts: int,
+    title: str | None,
+    reading: Data,
+    threads: int | None,
+) -> None:
+    """Write an evaluation as one page: measures, all subjects, and why.
+
+    DATA are subjects as for evaluate. The page needs no other file and no network: measures with
+    their bounds, a table of all subjects, wrong decisions first, and of some of them the timeline,
+    what tipped the decision and what would have changed it.
+    """
+    from watchword.reasons.report import report_data
+    from watchword.show.report import report_html
+
+    check_folder(output)
+    taught = TauSS3.load(model)
+    label = find_label(positive, taught.labels, where="the model")
+    subjects = reading.subjects(data)
+    reading.report()
+    found = watchword.replay(subjects, taught, parse_policy(policy, label), by=by, threads=threads)
+    plain = report_data(
+        found, taught, subjects, stories=stories, texts=texts, progress=progress_of("telling")
+    )
+    page = report_html(plain, **({} if title is None else {"title": title}))
+    write_text(str(output), page)
+    emit(
+        [
+            {
+                "file": str(output),
+                "bytes": output.stat().st_size,
+                "subjects": len(subjects),
+                "stories": len(plain["stories"]),
+                "decisions": plain["verdicts"],
+            }
+        ]
+    )

@@ -1,0 +1,212 @@
+"""What would delay or cancel an alert; see `watchword.reasons.change` for what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from watchword.policy import After, Overtakes, Policy
+from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
+from watchword.reasons.history import History, first_alert
+from watchword.reasons.smallest import Found, Goal, cover, fewest_in_order, smallest
+from watchword.reasons.weights import Weights
+from watchword.steps import FloatArray, IntArray
+
+_MOST_RIVALS = 8  # that are tried to hold an alert back, the strongest
+_MOST_PREFIXES = 16  # that are looked at for how many it takes at least
+
+
+def change_of_alert(history: History, aim: Literal["delay", "cancel"]) -> Change:
+    """What would have delayed an alert, or what would have cancelled it."""
+    if not history.alert:
+        raise ValueError("there is no alert that could be delayed or cancelled")
+    if history.is_given:
+        raise ValueError(f"{history.policy!r} saw more than this subject's posts one by one")
+    last = history.alert if aim == "delay" else len(history.contents)
+    read = [history.weights(post) for post in range(last)]
+    zeroing = _Zeroing(history, read, history.alert if aim == "delay" else None)
+    rule = paper_rule(history.policy)
+    if rule is not None and all(weights.adds_up for weights in read):
+        exact = _Exact(history, zeroing, *rule)
+        found = exact.delayed() if aim == "delay" else exact.cancelled()
+    else:
+        found = _roughly(history, zeroing)
+    change = make_change(aim, history.labels, history.alert, found, read)
+    after = history.alert if found.places is None else zeroing.alert(found.places)
+    return replace(change, after=after)
+
+
+class _Zeroing:
+    """All occurrences of some posts in one row, and when the alert falls without some of them."""
+
+    def __init__(self, history: History, read: list[Weights], not_before: int | None) -> None:
+        self._history, self._read, self._not_before = history, read, not_before
+        sizes = [len(weights.places) for weights in read]
+        self._ends = np.cumsum(np.array(sizes, np.int64))
+        self.posts: IntArray = np.repeat(np.arange(len(read)), sizes)
+        parts = [weights.contributions for weights in read]
+        self.contributions: FloatArray = np.concatenate(parts)
+
+    def alert(self, places: IntArray) -> int:
+        """After how many posts the alert then falls, 0 for never."""
+        gains = self._history.gains.copy()
+        zeroed = mask_of(places, len(self.posts))
+        for post in np.unique(self.posts[places]).tolist():
+            end = int(self._ends[post])
+            weights = self._read[post]
+            gains[post] = weights.without(zeroed[end - len(weights.places) : end])
+        return first_alert(gains, self._history.column, self._history.policy)
+
+    def works(self, places: IntArray) -> bool:
+        """Whether that is late enough."""
+        alert = self.alert(places)
+        return not alert or (self._not_before is not None and alert > self._not_before)
+
+
+class _Exact:
+    """The paper's policy: an alert falls where value > ratio · other + margin."""
+
+    def __init__(self, history: History, zeroing: _Zeroing, rule: Overtakes, after: int) -> None:
+        self._history, self._zeroing, self._rule = history, zeroing, rule
+        self._first = after - 1
+        self._sums = history.sums
+        others = [at for at in range(len(history.labels)) if at != history.column]
+        # A label of its own is compared with nothing, which is worth 0.
+        self._rivals: list[int | None] = [*others] if others else [None]
+
+    def delayed(self) -> Found:
+        """No alert up to the post where it fell."""
+        last = self._history.alert - 1
+        goals = self._goals(last)
+        found = smallest(goals, self._zeroing.works)
+        if found.places is None and any(goal.is_firm for goal in goals):
+            # An earlier alert came up instead, so every post has to be looked at.
+            found = self._covered(last, _least(goals))
+        return found
+
+    def cancelled(self) -> Found:
+        """No alert at any post."""
+        excess = self._excess()
+        posts = np.argsort(-excess, kind="stable")[:_MOST_PREFIXES]
+        alerting = [int(post) for post in posts if excess[post] > 0]
+        least = max(_least(self._goals(post)) for post in alerting)
+        if np.isinf(least):
+            return Found(None, True)  # at some post, not even all of them would do
+        return self._covered(len(self._sums) - 1, least)
+
+    def _excess(self) -> FloatArray:
+        """By how much the rule is broken after each post, at the posts that count."""
+        others = np.delete(self._sums, self._history.column, axis=1)
+        best = others.max(axis=1) if others.shape[1] else np.zeros(len(others))
+        excess = self._sums[:, self._history.column] - self._rule.ratio * best - self._rule.margin
+        excess[: self._first] = -np.inf
+        return np.asarray(excess)
+
+    def _gains(self, rival: int | None) -> FloatArray:
+        contributions = self._zeroing.contributions
+        gains = contributions[:, self._history.column].copy()
+        return gains if rival is None else gains - self._rule.ratio * contributions[:, rival]
+
+    def _tolerance(self, post: int, rival: int | None) -> float:
+        row = self._sums[post]
+        other = 0.0 if rival is None else float(row[rival])
+        size = float(row[self._history.column]) + self._rule.ratio * other + abs(self._rule.margin)
+        added = int(np.searchsorted(self._zeroing.posts, post, side="right")) + post
+        return float(ROUNDING * (added + 8) * size)
+
+    def _difference(self, post: int, rival: int | None, removed: FloatArray) -> float:
+        row = self._sums[post] - removed
+        other = 0.0 if rival is None else float(row[rival])
+        return float(row[self._history.column]) - self._rule.ratio * other - self._rule.margin
+
+    def _goals(self, post: int) -> list[Goal]:
+        """For each other label: that the alert would not fall at this post because of it."""
+        written = int(np.searchsorted(self._zeroing.posts, post, side="right"))
+        nothing = np.zeros(self._sums.shape[1])
+        goals = []
+        for rival in self._rivals:
+            gains = self._gains(rival)[:written]
+            columns = [self._history.column] + ([] if rival is None else [rival])
+            concerned = np.flatnonzero(self._zeroing.contributions[:written, columns].any(axis=1))
+            need = self._difference(post, rival, nothing)
+            tolerance = self._tolerance(post, rival)
+            goals.append(Goal(concerned, gains[concerned], need, tolerance))
+        return goals
+
+    def _covered(self, last: int, least: float) -> Found:
+        """Posts from the first that counts to the last, each held back by one other label."""
+        best = Found(None, False)
+        nothing = np.zeros(self._sums.shape[1])
+        at = self._history.alert - 1
+        nearest = sorted(self._rivals, key=lambda rival: self._difference(at, rival, nothing))
+        for rival in nearest[:_MOST_RIVALS]:
+            gains = self._gains(rival)
+            if len(self._rivals) == 1:
+                relaxed = self._cover(gains, last, self._misses(rival, -1))
+                if relaxed is None:
+                    return Found(None, True)
+                least = max(least, len(relaxed))
+            for misses in (self._misses_any(), *(self._misses(rival, at) for at in (-1, 0, 1))):
+                places = self._cover(gains, last, misses)
+                if places is not None and len(places) < best.size and self._zeroing.works(places):
+                    best = Found(places, len(places) <= least)
+        return best
+
+    def _cover(
+        self, gains: FloatArray, last: int, misses: Callable[[int, FloatArray], bool]
+    ) -> IntArray | None:
+        zeroing = self._zeroing
+        return cover(gains, zeroing.contributions, zeroing.posts, last=last, misses=misses)
+
+    def _misses(self, rival: int | None, strictness: int) -> Callable[[int, FloatArray], bool]:
+        """Whether this label alone does not hold the alert back; more or less strictly."""
+
+        def misses(post: int, removed: FloatArray) -> bool:
+            if post < self._first:
+                return False
+            allowed = -strictness * self._tolerance(post, rival) if strictness else 0.0
+            return self._difference(post, rival, removed) > allowed
+
+        return misses
+
+    def _misses_any(self) -> Callable[[int, FloatArray], bool]:
+        """Whether no label at all holds the alert back."""
+        column, rule = self._history.column, self._rule
+        others = [rival for rival in self._rivals if rival is not None]
+
+        def misses(post: int, removed: FloatArray) -> bool:
+            row = self._sums[post] - removed
+            best = float(row[others].max()) if others else 0.0
+            return post >= self._first and row[column] - rule.ratio * best > rule.margin
+
+        return misses
+
+
+def _least(goals: list[Goal]) -> float:
+    return min((goal.sizes.start for goal in goals if goal.sizes), default=np.inf)
+
+
+def _roughly(history: History, zeroing: _Zeroing) -> Found:
+    """Any other policy: what spoke most for the alert, in all posts or the last one first."""
+    contributions = zeroing.contributions
+    gains = contributions[:, history.column].copy()
+    rival = history.rival(history.alert)
+    if rival is not None:
+        gains -= contributions[:, rival]
+    order = np.argsort(-gains, kind="stable")
+    order = order[gains[order] > 0]
+    decisive = zeroing.posts[order] == history.alert - 1
+    orders = [order, np.concatenate([order[decisive], order[~decisive]])]
+    return min((fewest_in_order(one, zeroing.works) for one in orders), key=lambda one: one.size)
+
+
+def paper_rule(policy: Policy) -> tuple[Overtakes, int] | None:
+    """The rule and from which post on it counts, if it is the paper's."""
+    after = 1
+    while isinstance(policy, After):
+        after = max(after, policy.posts)
+        policy = policy.of
+    return (policy, after) if type(policy) is Overtakes else None

@@ -1,0 +1,222 @@
+"""What would change it: the fewest n-gram occurrences without which the decision would be another.
+
+Their contributions are zeroed and everything else is left as it was read; the text is not read
+again without them. With addition (and means), the label of highest value and the paper's policy,
+the answer is exact: no fewer occurrences would do. Elsewhere what is found does it, but there may
+be fewer, and `Change.exact` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from watchword.checks import Label
+from watchword.engine import Engine
+from watchword.reasons.smallest import Found, Goal, Works, fewest_in_order, smallest
+from watchword.reasons.weights import Weights, weigh
+from watchword.steps import BoolArray, IntArray
+
+Aim = Literal["label", "delay", "cancel"]
+
+ROUNDING = 8 * np.finfo(np.float64).eps  # per number that is added, generously
+_MOST_RIVALS = 20  # that are tried where nothing is exact anyway
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """An n-gram where it stands in a text, or in a post (counted from 1), and what it adds."""
+
+    ngram: str
+    start: int
+    end: int
+    contribution: tuple[float, ...]
+    post: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        own = {"ngram": self.ngram, "start": self.start, "end": self.end, "post": self.post}
+        return own | {"contribution": list(self.contribution)}
+
+
+@dataclass(frozen=True)
+class Change:
+    """The fewest occurrences that would have changed a decision; false if none would have.
+
+    `aim` is `"label"` (of a text), `"delay"` (the alert would have come later, if at all) or
+    `"cancel"` (never). `before` and `after` are labels, or after how many posts the alert falls, 0
+    for never. `exact`: it is certain that no fewer would do, or that nothing would.
+    """
+
+    aim: Aim
+    labels: tuple[Label, ...]
+    before: Label
+    after: Label
+    possible: bool
+    exact: bool
+    occurrences: tuple[Occurrence, ...]
+    total: int  #: occurrences that are worth anything
+
+    def __bool__(self) -> bool:
+        return self.possible
+
+    def __str__(self) -> str:
+        return change_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "aim": self.aim,
+            "labels": list(self.labels),
+            "before": self.before,
+            "after": self.after,
+            "possible": self.possible,
+            "exact": self.exact,
+            "occurrences": [one.to_dict() for one in self.occurrences],
+            "total": self.total,
+        }
+
+
+def change_text(plain: Mapping[str, Any]) -> str:
+    """A change in one sentence or two, as plain text.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> print(change_text(model.what_would_change("A match about machine learning").to_dict()))
+    Without 1 of the 4 n-grams the label would be tech instead of sports. No fewer would do.
+    """
+    aim = plain["aim"]
+    if not plain["possible"]:
+        what = {"label": "change the label", "delay": "delay the alert", "cancel": "cancel it"}
+        sure = "No" if plain["exact"] else "None was found: perhaps no"
+        return f"{sure} set of n-grams, zeroed, would {what[aim]}."
+    count, total = len(plain["occurrences"]), plain["total"]
+    few = f"{count:,} of the {total:,} n-grams" if total > 1 else "the only n-gram"
+    if aim == "label":
+        told = f"Without {few} the label would be {plain['after']} instead of {plain['before']}."
+    elif plain["after"]:
+        told = (
+            f"Without {few} the alert would fall after {plain['after']:,} posts instead of "
+            f"{plain['before']:,}."
+        )
+    else:
+        told = f"Without {few} no alert would fall."
+    sure = "No fewer would do." if plain["exact"] else "Perhaps fewer would do."
+    return f"{told} {sure}"
+
+
+# A text and its label
+
+
+def change_of_label(engine: Engine, text: str) -> Change:
+    """What would have given a text another label."""
+    frozen = engine.replaced(engine.parameters)
+    weights, labels = weigh(frozen, text), frozen.labels
+    decided = _Decider(frozen, labels, weights)
+    before = decided.label(np.zeros(0, np.int64))
+    found = _found_for_label(weights, labels.index(before), decided, before)
+    after = before if found.places is None else decided.label(found.places)
+    change = make_change("label", labels, before, found, [weights])
+    return replace(change, after=after)
+
+
+class _Decider:
+    """Which label a text has without some occurrences; asks for the default label only once."""
+
+    def __init__(self, engine: Engine, labels: tuple[Label, ...], weights: Weights) -> None:
+        self._labels, self._weights = labels, weights
+        self.default = engine.default_label()
+
+    def label(self, places: IntArray) -> Label:
+        values = self._weights.without(mask_of(places, len(self._weights.places)))
+        # As `Engine.decide` does: the first of equals, the default where nothing is above 0.
+        return self._labels[int(values.argmax())] if values.max() > 0 else self.default
+
+
+def _found_for_label(weights: Weights, winner: int, decided: _Decider, before: Label) -> Found:
+    def works(places: IntArray) -> bool:
+        return decided.label(places) != before
+
+    others = [column for column in range(weights.values.shape[1]) if column != winner]
+    every = np.flatnonzero(weights.values.any(axis=1))
+    if not every.size:
+        return Found(None, True)
+    if weights.adds_up:
+        goals = [goal for other in others if (goal := _overtaken(weights, winner, other))]
+        found = smallest(goals, works)
+    else:
+        totals = weights.without(np.zeros(len(weights.places), np.bool_))
+        others.sort(key=lambda column: -float(totals[column]))
+        found = Found(None, False)
+        for other in others[:_MOST_RIVALS]:
+            tried = _by_value(weights, winner, other, works)
+            found = min(found, tried, key=lambda one: one.size)
+    if decided.default != before and len(every) < found.size:
+        # Nothing is left that speaks for any label, and there is no smaller way to do that.
+        return Found(every, found.certain)
+    return found
+
+
+def _overtaken(weights: Weights, winner: int, other: int) -> Goal | None:
+    """That another label draws level, or gets ahead if it stands behind in the order of labels."""
+    ahead, behind = weights.contributions[:, winner], weights.contributions[:, other]
+    gains = ahead - behind
+    if other > winner and (weights.values[:, winner] >= weights.values[:, other]).all():
+        return None  # it can never get ahead: sums of numbers no larger are no larger
+    concerned = np.flatnonzero((ahead != 0) | (behind != 0))
+    size = float(ahead.sum() + behind.sum())
+    return Goal(
+        places=concerned,
+        gains=gains[concerned],
+        need=float(gains.sum()),
+        tolerance=ROUNDING * (len(gains) + 8) * size,
+    )
+
+
+def _by_value(weights: Weights, winner: int, other: int, works: Works) -> Found:
+    gains = weights.values[:, winner] - weights.values[:, other]
+    order = np.argsort(-gains, kind="stable")
+    return fewest_in_order(order[gains[order] > 0], works)
+
+
+# What texts and subjects share
+
+
+def mask_of(places: IntArray, size: int) -> BoolArray:
+    """True at these places."""
+    mask = np.zeros(size, np.bool_)
+    mask[places] = True
+    return mask
+
+
+def make_change(
+    aim: Aim, labels: tuple[Label, ...], before: Label, found: Found, read: list[Weights]
+) -> Change:
+    """What was found, told by n-grams and posts; what comes after it is still to be filled in."""
+    places = [] if found.places is None else sorted(found.places.tolist())
+    return Change(
+        aim=aim,
+        labels=labels,
+        before=before,
+        after=before,
+        possible=found.places is not None,
+        exact=found.certain,
+        occurrences=tuple(_occurrences(aim, places, read)),
+        total=sum(int(weights.values.any(axis=1).sum()) for weights in read),
+    )
+
+
+def _occurrences(aim: Aim, places: list[int], read: list[Weights]) -> Iterator[Occurrence]:
+    ends = np.cumsum([len(weights.places) for weights in read])
+    for place in places:
+        at = int(np.searchsorted(ends, place, side="right"))
+        weights = read[at]
+        inside = place - (int(ends[at]) - len(weights.places))
+        start, end, ngram = weights.places[inside]
+        contribution = tuple(weights.contributions[inside].tolist())
+        post = None if aim == "label" else at + 1
+        yield Occurrence(ngram, start, end, contribution, post)

@@ -1,0 +1,289 @@
+"""The story of a subject: what was read, post by post, when it was decided, and what tipped it.
+
+Made by `TauSS3.story`. Reading all posts is quick; which n-grams they were read as is only looked
+up for the posts that matter, and when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from watchword.checks import Label, as_list, as_texts, as_whole
+from watchword.datasets import Post, Subject
+from watchword.engine import Engine
+from watchword.errors import HookError
+from watchword.explanation import Explanation
+from watchword.policy import Policy, as_policy
+from watchword.reasons.alert_change import change_of_alert
+from watchword.reasons.change import Change
+from watchword.reasons.history import History
+from watchword.steps import FloatArray
+from watchword.stream import Decision
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TEXTS = 12  # posts whose text is shown
+_CHARACTERS = 20_000  # of each of them
+
+
+@dataclass(frozen=True)
+class StoryPost:
+    """A post (counted from 1), what it added and what all posts had added up to then."""
+
+    number: int
+    post: Post
+    confidence: dict[Label, float]
+    total: dict[Label, float]
+    _engine: Engine = field(repr=False, compare=False)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """How the post was read; worked out when first asked for."""
+        return self._engine.explain(self.post.content)
+
+
+@dataclass(frozen=True)
+class TippingPost:
+    """What a post added for each label; `difference`: how much more for it than for its rival."""
+
+    number: int
+    contribution: tuple[float, ...]
+    difference: float
+
+
+@dataclass(frozen=True)
+class TippingNgram:
+    """What all occurrences of an n-gram added, how many there were, in how many posts."""
+
+    ngram: str
+    times: int
+    posts: int
+    contribution: tuple[float, ...]
+    difference: float
+
+
+@dataclass(frozen=True)
+class Tipped:
+    """What spoke most for the positive label, and what most against it, strongest first.
+
+    Up to the alert or, without one, up to the end. To speak against it is to speak more for its
+    rival, the best other label at that moment.
+    """
+
+    posts: int
+    rival: Label | None
+    posts_for: tuple[TippingPost, ...]
+    posts_against: tuple[TippingPost, ...]
+    ngrams_for: tuple[TippingNgram, ...]
+    ngrams_against: tuple[TippingNgram, ...]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What reading the posts of one subject under a policy came to.
+
+    >>> import watchword as ww
+    >>> model = ww.TauSS3()
+    >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+    >>> story = model.story(["lovely", "I cannot", "sleep, cannot"], ww.Overtakes("at risk"))
+    >>> story.decision.delay, story.posts[2].total == story.decision.confidence
+    (3, True)
+    >>> [(one.ngram, one.times) for one in story.tipped.ngrams_for]
+    [('cannot', 2), ('sleep', 1)]
+    """
+
+    subject: str | None
+    truth: Label | None
+    policy: Policy
+    labels: tuple[Label, ...]
+    posts: tuple[StoryPost, ...]
+    decision: Decision
+    _history: History = field(repr=False, compare=False)
+
+    @property
+    def positive(self) -> Label:
+        """The label that alerts are about."""
+        return self.policy.positive
+
+    @cached_property
+    def tipped(self) -> Tipped:
+        """The ten posts and n-grams that spoke most for the positive label and against it."""
+        return self.tipping(10)
+
+    def tipping(self, most: int) -> Tipped:
+        """The same with so many of each at most.
+
+        Without n-grams where a function of the user's summarises, because they have no shares.
+        """
+        most = as_whole("most", most, 0)
+        history = self._history
+        until = history.alert or len(self.posts)
+        rival = history.rival(until)
+        posts = [
+            TippingPost(at + 1, tuple(row.tolist()), _difference(row, history.column, rival))
+            for at, row in enumerate(history.gains[:until])
+        ]
+        try:
+            ngrams = self._ngrams(until, rival)
+        except HookError:
+            ngrams = []
+        return Tipped(
+            until,
+            None if rival is None else self.labels[rival],
+            *_strongest(posts, most),
+            *_strongest(ngrams, most),
+        )
+
+    def _ngrams(self, until: int, rival: int | None) -> list[TippingNgram]:
+        history = self._history
+        rows: dict[str, int] = {}
+        places, posts = [], []
+        for post in range(until):
+            weights = history.weights(post)
+            places += [rows.setdefault(place.ngram, len(rows)) for place in weights.places]
+            posts += [post] * len(weights.places)
+        parts = [history.weights(post).contributions for post in range(until)]
+        every = np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
+        sums = np.zeros((len(rows), len(self.labels)))
+        np.add.at(sums, places, every)
+        times = np.bincount(np.array(places, np.int64), minlength=len(rows))
+        pairs = np.unique(np.array([places, posts], np.int64), axis=1)[0]
+        in_posts = np.bincount(pairs, minlength=len(rows))
+        return [
+            TippingNgram(
+                ngram,
+                int(times[at]),
+                int(in_posts[at]),
+                tuple(sums[at].tolist()),
+                _difference(sums[at], history.column, rival),
+            )
+            for ngram, at in rows.items()
+        ]
+
+    def what_would_delay(self) -> Change:
+        """The fewest n-gram occurrences without which the alert had not fallen when it did.
+
+        They are zeroed, nothing is read again. `ValueError` if there is no alert.
+        """
+        return change_of_alert(self._history, "delay")
+
+    def what_would_cancel(self) -> Change:
+        """The fewest without which no alert would have fallen at all, so far.
+
+        >>> import watchword as ww
+        >>> model = ww.TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> story = model.story(["I cannot sleep", "sleep"], ww.Overtakes("at risk"))
+        >>> [(one.post, one.ngram) for one in story.what_would_cancel().occurrences]
+        [(1, 'cannot'), (1, 'sleep'), (2, 'sleep')]
+        """
+        return change_of_alert(self._history, "cancel")
+
+    # For renderers
+
+    def to_dict(self, *, texts: int = _TEXTS, characters: int = _CHARACTERS) -> dict[str, Any]:
+        """Everything that a picture or a page needs, as plain data.
+
+        The posts that tipped it come with so many texts at most, each cut after so many
+        characters.
+        """
+        from watchword.reasons.story_data import plain_story
+
+        return plain_story(
+            self,
+            texts=as_whole("texts", texts, 0),
+            characters=as_whole("characters", characters, 0),
+        )
+
+    def to_html(
+        self, *, page: bool = False, texts: int = _TEXTS, characters: int = _CHARACTERS
+    ) -> str:
+        """A self-contained piece of HTML, or a whole page."""
+        from watchword.show.story import story_html
+
+        return story_html(self.to_dict(texts=texts, characters=characters), page=page)
+
+    def _repr_html_(self) -> str:
+        return self.to_html(texts=5, characters=2_000)
+
+    def timeline_svg(self) -> str:
+        """What each label has accumulated over the posts, as a picture that stands alone."""
+        from watchword.show.timeline import timeline_svg
+
+        return timeline_svg(self.to_dict(texts=0))
+
+    def plot_timeline(self, ax: Axes | None = None) -> Axes:
+        """The same with matplotlib, into axes of yours or new ones."""
+        from watchword.show.timeline import plot_timeline
+
+        return plot_timeline(self.to_dict(texts=0), ax)
+
+    @property
+    def history(self) -> History:
+        """The numbers behind it."""
+        return self._history
+
+
+def tell(
+    engine: Engine,
+    posts: Subject | Iterable[str | Post],
+    policy: Policy,
+    *,
+    alert: int | None = None,
+) -> Story:
+    """The story of a subject; `alert`: when it fell, where that cannot be found from one alone."""
+    if as_policy("policy", policy).is_population and alert is None:
+        raise ValueError(f"{policy!r} compares all subjects of a round: one alone has no story")
+    known = posts if isinstance(posts, Subject) else None
+    written = _as_posts(known.posts if known else as_list(posts, "posts"))  # type: ignore[arg-type]
+    history = History.read(engine, policy, [post.content for post in written], alert=alert)
+    labels = history.labels
+    gains, sums = history.gains.tolist(), history.sums.tolist()
+    read = tuple(
+        StoryPost(
+            at + 1,
+            post,
+            dict(zip(labels, gains[at], strict=True)),
+            dict(zip(labels, sums[at], strict=True)),
+            history.engine,
+        )
+        for at, post in enumerate(written)
+    )
+    return Story(
+        subject=known.id if known else None,
+        truth=known.label if known else None,
+        policy=policy,
+        labels=labels,
+        posts=read,
+        decision=Decision(
+            policy.positive if history.alert else None,
+            history.alert,
+            len(read),
+            read[-1].total if read else dict.fromkeys(labels, 0.0),
+            known.id if known else None,
+        ),
+        _history=history,
+    )
+
+
+def _as_posts(posts: Sequence[Any]) -> list[Post]:
+    as_texts([post.content if isinstance(post, Post) else post for post in posts])
+    return [post if isinstance(post, Post) else Post(post) for post in posts]
+
+
+def _difference(row: FloatArray, column: int, rival: int | None) -> float:
+    return float(row[column]) - (0.0 if rival is None else float(row[rival]))
+
+
+def _strongest(found: list[Any], most: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Those that speak most for it, and those that speak most against it; the first of equals."""
+    ordered = sorted(found, key=lambda one: -one.difference)
+    speaking_for = [one for one in ordered if one.difference > 0]
+    against = sorted((one for one in found if one.difference < 0), key=lambda one: one.difference)
+    return tuple(speaking_for[:most]), tuple(against[:most])

@@ -1,0 +1,105 @@
+"""A story as plain data: all that timelines and pages are drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from watchword.errors import HookError
+
+if TYPE_CHECKING:
+    from watchword.reasons.change import Change
+    from watchword.reasons.story import Story
+
+
+def plain_story(
+    story: Story, *, texts: int, characters: int, changes: bool = True
+) -> dict[str, Any]:
+    """Everything about a story, with the texts of so many posts."""
+    labels, decision = story.labels, story.decision
+    return {
+        "subject": story.subject,
+        "truth": story.truth,
+        "labels": list(labels),
+        "positive": story.positive,
+        "policy": story.policy.to_dict(),
+        "rule": repr(story.policy),
+        "decision": {
+            "label": decision.label,
+            "delay": decision.delay,
+            "posts": decision.posts,
+            "confidence": [decision.confidence[label] for label in labels],
+        },
+        "times": [_time(one) for one in story.posts],
+        "confidence": story.history.gains.tolist(),
+        "sums": story.history.sums.tolist(),
+        "tipped": _tipped(story),
+        "changes": _changes(story) if changes else [],
+        "shown": [_shown(story, number, characters) for number in _worth_showing(story, texts)],
+    }
+
+
+def _time(one: Any) -> str | None:
+    return None if one.post.time is None else one.post.time.isoformat()
+
+
+def _tipped(story: Story) -> dict[str, Any]:
+    tipped = story.tipped
+    lists = ("posts_for", "posts_against", "ngrams_for", "ngrams_against")
+    plain: dict[str, Any] = {"posts": tipped.posts, "rival": tipped.rival}
+    for name in lists:
+        plain[name] = [_listed(asdict(one)) for one in getattr(tipped, name)]
+    return plain
+
+
+def _listed(plain: dict[str, Any]) -> dict[str, Any]:
+    return plain | {"contribution": list(plain["contribution"])}
+
+
+def _changes(story: Story) -> list[dict[str, Any]]:
+    """What would have delayed or cancelled the alert; nothing where there is nothing to say."""
+    if not story.decision or story.history.is_given:
+        return []
+    found: list[Change] = []
+    try:
+        found = [story.what_would_delay(), story.what_would_cancel()]
+    except HookError:  # a function of the user's summarises: n-grams have no shares
+        return []
+    return [change.to_dict() for change in found]
+
+
+def _worth_showing(story: Story, most: int) -> list[int]:
+    """Numbers of posts: that of the alert, and those that tipped it, for it more than against."""
+    every = len(story.posts)
+    if every <= most:
+        return list(range(1, every + 1))
+    chosen = [story.decision.delay] if story.decision else []
+    tipped = story.tipping(most)
+    against = [one.number for one in tipped.posts_against]
+    chosen += [one.number for one in tipped.posts_for[: most - most // 3]]
+    chosen += [*against, *(one.number for one in tipped.posts_for)]
+    return sorted(list(dict.fromkeys(chosen))[:most])
+
+
+def _shown(story: Story, number: int, characters: int) -> dict[str, Any]:
+    one = story.posts[number - 1]
+    content = one.post.content
+    beginning = _beginning(content, characters)
+    whole = len(beginning) == len(content)
+    explanation = one.explanation if whole else story.history.engine.explain(beginning)
+    return {
+        "post": number,
+        "id": one.post.id,
+        "time": _time(one),
+        "left_out": len(content) - len(beginning),
+        "explanation": explanation.to_dict(),
+    }
+
+
+def _beginning(text: str, characters: int) -> str:
+    """So many characters at most, and whole words unless they are endless."""
+    if len(text) <= characters:
+        return text
+    cut = text[:characters]
+    at = max(cut.rfind(" "), cut.rfind("\n"))
+    return cut[:at] if at > characters // 2 else cut

@@ -1,0 +1,1 @@
+"""Plain data as pictures and pages: HTML, SVG. Nothing here computes a value."""

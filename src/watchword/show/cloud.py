@@ -1,0 +1,112 @@
+"""Where the words of a word cloud go: around the middle, none over another.
+
+Nothing is drawn here and no font is asked: boxes come from `svg.text_width`, and whoever draws
+makes each text as wide as its box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword.show.svg import clip, text_width
+
+__all__ = ["PlacedText", "lay_out"]
+
+_CELL = 4  # boxes are laid out on a grid this fine
+_LINE_HEIGHT = 1.2  # of a box, in sizes of its text
+_GAP = 4.0  # between boxes
+_LONGEST = 12  # texts wider than so many times the largest size are cut
+
+
+@dataclass(frozen=True)
+class PlacedText:
+    """A text and the box it fills, from its upper left corner."""
+
+    text: str
+    size: float
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def lay_out(
+    texts: Sequence[str], shares: Sequence[float], *, smallest: float = 12, largest: float = 44
+) -> tuple[list[PlacedText], float, float]:
+    """Place texts, the first in the middle and each next one as near to it as there is room.
+
+    Sizes follow the shares (1: largest, 0: smallest). Gives the boxes in the order of the texts,
+    and the width and height of all. The same texts always get the same places.
+
+    >>> placed, width, height = lay_out(["first", "second"], [1, 0.2])
+    >>> [one.text for one in placed], placed[0].size
+    (['first', 'second'], 44.0)
+    """
+    sized = []
+    for text, share in zip(texts, shares, strict=True):
+        size = smallest + (largest - smallest) * min(max(float(share), 0.0), 1.0)
+        short = clip(text, size, largest * _LONGEST)
+        # Marks without letters have no width; a box must have one.
+        sized.append((short, size, max(text_width(short, size), 0.3 * size)))
+    if not sized:
+        return [], 0.0, 0.0
+    cells = [
+        (math.ceil((size * _LINE_HEIGHT + _GAP) / _CELL), math.ceil((width + _GAP) / _CELL))
+        for _, size, width in sized
+    ]
+    corners = _corners(cells)
+    top, left = np.min(corners, axis=0).tolist()
+    bottom, right = (np.array(corners) + np.array(cells)).max(axis=0).tolist()
+    placed = [
+        PlacedText(
+            text,
+            size,
+            x=(column - left + columns / 2) * _CELL - width / 2,
+            y=(row - top + rows / 2) * _CELL - size * _LINE_HEIGHT / 2,
+            width=width,
+            height=size * _LINE_HEIGHT,
+        )
+        for (text, size, width), (row, column), (rows, columns) in zip(
+            sized, corners, cells, strict=True
+        )
+    ]
+    return placed, float((right - left) * _CELL), float((bottom - top) * _CELL)
+
+
+def _corners(boxes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The upper left cell of each box of so many rows and columns, in a grid with room enough."""
+    area = sum(rows * columns for rows, columns in boxes)
+    rows = 2 * max(math.isqrt(area), *(rows for rows, _ in boxes))
+    columns = 2 * max(math.isqrt(area), *(columns for _, columns in boxes))
+    while True:
+        found = _corners_within(np.zeros((rows, columns), dtype=np.int32), boxes)
+        if found is not None:
+            return found
+        rows, columns = 2 * rows, 2 * columns
+
+
+def _corners_within(
+    taken: npt.NDArray[np.int32], boxes: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]] | None:
+    corners = []
+    for rows, columns in boxes:
+        # Taken cells in every rectangle from the first cell on: four of these numbers tell how
+        # many there are under a box at any place.
+        sums = np.zeros((taken.shape[0] + 1, taken.shape[1] + 1), dtype=np.int32)
+        np.cumsum(np.cumsum(taken, axis=0), axis=1, out=sums[1:, 1:])
+        under = sums[rows:, columns:] - sums[:-rows, columns:]
+        under -= sums[rows:, :-columns] - sums[:-rows, :-columns]
+        if not (under == 0).any():
+            return None
+        y = np.arange(under.shape[0]) - (under.shape[0] - 1) / 2
+        x = np.arange(under.shape[1]) - (under.shape[1] - 1) / 2
+        distance = np.where(under == 0, (y**2)[:, None] + (x**2)[None, :], np.inf)
+        row, column = divmod(int(distance.argmin()), under.shape[1])
+        taken[row : row + rows, column : column + columns] = 1
+        corners.append((row, column))
+    return corners

@@ -1,0 +1,304 @@
+"""A model at a glance, and what an n-gram is worth, as HTML: a snippet or a whole page.
+
+Drawn from `Glance.to_dict()` and `NgramWorth.to_dict()` alone. All numbers that pictures show are
+in tables, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from watchword.checks import Label
+from watchword.show import svg
+from watchword.show.blocks import as_value, column_of
+from watchword.show.markup import document, escaped
+from watchword.show.palette import label_colour
+from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg, excerpt
+
+__all__ = ["glance_html", "ngram_html"]
+
+Plain = Mapping[str, Any]
+
+MOST_LABELS = 50  # that are drawn in a page, unless others are asked for
+MOST_IN_SNIPPET = 10
+_STEPS = ("count", "lv", "sg", "sn", "gv", "cv")
+_MEANINGS = {
+    "count": "how often it was seen",
+    "lv": "local value: how frequent it is under the label",
+    "sg": "significance: how much more frequent than under other labels",
+    "sn": "sanction: less, the more labels it is significant for",
+    "gv": "global value: lv · sg · sn",
+    "cv": "what it counts when a text is read",
+}
+
+_STYLE = """
+.ww-side { display: flex; flex-wrap: wrap; gap: .5rem 2rem; align-items: flex-start; }
+.ww-side figure { margin: .5rem 0; min-width: 0; max-width: 100%; }
+.ww-halves figure { flex: 1 1 22rem; }
+.ww-glance svg { max-width: 100%; height: auto; }
+.ww-glance td svg { width: 3.5rem; height: .6rem; margin-inline-start: .4rem; }
+.ww-glance th[scope=row] { min-width: 6rem; }
+.ww-glance th, .ww-glance td { text-align: start; vertical-align: top; }
+.ww-glance .number { text-align: end; white-space: nowrap; }
+.ww-glance summary { cursor: pointer; padding: .3rem 0; }
+.ww-glance bdi { overflow-wrap: anywhere; }
+.ww-glance figcaption { font-size: .9rem; font-weight: 600; padding-bottom: .3rem; }
+.ww-glance nav ul { columns: 14rem; padding-inline-start: 1.2rem; }
+@media print { .ww-glance details::details-content { content-visibility: visible; } }
+"""
+
+
+def glance_html(
+    plain: Plain,
+    *,
+    page: bool = False,
+    title: str = "The model at a glance",
+    labels: Sequence[Label] | None = None,
+) -> str:
+    """A model's totals and, for each label, its best n-grams and the distribution of values.
+
+    `labels` tells which to draw; by default the first 50, or 10 in a snippet.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> glance_html(model.glance().to_dict(), page=True).startswith("<!doctype html>")
+    True
+    """
+    known = [one["label"] for one in plain["labels"]]
+    drawn = known[: MOST_LABELS if page else MOST_IN_SNIPPET] if labels is None else list(labels)
+    parts = [_totals(plain)]
+    if page and len(drawn) > 1:
+        parts.append(_links(drawn, known))
+    parts += [_label_section(plain, label, page=page) for label in drawn]
+    if labels is None and len(drawn) < len(known):
+        rest = len(known) - len(drawn)
+        parts.append(f'<p class="quiet">{rest:,} more labels are not drawn here.</p>')
+    return _shell(title, "\n".join(parts), page=page)
+
+
+def _shell(title: str, inside: str, *, page: bool) -> str:
+    body = f"{_heading(1, escaped(title), page=page)}\n{inside}"
+    if page:
+        return document(title, f'<main class="ww-glance">\n{body}\n</main>', _STYLE)
+    return f'<div class="ww-glance"><style>{_STYLE}</style>{body}</div>'
+
+
+def _totals(plain: Plain) -> str:
+    rows = [
+        (
+            _name(one["label"]),
+            f"{one['documents']:,}",
+            f"{one['words']:,}",
+            *(f"{length['ngrams']:,}" for length in one["lengths"]),
+        )
+        for one in plain["labels"]
+    ]
+    heads = ["label", "documents", "words learnt", *(_words(at) for at in _lengths(plain))]
+    distinct = ["all, distinct", "", "", *(f"{many:,}" for many in plain["ngrams"])]
+    settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
+    pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
+    return (
+        _table(
+            "What was learnt: documents, words, and n-grams of each length", heads, rows, distinct
+        )
+        + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>'
+    )
+
+
+def _lengths(plain: Plain) -> range:
+    return range(1, len(plain["ngrams"]) + 1)
+
+
+def _words(length: int) -> str:
+    return "1 word" if length == 1 else f"{length} words"
+
+
+def _links(labels: Sequence[Label], known: list[Label]) -> str:
+    links = "".join(
+        f'<li><a href="#label-{column_of(known, label)}">{_name(label)}</a></li>'
+        for label in labels
+    )
+    return f'<nav aria-label="Labels"><ul>{links}</ul></nav>'
+
+
+def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
+    bars, cloud = bars_svg(plain, label), cloud_svg(plain, label)
+    at = column_of([one["label"] for one in plain["labels"]], label)
+    own = plain["labels"][at]
+    anchor = f' id="label-{at}"' if page else ""
+    if not own["top"]:
+        inside = "<p>No n-gram is worth anything for it.</p>"
+    else:
+        pictures = _figure(bars, "n-grams worth most") + _figure(cloud, "the same as a word cloud")
+        inside = f'<div class="ww-side ww-halves">{pictures}</div>{_by_length(plain, label, own)}'
+    distributions = "".join(_distributions(plain, label, own))
+    return (
+        f"<section{anchor}>{_heading(2, _name(label), page=page)}{inside}"
+        f"{_heading(3, 'How values are distributed', page=page)}"
+        f"<p>So many n-grams have such a value; upwards in powers of ten.</p>"
+        f'<div class="ww-side">{distributions}</div>{_distribution_table(plain, own)}</section>'
+    )
+
+
+def _by_length(plain: Plain, label: Label, own: Plain) -> str:
+    figures = "".join(
+        _figure(bars_svg(plain, label, length=each["length"]), f"of {_words(each['length'])}")
+        for each in own["lengths"]
+        if each["top"]
+    )
+    tables = "".join(
+        _ngram_table(f"of {_words(each['length'])}", each["top"]) for each in own["lengths"]
+    )
+    return (
+        f"<details><summary>By length</summary>"
+        f'<div class="ww-side">{figures}</div></details>'
+        f"<details><summary>As tables</summary>"
+        f'<div class="ww-side">{_ngram_table("n-grams worth most", own["top"])}{tables}</div>'
+        f"</details>"
+    )
+
+
+def _ngram_table(caption: str, ngrams: Sequence[Plain]) -> str:
+    rows = ((_name(one["ngram"]), as_value(one["value"]), f"{one['count']:,}") for one in ngrams)
+    return _table(caption, ["n-gram", "value", "count"], rows)
+
+
+def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
+    for each in own["lengths"]:
+        caption = f"{_words(each['length'])}: {each['ngrams']:,} n-grams"
+        if each["worthless"]:
+            caption += f", {each['worthless']:,} of them worth nothing"
+        yield _figure(distribution_svg(plain, label, each["length"]), caption)
+
+
+def _distribution_table(plain: Plain, own: Plain) -> str:
+    bins = max((len(each["distribution"]) for each in own["lengths"]), default=0)
+    width = plain["bin_width"]
+    rows = [("0", *(f"{each['worthless']:,}" for each in own["lengths"]))]
+    for at in range(bins):
+        counted = [
+            each["distribution"][at] if at < len(each["distribution"]) else 0
+            for each in own["lengths"]
+        ]
+        if any(counted):
+            name = f"up to {as_value((at + 1) * width)}"
+            rows.append((name, *(f"{many:,}" for many in counted)))
+    heads = ["value", *(_words(each["length"]) for each in own["lengths"])]
+    table = _table("n-grams by value and length", heads, rows)
+    return f"<details><summary>As a table</summary>{table}</details>"
+
+
+# What an n-gram is worth
+
+
+def ngram_html(plain: Plain, *, page: bool = False, labels: Sequence[Label] | None = None) -> str:
+    """What an n-gram is worth under every label, what its words are, and what follows it.
+
+    `labels` tells which to show; by default all of them.
+
+    >>> from watchword import TauSS3
+    >>> from watchword.glance import ngram_worth
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> ngram_html(ngram_worth(model, "a match").to_dict()).count("<table>")
+    2
+    """
+    known = [one["label"] for one in plain["values"]]
+    columns = [column_of(known, label) for label in (known if labels is None else labels)]
+    parts = []
+    if not plain["known"]:
+        parts.append("<p>The model has never seen it.</p>")
+    parts.append(_worth_table(plain["values"], columns))
+    meanings = "".join(f"<dt>{name}</dt><dd>{told}</dd>" for name, told in _MEANINGS.items())
+    parts.append(f"<details><summary>What the columns mean</summary><dl>{meanings}</dl></details>")
+    if plain["words"]:
+        parts.append(_words_table(plain["words"], columns))
+    if plain["following"]:
+        parts.append(_following_table(plain["following"]))
+    return _shell(f"“{excerpt(plain['ngram'])}”", "\n".join(parts), page=page)
+
+
+def _worth_table(values: Sequence[Plain], columns: Sequence[int]) -> str:
+    highest = max((one["count"] for one in values), default=0) or 1
+    rows = []
+    for at in columns:
+        one = values[at]
+        cells = [f"{one['count']:,}{_meter(one['count'] / highest, at)}"]
+        cells += [f"{as_value(one[step])}{_meter(one[step], at)}" for step in _STEPS[1:]]
+        rows.append((_name(one["label"]), *cells))
+    return _table("What it is worth, and why", ["label", *_STEPS], rows)
+
+
+def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
+    labels = [_name(words[0]["values"][at]["label"]) for at in columns]
+    rows = []
+    for one in words:
+        values = [(at, one["values"][at]["cv"]) for at in columns]
+        cells = (f"{as_value(value)}{_meter(value, at)}" for at, value in values)
+        rows.append((_name(one["word"]), *cells))
+    return _table("Its words by themselves (cv)", ["word", *labels], rows)
+
+
+def _following_table(following: Sequence[Plain]) -> str:
+    rows = [
+        (
+            _name(one["word"]),
+            f"{one['count']:,}",
+            f"{100 * one['probability']:.1f} %{_meter(one['probability'], None)}",
+        )
+        for one in following
+    ]
+    return _table("Words seen after it", ["word", "count", "share"], rows)
+
+
+# Pieces. Cells are markup already.
+
+
+def _heading(level: int, inside: str, *, page: bool) -> str:
+    """In somebody else's page ours begin a level lower."""
+    name = f"h{level if page else level + 2}"
+    return f"<{name}>{inside}</{name}>"
+
+
+def _name(name: object) -> str:
+    return f"<bdi>{escaped(excerpt(name))}</bdi>"
+
+
+def _meter(share: float, position: int | None) -> str:
+    """A small bar beside a number that says the same, so no screen reader needs it."""
+    colour = "currentColor" if position is None else label_colour(position)
+    full = svg.rectangle(0, 0, 100, 10, fill="currentColor", fill_opacity=0.12)
+    bar = svg.rectangle(0, 0, 100 * min(max(share, 0.0), 1.0), 10, fill=colour)
+    frame = {"viewBox": "0 0 100 10", "preserveAspectRatio": "none"}
+    return svg.element("svg", full, bar, width=80, height=9, aria_hidden="true", **frame)
+
+
+def _figure(picture: str, caption: str) -> str:
+    return f"<figure><figcaption>{escaped(caption)}</figcaption>{picture}</figure>"
+
+
+def _table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    foot: Sequence[str] | None = None,
+) -> str:
+    columns = "".join(f'<th scope="col"{_numeric(at)}>{head}</th>' for at, head in enumerate(heads))
+    body = "".join(_row(row) for row in rows)
+    ended = f"<tfoot>{_row(foot)}</tfoot>" if foot is not None else ""
+    return (
+        f'<div class="wide"><table><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody>{ended}</table></div>"
+    )
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    others = "".join(f"<td{_numeric(1)}>{cell}</td>" for cell in rest)
+    return f'<tr><th scope="row">{first}</th>{others}</tr>\n'
+
+
+def _numeric(column: int) -> str:
+    return ' class="number"' if column else ""

@@ -1,0 +1,301 @@
+"""Explanations as HTML: a snippet for notebooks and mails, or a whole page.
+
+Everything is drawn from `Explanation.to_dict()`. A snippet has its styles inside its elements, so
+that it works wherever HTML is shown; a page has a style sheet, with which label and level can be
+chosen without any script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import Any
+
+from watchword.checks import Label, as_choice, as_whole
+from watchword.explanation import Explanation
+from watchword.parameters import SUMMARY_NAMES
+from watchword.show.blocks import (
+    LEVEL_NAMES,
+    LEVELS,
+    MOST_BLOCKS,
+    PaintLevel,
+    Plain,
+    Quota,
+    as_value,
+    blocks_of,
+    by_score,
+    column_of,
+    shown_columns,
+    telling,
+    worth,
+)
+from watchword.show.marks import Mark, marked
+from watchword.show.markup import document, escaped, kept, stand_ins
+from watchword.show.painting import Painter, Rule
+from watchword.show.palette import label_colour, paint_style
+
+__all__ = ["document", "escaped", "explanation_html", "kept", "notebook_html", "stand_ins"]
+
+MOST_IN_SNIPPET = 5_000  # blocks: each brings its own style and title along
+MOST_IN_NOTEBOOK = 100_000  # characters
+_Row = tuple[Rule, int, float]
+
+_ROWS = 10
+_EXCERPT = 100
+
+
+def explanation_html(
+    explanation: Explanation | Plain,
+    label: Label | None = None,
+    *,
+    level: PaintLevel = "ngram",
+    page: bool = False,
+    title: str | None = None,
+    most: int | None = None,
+) -> str:
+    """Draw an explanation, or its `to_dict()`, as HTML; see `Explanation.to_html`."""
+    as_choice("level", level, LEVELS)
+    if most is None:
+        most = MOST_BLOCKS if page else MOST_IN_SNIPPET
+    draw = _page if page else _snippet
+    head = _Head(explanation, label)
+    return draw(explanation, head, level, title, as_whole("most", most, 0))
+
+
+def notebook_html(explanation: Explanation | Plain) -> str:
+    """Draw an explanation for a notebook, which keeps it in its file: the beginning of a long text.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_one("a match", "sports")
+    >>> "only the first 100,000" in notebook_html(model.explain("A match. " * 20_000))
+    True
+    """
+    head = _Head(explanation, None)
+    return _snippet(explanation, head, "ngram", None, MOST_IN_SNIPPET, MOST_IN_NOTEBOOK)
+
+
+class _Head:
+    """What an explanation says about the text as a whole."""
+
+    def __init__(self, explanation: Explanation | Plain, label: Label | None) -> None:
+        if isinstance(explanation, Explanation):
+            self.text = explanation.text
+            self.labels: list[Label] = list(explanation.labels)
+            self.predicted: Label = explanation.label
+            self.value: list[float] = list(explanation.value)
+            summary: dict[Any, str] = dict(explanation.summary)
+        else:
+            self.text, self.labels = explanation["text"], list(explanation["labels"])
+            self.predicted, self.value = explanation["label"], list(explanation["value"])
+            summary = explanation["summary"]
+        self.label = self.predicted if label is None else label
+        self.column = column_of(self.labels, self.label)
+        self.columns = shown_columns(self.value, self.column)
+        self.meaning = _meaning(list(summary.values()))
+
+
+def _meaning(operators: Sequence[str]) -> str:
+    own = [name for name in operators if name not in SUMMARY_NAMES]
+    if own:
+        return (
+            "Painted is what each block adds to the score and, where nobody can say that because "
+            f"{own[0]} sums up, the block's own value."
+        )
+    meaning = "Painted is what each block adds to the score; together they make the score."
+    if "mean" in operators:
+        meaning += " Where means are taken, a block adds its value divided by the number of blocks."
+    if "max" in operators:
+        meaning += " Where maxima are taken, only the block of highest value adds anything."
+    return meaning
+
+
+def _page(
+    explanation: Explanation | Plain, head: _Head, level: PaintLevel, title: str | None, most: int
+) -> str:
+    painter = Painter(head.labels, head.value, head.label, level=level, most=most)
+    painted = painter.paint(explanation)
+    name = title if title is not None else "How a text was read"
+    body = f"""<main>
+<h1>{escaped(name)}</h1>
+<div class="{painter.name}">
+<p>Predicted: <strong><bdi>{escaped(head.predicted)}</bdi></strong></p>
+{painter.controls()}
+<p class="quiet">{escaped(head.meaning)}
+<span class="only-screen">Point at a block, or reach it with the tab key, to see its numbers.</span>
+{"".join(_scale(painter, one) for one in LEVELS)}</p>
+{painted}
+{strongest_tables(painter)}
+</div>
+</main>"""
+    return document(name, body, painter.css() + table_css(painter))
+
+
+def _scale(painter: Painter, level: PaintLevel) -> str:
+    note = f"The strongest colour stands for {as_value(painter.highest[level])}."
+    if painter.unmarked[level]:
+        note += f" {_left_out(painter.unmarked[level], level)}"
+    return f'<span class="on-{level}">{note}</span>'
+
+
+def _left_out(many: int, level: str) -> str:
+    return f"The {many:,} weakest {LEVEL_NAMES[level]} are not marked; the score has them in it."
+
+
+def table_css(painter: Painter) -> str:
+    """The rules that show the tables of the chosen label only."""
+    return "".join(
+        f".{painter.name} .on-l{at}{{display:var(--on-l{at},none)}}\n" for at in painter.columns
+    )
+
+
+def strongest_tables(painter: Painter) -> str:
+    """What weighed most in all that was painted, for every label and level."""
+    rows = _strongest(painter)
+    tables = "".join(
+        f'<div class="on-{level}"><div class="on-l{at} wide">'
+        f"{_table(painter, level, at, rows[level, at])}</div></div>\n"
+        for level in LEVELS
+        for at in painter.columns
+    )
+    return f"<h2>What weighed most</h2>\n{tables}"
+
+
+def _strongest(painter: Painter) -> dict[tuple[str, int], list[_Row]]:
+    """Per level and label up to ten blocks, with how often they were read and what that makes."""
+    found: dict[tuple[str, int], dict[str, _Row]] = {
+        (level, column): {} for level in LEVELS for column in painter.columns
+    }
+    for rule in painter.rules:
+        for column, part in zip(painter.columns, rule.parts, strict=True):
+            if part > 0:
+                rows = found[rule.kind, column]
+                first, times, total = rows.get(rule.words, (rule, 0, 0.0))
+                rows[rule.words] = first, times + rule.times, total + rule.times * part
+    return {
+        where: nlargest(_ROWS, rows.values(), key=lambda row: row[2])
+        for where, rows in found.items()
+    }
+
+
+def _table(painter: Painter, level: PaintLevel, column: int, rows: list[_Row]) -> str:
+    label = f"<bdi>{escaped(painter.labels[column])}</bdi>"
+    if not rows:
+        return f"<p>Nothing speaks for {label}.</p>"
+    numbers = ("value", "count", "lv", "sg", "sn") if level == "ngram" else ()
+    names = {"count": "count in the model"}
+    header = "".join(
+        f'<th scope="col" class="number">{names.get(one, one)}</th>'
+        for one in ("times", "in all", *numbers)
+    )
+    cells = "".join(
+        f'<tr><th scope="row"><bdi>{escaped(_excerpt(rule.words))}</bdi></th>'
+        f'<td class="number">{times:,}</td><td class="number">{as_value(total)}</td>'
+        + "".join(f'<td class="number">{_cell(rule, one, column)}</td>' for one in numbers)
+        + "</tr>\n"
+        for rule, times, total in rows
+    )
+    return (
+        f"<table><caption>{LEVEL_NAMES[level]} for {label}</caption>\n<thead><tr>"
+        f'<th scope="col">{level.replace("ngram", "n-gram")}</th>{header}</tr></thead>\n'
+        f"<tbody>{cells}</tbody></table>"
+    )
+
+
+def _cell(rule: Rule, name: str, column: int) -> str:
+    number = rule.block[name][column]
+    return f"{number:,}" if name == "count" else as_value(number)
+
+
+def _excerpt(words: str) -> str:
+    return words if len(words) <= _EXCERPT else words[: _EXCERPT - 1] + "…"
+
+
+# Snippets
+
+
+_SNIPPET_STYLE = (
+    ".ww-snippet [tabindex]:focus::after{content:attr(title);display:block;white-space:pre-wrap;"
+    "border:1px solid;padding:.2em .6em;margin:.2em 0;font-size:.85em}"
+)
+
+
+def _snippet(
+    explanation: Explanation | Plain,
+    head: _Head,
+    level: PaintLevel,
+    title: str | None,
+    most: int,
+    until: int | None = None,
+) -> str:
+    strengths = [max(worth(block)) for block in _blocks_at(explanation, level, until)]
+    highest = max(strengths, default=0.0)
+    # Once more instead of keeping them: the blocks of a long text are large.
+    marks = _inline_marks(
+        _blocks_at(explanation, level, until), Quota(strengths, most), head, highest
+    )
+    painted = marked(head.text[:until], marks, styles="inline")
+    notes = [f"The strongest colour stands for {as_value(highest)}."]
+    left_out = sum(strength > 0 for strength in strengths) - most
+    if left_out > 0:
+        notes.append(_left_out(left_out, level))
+    if until is not None and until < len(head.text):
+        notes.append(
+            f"Shown are only the first {until:,} of {len(head.text):,} characters; "
+            "to_html(page=True) shows all."
+        )
+    heading = f'<div style="font-weight:bold">{escaped(title)}</div>' if title is not None else ""
+    return (
+        f'<div class="ww-snippet" style="max-width:60em"><style>{_SNIPPET_STYLE}</style>{heading}'
+        f'<div style="margin:.5em 0">{"".join(_legend(head))}</div>'
+        f'<div class="ww-text" lang="" style="white-space:pre-wrap;overflow-wrap:anywhere;'
+        f'unicode-bidi:plaintext;text-align:start;line-height:1.9">{painted}</div>'
+        f'<div style="font-size:.85em;opacity:.8;margin:.5em 0">{escaped(head.meaning)} '
+        f"{' '.join(notes)}</div></div>"
+    )
+
+
+def _blocks_at(
+    explanation: Explanation | Plain, level: PaintLevel, until: int | None
+) -> Iterator[Plain]:
+    for block in blocks_of(explanation):
+        if until is not None and block["start"] >= until:
+            return
+        if block["kind"] == level and (level != "ngram" or any(block["count"])):
+            yield block
+
+
+def _inline_marks(
+    blocks: Iterator[Plain], quota: Quota, head: _Head, highest: float
+) -> Iterator[Mark]:
+    for block in blocks:
+        if not quota.takes(max(worth(block))):
+            continue
+        part = worth(block)[head.column]
+        paint, stop = "background:none", ""
+        if part > 0:
+            paint, stop = paint_style(part / highest, head.column), ' tabindex="0"'
+        tell = escaped(telling(block, head.labels, head.columns))
+        opening = f'<mark style="color:inherit;{paint}" title="{tell}"{stop}>'
+        whole = block["kind"] == "ngram"
+        yield Mark(block["start"], block["end"], opening, "</mark>", whole)
+
+
+def _legend(head: _Head) -> Iterator[str]:
+    for at in by_score(head.columns, head.value):
+        chosen = at == head.column
+        swatch = (
+            f'<span style="display:inline-block;width:.8em;height:.8em;margin-right:.3em;'
+            f'border:1px solid {label_colour(at)};background:{label_colour(at)}"></span>'
+            if chosen
+            else ""
+        )
+        weight = "bold" if chosen else "normal"
+        predicted = " (predicted)" * (head.labels[at] == head.predicted)
+        yield (
+            f'<span style="margin-right:1.2em;font-weight:{weight}">{swatch}'
+            f"<bdi>{escaped(head.labels[at])}</bdi>{predicted} "
+            f'<data value="{head.value[at]!r}">{as_value(head.value[at])}</data></span> '
+        )
+    if len(head.columns) < len(head.labels):
+        yield f"<span>and {len(head.labels) - len(head.columns):,} more of lower score</span>"

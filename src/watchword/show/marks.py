@@ -1,0 +1,106 @@
+"""A text with marks in it, as HTML that browsers can still handle when the text is very long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from watchword.show.markup import kept
+
+__all__ = ["Mark", "marked"]
+
+# Browsers lay out a text piece by piece only if it is in pieces: ten million characters in one
+# line take minutes. A part ends with a line if it can, else with a word, else anywhere.
+PART = 8_000
+_LINE_END, _BLANK, _ANYWHERE = re.compile("\n"), re.compile(r"\s"), re.compile("(?s:.)")
+_ENDS = ((PART, 2 * PART, _LINE_END), (2 * PART, 4 * PART, _BLANK), (4 * PART, None, _ANYWHERE))
+
+_PART_STYLE = "content-visibility:auto;contain-intrinsic-height:auto 90em;unicode-bidi:plaintext"
+PARTS = {"class": '<div class="ww-part">', "inline": f'<div style="{_PART_STYLE}">'}
+
+
+class Mark(NamedTuple):
+    """A stretch of text between two tags; `whole` if it must not be divided."""
+
+    start: int
+    end: int
+    opening: str
+    closing: str
+    whole: bool = False
+
+
+def marked(text: str, marks: Iterable[Mark], *, styles: str = "class") -> str:
+    """Markup of the text with these marks, of which later ones may lie inside earlier ones.
+
+    What is long is divided into parts, and marks that go across are closed and opened again.
+
+    >>> marked("to & fro", [Mark(0, 8, "<i>", "</i>"), Mark(3, 4, "<b>", "</b>")])
+    '<i>to <b>&amp;</b> fro</i>'
+    """
+    if len(text) <= 4 * PART:
+        return _Writer(text, "").write(marks)
+    opening = PARTS[styles]
+    return f"{opening}{_Writer(text, opening).write(marks)}</div>"
+
+
+class _Writer:
+    """Where we are in a text: what is written, which marks are open, where the part began."""
+
+    def __init__(self, text: str, part: str) -> None:
+        self._text, self._part = text, part
+        self._pieces: list[str] = []
+        self._open: list[Mark] = []
+        self._at = self._part_start = 0
+
+    def write(self, marks: Iterable[Mark]) -> str:
+        for mark in marks:
+            while self._open and self._open[-1].end <= mark.start:
+                self._close()
+            self._go_to(mark.start)
+            if self._open:
+                mark = mark._replace(end=min(mark.end, self._open[-1].end))
+            self._open.append(mark)
+            self._pieces.append(mark.opening)
+        while self._open:
+            self._close()
+        self._go_to(len(self._text))
+        return "".join(self._pieces)
+
+    def _close(self) -> None:
+        self._go_to(self._open[-1].end)
+        self._pieces.append(self._open.pop().closing)
+
+    def _go_to(self, end: int) -> None:
+        # Never back: whatever the marks, every character is written once.
+        while self._part and end - self._part_start > PART and not self._inside_whole():
+            cut = self._next_cut(min(end, len(self._text) - 1))
+            if cut is None:
+                break
+            self._write_to(cut)
+            self._begin_part()
+        self._write_to(end)
+
+    def _write_to(self, end: int) -> None:
+        if end > self._at:
+            self._pieces.append(kept(self._text[self._at : end]))
+            self._at = end
+
+    def _inside_whole(self) -> bool:
+        return bool(self._open) and self._open[-1].whole
+
+    def _next_cut(self, end: int) -> int | None:
+        """The end of this part, if it is in what comes up to `end`."""
+        for nearest, farthest, pattern in _ENDS:
+            begin = max(self._at, self._part_start + nearest)
+            stop = end if farthest is None else min(end, self._part_start + farthest)
+            found = pattern.search(self._text, begin, stop) if begin < stop else None
+            if found:
+                return found.end()
+        return None
+
+    def _begin_part(self) -> None:
+        self._part_start = self._at
+        self._pieces += (mark.closing for mark in reversed(self._open))
+        self._pieces += ("</div>", self._part)
+        self._pieces += (mark.opening for mark in self._open)

@@ -1,0 +1,247 @@
+"""Blocks of a text marked in HTML, to be painted for any label and level by style sheet alone.
+
+What blocks have in common is written once: an n-gram that occurs a thousand times has one rule with
+its values and what there is to tell about it, and every occurrence is `<mark class="n7">`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from watchword.checks import Label, as_choice
+from watchword.explanation import Explanation
+from watchword.show.blocks import (
+    LEVEL_NAMES,
+    LEVELS,
+    MOST_BLOCKS,
+    PaintLevel,
+    Plain,
+    Quota,
+    as_value,
+    blocks_of,
+    by_score,
+    column_of,
+    shown_columns,
+    telling,
+    worth,
+)
+from watchword.show.marks import Mark, marked
+from watchword.show.markup import css_string, escaped
+from watchword.show.palette import label_class, label_rgb, short
+
+MOST_STOPS = 200  # n-grams of a text that the tab key stops at
+
+_LETTERS: dict[str, str] = {"paragraph": "p", "sentence": "s", "ngram": "n"}
+_ELEMENTS: dict[str, str] = {"paragraph": "span", "sentence": "span", "ngram": "mark"}
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@dataclass
+class Rule:
+    """What all blocks of one class have in common."""
+
+    kind: str
+    block: Plain  # the first of them
+    words: str
+    parts: list[float]  # what is painted, one for each label shown
+    times: int = 0
+    marked: bool = False
+    described: bool = False
+
+
+class Painter:
+    """Marks texts for a page, and writes the style sheet that paints them.
+
+    All texts of one painter share their scale (the strongest block has the strongest colour) and
+    the choice of label and level. Their markup, and that of `controls`, belongs into one element
+    with the class `name`; `css`, complete only after the last text, into `document`.
+
+    Of each level of a text the `most` strongest blocks are marked, and the tab key stops at the
+    `stops` strongest n-grams.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> explanation = model.explain("A match!")
+    >>> painter = Painter(explanation.labels, explanation.value, explanation.label, stops=0)
+    >>> print(painter.paint(explanation))
+    <div class="ww-text" lang=""><span class="p p0"><span class="s s1"><mark class="n2">A</mark> \
+<mark class="n3">match</mark>!</span></span></div>
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Label],
+        scores: Sequence[float],
+        label: Label,
+        *,
+        level: PaintLevel = "ngram",
+        name: str = "ww",
+        most: int = MOST_BLOCKS,
+        stops: int = MOST_STOPS,
+    ) -> None:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"name must be like 'post-7', got {name!r}")
+        self.labels = list(labels)
+        self.scores = list(scores)
+        self.level = as_choice("level", level, LEVELS)
+        self.name = name
+        self.column = column_of(self.labels, label)
+        self.columns = shown_columns(self.scores, self.column)
+        self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0)
+        self.unmarked: dict[str, int] = dict.fromkeys(LEVELS, 0)
+        self._most, self._stops = most, stops
+        self.rules: list[Rule] = []
+        self._numbers: dict[Any, int] = {}
+
+    def paint(self, explanation: Explanation | Plain) -> str:
+        """Markup of a text, every block of it marked; call it once for each text."""
+        text, labels = _text_and_labels(explanation)
+        if labels != self.labels:
+            raise ValueError(f"a painter of {self.labels} cannot paint what has {labels}")
+        blocks = [
+            (block["start"], block["end"], self._rule_of(block, text))
+            for block in blocks_of(explanation)
+            if block["kind"] != "ngram" or any(block["count"])
+        ]
+        before = {number for number, rule in enumerate(self.rules) if rule.described}
+        painted = marked(text, self._marks(blocks))
+        descriptions = "".join(
+            f'<p id="{self.name}-n{number}">{escaped(self._telling(rule))}</p>'
+            for number, rule in enumerate(self.rules)
+            if rule.described and number not in before
+        )
+        hidden = f"<div hidden>{descriptions}</div>" if descriptions else ""
+        return f'<div class="ww-text" lang="">{painted}</div>{hidden}'
+
+    def controls(self) -> str:
+        """Radio buttons for label and level; the labels with their scores."""
+        highest = max((abs(self.scores[at]) for at in self.columns), default=0.0) or 1.0
+        ordered = by_score(self.columns, self.scores)
+        choices = "".join(self._label_choice(at, highest) for at in ordered)
+        rest = len(self.labels) - len(self.columns)
+        more = f'<span class="quiet">and {rest:,} more of lower score</span>' if rest else ""
+        levels = "".join(
+            f'<label><input type="radio" name="{self.name}-level" id="{self.name}-{level}"'
+            f"{' checked' * (level == self.level)}> {LEVEL_NAMES[level]}</label>"
+            for level in reversed(LEVELS)
+        )
+        return (
+            f'<div class="ww-controls"><fieldset class="ww-labels"><legend>Label and score</legend>'
+            f"{choices}{more}</fieldset>"
+            f"<fieldset><legend>Painted</legend>{levels}</fieldset></div>"
+        )
+
+    def css(self) -> str:
+        """The rules for what was marked so far."""
+        scope = f".{self.name}"
+        lines = [scope + self._level_rule(self.level), scope + self._label_rule(self.column)]
+        lines += self._share_rules(scope, self.column)
+        for level in LEVELS:
+            chosen = f"{scope}:has(#{self.name}-{level}:checked)"
+            lines.append(chosen + self._level_rule(level))
+        for column in self.columns:
+            chosen = f"{scope}:has(#{self.name}-l{column}:checked)"
+            lines.append(chosen + self._label_rule(column))
+            lines += self._share_rules(chosen, column)
+        lines += (
+            f"{scope} .{_LETTERS[rule.kind]}{number}{{{self._declarations(rule)}}}"
+            for number, rule in enumerate(self.rules)
+            if rule.marked
+        )
+        return "\n".join(lines) + "\n"
+
+    def _rule_of(self, block: Plain, text: str) -> int:
+        parts = worth(block)
+        words = block["ngram"] if block["kind"] == "ngram" else text[block["start"] : block["end"]]
+        key = (block["kind"], words, tuple(block["value"]), tuple(parts))
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.rules)
+            rule = Rule(block["kind"], block, words, [parts[at] for at in self.columns])
+            self.rules.append(rule)
+            self.highest[rule.kind] = max(self.highest[rule.kind], *rule.parts)
+        self.rules[number].times += 1
+        return number
+
+    def _marks(self, blocks: list[tuple[int, int, int]]) -> Iterator[Mark]:
+        by_rule = [max(rule.parts) for rule in self.rules]
+        strengths: dict[str, list[float]] = {level: [] for level in LEVELS}
+        for _, _, number in blocks:
+            strengths[self.rules[number].kind].append(by_rule[number])
+        quotas = {kind: Quota(those, self._most) for kind, those in strengths.items()}
+        stops = Quota(strengths["ngram"], self._stops)
+        for start, end, number in blocks:
+            rule, strength = self.rules[number], by_rule[number]
+            if not quotas[rule.kind].takes(strength):
+                self.unmarked[rule.kind] += strength > 0
+                continue
+            rule.marked = True
+            if rule.kind != "ngram":
+                letter = _LETTERS[rule.kind]
+                yield Mark(start, end, f'<span class="{letter} {letter}{number}">', "</span>")
+                continue
+            stop = strength > 0 and stops.takes(strength)
+            rule.described = rule.described or stop
+            opening = f'<mark class="n{number}"{self._stop(number) * stop}>'
+            yield Mark(start, end, opening, "</mark>", whole=True)
+
+    def _stop(self, number: int) -> str:
+        return f' tabindex="0" aria-describedby="{self.name}-n{number}"'
+
+    def _declarations(self, rule: Rule) -> str:
+        highest = self.highest[rule.kind] or 1.0
+        letter = _LETTERS[rule.kind]
+        shares = (
+            f"--{letter}{column}:{short(part / highest, 4)};"
+            for column, part in zip(self.columns, rule.parts, strict=True)
+            if part > 0
+        )
+        return f"{''.join(shares)}--t:{css_string(self._telling(rule))}"
+
+    def _telling(self, rule: Rule) -> str:
+        return telling(rule.block, self.labels, self.columns)
+
+    def _level_rule(self, chosen: str) -> str:
+        settings = (
+            f"--{level}:{int(level == chosen)};--on-{level}:{_display(level == chosen)}"
+            for level in LEVELS
+        )
+        return f"{{{';'.join(settings)}}}"
+
+    def _label_rule(self, chosen: int) -> str:
+        shown = (f"--on-l{at}:{_display(at == chosen)}" for at in self.columns)
+        return f"{{--rgb:{label_rgb(chosen)};{';'.join(shown)}}}"
+
+    def _share_rules(self, scope: str, column: int) -> list[str]:
+        selectors = {"paragraph": ".p", "sentence": ".s", "ngram": "mark"}
+        return [
+            f"{scope} {selector}{{--share:var(--{_LETTERS[level]}{column},0)}}"
+            for level, selector in selectors.items()
+        ]
+
+    def _label_choice(self, column: int, highest: float) -> str:
+        score = self.scores[column]
+        width = short(100 * max(score, 0.0) / highest, 1)
+        checked = " checked" * (column == self.column)
+        return (
+            f'<label><input type="radio" name="{self.name}-label" id="{self.name}-l{column}"'
+            f'{checked}><svg class="{label_class(column)}" viewBox="0 0 100 10" '
+            f'preserveAspectRatio="none" aria-hidden="true"><rect class="ww-ground" width="100" '
+            f'height="10"/><rect width="{width}" height="10"/></svg>'
+            f'<bdi>{escaped(self.labels[column])}</bdi> <data value="{score!r}">{as_value(score)}'
+            f"</data></label>"
+        )
+
+
+def _display(chosen: bool) -> str:
+    return "block" if chosen else "none"
+
+
+def _text_and_labels(explanation: Explanation | Plain) -> tuple[str, list[Label]]:
+    if isinstance(explanation, Explanation):
+        return explanation.text, list(explanation.labels)
+    return explanation["text"], list(explanation["labels"])

@@ -1,0 +1,247 @@
+"""Pictures of a model, drawn from `Glance.to_dict()`: bars, word clouds, distributions of values.
+
+Each is an SVG. Inside a page it takes the page's colours; `alone`, as a file, it brings its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from watchword.checks import Label
+from watchword.show import svg
+from watchword.show.blocks import as_value, column_of
+from watchword.show.cloud import PlacedText, lay_out
+from watchword.show.palette import STRONGEST, label_colour
+
+__all__ = ["bars_svg", "cloud_svg", "distribution_svg", "excerpt"]
+
+Plain = Mapping[str, Any]
+
+MOST_IN_CLOUD = 100
+_LONGEST_NAME = 120  # of a label or n-gram beside a picture; a word may be a megabyte long
+_TOLD = 10  # n-grams that a screen reader hears of; all are in the tables
+
+
+def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
+    """The n-grams of highest value for a label, a bar each, one scale for all labels.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> bars_svg(model.glance().to_dict(), "tech", length=2).count("<rect ")
+    1
+    """
+    at = _position(plain, label)
+    ngrams = _top(plain, at, length)
+    highest = max((one["value"] for each in plain["labels"] for one in each["top"]), default=1.0)
+    size, row, width, most_text, number_width = 13, 22, 440, 190, 44
+    names = [svg.clip(one["ngram"], size, most_text) for one in ngrams]
+    left = max((svg.text_width(name, size) for name in names), default=0) + 8
+    longest = width - left - number_width
+    drawn = []
+    for rank, (name, one) in enumerate(zip(names, ngrams, strict=True)):
+        top, bar = rank * row, max(longest * one["value"] / highest, 1)
+        told = svg.tooltip(_telling(one))
+        drawn += [
+            svg.text(left - 6, top + 16, name, told, size=size, anchor="end"),
+            svg.rectangle(left, top + 4, bar, row - 6, told, fill=label_colour(at), rx=2),
+            svg.text(left + bar + 5, top + 16, as_value(one["value"]), size=12),
+        ]
+    return _drawing(
+        width,
+        max(len(ngrams), 1) * row + 2,
+        *drawn,
+        title=f"{_kind(length)} worth most for {excerpt(label)}",
+        told=_told(ngrams),
+        alone=alone,
+    )
+
+
+def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
+    """The n-grams of highest value for a label as a word cloud: the larger, the more worth.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> cloud_svg(model.glance().to_dict(), "tech").count("<text ")
+    3
+    """
+    at = _position(plain, label)
+    ngrams = _top(plain, at, length)[:MOST_IN_CLOUD]
+    highest = max((one["value"] for one in ngrams), default=1.0)
+    shares = [one["value"] / highest for one in ngrams]
+    placed, width, height = lay_out(
+        [one["ngram"] for one in ngrams], shares, smallest=11, largest=28
+    )
+    drawn = [
+        svg.group(
+            svg.tooltip(_telling(one)),
+            svg.rectangle(
+                box.x - 2,
+                box.y,
+                box.width + 4,
+                box.height,
+                rx=3,
+                fill=label_colour(at),
+                fill_opacity=STRONGEST * share,
+            ),
+            _boxed_text(box),
+        )
+        for box, one, share in zip(placed, ngrams, shares, strict=True)
+    ]
+    return _drawing(
+        max(width, 1),
+        max(height, 1),
+        *drawn,
+        title=f"Word cloud: {_kind(length)} worth most for {excerpt(label)}",
+        told=_told(ngrams),
+        alone=alone,
+    )
+
+
+def _boxed_text(box: PlacedText) -> str:
+    place: dict[str, Any] = {"x": box.x + box.width / 2, "y": box.y + 0.9 * box.size}
+    # Letters whose width nobody knows are made as wide as their box, lest they leave it.
+    if not svg.is_measured(box.text):
+        place |= {"textLength": box.width, "lengthAdjust": "spacingAndGlyphs"}
+    return svg.text(content=box.text, size=box.size, anchor="middle", **place)
+
+
+def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = False) -> str:
+    """How many n-grams of a length have which value for a label, with a logarithmic scale.
+
+    Both scales are the same for all labels and lengths. N-grams worth nothing are not among them.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> distribution_svg(model.glance().to_dict(), "tech", 1).count("<rect ")
+    1
+    """
+    at = _position(plain, label)
+    own = _of_length(plain, at, length)
+    every = [each for one in plain["labels"] for each in one["lengths"]]
+    bins = max((len(each["distribution"]) for each in every), default=0) or 1
+    most = max((max(each["distribution"], default=0) for each in every), default=0) or 1
+    chart = _Chart(bins * plain["bin_width"], most)
+    drawn = chart.axes()
+    for number, many in enumerate(own["distribution"]):
+        if many:
+            low, high = (edge * plain["bin_width"] for edge in (number, number + 1))
+            told = f"{many:,} with a value above {as_value(low)} up to {as_value(high)}"
+            drawn.append(chart.bar(low, high, many, told, label_colour(at)))
+    valued = own["ngrams"] - own["worthless"]
+    return _drawing(
+        chart.width,
+        chart.height,
+        *drawn,
+        title=f"Values of {_kind(length)} for {excerpt(label)}",
+        told=f"{valued:,} have a value, {own['worthless']:,} have none.",
+        alone=alone,
+    )
+
+
+class _Chart:
+    """Axes: values to the right, numbers of n-grams upwards, logarithmically."""
+
+    width, height = 260, 150
+    left, right, top, bottom = 44, 8, 8, 34
+
+    def __init__(self, highest: float, most: int) -> None:
+        self.highest, self.most = highest, most
+
+    def x(self, value: float) -> float:
+        return self.left + (self.width - self.left - self.right) * value / self.highest
+
+    def y(self, many: float) -> float:
+        room = self.height - self.top - self.bottom
+        # From one half on, so that a single n-gram is seen.
+        share = math.log(2 * many) / math.log(2 * self.most) if self.most > 1 else many
+        return self.top + room * (1 - share)
+
+    def axes(self) -> list[str]:
+        ground = self.height - self.bottom
+        powers = [10**power for power in range(len(str(self.most)))]
+        every = math.ceil(len(powers) / 5)
+        drawn: list[str] = []
+        for many in powers[::every]:
+            y = self.y(many)
+            drawn += [
+                svg.line(self.left, y, self.width - self.right, y, stroke_opacity=0.15),
+                svg.text(self.left - 5, y + 4, f"{many:,}", size=11, anchor="end"),
+            ]
+        for value in svg.ticks(0, self.highest, 4):
+            shown = svg.number(value, 6)
+            drawn.append(svg.text(self.x(value), ground + 14, shown, size=11, anchor="middle"))
+        middle = (self.left + self.width - self.right) / 2
+        drawn += [
+            svg.line(self.left, ground, self.width - self.right, ground),
+            svg.text(middle, self.height - 4, "value", size=11, anchor="middle"),
+        ]
+        return drawn
+
+    def bar(self, low: float, high: float, many: int, told: str, colour: str) -> str:
+        x, y = self.x(low), self.y(many)
+        width = max(self.x(high) - x - 1, 0.5)
+        ground = self.height - self.bottom
+        return svg.rectangle(x, y, width, ground - y, svg.tooltip(told), fill=colour)
+
+
+def _drawing(
+    width: float, height: float, *drawn: str, title: str, told: str, alone: bool
+) -> svg.Markup:
+    if not alone:
+        return svg.drawing(width, height, *drawn, title=title, description=told)
+    edge = 12
+    inside = svg.group(*drawn, transform=f"translate({edge} {edge})")
+    style = {"description": told, "css": svg.STYLE}
+    return svg.drawing(width + 2 * edge, height + 2 * edge, inside, title=title, **style)
+
+
+def _position(plain: Plain, label: Label) -> int:
+    return column_of([one["label"] for one in plain["labels"]], label)
+
+
+def _of_length(plain: Plain, at: int, length: int) -> Plain:
+    lengths: list[Plain] = plain["labels"][at]["lengths"]
+    if not 1 <= length <= len(lengths):
+        raise ValueError(f"length must be from 1 to {len(lengths)}, got {length}")
+    return lengths[length - 1]
+
+
+def _top(plain: Plain, at: int, length: int | None) -> Sequence[Plain]:
+    source = plain["labels"][at] if length is None else _of_length(plain, at, length)
+    top: Sequence[Plain] = source["top"]
+    return top
+
+
+def _kind(length: int | None) -> str:
+    if length is None:
+        return "n-grams"
+    return "words" if length == 1 else f"n-grams of {length} words"
+
+
+def excerpt(name: object) -> str:
+    """The beginning of a name that is too long to be shown.
+
+    >>> excerpt("short"), len(excerpt("x" * 1000))
+    ('short', 120)
+    """
+    text = str(name)
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+
+
+def _telling(one: Plain) -> str:
+    return f"{excerpt(one['ngram'])}: {as_value(one['value'])}, seen {one['count']:,}×"
+
+
+def _told(ngrams: Sequence[Plain]) -> str:
+    if not ngrams:
+        return "None."
+    listed = "; ".join(
+        f"{excerpt(one['ngram'])} {as_value(one['value'])}" for one in ngrams[:_TOLD]
+    )
+    rest = len(ngrams) - _TOLD
+    return listed + (f"; and {rest:,} more." if rest > 0 else ".")

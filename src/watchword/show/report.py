@@ -1,0 +1,232 @@
+"""An evaluation as one self-contained page, drawn from `report_data` alone, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from watchword.reasons.change import change_text
+from watchword.show.blocks import as_value
+from watchword.show.markup import document, escaped
+from watchword.show.painting import Painter
+from watchword.show.pictures import excerpt
+from watchword.show.story import (
+    STORY_STYLE,
+    decision_text,
+    shown_posts,
+    table_html,
+    timeline_figure,
+    tipped_html,
+)
+
+__all__ = ["report_html"]
+
+Plain = Mapping[str, Any]
+
+_POINTS = 120  # of a line of a timeline
+_NGRAMS = 5  # of a subject, for and against
+_CHOICES = {
+    "all": ("everybody", ()),
+    "wrong": ("wrong ones", ("found", "left alone")),
+    "missed": ("missed", ("false alarm", "found", "left alone")),
+    "alarms": ("false alarms", ("missed", "found", "left alone")),
+    "right": ("right ones", ("missed", "false alarm")),
+}
+_KNOWN = {  # measures: what they are called, and whether they have bounds
+    "erde5": "ERDE5",
+    "erde50": "ERDE50",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "f_latency": "F_latency",
+    "speed": "speed",
+    "latency": "median delay",
+    "average_precision": "average precision",
+}
+
+
+def report_html(plain: Plain, *, title: str = "How right and how early alerts were") -> str:
+    """The whole page: measures, a table of subjects that can be filtered, and their stories.
+
+    >>> import watchword as ww
+    >>> from watchword.reasons.report import report_data
+    >>> people = ww.make_risk_streams(12, seed=1)
+    >>> model = ww.TauSS3()
+    >>> ww.teach(model, people[:6])
+    >>> found = ww.replay(people[6:], model, ww.Overtakes("at risk"))
+    >>> report_html(report_data(found, model, people[6:])).startswith("<!doctype html>")
+    True
+    """
+    painter = Painter(
+        plain["model"]["labels"], [0.0] * len(plain["model"]["labels"]), plain["positive"]
+    )
+    stories = "\n".join(_stories(plain, painter))
+    body = f"""<main class="ww-story ww-report {painter.name}">
+<h1>{escaped(title)}</h1>
+<p>{len(_rows(plain)) + plain["left_out"]["subjects"]:,} subjects, alerts for
+<strong>{_name(plain["positive"])}</strong>, decided after every
+{"post" if plain["by"] == "post" else "tenth of the posts"}.</p>
+<p class="quiet">Rule: {_name(plain["rule"])}. Model {_name(plain["model"]["fingerprint"])}.</p>
+{_measures(plain)}
+<h2 id="subjects">Subjects</h2>
+{_filter(plain)}
+{_subjects(plain)}
+<h2>Stories</h2>
+{_left_out(plain)}
+{stories}
+</main>"""
+    return document(title, body, STORY_STYLE + _STYLE + _filter_css() + painter.css())
+
+
+_STYLE = """
+.ww-filter { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; border: 1px solid var(--line);
+  border-radius: .4rem; margin: 0 0 1rem; }
+.ww-filter label { display: flex; align-items: center; gap: .4rem; min-height: 2rem; }
+.ww-report section { border-top: 2px solid var(--line); content-visibility: auto;
+  contain-intrinsic-size: auto 60rem; }
+.ww-wrong { font-weight: 700; }
+@media print { .ww-report section { content-visibility: visible; } .ww-filter { display: none; } }
+"""
+
+
+def _name(name: object) -> str:
+    return f"<bdi>{escaped(excerpt(name))}</bdi>"
+
+
+def _rows(plain: Plain) -> list[Plain]:
+    rows: list[Plain] = plain["subjects"]
+    return rows
+
+
+# Measures
+
+
+def _measures(plain: Plain) -> str:
+    measures = plain["measures"]
+    counted = table_html(
+        "What decisions were",
+        ["decision", "subjects"],
+        [(escaped(verdict), f"{count:,}") for verdict, count in plain["verdicts"].items()],
+    )
+    if measures is None:
+        unknown = "<p>The truth is not known of everybody, so there is nothing to measure.</p>"
+        return f"<h2>Decisions</h2>{unknown}{counted}"
+    rows: list[tuple[str, ...]] = []
+    for name, spelt in _KNOWN.items():
+        bounds = measures.get(f"{name}_bounds")
+        if bounds is None:
+            value = measures[name]
+            rows.append((spelt, "none" if value is None else as_value(value), "", ""))
+        else:
+            numbers = (measures[name], bounds["never"], bounds["best"])
+            rows.append((spelt, *(f"{100 * number:.2f} %" for number in numbers)))
+    table = table_html(
+        "How right and how early", ["measure", "value", "never alerting", "best possible"], rows
+    )
+    ranking = ""
+    if plain["ranking"]:
+        heads = ["posts read", "P@10", "NDCG@10", "NDCG@100"]
+        names = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
+        ranks = [
+            (f"{row['rounds']:,}", *(as_value(row[name]) for name in names))
+            for row in plain["ranking"]
+        ]
+        ranking = table_html("How well scores rank", heads, ranks)
+    return (
+        f'<h2>Measures</h2><div class="ww-side"><div>{table}</div>'
+        f"<div>{counted}{ranking}</div></div>"
+    )
+
+
+# Subjects
+
+
+def _class(verdict: str) -> str:
+    return f"v-{verdict.replace(' ', '-')}"
+
+
+def _filter(plain: Plain) -> str:
+    if plain["measures"] is None:
+        return ""
+    choices = "".join(
+        f'<label><input type="radio" name="show" id="show-{key}"{" checked" * (key == "all")}> '
+        f"{text}</label>"
+        for key, (text, _) in _CHOICES.items()
+    )
+    return f'<fieldset class="ww-filter"><legend>Show</legend>{choices}</fieldset>'
+
+
+def _filter_css() -> str:
+    return "".join(
+        f".ww-report:has(#show-{key}:checked) .{_class(verdict)}{{display:none}}\n"
+        for key, (_, hidden) in _CHOICES.items()
+        for verdict in hidden
+    )
+
+
+def _subjects(plain: Plain) -> str:
+    heads = ["subject", "decision", "truth", "delay", "posts", "score"]
+    header = "".join(
+        f'<th scope="col"{" class=number" * (at > 2)}>{head}</th>' for at, head in enumerate(heads)
+    )
+    told = len(plain["stories"])  # of the first ones
+    body = "".join(
+        _subject_row(row, at if at < told else None) for at, row in enumerate(_rows(plain))
+    )
+    rest = plain["left_out"]["subjects"]
+    more = f'<p class="quiet">and {rest:,} more, who are left out here</p>'
+    return (
+        f'<div class="wide"><table><caption>Everybody, wrong decisions first</caption>'
+        f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{more if rest else ''}"
+    )
+
+
+def _subject_row(row: Plain, story: int | None) -> str:
+    name = _name(row["subject"])
+    linked = name if story is None else f'<a href="#story-{story}">{name}</a>'
+    wrong = " class=ww-wrong" * (row["verdict"] in ("missed", "false alarm"))
+    truth = "" if row["truth"] is None else _name(row["truth"])
+    delay = f"{row['delay']:,}" if row["label"] is not None else "–"
+    numbers = (delay, f"{row['posts']:,}", as_value(row["score"]))
+    cells = "".join(f"<td class=number>{number}</td>" for number in numbers)
+    return (
+        f'<tr class="{_class(row["verdict"])}"><th scope="row">{linked}</th>'
+        f"<td{wrong}>{row['verdict']}</td><td>{truth}</td>{cells}</tr>\n"
+    )
+
+
+# Stories
+
+
+def _left_out(plain: Plain) -> str:
+    rest = plain["left_out"]["stories"]
+    if not rest:
+        return ""
+    return (
+        f'<p class="quiet">Of {len(plain["stories"]):,} subjects, wrong ones first; '
+        f"{rest:,} are left out here.</p>"
+    )
+
+
+def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
+    for at, (story, row) in enumerate(zip(plain["stories"], _rows(plain), strict=False)):
+        changes = "".join(f"<p>{escaped(change_text(one))}</p>" for one in story["changes"])
+        posts = shown_posts(story, painter, prefix=f"story-{at}-", heading="h4")
+        rest = len(story["sums"]) - len(story["shown"])
+        more = f'<p class="quiet">{rest:,} more posts are left out here.</p>' if rest else ""
+        figure = timeline_figure(story, table=False, points=_POINTS)
+        yield (
+            f'<section class="{_class(row["verdict"])}" id="story-{at}">'
+            f"<h3>{_name(story['subject'])} <small>{row['verdict']}</small></h3>"
+            f"{decision_text(story, rule=False)}{figure}"
+            f"{tipped_html(_shortened(story))}{changes}{posts}{more}"
+            f'<p><a href="#subjects">all subjects</a></p></section>'
+        )
+
+
+def _shortened(story: Plain) -> dict[str, Any]:
+    lists = ("posts_for", "posts_against", "ngrams_for", "ngrams_against")
+    tipped = dict(story["tipped"])
+    tipped |= {name: tipped[name][: _NGRAMS if "ngrams" in name else 0] for name in lists}
+    return {**story, "tipped": tipped}

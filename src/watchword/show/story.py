@@ -1,0 +1,296 @@
+"""The story of a subject as HTML: a snippet or a whole page, drawn from `Story.to_dict()` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from watchword.show.blocks import as_value
+from watchword.show.change import changes_html
+from watchword.show.html import explanation_html
+from watchword.show.markup import document, escaped
+from watchword.show.painting import Painter
+from watchword.show.pictures import excerpt
+from watchword.show.timeline import timeline_description, timeline_svg
+
+__all__ = [
+    "STORY_STYLE",
+    "decision_text",
+    "shown_posts",
+    "story_html",
+    "table_html",
+    "timeline_figure",
+    "tipped_html",
+]
+
+Plain = Mapping[str, Any]
+
+_MOST_ROWS = 2_500  # of the table beside a timeline
+_MOST_COLUMNS = 8
+
+STORY_STYLE = """
+.ww-timeline svg { min-width: 36rem; }
+.ww-side { display: flex; flex-wrap: wrap; gap: .5rem 2rem; align-items: flex-start; }
+.ww-side > div { flex: 1 1 24rem; min-width: 0; }
+.ww-story summary { cursor: pointer; padding: .3rem 0; }
+.ww-story .number { text-align: end; white-space: nowrap; }
+.ww-story th[scope=row]:not(:has(a)) { min-width: 7rem; }
+.ww-post { border-top: 1px solid var(--line); padding: .5rem 0; }
+.ww-post :is(h3, h4) { margin: .5rem 0; font-size: 1rem; }
+.ww-post:target :is(h3, h4)::before { content: "→ "; }
+.ww-alert { font-weight: 600; }
+@media print { .ww-story details::details-content { content-visibility: visible; } }
+"""
+
+
+def story_html(plain: Plain, *, page: bool = False, title: str | None = None) -> str:
+    """Timeline, decision, what tipped it, what would have changed it, and the posts that mattered.
+
+    >>> import watchword as ww
+    >>> model = ww.TauSS3()
+    >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+    >>> story = model.story(["lovely", "I cannot sleep"], ww.Overtakes("at risk"))
+    >>> story_html(story.to_dict(), page=True).startswith("<!doctype html>")
+    True
+    """
+    named = "a subject" if plain["subject"] is None else plain["subject"]
+    name = title if title is not None else f"The story of {excerpt(named)}"
+    top, heading = ("h1", "h2") if page else ("h3", "h4")
+    parts = [
+        f"<{top}>{escaped(name)}</{top}>",
+        decision_text(plain),
+        timeline_figure(plain),
+        f"<{heading}>What tipped it</{heading}>",
+        tipped_html(plain, links=page),
+    ]
+    if plain["changes"]:
+        parts += [f"<{heading}>What would have changed it</{heading}>"]
+        parts += [changes_html(plain["changes"], _shown(plain) if page else ())]
+    if not page:
+        parts += [f"<{heading}>Posts</{heading}>", _left_out(plain), *_snippets(plain)]
+        inside = "\n".join(parts)
+        return f'<div class="ww-story"><style>{_SNIPPET_STYLE}</style>{inside}</div>'
+    painter = Painter(plain["labels"], _scores(plain), plain["positive"])
+    posts = shown_posts(plain, painter)
+    parts += [
+        "<h2>Posts</h2>",
+        _left_out(plain),
+        f'<div class="{painter.name}">{painter.controls()}\n{posts}</div>',
+    ]
+    inside = "\n".join(parts)
+    body = f'<main class="ww-story">\n{inside}\n</main>'
+    return document(name, body, STORY_STYLE + painter.css())
+
+
+_SNIPPET_STYLE = """
+.ww-story .number { text-align: end; }
+.ww-story figure { margin: 1em 0; }
+.ww-story :is(caption, th, td) { text-align: start; vertical-align: top; padding: .1em .6em; }
+.ww-story .ww-side { display: flex; flex-wrap: wrap; gap: .5em 2em; }
+.ww-story svg { max-width: 100%; height: auto; color: inherit; }
+"""
+
+
+def _scores(plain: Plain) -> list[float]:
+    """What all posts up to the decision added up to."""
+    until = plain["tipped"]["posts"]
+    scores: list[float] = plain["sums"][until - 1] if until else [0.0] * len(plain["labels"])
+    return scores
+
+
+def _name(name: object) -> str:
+    return f"<bdi>{escaped(excerpt(name))}</bdi>"
+
+
+def decision_text(plain: Plain, *, rule: bool = True) -> str:
+    """What was decided and when, the truth where it is known, and by which rule."""
+    decision, positive = plain["decision"], _name(plain["positive"])
+    posts = _many(decision["posts"], "post")
+    if decision["delay"]:
+        told = f"Alert for <strong>{positive}</strong> after {decision['delay']:,} of {posts}."
+    else:
+        told = f"No alert for <strong>{positive}</strong> in {posts}."
+    truth = plain["truth"]
+    if truth is not None:
+        right = (truth == plain["positive"]) == bool(decision["delay"])
+        verdict = "right" if right else ("a false alarm" if decision["delay"] else "missed")
+        told += f" The truth is {_name(truth)}: {verdict}."
+    by_rule = f'\n<p class="quiet">Rule: {_name(plain["rule"])}</p>' if rule else ""
+    return f'<p class="ww-alert">{told}</p>{by_rule}'
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def timeline_figure(plain: Plain, *, table: bool = True, points: int = 400) -> str:
+    """The timeline with what it shows in words, and the numbers behind it."""
+    picture = timeline_svg(plain, alone=False, points=points)
+    caption = escaped(timeline_description(plain))
+    numbers = _numbers(plain) if table and plain["sums"] else ""
+    return (
+        f'<figure class="ww-timeline" tabindex="0" role="group" aria-label="Timeline">{picture}'
+        f"<figcaption>{caption}</figcaption></figure>{numbers}"
+    )
+
+
+def _numbers(plain: Plain) -> str:
+    labels, positive = plain["labels"], plain["labels"].index(plain["positive"])
+    order = sorted(range(len(labels)), key=lambda at: (at != positive, -_scores(plain)[at], at))
+    columns = sorted(order[:_MOST_COLUMNS])
+    with_times = any(plain["times"])
+    heads = ["post", *(["time"] if with_times else [])]
+    heads += [f"{_name(labels[at])} {what}" for what in ("added", "in all") for at in columns]
+    rows = []
+    for number, (gains, sums) in enumerate(
+        zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False), 1
+    ):
+        mark = " (alert)" if number == plain["decision"]["delay"] else ""
+        cells = [escaped(plain["times"][number - 1] or "")] if with_times else []
+        cells += [as_value(row[at]) for row in (gains, sums) for at in columns]
+        rows.append((f"{number:,}{mark}", *cells))
+    rest = len(plain["sums"]) - len(rows)
+    more = f'<p class="quiet">and {_many(rest, "post")} more</p>' if rest else ""
+    caption = "What every post added, and what that makes"
+    return (
+        f"<details><summary>The numbers as a table</summary>"
+        f"{table_html(caption, heads, rows)}{more}</details>"
+    )
+
+
+# What tipped it
+
+
+def tipped_html(plain: Plain, *, links: bool = False) -> str:
+    """Tables of the n-grams and posts that spoke most for the positive label, and against it."""
+    tipped, positive = plain["tipped"], plain["positive"]
+    rival = tipped["rival"]
+    moment = "up to the alert" if plain["decision"]["delay"] else "up to the end"
+    against = "" if rival is None else f" <em>Against</em> is what speaks more for {_name(rival)}."
+    intro = (
+        f"<p>In {_many(tipped['posts'], 'post')} {moment}; <em>for</em> is what speaks more for "
+        f"{_name(positive)}.{against}</p>"
+    )
+    columns = [plain["labels"].index(positive)]
+    if rival is not None:
+        columns.append(plain["labels"].index(rival))
+    shown = _shown(plain) if links else ()
+    halves = [
+        _ngram_table(f"n-grams {side} it", tipped[f"ngrams_{side}"], plain["labels"], columns)
+        + _post_table(f"Posts {side} it", tipped[f"posts_{side}"], plain["labels"], columns, shown)
+        for side in ("for", "against")
+    ]
+    return f'{intro}<div class="ww-side"><div>{halves[0]}</div><div>{halves[1]}</div></div>'
+
+
+def _ngram_table(
+    caption: str, ngrams: Sequence[Plain], labels: Sequence[Any], columns: Sequence[int]
+) -> str:
+    if not ngrams:
+        return ""
+    heads = ["n-gram", "times", "posts", *(_name(labels[at]) for at in columns)]
+    rows = (
+        (
+            _name(one["ngram"]),
+            f"{one['times']:,}",
+            f"{one['posts']:,}",
+            *(as_value(one["contribution"][at]) for at in columns),
+        )
+        for one in ngrams
+    )
+    return table_html(caption, heads, rows)
+
+
+def _post_table(
+    caption: str,
+    posts: Sequence[Plain],
+    labels: Sequence[Any],
+    columns: Sequence[int],
+    shown: Sequence[int],
+) -> str:
+    if not posts:
+        return ""
+    heads = ["post", *(_name(labels[at]) for at in columns)]
+    rows = (
+        (
+            post_link(one["number"], shown),
+            *(as_value(one["contribution"][at]) for at in columns),
+        )
+        for one in posts
+    )
+    return table_html(caption, heads, rows)
+
+
+def _shown(plain: Plain) -> list[int]:
+    return [one["post"] for one in plain["shown"]]
+
+
+def post_link(number: int, shown: Sequence[int]) -> str:
+    """The number of a post, leading there if the page shows it."""
+    return f'<a href="#post-{number}">{number:,}</a>' if number in shown else f"{number:,}"
+
+
+# Posts
+
+
+def _left_out(plain: Plain) -> str:
+    rest = len(plain["sums"]) - len(plain["shown"])
+    if not rest:
+        return ""
+    return (
+        f'<p class="quiet">The posts that mattered most; {_many(rest, "post")} of '
+        f"{len(plain['sums']):,} are not shown here.</p>"
+    )
+
+
+def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: str = "h3") -> str:
+    """The posts whose texts there are, painted; `prefix` keeps their places apart in a page."""
+    return "\n".join(
+        f'<article class="ww-post" id="{prefix}post-{one["post"]}">'
+        f"<{heading}>{_post_title(plain, one)}</{heading}>"
+        f"{painter.paint(one['explanation'])}{_cut(one)}</article>"
+        for one in plain["shown"]
+    )
+
+
+def _snippets(plain: Plain) -> Iterator[str]:
+    for one in plain["shown"]:
+        painted = explanation_html(one["explanation"], plain["positive"])
+        yield f"<h5>{_post_title(plain, one)}</h5>{painted}{_cut(one)}"
+
+
+def _post_title(plain: Plain, one: Plain) -> str:
+    more = [] if one["time"] is None else [f"<time>{escaped(one['time'])}</time>"]
+    gains = plain["confidence"][one["post"] - 1]
+    column = plain["labels"].index(plain["positive"])
+    more.append(f"{_name(plain['positive'])} + {as_value(gains[column])}")
+    alert = " – here the alert falls" if one["post"] == plain["decision"]["delay"] else ""
+    return f"Post {one['post']:,}{alert} <small>{' · '.join(more)}</small>"
+
+
+def _cut(one: Plain) -> str:
+    if not one["left_out"]:
+        return ""
+    return (
+        f'<p class="quiet">Only the beginning, read by itself; '
+        f"{_many(one['left_out'], 'more character')} not shown.</p>"
+    )
+
+
+def table_html(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are markup already, all but the first are numbers."""
+    columns = "".join(f'<th scope="col"{_number(at)}>{head}</th>' for at, head in enumerate(heads))
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>'
+        + "".join(f'<td class="number">{cell}</td>' for cell in rest)
+        + "</tr>\n"
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="wide"><table><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _number(column: int) -> str:
+    return ' class="number"' if column else ""

@@ -1,0 +1,278 @@
+"""A picture of what each label has accumulated over the posts, and of when the alert fell.
+
+Drawn from `Story.to_dict()` alone: as SVG, or with matplotlib. Lines differ in colour, dashes and
+marks; each has its label at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from watchword.errors import MissingExtraError
+from watchword.show import svg
+from watchword.show.blocks import as_value
+from watchword.show.palette import label_colour, label_dash
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_timeline", "timeline_description", "timeline_svg"]
+
+Plain = Mapping[str, Any]
+
+MOST_LINES = 8
+_MARKS = 8  # on a line
+_SHAPES = ("circle", "square", "up", "diamond", "down", "cross", "bar", "plus")
+_LEFT, _TOP, _BOTTOM = 52, 48, 44
+
+
+def timeline_svg(
+    plain: Plain,
+    *,
+    width: float = 760,
+    height: float = 320,
+    points: int = 400,
+    alone: bool = True,
+) -> svg.Markup:
+    """The accumulated confidences over the posts, with the moment of the alert.
+
+    Of a long history so many points are drawn. Inside a page the picture takes the page's colours;
+    `alone`, as a file, it brings its own.
+
+    >>> import watchword as ww
+    >>> model = ww.TauSS3()
+    >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+    >>> story = model.story(["lovely", "I cannot sleep"], ww.Overtakes("at risk"))
+    >>> timeline_svg(story.to_dict()).count("alert after 2 posts")
+    1
+    """
+    columns = _columns(plain)
+    frame = _Frame(plain, columns, width, height, points)
+    drawn = [*_axes(frame), *_alert(plain, frame)]
+    for rank, column in enumerate(columns):
+        drawn.append(_line(plain, frame, column, rank))
+    drawn += _names(plain, frame, columns)
+    return svg.drawing(
+        width,
+        height,
+        *drawn,
+        title=_title(plain),
+        description=timeline_description(plain),
+        css=svg.STYLE if alone else "",
+    )
+
+
+def timeline_description(plain: Plain) -> str:
+    """What the picture shows, in words, for who cannot see it."""
+    posts = len(plain["sums"])
+    if not posts:
+        return "Nothing was read."
+    columns = _columns(plain)
+    delay = plain["decision"]["delay"]
+    told = []
+    if delay:
+        told.append(
+            f"The alert falls after post {delay} of {posts}: {_sums(plain, delay, columns)}."
+        )
+    else:
+        told.append("No alert falls.")
+    told.append(f"After the last post, {posts}: {_sums(plain, posts, columns)}.")
+    left_out = len(plain["labels"]) - len(columns)
+    if left_out:
+        told.append(f"{left_out} labels of lower value are not drawn.")
+    return " ".join(told)
+
+
+def _title(plain: Plain) -> str:
+    of = "" if plain["subject"] is None else f" of {plain['subject']}"
+    return f"Accumulated confidence over the posts{of}"
+
+
+def _sums(plain: Plain, post: int, columns: Sequence[int]) -> str:
+    row = plain["sums"][post - 1]
+    return ", ".join(f"{plain['labels'][at]} {as_value(row[at])}" for at in columns)
+
+
+def _columns(plain: Plain) -> list[int]:
+    """The labels to draw, in order: the positive one, and the best others at alert or end."""
+    labels = plain["labels"]
+    positive = labels.index(plain["positive"])
+    at = plain["decision"]["delay"] or len(plain["sums"])
+    row = plain["sums"][at - 1] if plain["sums"] else [0.0] * len(labels)
+    order = sorted(range(len(labels)), key=lambda one: (one != positive, -row[one], one))
+    return sorted(order[:MOST_LINES])
+
+
+class _Frame:
+    """Where a post and a value are in the picture."""
+
+    def __init__(
+        self, plain: Plain, columns: Sequence[int], width: float, height: float, points: int
+    ) -> None:
+        self.count = len(plain["sums"])
+        self.highest = max((row[at] for row in plain["sums"] for at in columns), default=0.0) or 1.0
+        names = [svg.text_width(str(plain["labels"][at]), 12) for at in columns]
+        self.room = min(max(names, default=0.0), width / 4)
+        self.left, self.right = _LEFT, width - self.room - 30
+        self.top, self.bottom = _TOP, height - _BOTTOM
+        self.points = _thinned(self.count, points, plain["decision"]["delay"])
+
+    def x(self, post: int) -> float:
+        """Posts are counted from 1."""
+        if self.count < 2:
+            return (self.left + self.right) / 2
+        return self.left + (post - 1) / (self.count - 1) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        return self.bottom - value / self.highest * (self.bottom - self.top)
+
+
+def _thinned(count: int, points: int, keep: int) -> list[int]:
+    """Posts to draw: all, or evenly spread ones with the first, the last and that of the alert."""
+    spread = np.linspace(1, count, min(count, points)).round().astype(int).tolist()
+    return sorted({*spread, *([keep] if keep else [])})
+
+
+def _axes(frame: _Frame) -> list[svg.Markup]:
+    drawn = []
+    for value in svg.ticks(0, frame.highest, 5):
+        y = frame.y(value)
+        drawn += [
+            svg.line(frame.left, y, frame.right, y, stroke_opacity=0.18),
+            svg.text(frame.left - 6, y + 4, svg.number(value, 4), size=11, anchor="end"),
+        ]
+    whole = {max(1, round(at)) for at in svg.ticks(1, max(frame.count, 1), 6)} | {1}
+    for post in sorted(at for at in whole if at <= frame.count):
+        x = frame.x(post)
+        drawn += [
+            svg.line(x, frame.bottom, x, frame.bottom + 4),
+            svg.text(x, frame.bottom + 17, str(post), size=11, anchor="middle"),
+        ]
+    middle = (frame.left + frame.right) / 2
+    return [
+        *drawn,
+        svg.line(frame.left, frame.bottom, frame.right, frame.bottom),
+        svg.text(middle, frame.bottom + 36, "posts read", size=12, anchor="middle"),
+        svg.text(8, 14, "accumulated confidence", size=12),
+    ]
+
+
+def _alert(plain: Plain, frame: _Frame) -> list[svg.Markup]:
+    delay = plain["decision"]["delay"]
+    if not delay:
+        return []
+    x = frame.x(delay)
+    text = f"alert after {delay} {'post' if delay == 1 else 'posts'}"
+    room = svg.text_width(text, 12) / 2
+    middle = min(max(x, frame.left + room), frame.right - room + 20)
+    return [
+        svg.line(x, frame.top - 6, x, frame.bottom, stroke_width=1.5, stroke_dasharray="3 3"),
+        svg.text(middle, frame.top - 11, text, size=12, anchor="middle", font_weight="bold"),
+        svg.element("path", d=f"M{svg.number(x - 5)} {svg.number(frame.top - 7)}h10l-5 7z"),
+    ]
+
+
+def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
+    sums, colour = plain["sums"], label_colour(column)
+    points = [(frame.x(post), frame.y(sums[post - 1][column])) for post in frame.points]
+    every = max(1, -(-len(points) // _MARKS))
+    # Marks of different lines at different posts: where lines lie on each other, all are seen.
+    marked = points[(rank * every // MOST_LINES) % every :: every] if points else []
+    positive = plain["labels"][column] == plain["positive"]
+    path = svg.element(
+        "path",
+        d=svg.path_of(points),
+        fill="none",
+        stroke=colour,
+        stroke_width=2.5 if positive else 1.75,
+        stroke_dasharray=label_dash(column) or None,
+        stroke_linejoin="round",
+    )
+    marks = "".join(_mark(_SHAPES[rank % len(_SHAPES)], x, y) for x, y in marked)
+    shapes = svg.element(
+        "path", d=marks, fill=colour, stroke=colour, stroke_width=1.5, stroke_linejoin="round"
+    )
+    return svg.group(svg.tooltip(str(plain["labels"][column])), path, shapes)
+
+
+def _mark(shape: str, x: float, y: float) -> str:
+    """The path of a small sign around a point."""
+    outlines = {
+        "circle": "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
+        "square": "m-3 -3h6v6h-6z",
+        "up": "m0 -4l4 7h-8z",
+        "diamond": "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
+        "down": "m0 4l4 -7h-8z",
+        "cross": "m-3.5 -3.5l7 7m0 -7l-7 7",
+        "bar": "m0 -4.5v9",
+        "plus": "m-4 0h8m-4 -4v8",
+    }
+    return f"M{svg.number(x)} {svg.number(y)}{outlines[shape]}"
+
+
+def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> list[svg.Markup]:
+    """The label of each line at its end, moved apart where they would overlap."""
+    if not plain["sums"]:
+        return []
+    last = plain["sums"][-1]
+    order = sorted(columns, key=lambda at: -last[at])
+    places = [frame.y(last[at]) for at in order]
+    gap = min(15.0, (frame.bottom - frame.top) / max(len(order), 1))
+    for at in range(1, len(places)):
+        places[at] = max(places[at], places[at - 1] + gap)
+    for at in range(len(places) - 1, -1, -1):  # not below the picture
+        limit = frame.bottom - gap * (len(places) - 1 - at)
+        places[at] = min(places[at], limit)
+    drawn = []
+    for column, y in zip(order, places, strict=True):
+        shape = _mark(_SHAPES[columns.index(column) % len(_SHAPES)], frame.right + 12, y)
+        colour = label_colour(column)
+        bold = "bold" if plain["labels"][column] == plain["positive"] else None
+        name = svg.clip(str(plain["labels"][column]), 12, frame.room + 2)
+        drawn += [
+            svg.element("path", d=shape, fill=colour, stroke=colour, stroke_width=1.5),
+            svg.text(frame.right + 21, y + 4, name, size=12, font_weight=bold),
+        ]
+    return drawn
+
+
+_MARKERS = ("o", "s", "^", "D", "v", "x", "|", "+")
+
+
+def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
+    """The same with matplotlib (`watchword[plot]`), into axes of yours or new ones."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "plotting needs matplotlib: pip install 'watchword[plot]'"
+        ) from error
+    if ax is None:
+        ax = Figure(figsize=(8, 3.5), layout="constrained").add_subplot()
+    sums = np.array(plain["sums"], np.float64).reshape(-1, len(plain["labels"]))
+    posts = np.arange(1, len(sums) + 1)
+    for rank, column in enumerate(_columns(plain)):
+        positive = plain["labels"][column] == plain["positive"]
+        dashes = [float(part) / 2 for part in label_dash(column).split()]
+        ax.plot(
+            posts,
+            sums[:, column],
+            label=svg.clean(plain["labels"][column]).replace("$", r"\$"),
+            color=label_colour(column),
+            linestyle=(0, tuple(dashes)) if dashes else "solid",
+            linewidth=2.5 if positive else 1.75,
+            marker=_MARKERS[rank % len(_MARKERS)],
+            markevery=max(1, len(posts) // _MARKS),
+        )
+    delay = plain["decision"]["delay"]
+    if delay:
+        ax.axvline(delay, color="0.3", linestyle=":", label=f"alert after {delay} posts")
+    ax.set_xlabel("posts read")
+    ax.set_ylabel("accumulated confidence")
+    if plain["subject"] is not None:
+        ax.set_title(svg.clean(plain["subject"]).replace("$", r"\$"))
+    ax.legend()
+    return ax

@@ -1,0 +1,140 @@
+"""The live page: type text and see it painted, browse documents, replay subjects.
+
+    watchword.web.serve(model, x_test, y_test)
+
+It listens on this machine only, loads nothing from elsewhere, and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from watchword.checks import Label
+from watchword.datasets import Document, Subject
+from watchword.model import TauSS3
+from watchword.policy import Policy
+from watchword.web.content import Content
+from watchword.web.export import ExportReport, export_page
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+__all__ = ["Content", "ExportReport", "LivePage", "export_page", "running_page", "serve"]
+
+logger = logging.getLogger("watchword.web")
+
+
+@dataclass(frozen=True)
+class LivePage:
+    """A page that can be opened: `url` leads to it, with the token if there is one."""
+
+    url: str = field(repr=False)
+    address: str
+    token: str | None = field(repr=False)
+
+
+def serve(
+    model: TauSS3,
+    texts: Iterable[str | Document] | None = None,
+    labels: Iterable[Label | None] | None = None,
+    *,
+    subjects: Iterable[Subject] | None = None,
+    policy: Policy | None = None,
+    name: str = "model",
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    open_browser: bool = False,
+    on_ready: Callable[[LivePage], None] | None = None,
+) -> None:
+    """Show a model in the browser until interrupted (Ctrl-C).
+
+    Parameters
+    ----------
+    model
+        what to show; if it learns more meanwhile, the page does not change.
+    texts, labels
+        documents to browse, and the truth about them where it is known.
+    subjects
+        people to replay post by post.
+    policy
+        when to alert about them, in the beginning; the page can switch. By default `Overtakes` for
+        the label that the fewest subjects have.
+    name
+        what to call the model.
+    host, port
+        where to listen; port 0 is any free one.
+    token
+        what visitors must know. Where others can reach the page one is made up if it is not given.
+    open_browser
+        open the page at once.
+    on_ready
+        is told where the page is, as soon as it can be opened.
+    """
+    from watchword.web.listen import run_until_interrupted
+
+    content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
+    with _ready(content, host, port, token) as (app, listener, page):
+        if on_ready is None:
+            logger.warning("The page is at %s  (Ctrl-C ends it)", page.url)
+        else:
+            on_ready(page)
+        if open_browser:
+            webbrowser.open(page.url)
+        run_until_interrupted(app, listener)
+
+
+@contextmanager
+def running_page(
+    model: TauSS3,
+    texts: Iterable[str | Document] | None = None,
+    labels: Iterable[Label | None] | None = None,
+    *,
+    subjects: Iterable[Subject] | None = None,
+    policy: Policy | None = None,
+    name: str = "model",
+    port: int = 0,
+    token: str | None = None,
+) -> Iterator[LivePage]:
+    """Show a model in the browser as long as the context lasts, on this machine only.
+
+    >>> import urllib.request
+    >>> model = TauSS3()
+    >>> model.learn_one("machine learning", "tech")
+    >>> with running_page(model) as page:
+    ...     with urllib.request.urlopen(page.url) as answer:
+    ...         print(answer.readline().decode().strip())
+    <!doctype html>
+    """
+    from watchword.web.listen import running_in_thread
+
+    content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
+    with (
+        _ready(content, "127.0.0.1", port, token) as (app, listener, page),
+        running_in_thread(app, listener),
+    ):
+        yield page
+
+
+@contextmanager
+def _ready(
+    content: Content, host: str, port: int, token: str | None
+) -> Iterator[tuple[ASGIApp, socket.socket, LivePage]]:
+    from watchword.web.app import make_app
+    from watchword.web.guard import is_own_machine
+    from watchword.web.listen import listening, url_of
+
+    if token is None and not is_own_machine(host):
+        token = secrets.token_urlsafe(24)
+    app = make_app(content, host=host, token=token)
+    with listening(host, port) as listener:
+        address = url_of(listener)
+        url = f"{address}/" if token is None else f"{address}/?token={token}"
+        yield app, listener, LivePage(url, address, token)

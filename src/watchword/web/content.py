@@ -1,0 +1,112 @@
+"""What the page shows, as plain data. Nothing here knows of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from watchword import __version__
+from watchword.checks import Label
+from watchword.datasets import Document, Subject
+from watchword.model import TauSS3
+from watchword.policy import Policy
+from watchword.show import palette
+from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
+from watchword.web.documents import DocumentShelf
+from watchword.web.models import (
+    TEXT_LIMIT,
+    LatestUsed,
+    Models,
+    NotThereError,
+    Settings,
+    explained,
+)
+from watchword.web.people import SubjectShelf
+
+_FOLLOWING = 20
+_TOP = 40  # n-grams of a label
+_PICTURES = ("cloud", "bars", "distribution")
+
+
+class Content:
+    """A model and, where given, documents and subjects to try it on."""
+
+    def __init__(
+        self,
+        model: TauSS3,
+        texts: Iterable[str | Document] | None = None,
+        labels: Iterable[Label | None] | None = None,
+        *,
+        subjects: Iterable[Subject] | None = None,
+        policy: Policy | None = None,
+        name: str = "model",
+    ) -> None:
+        model._engine.refuse_if_empty()
+        model._engine.refuse_if_incomplete()
+        self.models = Models(model)
+        self.name = name
+        self._glances = LatestUsed(2)
+        self.documents = None if texts is None else DocumentShelf(self.models, texts, labels)
+        self.subjects = None if subjects is None else SubjectShelf(self.models, subjects, policy)
+
+    def about(self) -> dict[str, Any]:
+        """All that the page needs to know in the beginning."""
+        model = self.models.first
+        statistics = model.statistics
+        return {
+            "version": __version__,
+            "name": self.name,
+            "labels": list(model.labels),
+            "documents_learnt": [statistics.documents[label] for label in model.labels],
+            "words_learnt": [statistics.words[label] for label in model.labels],
+            "ngrams": list(statistics.ngrams),
+            "pruned": statistics.pruned,
+            "settings": self.models.own_settings(),
+            "text_limit": TEXT_LIMIT,
+            "dashes": [palette.label_dash(at) for at in range(len(model.labels))],
+            "documents": None if self.documents is None else self.documents.about(),
+            "subjects": None if self.subjects is None else self.subjects.about(),
+        }
+
+    def explain(self, text: str, settings: Settings) -> dict[str, Any]:
+        """How a text is read, ready for painting."""
+        return explained(self.models.under(settings), text)
+
+    def ngram(self, ngram: str, settings: Settings) -> dict[str, Any]:
+        """What an n-gram is worth for every label, and what follows it."""
+        model = self.models.under(settings)
+        values = model.value(ngram)
+        return {
+            "ngram": ngram,
+            "values": [value._asdict() for value in values.values()],
+            "next": [word._asdict() for word in model.next_words(ngram)[:_FOLLOWING]],
+        }
+
+    def change(self, text: str, settings: Settings) -> dict[str, Any]:
+        """The fewest n-grams without which a text would get another label."""
+        return self.models.under(settings).what_would_change(text).to_dict()
+
+    def glance(self, column: int, settings: Settings) -> dict[str, Any]:
+        """What the model knows of a label: its n-grams of highest value, by length too."""
+        plain = self._glance(settings)
+        if not 0 <= column < len(plain["labels"]):
+            raise NotThereError(f"there is no label {column}, only {len(plain['labels'])}")
+        own: dict[str, Any] = plain["labels"][column]
+        return own
+
+    def picture(self, kind: str, column: int, length: int | None, settings: Settings) -> str:
+        """A picture of what the model knows of a label, as SVG."""
+        if kind not in _PICTURES:
+            raise NotThereError(f"there is no picture {kind!r}, only {', '.join(_PICTURES)}")
+        label = self.glance(column, settings)["label"]
+        plain = self._glance(settings)
+        if kind == "distribution":
+            return distribution_svg(plain, label, length or 1, alone=True)
+        draw = cloud_svg if kind == "cloud" else bars_svg
+        return draw(plain, label, length=length, alone=True)
+
+    def _glance(self, settings: Settings) -> dict[str, Any]:
+        def make() -> dict[str, Any]:
+            return self.models.under(settings).glance(_TOP).to_dict()
+
+        return self._glances.get(settings, make)

@@ -1,0 +1,164 @@
+"""Test documents on the page: what a model says of each, and where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from watchword.checks import Label, as_labels, as_list
+from watchword.datasets import Document
+from watchword.steps import BoolArray, FloatArray, IntArray
+from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
+
+PAGE = 50  # documents or subjects in a listing
+_PREVIEW = 160
+
+
+class Chosen(NamedTuple):
+    """Which rows of a listing are wanted: right ones, cells of the confusion matrix, a page."""
+
+    right: bool | None = None
+    row: int | None = None
+    column: int | None = None
+    page: int = 0
+
+
+class _Judged(NamedTuple):
+    """What a model says of all documents."""
+
+    values: FloatArray
+    columns: IntArray  # of the predicted label
+
+
+class DocumentShelf:
+    """Documents, their labels where known, and what the model makes of them."""
+
+    def __init__(
+        self,
+        models: Models,
+        texts: Iterable[str | Document],
+        labels: Iterable[Label | None] | None = None,
+    ) -> None:
+        self._models = models
+        self._documents = _documents(texts, labels)
+        self._kept = LatestUsed()
+        known = list(models.first.labels)
+        others = {one.label for one in self._documents if one.label is not None} - set(known)
+        #: Those of the model and then those that only documents have.
+        self.labels: list[Label] = known + sorted(
+            others, key=lambda label: (str(label), repr(label))
+        )
+        place = {label: at for at, label in enumerate(self.labels)}
+        self._truth = np.array(
+            [-1 if one.label is None else place[one.label] for one in self._documents], np.int64
+        )
+
+    def about(self) -> dict[str, Any]:
+        """How many there are, and the labels that rows and columns are counted by."""
+        labelled = int((self._truth >= 0).sum())
+        return {"total": len(self._documents), "labelled": labelled, "labels": self.labels}
+
+    def listing(self, settings: Settings, chosen: Chosen) -> dict[str, Any]:
+        """A page of the chosen documents, and how right the model is about all of them."""
+        judged = self._judged(settings)
+        mask = np.ones(len(self._documents), np.bool_)
+        if chosen.right is not None:
+            mask &= (self._truth >= 0) & ((judged.columns == self._truth) == chosen.right)
+        if chosen.row is not None:
+            mask &= self._truth == chosen.row
+        if chosen.column is not None:
+            mask &= judged.columns == chosen.column
+        return page_of(mask, chosen.page, partial(self._entry, judged)) | {
+            "cells": confusion(self._truth, judged.columns),
+            "right": int(((judged.columns == self._truth) & (self._truth >= 0)).sum()),
+        }
+
+    def one(self, at: int, settings: Settings) -> dict[str, Any]:
+        """A document with its explanation."""
+        document = self._at(at)
+        judged = self._judged(settings)
+        return self._entry(judged, at) | explained(self._models.under(settings), document.text)
+
+    def text(self, at: int) -> str:
+        """The text of a document."""
+        return self._at(at).text
+
+    def _at(self, at: int) -> Document:
+        if not 0 <= at < len(self._documents):
+            raise NotThereError(f"there is no document {at}, only {len(self._documents)}")
+        return self._documents[at]
+
+    def _entry(self, judged: _Judged, at: int) -> dict[str, Any]:
+        document = self._documents[at]
+        column = int(judged.columns[at])
+        return {
+            "at": at,
+            "id": document.id,
+            "begin": document.text[:_PREVIEW],
+            "characters": len(document.text),
+            "truth": document.label,
+            "label": self.labels[column],
+            "right": None if document.label is None else bool(self._truth[at] == column),
+            "value": float(judged.values[at, column]),
+        }
+
+    def _judged(self, settings: Settings) -> _Judged:
+        return self._kept.get(settings, lambda: self._judge(settings))
+
+    def _judge(self, settings: Settings) -> _Judged:
+        model = self._models.under(settings)
+        texts = [document.text for document in self._documents]
+        table = model.confidence_table(texts)
+        place = {label: at for at, label in enumerate(table.labels)}
+        decided = model.decide(table)
+        columns = np.array([place[label] for label in decided], np.int64)
+        return _Judged(table.values, columns)
+
+
+def page_of(mask: BoolArray, page: int, entry: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """One page of the rows that a mask chooses."""
+    rows = np.flatnonzero(mask)
+    pages = max(1, -(-rows.size // PAGE))
+    shown = min(max(page, 0), pages - 1)
+    return {
+        "total": int(rows.size),
+        "page": shown,
+        "pages": pages,
+        "rows": [entry(at) for at in rows[shown * PAGE : (shown + 1) * PAGE].tolist()],
+    }
+
+
+def confusion(truth: IntArray, decided: IntArray) -> list[list[int]]:
+    """How many of each truth (row) were decided as what (column): [row, column, count]."""
+    known = truth >= 0
+    pairs = np.stack([truth[known], decided[known]])
+    cells, counts = np.unique(pairs, axis=1, return_counts=True)
+    return [[*cell, count] for cell, count in zip(cells.T.tolist(), counts.tolist(), strict=True)]
+
+
+def sorted_labels(labels: Iterable[Label]) -> list[Label]:
+    """Labels by their spelling; 1 and "1" are two."""
+    return sorted(labels, key=lambda label: (str(label), repr(label)))
+
+
+def _documents(
+    texts: Iterable[str | Document], labels: Iterable[Label | None] | None
+) -> list[Document]:
+    documents = [
+        one if isinstance(one, Document) else Document(one) for one in as_list(texts, "texts")
+    ]
+    for at, one in enumerate(documents):
+        if not isinstance(one.text, str):
+            raise TypeError(f"text {at} must be str, got {type(one.text).__name__}")
+    if labels is None:
+        return documents
+    given = as_list(labels, "labels")
+    if len(documents) != len(given):
+        raise ValueError(f"{len(documents)} texts but {len(given)} labels")
+    return [
+        Document(one.text, None if label is None else as_labels([label])[0], one.id)
+        for one, label in zip(documents, given, strict=True)
+    ]

@@ -1,0 +1,75 @@
+"""Listening: an application on a port, until it is interrupted or in a thread of its own."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from watchword.errors import MissingExtraError
+
+try:
+    import uvicorn
+    from starlette.types import ASGIApp
+except ImportError as error:
+    raise MissingExtraError(
+        "the live page needs Starlette and uvicorn: pip install 'watchword[web]'"
+    ) from error
+
+
+def listening(host: str, port: int) -> closing[socket.socket]:
+    """Take a port; 0 is any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return closing(socket.create_server((host, port), family=family))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        told = f"port {port} of {host} is in use: take another, or 0 for any free one"
+        raise OSError(error.errno, told) from None
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where something listens, as an address to open."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # everywhere, so here, too  # noqa: S104
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run_until_interrupted(app: ASGIApp, listener: socket.socket) -> None:
+    """Answer until Ctrl-C."""
+    try:
+        uvicorn.Server(_settings(app)).run([listener])
+    except KeyboardInterrupt:  # uvicorn has closed everything and passes it on
+        return
+
+
+@contextmanager
+def running_in_thread(app: ASGIApp, listener: socket.socket) -> Iterator[None]:
+    """Answer as long as the context lasts."""
+    server = uvicorn.Server(_settings(app))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _settings(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        access_log=False,  # addresses may hold the token
+        log_config=None,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )

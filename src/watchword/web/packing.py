@@ -1,0 +1,157 @@
+"""A model as plain data for static/offline.js: n-grams with their ready values, small.
+
+N-grams of equal length and equal counts are worth the same, so they share one row of values: a
+large model has few different rows. Whole numbers are written in groups of seven bits, values as
+doubles: which of two n-grams is worth more must come out as in the core, to the last bit.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Hashable, Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword.checks import Label
+
+if TYPE_CHECKING:
+    from watchword.model import TauSS3
+
+_LARGEST_EXACT = 2**53  # numbers of a browser are doubles
+_UNKNOWN = (" ",)  # no word has a blank in it
+
+Ngram = tuple[str, ...]
+Level = dict[str, npt.NDArray[Any]]
+
+
+def pack_model(model: TauSS3) -> dict[str, Any]:
+    """All that reading with this model takes, as JSON can hold it."""
+    parameters = model._engine.parameters
+    snapshot = model._engine.native.snapshot()
+    offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
+    words = [data[begin:end].decode() for begin, end in pairwise(offsets)]
+    # Here alone a value depends on more than counts: on those of the n-gram's words.
+    rows = _Rows(sharing=parameters.confidence_function != "norm_gv_xai")
+    levels: list[dict[str, str]] = []
+    above: Level = {}
+    spelt: list[Ngram] = [()]
+    for length, level in enumerate(snapshot["levels"], start=1):
+        spelt = [(word,) for word in words] if length == 1 else _longer(spelt, above, level, words)
+        levels.append(_packed_level(level, above, rows.numbers_of(level, spelt)))
+        above = level
+    return {
+        "labels": [_plain(label) for label in model.labels],
+        "default_label": model.labels.index(model.default_label),
+        "summary": parameters.operator_names,
+        "alpha": parameters.alpha,
+        "reading": parameters.reading,
+        "paragraphs": parameters.paragraphs,
+        "words": "\n".join(words),
+        "levels": levels,
+        "rows": _packed_rows(model, rows.examples),
+    }
+
+
+class _Rows:
+    """Numbers the different rows of values; number 0 is what an unknown word is worth."""
+
+    def __init__(self, *, sharing: bool) -> None:
+        self._sharing = sharing
+        self._numbers: dict[Hashable, int] = {}
+        self.examples: list[Ngram] = [_UNKNOWN]
+
+    def numbers_of(self, level: Level, spelt: list[Ngram]) -> list[int]:
+        numbers = []
+        labels, counts = level["labels"], level["counts"]
+        for ngram, (begin, end) in zip(spelt, pairwise(level["rows"].tolist()), strict=True):
+            key: Hashable = ngram
+            if self._sharing or len(ngram) == 1:
+                key = len(ngram), labels[begin:end].tobytes(), counts[begin:end].tobytes()
+            number = self._numbers.setdefault(key, len(self.examples))
+            if number == len(self.examples):
+                self.examples.append(ngram)
+            numbers.append(number)
+        return numbers
+
+
+def _longer(above: list[Ngram], parents: Level, level: Level, words: list[str]) -> list[Ngram]:
+    """The n-grams of a level, spelt, from those that are one word shorter."""
+    parent_of = np.repeat(np.arange(len(above)), _sizes(parents["children"]))
+    last_words = level["words"].tolist()
+    return [
+        (*above[parent], words[word])
+        for parent, word in zip(parent_of.tolist(), last_words, strict=True)
+    ]
+
+
+def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]:
+    packed = {"rows": _pack_wholes(rows)}
+    if level["children"].size:
+        packed["children"] = _pack_wholes(_sizes(level["children"]))
+    if above:
+        # Siblings ascend: each after the first is written as the difference to the one before.
+        words = level["words"].astype(np.int64)
+        steps = np.diff(words, prepend=0)
+        firsts = above["children"][:-1][_sizes(above["children"]) > 0].astype(np.intp)
+        steps[firsts] = words[firsts]
+        packed["words"] = _pack_wholes(steps)
+    return packed
+
+
+def _packed_rows(model: TauSS3, examples: list[Ngram]) -> dict[str, str]:
+    """The values of each row, under the labels where its n-grams occurred, and sn elsewhere."""
+    sizes, labels, elsewhere, entries = [], [], [], []
+    for ngram in examples:
+        values = list(model.value(ngram).values())
+        present = [position for position, value in enumerate(values) if value.count > 0]
+        sizes.append(len(present))
+        labels += present
+        entries += [values[position] for position in present]
+        elsewhere.append(next((value.sn for value in values if value.count == 0), 0.0))
+    return {
+        "sizes": _pack_wholes(sizes),
+        "labels": _pack_wholes(labels),
+        "counts": _pack_wholes([entry.count for entry in entries]),
+        "cv": _pack_numbers((entry.cv for entry in entries), "<f8"),
+        # These are shown, not reckoned with.
+        "lv": _pack_numbers((entry.lv for entry in entries), "<f4"),
+        "sg": _pack_numbers((entry.sg for entry in entries), "<f4"),
+        "sn": _pack_numbers((entry.sn for entry in entries), "<f4"),
+        "elsewhere": _pack_numbers(elsewhere, "<f4"),
+    }
+
+
+def _plain(label: Label) -> Label:
+    return str(label) if isinstance(label, int) and abs(label) > _LARGEST_EXACT else label
+
+
+def _sizes(starts: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    places = starts.astype(np.intp)
+    return places[1:] - places[:-1]
+
+
+def _pack_wholes(values: npt.ArrayLike) -> str:
+    """Whole numbers in groups of seven bits, the lowest first; the eighth bit: there is more."""
+    rest = np.asarray(values, dtype=np.uint64)
+    groups = []
+    more = np.ones(rest.shape, dtype=bool)
+    while more.any():
+        following = rest >> np.uint64(7)
+        group = (rest & np.uint64(127)).astype(np.uint8) | (following > 0).astype(np.uint8) << 7
+        groups.append((group, more))
+        rest, more = following, following > 0
+    if not groups:
+        return ""
+    bytes_of, present = (np.stack(parts, axis=1) for parts in zip(*groups, strict=True))
+    return _base64(bytes_of[present])
+
+
+def _pack_numbers(values: Iterable[float], dtype: str) -> str:
+    return _base64(np.array(list(values), dtype=dtype))
+
+
+def _base64(array: npt.NDArray[Any]) -> str:
+    return base64.b64encode(array.tobytes()).decode("ascii")

@@ -1,0 +1,195 @@
+"""Subjects on the page: what would be decided about each and when, replayed post by post."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from watchword.checks import Label, as_list
+from watchword.datasets import Subject
+from watchword.evaluate import Outcome, Replay, replay, replay_scores
+from watchword.policy import (
+    POLICIES,
+    After,
+    AllOf,
+    AnyOf,
+    Overtakes,
+    Policy,
+    as_policy,
+    policy_from_dict,
+)
+from watchword.reasons.story import tell
+from watchword.scores import Scores, score_streams
+from watchword.web.documents import Chosen, confusion, page_of, sorted_labels
+from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
+
+_SCORES = ("share", "softmax")
+_DIGITS = 6  # of the curves: more than pixels
+
+
+class SubjectShelf:
+    """Subjects, the truth about them where known, and what policies make of them."""
+
+    def __init__(
+        self, models: Models, subjects: Iterable[Subject], policy: Policy | None = None
+    ) -> None:
+        self._models = models
+        self._subjects: list[Subject] = as_list(subjects, "subjects")
+        truth = {one.label for one in self._subjects if one.label is not None}
+        self._labels = sorted_labels(truth)
+        if policy is None:
+            policy = Overtakes(self._usual_positive())
+        self._policy = as_policy("policy", policy)
+        self._kept = LatestUsed(4)
+        place = {label: at for at, label in enumerate(self._labels)}
+        self._truth = np.array(
+            [-1 if one.label is None else place[one.label] for one in self._subjects], np.int64
+        )
+
+    def _usual_positive(self) -> Label:
+        """What alerts are most likely about: the label that the fewest subjects have."""
+        known = self._models.first.labels
+        counts = {label: 0 for label in self._labels if label in known}
+        for subject in self._subjects:
+            if subject.label in counts:
+                counts[subject.label] += 1
+        return min(counts or dict.fromkeys(known, 0), key=lambda label: counts.get(label, 0))
+
+    def about(self) -> dict[str, Any]:
+        """How many there are, what is known about them, and which policies there are."""
+        return {
+            "total": len(self._subjects),
+            "labelled": int((self._truth >= 0).sum()),
+            "labels": self._labels,
+            "policy": self._policy.to_dict(),
+            "policies": [_kind(name) for name in POLICIES if POLICIES[name] not in _COMBINING],
+        }
+
+    def policy(self, given: Mapping[str, Any]) -> Policy:
+        """The policy that a request describes in JSON; ours where it describes none."""
+        described = given.get("policy")
+        if not described:
+            return self._policy
+        try:
+            plain = json.loads(described) if isinstance(described, str) else described
+            return policy_from_dict(plain)
+        except json.JSONDecodeError:
+            raise ValueError("policy must be JSON, as Policy.to_dict gives it") from None
+        except RecursionError:
+            raise ValueError("policy is nested too deeply") from None
+
+    def listing(self, settings: Settings, policy: Policy, chosen: Chosen) -> dict[str, Any]:
+        """A page of the chosen subjects, and how right and early all decisions are."""
+        found = replay_scores(self._scores(settings, policy.positive), policy)
+        decided = np.array([outcome.label is None for outcome in found.outcomes], np.int64)
+        positive = [one.label == policy.positive for one in self._subjects]
+        right = (decided == 0) == np.array(positive, np.bool_)
+        mask = np.ones(len(self._subjects), np.bool_)
+        if chosen.right is not None:
+            mask &= (self._truth >= 0) & (right == chosen.right)
+        if chosen.row is not None:
+            mask &= self._truth == chosen.row
+        if chosen.column is not None:
+            mask &= decided == chosen.column
+        return page_of(mask, chosen.page, partial(self._entry, policy, found.outcomes)) | {
+            "cells": confusion(self._truth, decided),
+            "right": int((right & (self._truth >= 0)).sum()),
+            "measures": _measures(found),
+            "positive": policy.positive,
+        }
+
+    def one(self, at: int, settings: Settings, policy: Policy) -> dict[str, Any]:
+        """A subject with the values of all labels after every post, and the decision."""
+        subject = self.subject(at)
+        model = self._models.under(settings)
+        outcome = self._outcome(at, settings, policy)
+        table = model.confidence_table([post.content for post in subject.posts])
+        return self._entry(policy, {at: outcome}, at) | {
+            "labels": list(table.labels),
+            "positive": policy.positive,
+            "sums": np.cumsum(table.values, axis=0).round(_DIGITS).tolist(),
+        }
+
+    def story(self, at: int, settings: Settings, policy: Policy) -> dict[str, Any]:
+        """What tipped the decision about a subject, and what would have changed it."""
+        alert = self._outcome(at, settings, policy).delay
+        engine = self._models.under(settings)._engine
+        told = tell(engine, self.subject(at), policy, alert=alert if policy.is_population else None)
+        plain = told.to_dict(texts=0)
+        return {name: plain[name] for name in ("labels", "positive", "tipped", "changes")}
+
+    def post(self, at: int, number: int, settings: Settings) -> dict[str, Any]:
+        """A post, counted from 1, with its explanation."""
+        posts = self.subject(at).posts
+        if not 1 <= number <= len(posts):
+            raise NotThereError(f"there is no post {number}, only {len(posts)}")
+        post = posts[number - 1]
+        return {
+            "number": number,
+            "id": post.id,
+            "time": None if post.time is None else post.time.isoformat(" ", "minutes"),
+        } | explained(self._models.under(settings), post.content)
+
+    def subject(self, at: int) -> Subject:
+        """The subject at this place."""
+        if not 0 <= at < len(self._subjects):
+            raise NotThereError(f"there is no subject {at}, only {len(self._subjects)}")
+        return self._subjects[at]
+
+    def _outcome(self, at: int, settings: Settings, policy: Policy) -> Outcome:
+        subject = self.subject(at)
+        if policy.is_population:  # it compares: all others have to be read, too
+            return replay_scores(self._scores(settings, policy.positive), policy).outcomes[at]
+        return replay([subject], self._models.under(settings), policy).outcomes[0]
+
+    def _entry(
+        self, policy: Policy, outcomes: Mapping[int, Outcome] | Sequence[Outcome], at: int
+    ) -> dict[str, Any]:
+        subject, outcome = self._subjects[at], outcomes[at]
+        return {
+            "at": at,
+            "id": subject.id,
+            "truth": subject.label,
+            "alert": outcome.label is not None,
+            "delay": outcome.delay,
+            "posts": outcome.posts,
+            "score": outcome.score,
+            "right": None
+            if subject.label is None
+            else (outcome.label is not None) == (subject.label == policy.positive),
+        }
+
+    def _scores(self, settings: Settings, positive: Label) -> Scores:
+        def make() -> Scores:
+            return score_streams(self._subjects, self._models.under(settings), positive)
+
+        return self._kept.get((settings, positive), make)
+
+
+_COMBINING = (After, AnyOf, AllOf)
+
+
+def _kind(name: str) -> dict[str, Any]:
+    """A kind of policy and what it can be told, for a form."""
+    kind = POLICIES[name]
+    own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
+    told = [field for field in own if field.default is not MISSING]
+    meaning = (kind.__doc__ or "").strip().partition("\n")[0]
+    return {"name": name, "meaning": meaning, "fields": [_field(field) for field in told]}
+
+
+def _field(field: Field[Any]) -> dict[str, Any]:
+    plain = {"name": field.name, "value": field.default, "whole": isinstance(field.default, int)}
+    return plain | ({"choices": _SCORES} if field.default in _SCORES else {})
+
+
+def _measures(found: Replay) -> dict[str, Any] | None:
+    if found.measures is None:
+        return None
+    names = ("erde5", "erde50", "precision", "recall", "f1", "f_latency", "latency")
+    return {name: getattr(found.measures, name) for name in names}

@@ -1,0 +1,109 @@
+// Writing, and coming and going between the views.
+
+"use strict";
+
+(() => {
+  const { shown, visible } = watchword;
+  const { state, byId, ask, attempt, soon, expand, address } = page;
+  const { note, count, plural } = reading;
+
+  // Write
+
+  async function paintText() {
+    const started = performance.now();
+    const text = byId("text").value;
+    const found = await ask("write", "/api/explain", { body: { ...state.settings, text } });
+    reading.show("write", expand(found.explanation));
+    const taken = (performance.now() - started).toFixed(0);
+    byId("write-status").textContent = `${plural(text.length, "character")}, painted in ${taken} ms`;
+  }
+
+  const paintSoon = soon(() => attempt(paintText), 20);
+
+  function prepareWriting() {
+    const text = byId("text");
+    const limit = state.about.text_limit;
+    text.maxLength = limit;
+    text.addEventListener("input", () => {
+      note("write", "");
+      paintSoon();
+    });
+    text.addEventListener("paste", (event) => {
+      const pasted = event.clipboardData?.getData("text/plain") ?? "";
+      const room = limit - text.value.length + (text.selectionEnd - text.selectionStart);
+      if (pasted.length <= room) return;
+      event.preventDefault(); // the browser would cut it off without a word
+      text.setRangeText(pasted.slice(0, room), text.selectionStart, text.selectionEnd, "end");
+      const taken = `Of ${count(pasted.length)} pasted characters only the first ${count(room)} were taken`;
+      note("write", `${taken}: a text may have ${count(limit)}.`);
+      paintSoon();
+    });
+  }
+
+  // Coming and going
+
+  const works = {
+    write: paintText,
+    documents: lists.showDocuments,
+    document: lists.showDocument,
+    subjects: lists.showSubjects,
+    subject: replay.show,
+    model: glance.show,
+  };
+
+  /** The view that the address asks for, if there is such a one, and its numbers. */
+  function wanted() {
+    const [named, ...numbers] = address();
+    if (named === "model") return ["model"];
+    if ((named === "documents" || named === "subjects") && state.about[named]) {
+      return numbers.length ? [named.slice(0, -1), ...numbers] : [named];
+    }
+    return ["write"];
+  }
+
+  function show() {
+    const [view, ...numbers] = wanted();
+    const section = byId(`view-${view}`);
+    const arrives = section.hidden && "ready" in document.body.dataset;
+    replay.stop();
+    reading.hideDetails();
+    for (const each of document.querySelectorAll("main > section")) each.hidden = each !== section;
+    for (const link of document.querySelectorAll("header nav a")) {
+      if (link.hash === `#${view}` || link.hash === `#${view}s`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    byId("policy-fields").hidden = !view.startsWith("subject");
+    if (arrives) section.querySelector("h1").focus(); // where those who hear the page go on
+    attempt(() => works[view](...numbers));
+  }
+
+  const again = soon((view, numbers) => attempt(() => works[view](...numbers)), 40);
+
+  /** A setting has changed: paint again what is there, or ask again. */
+  function changed(what) {
+    const [view, number] = wanted();
+    if (what === "paint") reading.showAgain();
+    else again(view, number === undefined ? [] : [number]);
+  }
+
+  attempt(async () => {
+    const about = await ask("about", "/api/about");
+    state.about = about;
+    byId("model-name").replaceChildren(shown(about.name));
+    byId("version").textContent = `watchword ${about.version}`;
+    document.title = `${visible(about.name)} – watchword`;
+    for (const kind of ["documents", "subjects"]) {
+      document.querySelector(`header nav [href="#${kind}"]`).hidden = !about[kind];
+    }
+    reading.prepare();
+    page.prepareSettings();
+    page.preparePolicy();
+    page.onChange(changed);
+    prepareWriting();
+    replay.prepare();
+    glance.prepare();
+    addEventListener("hashchange", show);
+    show();
+    document.body.dataset.ready = "true";
+  });
+})();

@@ -1,0 +1,210 @@
+// Curves over posts, and matrices that one can click through.
+
+"use strict";
+
+const charts = (() => {
+  const { element, number, shown, visible, colourClass } = watchword;
+  const SVG = "http://www.w3.org/2000/svg";
+  const MOST_CURVES = 10;
+  const MOST_IN_MATRIX = 30;
+
+  function draw(name, attributes = {}, ...children) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  /** Steps of 1, 2 or 5 times a power of ten: at most `most` of them up to `end`. */
+  function ticks(end, most) {
+    if (!(end > 0)) return [0];
+    const rough = end / most;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((times) => times * power).find((each) => each >= rough);
+    const found = [];
+    for (let at = 0; at <= end * 1.0001; at += step) found.push(Number(at.toPrecision(6)));
+    return found;
+  }
+
+  /**
+   * Draw each label's sum after every post. `subject` is what /api/subjects/… gives, `at` the post
+   * that is being read: what comes later is faint. `choose` is told of a click on a post.
+   */
+  function curves(container, subject, { at, dashes, choose }) {
+    const { sums, labels, positive } = subject;
+    const width = Math.max(280, container.clientWidth);
+    const height = Math.round(Math.min(300, Math.max(190, width * 0.4)));
+    const edge = { left: 44, right: 14, top: 16, bottom: 30 };
+    const posts = sums.length;
+    const highest = Math.max(1e-9, ...(sums.at(-1) ?? [0]));
+    const x = (post) => edge.left + ((width - edge.left - edge.right) * post) / Math.max(1, posts);
+    const y = (value) => height - edge.bottom - ((height - edge.top - edge.bottom) * value) / highest;
+    const picture = draw("svg", {
+      viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "chart",
+      "aria-label": told(subject, at),
+    });
+    for (const value of ticks(highest, 5)) {
+      picture.append(
+        draw("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: y(value), y2: y(value) }),
+        draw("text", { x: edge.left - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+      );
+    }
+    const posted = ticks(posts, Math.min(posts, width / 70)).filter(Number.isInteger);
+    for (const post of posted) {
+      picture.append(draw("text", { x: x(post), y: height - 10, "text-anchor": "middle" }, String(post)));
+    }
+    if (subject.alert) {
+      const there = x(subject.delay);
+      const late = there > width * 0.7; // no room for words on its right
+      const place = { x: there + (late ? -5 : 5), y: edge.top, "text-anchor": late ? "end" : "start" };
+      picture.append(
+        draw("line", { class: "alert", x1: there, x2: there, y1: edge.top - 8, y2: height - edge.bottom }),
+        draw("text", { class: "alert", ...place }, `alert, post ${subject.delay}`),
+      );
+    }
+    picture.append(draw("line", { class: "cursor", x1: x(at), x2: x(at), y1: edge.top, y2: height - edge.bottom }));
+    for (const column of shownColumns(subject)) {
+      const values = [0, ...sums.map((row) => row[column])];
+      const points = values.map((value, post) => `${x(post).toFixed(1)},${y(value).toFixed(1)}`);
+      const common = { class: colourClass(column), "stroke-dasharray": dashes[column % dashes.length] };
+      const group = draw("g", { class: labels[column] === positive ? "curve positive" : "curve" });
+      group.append(
+        draw("polyline", { ...common, points: points.slice(at).join(" "), opacity: 0.3 }),
+        draw("polyline", { ...common, points: points.slice(0, at + 1).join(" ") }),
+        draw("circle", { class: colourClass(column), cx: x(at), cy: y(values[at]), r: 3.5 }),
+      );
+      picture.append(group);
+    }
+    picture.addEventListener("click", (event) => {
+      const box = picture.getBoundingClientRect();
+      const place = ((event.clientX - box.left) / box.width) * width;
+      const post = Math.round(((place - edge.left) / (width - edge.left - edge.right)) * posts);
+      choose(Math.min(Math.max(post, 1), posts));
+    });
+    container.replaceChildren(picture, legend(subject, at, dashes));
+  }
+
+  /** The positive label and those that have most in the end. */
+  function shownColumns({ sums, labels, positive }) {
+    const last = sums.at(-1) ?? labels.map(() => 0);
+    const order = labels.map((_, column) => column).sort((a, b) => last[b] - last[a] || a - b);
+    const wanted = labels.indexOf(positive);
+    return [wanted, ...order.filter((column) => column !== wanted)].slice(0, MOST_CURVES);
+  }
+
+  function told(subject, at) {
+    const values = shownColumns(subject)
+      .slice(0, 3)
+      .map((column) => `${visible(subject.labels[column])} ${number(at ? subject.sums[at - 1][column] : 0)}`);
+    const alert = subject.alert ? `the alert falls at post ${subject.delay}` : "no alert falls";
+    return `Accumulated confidence over ${subject.sums.length} posts; after post ${at}: ${values.join(", ")}; ${alert}`;
+  }
+
+  function legend(subject, at, dashes) {
+    const items = shownColumns(subject).map((column) => {
+      const size = { viewBox: "0 0 28 8", width: 28, height: 8, "aria-hidden": "true" };
+      const dash = dashes[column % dashes.length];
+      const stroke = draw("line", { x1: 1, x2: 27, y1: 4, y2: 4, "stroke-dasharray": dash });
+      const line = draw("svg", { ...size, class: colourClass(column) }, stroke);
+      const value = element("span", { class: "number" }, number(at ? subject.sums[at - 1][column] : 0));
+      return element("li", {}, line, shown(subject.labels[column]), " ", value);
+    });
+    const hidden = subject.labels.length - items.length;
+    if (hidden > 0) items.push(element("li", { class: "quiet" }, `${hidden} labels more, all lower`));
+    return element("ul", { class: "legend" }, ...items);
+  }
+
+  /**
+   * A table of counts. `cells` are [row, column, count]; `chosen` is {row, column}, either may be
+   * null; `choose` is told of a click on a cell or on a heading. Arrow keys go from cell to cell.
+   */
+  function matrix(container, { rows, columns, cells, chosen, choose, corner, isRight }) {
+    if (Math.max(rows.length, columns.length) > MOST_IN_MATRIX) {
+      container.replaceChildren(confusions({ rows, columns, cells, chosen, choose, isRight }));
+      return;
+    }
+    const counts = rows.map(() => columns.map(() => 0));
+    for (const [row, column, count] of cells) counts[row][column] = count;
+    const heading = (at, name, isRow) => {
+      const mine = isRow ? { row: at, column: null } : { row: null, column: at };
+      const pressed = chosen.row === mine.row && chosen.column === mine.column;
+      const button = element("button", { type: "button", "aria-pressed": String(pressed) }, shown(name));
+      button.addEventListener("click", () => choose(pressed ? { row: null, column: null } : mine));
+      return element("th", { scope: isRow ? "row" : "col" }, button);
+    };
+    const head = element("tr", {}, element("td", { class: "corner" }, corner));
+    columns.forEach((name, at) => head.append(heading(at, name, false)));
+    const body = rows.map((name, row) => {
+      const line = element("tr", {}, heading(row, name, true));
+      const all = counts[row].reduce((sum, count) => sum + count, 0);
+      columns.forEach((column, at) => {
+        const count = counts[row][at];
+        const pressed = chosen.row === row && chosen.column === at;
+        const cell = element(
+          "button",
+          {
+            type: "button",
+            class: isRight(row, at) ? "cell right" : "cell wrong",
+            "aria-pressed": String(pressed),
+            "aria-label": `${corner}: ${visible(name)}, ${visible(column)}: ${count}`,
+          },
+          count ? count.toLocaleString("en") : "·",
+        );
+        cell.style.setProperty("--share", all ? (count / all).toFixed(3) : "0");
+        cell.addEventListener("click", () => choose(pressed ? { row: null, column: null } : { row, column: at }));
+        line.append(element("td", {}, cell));
+      });
+      return line;
+    });
+    const table = element(
+      "table",
+      { class: columns.length > 6 ? "counts many" : "counts" },
+      element("thead", {}, head),
+      element("tbody", {}, ...body),
+    );
+    const focused = container.contains(document.activeElement) ? placeOf(document.activeElement) : null;
+    container.replaceChildren(element("div", { class: "wide" }, table));
+    rove(table, focused);
+  }
+
+  const placeOf = (button) => {
+    const cell = button.closest("td, th");
+    return cell ? [cell.parentElement.rowIndex, cell.cellIndex] : null;
+  };
+
+  /** One stop for the Tab key; arrows go on from there. */
+  function rove(table, focused) {
+    const at = (row, column) => table.rows[row]?.cells[column]?.querySelector("button") ?? null;
+    for (const button of table.querySelectorAll("button")) button.tabIndex = -1;
+    const first = (focused && at(...focused)) ?? at(1, 1) ?? at(0, 1);
+    if (first) first.tabIndex = 0;
+    if (focused) first?.focus();
+    table.addEventListener("keydown", (event) => {
+      const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+      const place = placeOf(event.target);
+      if (!(event.key in steps) || !place) return;
+      event.preventDefault();
+      const next = at(place[0] + steps[event.key][0], place[1] + steps[event.key][1]);
+      if (!next) return;
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    });
+  }
+
+  /** Where a matrix would be too large: what is most often taken for what. */
+  function confusions({ rows, columns, cells, chosen, choose, isRight }) {
+    const wrong = cells.filter(([row, column]) => !isRight(row, column));
+    wrong.sort((a, b) => b[2] - a[2]);
+    const items = wrong.slice(0, 50).map(([row, column, count]) => {
+      const pressed = chosen.row === row && chosen.column === column;
+      const told = [shown(rows[row]), " taken for ", shown(columns[column]), `: ${count}`];
+      const button = element("button", { type: "button", "aria-pressed": String(pressed) }, ...told);
+      button.addEventListener("click", () => choose(pressed ? { row: null, column: null } : { row, column }));
+      return element("li", {}, button);
+    });
+    return element("ul", { class: "confusions" }, ...items);
+  }
+
+  return { curves, matrix };
+})();

@@ -1,0 +1,465 @@
+// Reads texts with a model that stands in the page itself: what the core does in C++, for readers
+// who have only a browser. Nothing here knows a formula of the model: every n-gram comes with its
+// ready values, and reading is choosing among them and adding up (docs/text.md, Algorithm 2).
+// Numbers are doubles, added in the order in which the core adds them.
+"use strict";
+
+const offline = (() => {
+  // What a character is; the order is that of `enum class CharClass` in src/core/unicode.h.
+  const [BREAK, WORD, MARK, BLANK, LINE_END] = [0, 1, 2, 3, 4];
+  const [APOSTROPHE, JOINER, TERMINATOR, WIDE_TERMINATOR, CLOSER] = [5, 6, 7, 8, 9];
+  const CODE_POINTS = 0x110000;
+
+  const UNKNOWN_ROW = 0; // what a word is worth that nobody has learnt
+
+  // Symbols of a text that are no words of the model.
+  const UNKNOWN_WORD = -1;
+  const NO_WORD = -2; // a break: no n-gram crosses it
+  const SENTENCE_END = -3;
+  const PARAGRAPH_END = -4;
+
+  // Hangul syllables decompose by arithmetic (Unicode, section 3.12).
+  const SYLLABLES = { first: 0xac00, last: 0xd7a3, vowels: 21, tails: 28 };
+
+  // Packed data
+
+  function bytesOf(base64) {
+    const packed = atob(base64);
+    const bytes = new Uint8Array(packed.length);
+    for (let at = 0; at < packed.length; ++at) bytes[at] = packed.charCodeAt(at);
+    return bytes;
+  }
+
+  // Whole numbers in groups of seven bits, the lowest first; the highest bit says: there is more.
+  function wholesOf(base64, Kind = Uint32Array) {
+    const bytes = bytesOf(base64);
+    let size = 0;
+    for (const byte of bytes) size += byte < 128;
+    const wholes = new Kind(size);
+    let filled = 0;
+    let value = 0;
+    let scale = 1;
+    for (const byte of bytes) {
+      value += (byte & 127) * scale;
+      scale *= 128;
+      if (byte >= 128) continue;
+      wholes[filled++] = value;
+      value = 0;
+      scale = 1;
+    }
+    return wholes;
+  }
+
+  // The lowest byte comes first, whatever this machine prefers.
+  function numbersOf(base64, Kind) {
+    const view = new DataView(bytesOf(base64).buffer);
+    const width = Kind.BYTES_PER_ELEMENT;
+    const numbers = new Kind(view.byteLength / width);
+    for (let at = 0; at < numbers.length; ++at) {
+      const place = at * width;
+      numbers[at] = width === 8 ? view.getFloat64(place, true) : view.getFloat32(place, true);
+    }
+    return numbers;
+  }
+
+  // Where each group begins if they lie side by side, and where the last one ends.
+  function startsOf(sizes) {
+    const starts = new Uint32Array(sizes.length + 1);
+    for (let at = 0; at < sizes.length; ++at) starts[at + 1] = starts[at] + sizes[at];
+    return starts;
+  }
+
+  // Text
+
+  // What each character is and how it folds: the core's own table, of its version of Unicode.
+  class Characters {
+    constructor({ runs, kinds, gaps, folded }) {
+      this.kinds = new Uint8Array(CODE_POINTS);
+      let start = 0;
+      runs.forEach((run, at) => {
+        this.kinds.fill(Number(kinds[at]), start, start + run);
+        start += run;
+      });
+      this.folded = new Map();
+      let point = 0;
+      folded.split("\n").forEach((fold, at) => {
+        point += gaps[at];
+        this.folded.set(point, fold);
+      });
+    }
+
+    fold(point) {
+      const { first, last } = SYLLABLES;
+      if (point >= first && point <= last) return syllable(point - first);
+      return this.folded.get(point) ?? String.fromCodePoint(point);
+    }
+  }
+
+  function syllable(index) {
+    const { vowels, tails } = SYLLABLES;
+    const tail = index % tails;
+    const vowel = Math.floor(index / tails) % vowels;
+    const lead = Math.floor(index / (tails * vowels));
+    const parts = String.fromCodePoint(0x1100 + lead, 0x1161 + vowel);
+    return tail === 0 ? parts : parts + String.fromCodePoint(0x11a7 + tail);
+  }
+
+  // The characters (code points) of a text; half of a pair alone is a character too.
+  function pointsOf(text) {
+    const points = new Uint32Array(text.length);
+    let size = 0;
+    for (let at = 0; at < text.length; ++size) {
+      const point = text.codePointAt(at);
+      points[size] = point;
+      at += point > 0xffff ? 2 : 1;
+    }
+    return points.subarray(0, size);
+  }
+
+  // From characters to terms: a list of symbols, of which words are strings, with their places.
+  // Reads as src/core/text.cpp does.
+  class TextReader {
+    constructor(characters, paragraphs) {
+      this.characters = characters;
+      this.lineEnds = paragraphs === "lines" ? 1 : 2; // so many end a paragraph
+    }
+
+    read(text) {
+      this.points = pointsOf(text);
+      this.symbols = [];
+      this.starts = [];
+      this.ends = [];
+      const size = this.points.length;
+      for (let at = 0; at < size; ) {
+        const kind = this.kindAt(at);
+        if (kind === WORD) at = this.readWord(at);
+        else if (this.points[at] === 32) ++at;
+        else if (kind === BLANK || kind === LINE_END) at = this.readBlanks(at);
+        else if (kind === TERMINATOR || kind === WIDE_TERMINATOR) at = this.readTerminator(at);
+        else at = this.readBreak(at);
+      }
+      this.endParagraph();
+      return { symbols: this.symbols, starts: this.starts, ends: this.ends };
+    }
+
+    // undefined behind the end, which is no kind
+    kindAt(at) {
+      return this.characters.kinds[this.points[at]];
+    }
+
+    readWord(start) {
+      let at = start;
+      let word = "";
+      for (; at < this.points.length; ++at) {
+        const kind = this.kindAt(at);
+        if (kind === WORD || kind === MARK) {
+          word += this.characters.fold(this.points[at]);
+        } else if ((kind === APOSTROPHE || kind === JOINER) && this.kindAt(at + 1) === WORD) {
+          if (kind === APOSTROPHE) word += "'";
+        } else {
+          break;
+        }
+      }
+      if (word === "") this.addBreak(start, at);
+      else this.add(word, start, at);
+      return at;
+    }
+
+    readBlanks(at) {
+      let lineEnds = 0;
+      for (; this.kindAt(at) === BLANK || this.kindAt(at) === LINE_END; ++at) {
+        if (this.kindAt(at) === BLANK) continue;
+        ++lineEnds;
+        if (this.points[at] === 13 && this.points[at + 1] === 10) ++at;
+      }
+      if (lineEnds >= this.lineEnds) this.endParagraph();
+      return at;
+    }
+
+    readTerminator(start) {
+      let at = start;
+      let wide = false;
+      for (; this.kindAt(at) === TERMINATOR || this.kindAt(at) === WIDE_TERMINATOR; ++at) {
+        wide ||= this.kindAt(at) === WIDE_TERMINATOR;
+      }
+      while (this.kindAt(at) === CLOSER || this.kindAt(at) === APOSTROPHE) ++at;
+      this.addBreak(start, at);
+      const next = this.kindAt(at);
+      if (wide || next === undefined || next === BLANK || next === LINE_END) this.endSentence();
+      return at;
+    }
+
+    readBreak(start) {
+      let at = start;
+      do ++at;
+      while (this.kindAt(at) === BREAK || this.kindAt(at) === CLOSER);
+      this.addBreak(start, at);
+      return at;
+    }
+
+    get last() {
+      return this.symbols[this.symbols.length - 1];
+    }
+
+    add(symbol, start, end) {
+      this.symbols.push(symbol);
+      this.starts.push(start);
+      this.ends.push(end);
+    }
+
+    addBreak(start, end) {
+      if (this.last === NO_WORD) this.ends[this.ends.length - 1] = end;
+      else this.add(NO_WORD, start, end);
+    }
+
+    endSentence() {
+      const nothingOpen = [undefined, SENTENCE_END, PARAGRAPH_END].includes(this.last);
+      if (!nothingOpen) this.add(SENTENCE_END, 0, 0);
+    }
+
+    endParagraph() {
+      const nothingOpen = [undefined, PARAGRAPH_END].includes(this.last);
+      if (!nothingOpen) this.add(PARAGRAPH_END, 0, 0);
+    }
+  }
+
+  // The model
+
+  // Rows of values, of which n-grams with equal counts share one. Row 0 is that of the unknown.
+  class Rows {
+    constructor(packed, labels) {
+      this.labels = labels;
+      this.starts = startsOf(wholesOf(packed.sizes));
+      this.positions = wholesOf(packed.labels);
+      this.counts = wholesOf(packed.counts, Float64Array);
+      this.confidences = numbersOf(packed.cv, Float64Array);
+      this.lv = numbersOf(packed.lv, Float32Array);
+      this.sg = numbersOf(packed.sg, Float32Array);
+      this.sn = numbersOf(packed.sn, Float32Array);
+      this.elsewhere = numbersOf(packed.elsewhere, Float32Array); // sn under the labels that are not in the row
+      this.best = new Float64Array(this.starts.length - 1); // the highest value in any label
+      for (let row = 0; row < this.best.length; ++row) {
+        this.each(row, (entry) => {
+          this.best[row] = Math.max(this.best[row], this.confidences[entry]);
+        });
+      }
+      this.known = new Map();
+    }
+
+    each(row, visit) {
+      for (let entry = this.starts[row]; entry < this.starts[row + 1]; ++entry) {
+        visit(entry, this.positions[entry]);
+      }
+    }
+
+    // For every label: what counts of its value, and what that is made of.
+    dense(row, alpha) {
+      if (this.known.has(row)) return this.known.get(row);
+      const all = (fill) => Array(this.labels).fill(fill);
+      const dense = { value: all(0), count: all(0), lv: all(0), sg: all(0), sn: all(0) };
+      dense.sn.fill(this.elsewhere[row]);
+      this.each(row, (entry, label) => {
+        if (this.confidences[entry] > alpha) dense.value[label] = this.confidences[entry];
+        dense.count[label] = this.counts[entry];
+        dense.lv[label] = this.lv[entry];
+        dense.sg[label] = this.sg[entry];
+        dense.sn[label] = this.sn[entry];
+      });
+      this.known.set(row, dense);
+      return dense;
+    }
+  }
+
+  // The n-grams of one length, sorted by their words, and so are a parent's children side by side.
+  function levelOf(packed, parentStarts) {
+    const level = { rows: wholesOf(packed.rows), words: null, children: null };
+    if (packed.children !== undefined) level.children = startsOf(wholesOf(packed.children));
+    if (parentStarts === undefined) return level;
+    level.words = wholesOf(packed.words); // the last word, from the second child on as a difference
+    for (let parent = 0; parent + 1 < parentStarts.length; ++parent) {
+      for (let at = parentStarts[parent] + 1; at < parentStarts[parent + 1]; ++at) {
+        level.words[at] += level.words[at - 1];
+      }
+    }
+    return level;
+  }
+
+  class Model {
+    constructor(packed, characters) {
+      this.labels = packed.labels;
+      this.defaultLabel = packed.default_label;
+      this.summary = packed.summary;
+      this.alpha = packed.alpha;
+      this.wordsSum = packed.reading === "words_sum";
+      this.reader = new TextReader(new Characters(characters), packed.paragraphs);
+      this.words = packed.words === "" ? [] : packed.words.split("\n");
+      this.ids = new Map(this.words.map((word, id) => [word, id]));
+      this.rows = new Rows(packed.rows, this.labels.length);
+      this.levels = [];
+      for (const level of packed.levels) {
+        this.levels.push(levelOf(level, this.levels[this.levels.length - 1]?.children));
+      }
+    }
+
+    // The n-gram that goes on with this word, as its place among those one word longer; or -1.
+    child(length, ngram, word) {
+      const { children } = this.levels[length - 1];
+      const { words } = this.levels[length];
+      let low = children[ngram];
+      let high = children[ngram + 1];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (words[middle] < word) low = middle + 1;
+        else high = middle;
+      }
+      return low < children[ngram + 1] && words[low] === word ? low : -1;
+    }
+
+    // Algorithm 2: which n-grams the words are taken to consist of, as src/core/parse.cpp chooses.
+
+    choose(ids, at) {
+      const { best } = this.rows;
+      const path = [this.levels[0].rows[ids[at]]]; // the rows of the n-grams that were met
+      let chosen = { length: 1, row: path[0] };
+      let highest = Math.max(best[chosen.row], this.alpha); // what is not above alpha counts 0
+      let ngram = ids[at];
+      for (let length = 1; length < this.levels.length && ids[at + length] >= 0; ++length) {
+        ngram = this.child(length, ngram, ids[at + length]);
+        if (ngram < 0) break;
+        const row = this.levels[length].rows[ngram];
+        path.push(row);
+        if (best[row] <= highest) continue;
+        highest = best[row];
+        chosen = { length: length + 1, row };
+      }
+      const isContested = this.wordsSum && chosen.length > 1;
+      if (!isContested || !this.wordsOutweigh(ids, at, path, highest)) return chosen;
+      return { length: 1, row: path[0] };
+    }
+
+    // Whether, for some label, the words along the path matched in that label are together worth
+    // more than the best.
+    wordsOutweigh(ids, at, path, best) {
+      const sums = new Float64Array(this.labels.length);
+      const word = new Float64Array(this.labels.length);
+      let outweighed = false;
+      path.forEach((prefix, step) => {
+        word.fill(0);
+        const row = this.levels[0].rows[ids[at + step]];
+        this.rows.each(row, (entry, label) => (word[label] = this.rows.confidences[entry]));
+        this.rows.each(prefix, (_, label) => {
+          sums[label] += word[label];
+          outweighed ||= sums[label] > best;
+        });
+      });
+      return outweighed;
+    }
+
+    // How a text is read and what each part of it is worth: Explanation.to_dict() of the package.
+    explain(text) {
+      const terms = this.reader.read(text);
+      const blocks = this.blocksOf(terms);
+      const { document, paragraph, sentence } = this.summary;
+      const value = summarise(blocks, document, this.labels.length);
+      const whole = { counts: Array(this.labels.length).fill(1), divisor: 1 };
+      share(blocks, value, whole, [document, paragraph, sentence]);
+      const highest = value.indexOf(Math.max(...value));
+      const label = this.labels[value[highest] > 0 ? highest : this.defaultLabel];
+      return { text, labels: this.labels, label, value, summary: this.summary, blocks };
+    }
+
+    // Paragraphs of sentences of n-grams with their values; what holds no word is no block.
+    blocksOf({ symbols, starts, ends }) {
+      const ids = Int32Array.from(symbols, (symbol) =>
+        typeof symbol === "string" ? (this.ids.get(symbol) ?? UNKNOWN_WORD) : symbol,
+      );
+      const paragraphs = new Blocks("paragraph", this.summary.paragraph, this.labels.length);
+      const sentences = new Blocks("sentence", this.summary.sentence, this.labels.length);
+      for (let at = 0; at < ids.length; ) {
+        if (ids[at] >= UNKNOWN_WORD) {
+          const known = ids[at] !== UNKNOWN_WORD;
+          const { length, row } = known ? this.choose(ids, at) : { length: 1, row: UNKNOWN_ROW };
+          const place = { start: starts[at], end: ends[at + length - 1] };
+          sentences.hold(this.ngramBlock(symbols.slice(at, at + length), row, place));
+          sentences.reach(place.start, place.end);
+          at += length;
+          continue;
+        }
+        if (ids[at] === NO_WORD) sentences.reach(starts[at], ends[at]);
+        else sentences.close((sentence) => paragraphs.hold(sentence), paragraphs);
+        if (ids[at] === PARAGRAPH_END) paragraphs.close();
+        ++at;
+      }
+      return paragraphs.closed;
+    }
+
+    ngramBlock(words, row, place) {
+      const { value, ...parts } = this.rows.dense(row, this.alpha);
+      const ngram = words.join(" ");
+      return { kind: "ngram", ...place, value, contribution: null, ngram, ...parts };
+    }
+  }
+
+  // Gathers the parts of one block after the other. Breaks at its edges belong to it.
+  class Blocks {
+    constructor(kind, operator, labels) {
+      Object.assign(this, { kind, operator, labels, closed: [] });
+      this.open();
+    }
+
+    open() {
+      this.parts = [];
+      this.start = undefined;
+      this.end = 0;
+    }
+
+    hold(part) {
+      this.parts.push(part);
+    }
+
+    reach(start, end) {
+      this.start ??= start;
+      this.end = end;
+    }
+
+    close(pass = (block) => this.closed.push(block), outer = undefined) {
+      if (this.start !== undefined) outer?.reach(this.start, this.end);
+      if (this.parts.length > 0) {
+        const { kind, start, end, parts: blocks } = this;
+        const value = summarise(blocks, this.operator, this.labels);
+        pass({ kind, start, end, value, contribution: null, blocks });
+      }
+      this.open();
+    }
+  }
+
+  // One vector for several blocks, as src/core/summary.cpp makes it.
+  function summarise(blocks, operator, labels) {
+    const total = Array(labels).fill(0);
+    const add = operator === "max" ? Math.max : (sum, part) => sum + part;
+    for (const { value } of blocks) {
+      for (let label = 0; label < labels; ++label) total[label] = add(total[label], value[label]);
+    }
+    const divided = operator === "mean" && blocks.length > 1;
+    return divided ? total.map((sum) => sum / blocks.length) : total;
+  }
+
+  // Tells every block its share of the document's value: value / divisor where it counts. With the
+  // maximum only the first block that attains it counts; with the mean, all of them equally.
+  function share(blocks, whole, given, [operator, ...inner]) {
+    const divisor = operator === "mean" ? given.divisor * blocks.length : given.divisor;
+    const attains = (label) => blocks.findIndex(({ value }) => value[label] === whole[label]);
+    const first = operator === "max" ? whole.map((_, label) => attains(label)) : null;
+    blocks.forEach((block, at) => {
+      const isCounted = (own, label) => (first === null || first[label] === at ? own : 0);
+      const counts = given.counts.map(isCounted);
+      const isWhole = divisor === 1 && counts.every((own) => own === 1);
+      block.contribution = isWhole
+        ? block.value
+        : block.value.map((value, label) => (value / divisor) * counts[label]);
+      if (inner.length > 0) share(block.blocks, block.value, { counts, divisor }, inner);
+    });
+  }
+
+  return { Model };
+})();

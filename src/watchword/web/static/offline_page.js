@@ -1,0 +1,95 @@
+// The page that is handed over: what is typed is read by offline.js and painted by paint.js.
+"use strict";
+
+(() => {
+  const LONGEST = 200_000; // characters: more than anybody reads, less than hurts a browser
+  const AT_ONCE = 20_000; // texts up to this length are painted with every key
+  const PREDICTED = "";
+  const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+  const find = (id) => document.getElementById(id);
+  const number = (value) => value.toLocaleString("en");
+  const contents = (id) => JSON.parse(find(id).textContent);
+  const packed = contents("model");
+  const model = new offline.Model(packed, contents("characters"));
+  const text = find("text");
+  const label = find("label");
+  const panel = watchword.inspect(find("painted"), find("details"));
+  let explanation = null;
+  let waiting = 0;
+
+  function read() {
+    explanation = model.explain(text.value);
+    const isFull = text.value.length >= LONGEST - 1; // half of a character is not taken
+    const taken = `Only the first ${number(LONGEST)} characters are taken.`;
+    find("status").textContent = isFull ? taken : "";
+    draw();
+  }
+
+  function draw() {
+    const level = find("level").querySelector("input:checked").value;
+    const isPredicted = label.value === PREDICTED;
+    const chosen = isPredicted ? explanation.label : model.labels[Number(label.value)];
+    const found = explanation.blocks.length === 0 ? "" : `: ${plain(explanation.label)}`;
+    label.options[0].textContent = `the predicted label${found}`;
+    panel.hide();
+    watchword.paint(find("painted"), explanation, { label: chosen, level });
+    watchword.paintScores(find("scores"), explanation, { label: chosen, choose });
+  }
+
+  // A label where there is room for text alone: what would reverse it is replaced.
+  function plain(name) {
+    return String(name).replace(CONTROLS, "\ufffd");
+  }
+
+  function choose(name) {
+    label.value = String(model.labels.indexOf(name));
+    draw();
+  }
+
+  function fillLabels() {
+    const option = (value, name) => watchword.element("option", { value, dir: "auto" }, name);
+    label.append(option(PREDICTED, "the predicted label"));
+    model.labels.forEach((name, at) => label.append(option(String(at), plain(name))));
+  }
+
+  function tellFacts() {
+    const { floor, kept, dropped, version } = packed.facts;
+    const rare =
+      floor > 0
+        ? `What was seen at most ${number(floor)} times under a label was taken out first: ` +
+          `${number(dropped)} n-grams are not in this file at all.`
+        : "Nothing was taken out: every word that was ever learnt is in this file, however rare.";
+    find("facts").append(
+      `A model of ${number(model.labels.length)} labels and ${number(kept)} n-grams. ${rare} ` +
+        `Made by watchword ${version}.`,
+    );
+  }
+
+  function readSoon() {
+    clearTimeout(waiting);
+    if (text.value.length <= AT_ONCE) read();
+    else waiting = setTimeout(read, 250);
+  }
+
+  // A browser takes minutes over some megabytes that are pasted: only what there is room for is.
+  function takeNoMoreThanFits(event) {
+    const given = event.data ?? "";
+    const { selectionStart: start, selectionEnd: end } = text;
+    const room = LONGEST - text.value.length + (end - start);
+    if (given.length <= room || event.isComposing) return;
+    event.preventDefault();
+    const cutsPair = /[\ud800-\udbff]/.test(given.charAt(room - 1));
+    text.setRangeText(given.slice(0, cutsPair ? room - 1 : room), start, end, "end");
+    readSoon();
+  }
+
+  text.addEventListener("beforeinput", takeNoMoreThanFits);
+  text.addEventListener("input", readSoon);
+  label.addEventListener("change", draw);
+  find("level").addEventListener("change", draw);
+  fillLabels();
+  tellFacts();
+  read();
+  document.body.dataset.ready = "";
+})();

@@ -1,0 +1,354 @@
+// Paints an explanation: what `Explanation.to_dict()` gives in Python, in the same shape.
+//
+//   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
+//   paragraph, sentence: {kind, start, end, value, contribution, blocks}
+//   ngram: {kind: "ngram", start, end, value, contribution, ngram, count, lv, sg, sn}
+//
+// `start` and `end` count characters as Python does (code points, not UTF-16 units). Texts and
+// labels were written by strangers: they go into the page as text nodes only, never as markup.
+// No module and no import, so that a page may also carry this file inside itself.
+
+"use strict";
+
+const watchword = (() => {
+  // What a browser would obey instead of showing it; line feeds, tabs and returns stay.
+  const CONTROLS =
+    /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
+  const NAMES = {
+    0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
+    0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
+  };
+  const LONG = 3000; // blocks from which on paragraphs out of sight are not laid out
+  const COLOURS = 10; // as many as palette.css has; further labels begin again
+  const painted = new WeakMap(); // element → what stands in it
+
+  /** Make an element: properties (class, role, …) and children, strings as text. */
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (value !== null && value !== undefined) made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  /** A number for eyes: three places, more where those would all be zeros. */
+  function number(value) {
+    if (!Number.isFinite(value)) return "–";
+    if (value === 0) return "0";
+    if (Math.abs(value) >= 0.0005) return value.toFixed(3);
+    return value.toExponential(1).replace("e-", " · 10^−");
+  }
+
+  /** A label or an id as it can be shown: isolated, its control characters named. */
+  function shown(text) {
+    const made = element("bdi");
+    appendText(made, String(text));
+    return made;
+  }
+
+  /** The same for where only a string goes: attributes, options, the title of the page. */
+  const visible = (text) => String(text).replace(CONTROLS, "\ufffd");
+
+  /** Whatever a text holds, visibly and without effect on its surroundings. */
+  function appendText(parent, text) {
+    let from = 0;
+    for (const found of text.matchAll(CONTROLS)) {
+      if (found.index > from) parent.append(text.slice(from, found.index));
+      const code = found[0].charCodeAt(0);
+      const name = NAMES[code] ?? "U+" + code.toString(16).toUpperCase().padStart(4, "0");
+      const times = found[0].length > 1 ? `×${found[0].length}` : "";
+      // The characters stay, so that nothing is lost; the element isolates them.
+      parent.append(element("span", { class: "control", "data-name": name + times }, found[0]));
+      from = found.index + found[0].length;
+    }
+    if (from < text.length) parent.append(text.slice(from));
+  }
+
+  /** The class that gives a label its colour. */
+  const colourClass = (column) => `c${column % COLOURS}`;
+
+  /** Turns places in code points into places in UTF-16 units; they must be asked in order. */
+  function placeFinder(text) {
+    if (!/[\ud800-\udfff]/.test(text)) return (place) => place;
+    let points = 0;
+    let units = 0;
+    return (place) => {
+      for (; points < place && units < text.length; points += 1) {
+        units += text.codePointAt(units) > 0xffff ? 2 : 1;
+      }
+      return units;
+    };
+  }
+
+  /** All blocks of one level ("paragraph", "sentence" or "ngram"), in order. */
+  function blocksOf(explanation, level) {
+    const found = [];
+    const visit = (blocks) => {
+      for (const block of blocks) {
+        if (block.kind === level) found.push(block);
+        else visit(block.blocks ?? []);
+      }
+    };
+    visit(explanation.blocks);
+    return found;
+  }
+
+  /** Paint an explanation into an element. Its text content is then exactly the text. */
+  function paint(container, explanation, { label = explanation.label, level = "ngram" } = {}) {
+    const column = Math.max(0, explanation.labels.indexOf(label));
+    const blocks = blocksOf(explanation, level);
+    const highest = blocks.reduce((most, block) => Math.max(most, block.value[column]), 0);
+    const text = explanation.text;
+    const unit = placeFinder(text);
+    const spans = [];
+    const places = new WeakMap();
+    const parts = document.createDocumentFragment();
+    let at = 0; // units painted so far
+    let next = 0; // block to paint next
+    // One element per paragraph: a browser need not lay out those far away.
+    explanation.blocks.forEach((paragraph, index) => {
+      const part = element("div", { class: "part" });
+      for (; next < blocks.length && blocks[next].end <= paragraph.end; next += 1) {
+        const block = blocks[next];
+        const start = unit(block.start);
+        const end = unit(block.end);
+        if (start > at) appendText(part, text.slice(at, start));
+        const span = blockSpan(block.value[column], highest);
+        appendText(span, text.slice(start, end));
+        part.append(span);
+        places.set(span, spans.push(span) - 1);
+        at = end;
+      }
+      const following = explanation.blocks[index + 1];
+      const end = following ? unit(following.start) : text.length;
+      if (end > at) appendText(part, text.slice(at, end));
+      at = Math.max(at, end);
+      parts.append(part);
+    });
+    if (at < text.length) {
+      const rest = element("div", { class: "part" });
+      appendText(rest, text.slice(at));
+      parts.append(rest);
+    }
+    if (spans.length) spans[0].tabIndex = 0;
+    for (let colour = 0; colour < COLOURS; colour += 1) {
+      container.classList.toggle(`c${colour}`, colour === column % COLOURS);
+    }
+    container.classList.add("painted");
+    container.classList.toggle("long", blocks.length > LONG);
+    container.replaceChildren(parts);
+    painted.set(container, { explanation, blocks, spans, places, column });
+  }
+
+  const plainSpan = element("span", { class: "block", role: "button", tabindex: "-1" });
+
+  function blockSpan(value, highest) {
+    const share = highest > 0 ? Math.max(0, value) / highest : 0;
+    const span = plainSpan.cloneNode(false);
+    if (share > 0) {
+      span.className = share >= 0.5 ? "block worth strong" : "block worth";
+      span.style.setProperty("--share", share.toFixed(3));
+    }
+    return span;
+  }
+
+  /** Mark the n-grams that begin at these places, [{start}, …], and no others. */
+  function mark(container, occurrences) {
+    const state = painted.get(container);
+    if (!state) return;
+    const starts = new Set(occurrences.map(({ start }) => start));
+    state.spans.forEach((span, at) => {
+      const block = state.blocks[at];
+      span.classList.toggle("marked", block.kind === "ngram" && starts.has(block.start));
+    });
+  }
+
+  /** The numbers of a block for every label: a table, highest value first. */
+  function details(block, explanation) {
+    const isNgram = block.kind === "ngram";
+    const contributes =
+      block.contribution && block.contribution.some((share, at) => share !== block.value[at]);
+    const columns = ["value"];
+    if (contributes) columns.push("share");
+    if (isNgram) columns.push("count", "lv", "sg", "sn");
+    const order = explanation.labels.map((_, at) => at);
+    order.sort((a, b) => block.value[b] - block.value[a] || a - b);
+    const rows = order.map((at) => {
+      const cells = [number(block.value[at])];
+      if (contributes) cells.push(number(block.contribution[at]));
+      if (isNgram) cells.push(block.count[at].toLocaleString("en"));
+      if (isNgram) cells.push(...["lv", "sg", "sn"].map((name) => number(block[name][at])));
+      return element(
+        "tr",
+        { class: colourClass(at) },
+        element("th", { scope: "row" }, element("i", { class: "swatch" }), shown(explanation.labels[at])),
+        ...cells.map((cell) => element("td", {}, cell)),
+      );
+    });
+    const head = element("tr", {}, element("th", { scope: "col" }, "label"));
+    for (const name of columns) head.append(element("th", { scope: "col" }, name));
+    const made = document.createDocumentFragment();
+    made.append(
+      element("p", { class: "what" }, ...title(block)),
+      element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+    );
+    return made;
+  }
+
+  function title(block) {
+    if (block.kind !== "ngram") {
+      const inside = block.blocks.length;
+      const parts = block.kind === "sentence" ? "n-gram" : "sentence";
+      return [`${block.kind} of ${inside} ${parts}${inside === 1 ? "" : "s"}`];
+    }
+    const never = block.count.every((count) => count === 0);
+    return [element("strong", {}, shown(block.ngram)), never ? " was never learnt" : ""];
+  }
+
+  /** In one sentence, for those who hear the page. */
+  function summary(block, explanation) {
+    const worth = explanation.labels
+      .map((label, at) => [label, block.value[at]])
+      .filter(([, value]) => value > 0)
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, 5)
+      .map(([label, value]) => `${visible(label)} ${number(value)}`);
+    const what = block.kind === "ngram" ? visible(block.ngram) : block.kind;
+    return `${what}: ${worth.join(", ") || "worth nothing"}`;
+  }
+
+  /**
+   * Tell about the blocks of a painted element in a panel: while the pointer is over a block, on
+   * focus (arrow keys go from block to block), and pinned by a click, Enter or a touch. To be
+   * called once per element; it may be painted again at any time.
+   */
+  function inspect(container, panel) {
+    let current = null; // the span that the panel is about
+    let pinned = false;
+    let hiding = 0;
+
+    const spanAt = (target) => (target instanceof Element ? target.closest(".block") : null);
+
+    function show(span) {
+      const state = painted.get(container);
+      const at = state?.places.get(span);
+      clearTimeout(hiding);
+      if (at === undefined) return;
+      const block = state.blocks[at];
+      const heard = element("p", { class: "heard", id: `${panel.id}-heard` });
+      heard.append(summary(block, state.explanation));
+      current?.removeAttribute("aria-describedby");
+      current?.classList.remove("current");
+      current = span;
+      span.classList.add("current");
+      span.setAttribute("aria-describedby", heard.id);
+      panel.replaceChildren(heard, details(block, state.explanation));
+      panel.hidden = false;
+      place(panel, span);
+    }
+
+    function hide() {
+      clearTimeout(hiding);
+      current?.removeAttribute("aria-describedby");
+      current?.classList.remove("current");
+      current = null;
+      pinned = false;
+      panel.hidden = true;
+    }
+
+    const hideSoon = () => {
+      clearTimeout(hiding);
+      if (!pinned) hiding = setTimeout(hide, 200); // time to move into the panel
+    };
+
+    function move(from, by) {
+      const { spans, places } = painted.get(container);
+      const wanted = Math.min(Math.max(places.get(from) + by, 0), spans.length - 1);
+      spans[wanted].focus();
+    }
+
+    container.addEventListener("pointerover", (event) => {
+      const span = spanAt(event.target);
+      if (span && !pinned && event.pointerType !== "touch") show(span);
+    });
+    container.addEventListener("pointerout", hideSoon);
+    panel.addEventListener("pointerenter", () => clearTimeout(hiding));
+    panel.addEventListener("pointerleave", hideSoon);
+    container.addEventListener("focusin", (event) => {
+      const span = spanAt(event.target);
+      const state = painted.get(container);
+      if (!span || !state) return;
+      for (const each of container.querySelectorAll('.block[tabindex="0"]')) each.tabIndex = -1;
+      span.tabIndex = 0;
+      pinned = false;
+      show(span);
+    });
+    container.addEventListener("focusout", hideSoon);
+    container.addEventListener("click", (event) => {
+      const span = spanAt(event.target);
+      if (!span) return;
+      const again = pinned && span === current;
+      hide();
+      if (again) return;
+      show(span);
+      pinned = true;
+    });
+    container.addEventListener("keydown", (event) => {
+      const span = spanAt(event.target);
+      if (!span || event.ctrlKey || event.metaKey || event.altKey) return;
+      const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+      const far = { Home: -Infinity, End: Infinity };
+      if (event.key in steps) move(span, steps[event.key]);
+      else if (event.key in far) move(span, far[event.key]);
+      else if (event.key === "Enter" || event.key === " ") span.click();
+      else return;
+      event.preventDefault();
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !panel.hidden) hide();
+    });
+    document.addEventListener("pointerdown", (event) => {
+      if (pinned && !panel.contains(event.target) && !container.contains(event.target)) hide();
+    });
+    return { hide };
+  }
+
+  /** Put the panel below a span, or above it; on small screens paint.css keeps it at the bottom. */
+  function place(panel, span) {
+    const [first] = span.getClientRects();
+    if (!first) return;
+    const { offsetWidth: width, offsetHeight: height } = panel;
+    const left = Math.min(first.left, window.innerWidth - width - 8);
+    const below = first.bottom + 6;
+    const fits = below + height <= window.innerHeight || first.top - 6 - height < 0;
+    panel.style.left = `${Math.max(8, left)}px`;
+    panel.style.top = `${fits ? below : first.top - 6 - height}px`;
+  }
+
+  /** The document's value for every label as bars, highest first; `choose` is told of a click. */
+  function paintScores(container, explanation, { label = explanation.label, choose = null } = {}) {
+    const order = explanation.labels.map((_, at) => at);
+    order.sort((a, b) => explanation.value[b] - explanation.value[a] || a - b);
+    const highest = Math.max(0, ...explanation.value);
+    const rows = order.map((at) => {
+      const name = explanation.labels[at];
+      const bar = element("span", { class: "bar" });
+      const share = highest > 0 ? Math.max(0, explanation.value[at]) / highest : 0;
+      bar.style.setProperty("--share", share.toFixed(4));
+      const row = element(
+        "button",
+        { type: "button", class: `score ${colourClass(at)}`, "aria-pressed": String(name === label) },
+        element("span", { class: "name" }, shown(name)),
+        element("span", { class: "track" }, bar),
+        element("span", { class: "number" }, number(explanation.value[at])),
+      );
+      if (name === explanation.label) row.classList.add("predicted");
+      if (choose) row.addEventListener("click", () => choose(name));
+      return element("li", {}, row);
+    });
+    container.replaceChildren(...rows);
+  }
+
+  return { element, number, shown, visible, appendText, colourClass, blocksOf, paint, mark, inspect, paintScores };
+})();

@@ -1,0 +1,159 @@
+"""A real browser for tests: Debian's chromium, driven by Playwright, which downloads nothing.
+
+    def test_…(browser):  # a fixture, known to all tests through conftest.py
+        page = browser.open("http://127.0.0.1:…")
+
+Every page is watched: a request to anywhere but the page's own server, a violation of its
+Content-Security-Policy or an error in a script fails the test at its end, unless it says which it
+expects.
+"""
+
+import os
+import shutil
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+
+_FLAGS = [
+    "--no-sandbox",  # tests may run as root
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+# Set before any script of the page runs. What is written by strangers tries to set `hacked`.
+_WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+});
+"""
+
+
+def chromium():
+    """Where the browser is; None if there is none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    return None
+
+
+_RUNNING = []
+
+
+@pytest.fixture(scope="session")
+def browser_process():
+    """One browser for all tests."""
+    if _RUNNING:  # a fixture that another module imports is another fixture to pytest
+        yield _RUNNING[0]
+        return
+    path = chromium()
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("there is no chromium: .ci/run installs it")
+        pytest.skip("there is no chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        _RUNNING.append(Pages(launched))
+        yield _RUNNING[0]
+        _RUNNING.clear()
+        launched.close()
+
+
+class Pages:
+    """Pages by their options, used again and again: a new one takes longer than many a test."""
+
+    def __init__(self, process):
+        self._process = process
+        self._idle = {}
+
+    def take(self, **options):
+        idle = self._idle.setdefault(repr(sorted(options.items())), [])
+        if idle:
+            return idle.pop(), idle
+        context = self._process.new_context(**options)
+        context.set_default_timeout(10_000)
+        context.add_init_script(_WATCH)
+        return context.new_page(), idle
+
+
+class Browser:
+    """Opens pages and watches them."""
+
+    def __init__(self, pages):
+        self._pages = pages
+        self._taken = []
+        self.pages = []
+        self.errors = []
+        self.elsewhere = []
+
+    def open(self, url, *, wait=True, **options):
+        """A page with the address; `wait`: until its scripts say that it is ready."""
+        options = {"viewport": DESKTOP, "reduced_motion": "reduce"} | options
+        page, idle = self._pages.take(**options)
+        own = urlsplit(url).netloc
+        listeners = {
+            "pageerror": lambda error: self.errors.append(str(error)),
+            "dialog": self._refuse,
+            "request": lambda request: self._note(request.url, own),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        self._taken.append((page, idle, listeners))
+        self.pages.append(page)
+        page.goto(url)
+        if wait:
+            page.wait_for_selector("body[data-ready]")
+        return page
+
+    def _refuse(self, dialog):
+        self.errors.append(f"a dialog was opened: {dialog.message}")
+        dialog.dismiss()
+
+    def _note(self, url, own):
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != own:
+            self.elsewhere.append(url)
+
+    def check(self):
+        """Nothing strange has happened on any page."""
+        for page in self.pages:
+            assert page.evaluate("window.hacked") is None
+            assert page.evaluate("window.violations") == []
+        assert self.errors == []
+        assert self.elsewhere == []
+
+    def close(self):
+        """Give the pages back, empty."""
+        for page, idle, listeners in self._taken:
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
+            page.context.clear_cookies()
+            page.goto("about:blank")
+            idle.append(page)
+
+
+@contextmanager
+def watched(pages):
+    """A `Browser` that is checked at the end."""
+    opened = Browser(pages)
+    try:
+        yield opened
+        opened.check()
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def browser(browser_process):
+    with watched(browser_process) as opened:
+        yield opened

@@ -1,0 +1,38 @@
+"""Models whose words and labels try to get out of a page, for tests of pictures."""
+
+import watchword as ww
+
+HOSTILE = [
+    "<script>window.hacked=1</script>",
+    '"onmouseover="window.hacked=1',
+    "</style><img src=x onerror=window.hacked=1>",
+    "javascript:window.hacked=1",
+    "\u202egnp.exe\u2066",
+    "nul\0 bell\a escape\x1b[31m",
+    "]]>&lt;&#60;<!--",
+    "x" * 5000,
+    "مرحبا שלום 漢字 👩\u200d💻 e\u0301\u0301\u0301",
+]
+
+
+def learn(corpus, arguments):
+    model = ww.TauSS3(**arguments)
+    for text, label in corpus:
+        model.learn_one(text, label)
+    return model
+
+
+def at_blanks(text):
+    """A tokenizer that takes whatever stands between blanks for a word."""
+    at = 0
+    for word in text.split():
+        at = text.index(word, at)
+        yield at, at + len(word), word
+        at += len(word)
+
+
+def hostile_model():
+    model = ww.TauSS3(tokenizer=at_blanks)
+    for at, text in enumerate(HOSTILE):
+        model.learn_one(text, HOSTILE[at - 1])
+    return model

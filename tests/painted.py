@@ -1,0 +1,75 @@
+"""Painted pages and snippets, taken apart again with the standard library's parser."""
+
+import re
+from html.parser import HTMLParser
+
+VOID = {"meta", "input", "link", "br", "hr", "img", "rect", "path", "circle", "line"}
+
+
+class Painted(HTMLParser):
+    """What is in a page: elements with their attributes, and the text that was painted."""
+
+    def __init__(self, markup):
+        super().__init__()
+        self.elements = []  # (tag, attributes)
+        self.text = ""
+        self.style = ""
+        self.marks = []  # (attributes, text)
+        self._open = []
+        self._outside = None  # how many elements are open around the painted text
+        self.feed(markup)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        assert len(attributes) == len(attrs), "an attribute stands twice"
+        self.elements.append((tag, attributes))
+        if self._outside is None and "ww-text" in (attributes.get("class") or "").split():
+            self._outside = len(self._open)
+        if tag == "mark":
+            self.marks.append((attributes, ""))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+        if self._outside == len(self._open):
+            self._outside = None
+
+    def handle_data(self, data):
+        if self._outside is not None:
+            self.text += data
+            if "mark" in self._open:
+                attributes, before = self.marks[-1]
+                self.marks[-1] = attributes, before + data
+        if "style" in self._open:
+            self.style += data
+
+    def handle_comment(self, data):
+        raise AssertionError(f"a comment: {data}")
+
+    def find(self, tag, **attributes):
+        """Attributes of every element with this tag and these attributes."""
+        return [
+            found
+            for name, found in self.elements
+            if name == tag and attributes.items() <= found.items()
+        ]
+
+    def rules(self):
+        """Of each class that the painter numbered: its shares by column, and what it tells."""
+        found = {}
+        for name, declarations in re.findall(r"^\.ww \.([nsp]\d+)\{(.*)\}$", self.style, re.M):
+            shares, telling = re.fullmatch(r'(.*?)--t:"(.*)"', declarations).groups()
+            numbers = re.findall(r"--[nsp](\d+):([\d.]+);", shares)
+            found[name] = {int(at): float(share) for at, share in numbers}, unquoted(telling)
+        return found
+
+
+def unquoted(string):
+    """What a CSS string says."""
+    return re.sub(r"\\([0-9a-f]+) ", lambda found: chr(int(found[1], 16)), string)

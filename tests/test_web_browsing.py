@@ -1,0 +1,313 @@
+"""The live page in a real browser: documents, subjects and the model."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+import watchword as ww
+from live_pages import outcomes, right_ones, visitor, whole_page
+from watchword.web import running_page
+from web_pages import AT_RISK, documents, model, people
+
+
+@pytest.fixture(scope="module")
+def live():
+    with whole_page() as served:
+        yield served
+
+
+@pytest.fixture
+def visit(browser, live):
+    return visitor(browser, live)
+
+
+# Documents
+
+
+def test_documents_are_listed_with_what_was_predicted(visit):
+    page = visit("documents")
+    expect(page.locator("#documents-list tbody tr")).to_have_count(50)
+    right, total = sum(right_ones()), len(right_ones())
+    expect(page.locator("#documents-facts")).to_contain_text(f"{right} of {total} right")
+
+
+def test_wrong_documents_can_be_looked_at_alone(visit):
+    page = visit("documents")
+    page.locator("#documents-filters button", has_text="wrong").click()
+    wrong = len(right_ones()) - sum(right_ones())
+    expect(page.locator("#documents-filters [role=status]")).to_have_text(f"{wrong} shown")
+    assert page.locator("#documents-list tbody tr.right").count() == 0
+    assert page.locator("#documents-list tbody tr.wrong").count() == min(wrong, 50)
+
+
+def test_pages_are_turned(visit):
+    page = visit("documents")
+    first = page.locator("#documents-list tbody tr").first
+    expect(first).to_contain_text("1 ")
+    page.locator("#documents-pages button", has_text="Next").click()
+    expect(first.locator("a")).to_have_attribute("href", "#documents/50")
+    page.locator("#documents-pages button", has_text="Previous").click()
+    expect(first.locator("a")).to_have_attribute("href", "#documents/0")
+
+
+def test_a_cell_of_the_matrix_shows_its_documents(visit):
+    page = visit("documents")
+    cell = page.locator("#documents-matrix tbody tr").nth(0).locator("td button").nth(1)
+    count = cell.inner_text()
+    cell.click()
+    expect(page.locator("#documents-filters [role=status]")).to_have_text(f"{count} shown")
+    expect(page.locator("#documents-filters .clear")).to_contain_text(
+        "truth at risk predicted control"
+    )
+    page.locator("#documents-filters .clear").click()
+    expect(page.locator("#documents-filters [role=status]")).to_have_text(
+        f"{len(right_ones())} shown"
+    )
+
+
+def test_the_matrix_is_walked_through_by_keys(visit):
+    page = visit("documents")
+    cells = page.locator("#documents-matrix tbody button.cell")
+    cells.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(cells.nth(3)).to_be_focused()
+    count = cells.nth(3).inner_text()
+    page.keyboard.press("Enter")
+    expect(page.locator("#documents-filters [role=status]")).to_have_text(f"{count} shown")
+    expect(cells.nth(3)).to_be_focused()
+    expect(cells.nth(3)).to_have_attribute("aria-pressed", "true")
+
+
+def test_headings_of_the_matrix_choose_a_row_or_a_column(visit):
+    page = visit("documents")
+    page.locator("#documents-matrix tbody th button").first.click()
+    many = documents()[1].count(AT_RISK)
+    expect(page.locator("#documents-filters [role=status]")).to_have_text(f"{many} shown")
+
+
+def test_a_document_is_opened_by_key_and_painted(visit):
+    page = visit("documents")
+    page.locator("#documents-list tbody a").nth(3).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#document-title")).to_have_text("Document 4")
+    expect(page.locator("#document-title")).to_be_focused()
+    assert page.locator("#document-painted").evaluate("e => e.textContent") == documents()[0][3]
+    page.go_back()
+    expect(page.locator("#documents-list")).to_be_visible()
+
+
+def test_from_document_to_document_in_the_order_of_the_list(visit):
+    page = visit("documents")
+    page.locator("#documents-filters button", has_text="wrong").click()
+    expect(page.locator("#documents-list tbody tr.right")).to_have_count(0)
+    wrong = [at for at, right in enumerate(right_ones()) if not right]
+    page.locator("#documents-list tbody a").first.click()
+    expect(page.locator("#document-title")).to_have_text(f"Document {wrong[0] + 1}")
+    page.locator("#document-trail a", has_text="Next").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#document-title")).to_have_text(f"Document {wrong[1] + 1}")
+    expect(page.locator("#document-trail a", has_text="Next")).to_be_focused()
+
+
+def test_the_matrix_follows_the_settings(visit):
+    page = visit("documents")
+    expect(page.locator("#documents-facts")).to_contain_text("right")
+    page.fill("#significance", "4")
+    texts, labels = documents()
+    predicted = model().replace(significance=4).predict_many(texts)
+    right = sum(one == other for one, other in zip(predicted, labels, strict=True))
+    expect(page.locator("#documents-facts")).to_contain_text(f"{right} of {len(labels)} right")
+
+
+def test_with_very_many_labels_the_largest_confusions_are_listed(browser):
+    taught = ww.TauSS3()
+    names = [f"label{at:02}" for at in range(40)]
+    taught.learn_many([f"word{at} common" for at in range(40)], names)
+    with running_page(
+        taught, ["word1", "word2", "word3"], ["label01", "label05", "label05"]
+    ) as served:
+        page = browser.open(f"{served.url}#documents")
+        confusions = page.locator(".confusions button")
+        expect(confusions).to_have_text(
+            ["label05 taken for label02: 1", "label05 taken for label03: 1"]
+        )
+        confusions.first.click()
+        expect(page.locator("#documents-list tbody tr")).to_have_count(1)
+
+
+# Subjects
+
+
+def alerted():
+    """Where the first subject is that gets an alert, not at its last post."""
+    decided = enumerate(outcomes())
+    return next(at for at, one in decided if one.label and 1 < one.delay < one.posts)
+
+
+def test_subjects_are_listed_with_decision_and_measures(visit):
+    page = visit("subjects")
+    expect(page.locator("#subjects-list tbody tr")).to_have_count(len(people()))
+    expect(page.locator("#subjects-measures")).to_contain_text("ERDE50")
+    for row, one in zip(
+        page.locator("#subjects-list tbody tr").all_inner_texts(),
+        outcomes(),
+        strict=True,
+    ):
+        assert (f"alert at post {one.delay}" if one.label else "no alert") in row
+
+
+def test_wrong_subjects_can_be_looked_at_alone(visit):
+    page = visit("subjects")
+    page.locator("#subjects-filters button", has_text="wrong").click()
+    wrong = [one for one in outcomes() if (one.label == AT_RISK) != (one.truth == AT_RISK)]
+    expect(page.locator("#subjects-filters [role=status]")).to_have_text(f"{len(wrong)} shown")
+
+
+def test_the_policy_is_switched(visit):
+    page = visit("subjects")
+    page.select_option("#policy-kind", "Repeats")
+    page.fill("#policy-field-times", "2")
+    expected = outcomes(ww.Repeats(AT_RISK, times=2))
+    first = next(at for at, one in enumerate(expected) if one.label)
+    expect(page.locator("#subjects-list tbody tr").nth(first)).to_contain_text(
+        f"alert at post {expected[first].delay}"
+    )
+    page.fill("#policy-after", "5")
+    later = outcomes(ww.Repeats(AT_RISK, times=2).after(5))
+    alerts = sum(one.label is not None for one in later)
+    expect(page.locator("#subjects-list tbody td", has_text="alert at post")).to_have_count(alerts)
+
+
+def test_alerts_may_be_about_another_label(visit):
+    page = visit("subjects")
+    page.select_option("#policy-positive", label="control")
+    alerts = sum(one.label is not None for one in outcomes(ww.Overtakes("control")))
+    expect(page.locator("#subjects-list tbody td", has_text="alert at post")).to_have_count(alerts)
+
+
+def test_an_impossible_policy_is_told(visit):
+    page = visit("subjects")
+    page.fill("#policy-field-ratio", "-1")
+    expect(page.locator("#message")).to_contain_text("ratio must not be negative")
+    page.fill("#policy-field-ratio", "1")
+    expect(page.locator("#message")).to_be_hidden()
+
+
+def test_a_replay_shows_the_decision_falling(visit):
+    at = alerted()
+    delay, posts = outcomes()[at].delay, len(people()[at].posts)
+    page = visit(f"subjects/{at}")
+    expect(page.locator("#replay-told")).to_have_text(f"post {delay} of {posts}")
+    expect(page.locator("#subject-decision")).to_have_text("The alert falls here.")
+    page.locator("#replay-back").click()
+    expect(page.locator("#subject-decision")).to_have_text("No alert so far.")
+    page.locator("#replay-at").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#subject-decision")).to_have_text(f"Alert since post {delay}.")
+    page.keyboard.press("Home")
+    expect(page.locator("#replay-told")).to_have_text(f"post 1 of {posts}")
+    expect(page.locator("#subject-painted")).to_have_text(people()[at].posts[0].content)
+
+
+def test_curves_are_drawn_for_every_label_and_post(visit):
+    page = visit("subjects/2")
+    posts = len(people()[2].posts)
+    lines = page.locator("#subject-curves polyline")
+    expect(lines).to_have_count(4)  # read and to come, for two labels
+    page.locator("#replay-at").fill(str(posts))
+    expect(lines.nth(1)).to_have_attribute("points", re.compile(rf"^(\S+ ){{{posts}}}\S+$"))
+    expect(page.locator("#subject-curves .legend li")).to_have_count(2)
+    sums = [0.0, 0.0]
+    for post in people()[2].posts:
+        sums = [
+            one + more
+            for one, more in zip(sums, model().confidence_one(post.content).values(), strict=True)
+        ]
+    told = page.locator("#subject-curves .legend .number").all_inner_texts()
+    assert [float(number) for number in told] == pytest.approx(sums, abs=0.001)
+
+
+def test_a_click_on_the_curves_goes_to_that_post(visit):
+    page = visit("subjects/2")
+    chart = page.locator("#subject-curves .chart")
+    box = chart.bounding_box()
+    chart.click(position={"x": box["width"] - 2, "y": box["height"] / 2})
+    posts = len(people()[2].posts)
+    expect(page.locator("#replay-told")).to_have_text(f"post {posts} of {posts}")
+
+
+def test_playing_reads_to_the_end(visit):
+    page = visit("subjects/2/1")
+    posts = len(people()[2].posts)
+    expect(page.locator("#replay-told")).to_have_text(f"post 1 of {posts}")
+    page.locator("#replay-play").click()
+    expect(page.locator("#replay-play")).to_have_text("Pause")
+    expect(page.locator("#replay-told")).to_have_text(f"post {posts} of {posts}")
+    expect(page.locator("#replay-play")).to_have_text("Play")
+
+
+def test_the_policy_moves_the_alert_of_a_subject(visit):
+    at = alerted()
+    page = visit(f"subjects/{at}")
+    expect(page.locator("#subject-facts")).to_contain_text(" alert about")
+    page.fill("#policy-field-margin", "1000")
+    expect(page.locator("#subject-facts")).to_contain_text("no alert about")
+    expect(page.locator("#subject-curves line.alert")).to_have_count(0)
+
+
+def test_what_tipped_it_is_told_and_leads_to_the_posts(visit):
+    at = alerted()
+    story = model().story(people()[at], ww.Overtakes(AT_RISK))
+    page = visit(f"subjects/{at}")
+    expect(page.locator("#story-told .chips").first.locator("li").first).to_contain_text(
+        story.tipped.ngrams_for[0].ngram
+    )
+    expect(page.locator("#story-told .told").last).to_contain_text("There would have been no alert")
+    strongest = story.tipped.posts_for[0].number
+    page.locator("#story-told button", has_text=re.compile(rf"^post {strongest} ")).first.click()
+    expect(page.locator("#replay-told")).to_contain_text(f"post {strongest} of")
+
+
+def test_a_subject_without_posts_is_shown(browser):
+    with running_page(model(), subjects=[ww.Subject("ann", [])]) as served:
+        page = browser.open(f"{served.url}#subjects/0")
+        expect(page.locator("#subject-decision")).to_have_text("This subject has no posts.")
+
+
+# The model
+
+
+def test_what_an_ngram_is_worth(visit):
+    page = visit("model")
+    page.fill("#ngram", "Cannot sleep")
+    page.keyboard.press("Enter")
+    row = page.locator("#ngram-answer tr", has_text=AT_RISK)
+    value = model().value("cannot sleep")[AT_RISK]
+    expect(row.locator("td").last).to_have_text(f"{value.cv:.3f}")
+    page.fill("#smoothness", "0.9")
+    changed = model().replace(smoothness=0.9).value("cannot sleep")[AT_RISK]
+    expect(row.locator("td").last).to_have_text(f"{changed.cv:.3f}")
+
+
+def test_pictures_of_the_model_are_drawn(visit):
+    page = visit("model")
+    page.select_option("#glance-label", label="control")
+    expect(page.locator("#glance img").first).to_have_attribute(
+        "alt", "Word cloud of what speaks for control"
+    )
+    for image in page.locator("#glance img").all():
+        image.scroll_into_view_if_needed()
+        expect(image).not_to_have_js_property("naturalWidth", 0)
+    page.select_option("#glance-length", "2")
+    best = model().top_ngrams("control", 1, length=2)[0].ngram
+    expect(page.locator("#glance-table tbody th").first).to_have_text(best)
+
+
+def test_an_ngram_of_the_table_is_looked_up(visit):
+    page = visit("model")
+    page.locator("summary", has_text="As a table").click()
+    page.locator("#glance-table button").first.click()
+    expect(page.locator("#ngram-answer table")).to_be_visible()

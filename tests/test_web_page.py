@@ -1,0 +1,413 @@
+"""The live page in a real browser: writing, details, settings, and what holds for all views."""
+
+import json
+import random
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browser import DESKTOP, PHONE
+from live_pages import TEXT, block, scores, spelled, visitor, whole_page, write
+from watchword.web import running_page
+from web_pages import AT_RISK, documents, model
+
+VIEWS = ["write", "documents", "documents/3", "subjects", "subjects/2", "model"]
+
+
+@pytest.fixture(scope="module")
+def live():
+    with whole_page() as served:
+        yield served
+
+
+@pytest.fixture
+def visit(browser, live):
+    return visitor(browser, live)
+
+
+@pytest.fixture
+def page(visit):
+    return visit()
+
+
+# Writing
+
+
+def test_text_is_painted_as_it_is_typed(page):
+    page.locator("#text").press_sequentially("I cannot sleep")
+    expect(page.locator("#write-painted")).to_have_text("I cannot sleep")
+    expect(page.locator("#write-painted .block")).to_have_text(["I cannot sleep"])
+    page.locator("#text").press_sequentially(" well")
+    expect(page.locator("#write-painted .block")).to_have_text(["I cannot sleep", "well"])
+
+
+def test_bars_show_what_the_model_says(page):
+    write(page)
+    assert scores(page) == spelled(model().confidence_one(TEXT))
+
+
+def test_painted_values_add_up_to_the_score(page):
+    write(page)
+    shares = page.locator("#write-painted .worth").evaluate_all(
+        "all => all.map((span) => Number(span.style.getPropertyValue('--share')))"
+    )
+    explanation = model().explain(TEXT)
+    column = explanation.labels.index(explanation.label)
+    ngrams = [n for p in explanation.blocks for s in p.blocks for n in s.blocks]
+    highest = max(ngram.value[column] for ngram in ngrams)
+    assert sum(shares) * highest == pytest.approx(
+        explanation.value[column], abs=0.001 * len(shares)
+    )
+
+
+def test_sequences_of_words_are_one_block(page):
+    write(page)
+    assert block(page, "I cannot sleep").count() == 1
+
+
+def test_the_strongest_ngrams_are_listed_with_how_often_they_stand_there(page):
+    write(page)
+    cells = page.locator("[data-reading=write] [data-strongest] tr", has_text="i cannot sleep")
+    assert cells.locator("td").nth(1).inner_text() == "2"
+
+
+def test_the_label_is_chosen_from_the_list_or_by_its_bar(page):
+    write(page)
+    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc0\b"))
+    page.select_option("#paint-label", label="control")
+    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc1\b"))
+    page.locator("[data-reading=write] .score", has_text=AT_RISK).click()
+    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc0\b"))
+    assert page.locator("#paint-label").input_value() == "0"
+
+
+@pytest.mark.parametrize(("level", "blocks"), [("sentence", 3), ("paragraph", 2)])
+def test_sentences_and_paragraphs_are_painted_too(page, level, blocks):
+    write(page)
+    page.locator(f"[name=level][value={level}]").check(force=True)
+    expect(page.locator("#write-painted .block")).to_have_count(blocks)
+    assert page.locator("#write-painted").evaluate("e => e.textContent") == TEXT
+
+
+def test_the_painted_text_is_the_text_whatever_it_holds(page):
+    source = random.Random(1)
+    alphabet = "ab é\n\r\t.\U0001f600\u202e\u2069\u0301\x00\x85<&>漢ा"
+    for _ in range(40):
+        text = "".join(source.choices(alphabet, k=source.randrange(40)))
+        plain = model().explain(text).to_dict()
+        for level in ("ngram", "sentence", "paragraph"):
+            kept = page.evaluate(
+                """([plain, level]) => {
+                    const place = document.createElement("div");
+                    watchword.paint(place, JSON.parse(plain), { level });
+                    return JSON.stringify(place.textContent);
+                }""",
+                [json.dumps(plain), level],
+            )
+            assert json.loads(kept) == text
+
+
+def test_blocks_stand_where_python_says(page):
+    text = "😀😀 I cannot sleep 😀 so tired"
+    write(page, text)
+    explanation = model().explain(text)
+    expected = [
+        text[n.start : n.end] for p in explanation.blocks for s in p.blocks for n in s.blocks
+    ]
+    assert page.locator("#write-painted .block").all_inner_texts() == expected
+
+
+def test_only_the_latest_text_is_painted(page):
+    for at in range(30):
+        page.fill("#text", f"I cannot sleep {at}")
+    expect(page.locator("#write-painted")).to_have_text("I cannot sleep 29")
+
+
+def test_nothing_written_is_nothing_painted(page):
+    write(page)
+    write(page, "")
+    expect(page.locator("#write-painted .block")).to_have_count(0)
+
+
+# Details
+
+
+def test_pointing_at_a_block_tells_its_numbers_for_every_label(page):
+    write(page)
+    block(page, "I cannot sleep").hover()
+    details = page.locator("#details")
+    expect(details).to_be_visible()
+    for label, value in model().value("i cannot sleep").items():
+        cells = details.locator("tr", has_text=label).locator("td").all_inner_texts()
+        numbers = [value.cv, value.lv, value.sg, value.sn]
+        assert [cells[0], *cells[2:]] == [f"{n:.3f}" if n else "0" for n in numbers]
+        assert cells[1] == str(value.count)
+    page.locator("h1:visible").hover()
+    expect(details).to_be_hidden()
+
+
+def test_keys_go_from_block_to_block(page):
+    write(page)
+    page.locator("#text").focus()
+    page.keyboard.press("Tab")
+    details = page.locator("#details .what")
+    first = page.locator("#write-painted .block").first
+    expect(first).to_be_focused()
+    expect(details).to_have_text(re.compile(first.inner_text().lower()))
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#write-painted .block").nth(1)).to_be_focused()
+    page.keyboard.press("End")
+    expect(page.locator("#write-painted .block").last).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#write-painted .block").last).to_be_focused()
+    page.keyboard.press("Home")
+    expect(first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#details")).to_be_hidden()
+
+
+def test_a_block_tells_its_values_to_those_who_hear(page):
+    write(page)
+    block(page, "I cannot sleep").focus()
+    described = block(page, "I cannot sleep").get_attribute("aria-describedby")
+    assert re.match(r"i cannot sleep: at risk 0\.\d+", page.locator(f"#{described}").inner_text())
+
+
+def test_a_click_pins_the_details(page):
+    write(page)
+    block(page, "I cannot sleep").click()
+    page.locator("h1:visible").hover()
+    page.locator("#write-painted .block").first.hover()
+    expect(page.locator("#details .what")).to_have_text("i cannot sleep")
+    page.locator("h1:visible").click()
+    expect(page.locator("#details")).to_be_hidden()
+
+
+def test_sentences_tell_their_numbers_too(page):
+    write(page)
+    page.locator("[name=level][value=sentence]").check(force=True)
+    page.locator("#write-painted .block").first.hover()
+    expect(page.locator("#details .what")).to_have_text(re.compile(r"sentence of \d+ n-grams"))
+
+
+# Settings
+
+
+@pytest.mark.parametrize("name", ["smoothness", "significance", "sanction"])
+def test_a_number_changes_the_values_at_once(page, name):
+    write(page)
+    page.fill(f"#{name}", "0.7")
+    expected = spelled(model().replace(**{name: 0.7}).confidence_one(TEXT))
+    expect(page.locator("[data-reading=write] .score .number").first).to_have_text(
+        max(expected.values())
+    )
+    assert scores(page) == expected
+    assert float(page.locator(f"[data-for={name}]").input_value()) == pytest.approx(0.7)
+
+
+def test_a_slider_moves_by_keys(page):
+    write(page)
+    before = scores(page)
+    page.locator("[data-for=smoothness]").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#smoothness")).to_have_value("0.51")
+    expect(page.locator("[data-reading=write] .score .number").first).not_to_have_text(
+        before[AT_RISK]
+    )
+    assert scores(page) == spelled(model().replace(smoothness=0.51).confidence_one(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_ngram", "1"),
+        ("min_count", "5"),
+        ("alpha", "0.2"),
+        ("prior", "20"),
+        ("ngram_scale", "words"),
+        ("reading", "words_sum"),
+        ("significance_function", "xai"),
+        ("confidence_function", "norm_gv"),
+        ("summary", "mean"),
+    ],
+)
+def test_all_other_settings_are_used(page, name, value):
+    write(page)
+    page.locator(".more summary").click()
+    control = page.locator(f"#{name}")
+    with page.expect_request("**/api/explain") as asked:
+        if control.evaluate("e => e.tagName") == "SELECT":
+            control.select_option(value)
+        else:
+            control.fill(value)
+    changed = {name: asked.value.post_data_json[name]}
+    assert str(changed[name]) == value
+    expected = max(model().replace(**changed).confidence_one(TEXT).values())
+    first = page.locator("[data-reading=write] .score .number").first
+    expect(first).to_have_text(f"{expected:.3f}")
+
+
+def test_back_to_the_models_own_settings(page):
+    write(page)
+    before = scores(page)
+    expect(page.locator("#reset")).to_be_disabled()
+    page.fill("#smoothness", "0.9")
+    expect(page.locator("[data-reading=write] .score .number").first).not_to_have_text(
+        before[AT_RISK]
+    )
+    page.locator("#reset").click()
+    expect(page.locator("[data-reading=write] .score .number").first).to_have_text(before[AT_RISK])
+    expect(page.locator("#smoothness")).to_have_value("0.455")
+
+
+def test_an_impossible_setting_is_told_and_the_page_goes_on(page):
+    write(page)
+    before = scores(page)
+    page.fill("#smoothness", "3")
+    expect(page.locator("#message")).to_contain_text("Smoothness")
+    page.fill("#smoothness", "0.455")
+    write(page, TEXT + " ")
+    expect(page.locator("#message")).to_be_hidden()
+    assert scores(page) == before
+
+
+def test_settings_hold_in_every_view(page):
+    page.fill("#smoothness", "0.9")
+    page.evaluate("location.hash = '#documents/3'")
+    changed = model().replace(smoothness=0.9)
+    highest = max(changed.confidence_one(documents()[0][3]).values())
+    expect(page.locator("[data-reading=document] .score .number").first).to_have_text(
+        f"{highest:.3f}"
+    )
+
+
+# What would change it
+
+
+def test_what_would_change_the_label_is_found_and_marked(page):
+    write(page)
+    page.locator("#view-write .change button").click()
+    change = model().what_would_change(TEXT)
+    expect(page.locator("#view-write .change p")).to_contain_text(f"It would be {change.after}")
+    expect(page.locator("#view-write .change li")).to_have_text(
+        [one.ngram for one in change.occurrences]
+    )
+    expect(page.locator("#write-painted .marked")).to_have_count(len(change.occurrences))
+    write(page, "something else")
+    expect(page.locator("#view-write .change li")).to_have_count(0)
+
+
+# All views
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_is_wider_than_the_window(visit, view, size):
+    page = visit(view, viewport=size)
+    if view == "write":
+        write(page)
+        block(page, "I cannot sleep").click()
+    expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
+    expect(page.locator("main > section:visible h1")).to_have_count(1)
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= size["width"]
+
+
+def test_on_a_phone_settings_are_folded_and_details_are_at_the_bottom(visit):
+    page = visit(viewport=PHONE, has_touch=True)
+    expect(page.locator("#smoothness")).to_be_hidden()
+    page.locator("#settings > summary").tap()
+    expect(page.locator("#smoothness")).to_be_visible()
+    page.locator("#settings > summary").tap()
+    write(page)
+    block(page, "I cannot sleep").tap()
+    box = page.locator("#details").bounding_box()
+    assert (box["x"], round(box["y"] + box["height"])) == (0, PHONE["height"])
+
+
+LUMINANCE = """(color) => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map((part) => part / 255)
+        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ink_stands_out_from_paper(visit, scheme):
+    page = visit(color_scheme=scheme)
+    colours = page.evaluate(
+        """() => {
+            const { backgroundColor, color } = getComputedStyle(document.documentElement);
+            return [backgroundColor, color];
+        }"""
+    )
+    paper, ink = (page.evaluate(LUMINANCE, colour) for colour in colours)
+    assert (paper > ink) == (scheme == "light")
+    assert (max(paper, ink) + 0.05) / (min(paper, ink) + 0.05) > 7
+
+
+def test_an_address_leads_to_its_view_after_a_reload(visit):
+    page = visit("subjects/2/3")
+    expect(page.locator("#replay-told")).to_contain_text("post 3 of")
+    page.reload()
+    expect(page.locator("#replay-told")).to_contain_text("post 3 of")
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "documents/99999", "subjects/99999", "documents/x", "model/7"]
+)
+def test_addresses_that_lead_nowhere_leave_the_page_usable(visit, address):
+    page = visit(address)
+    page.evaluate("location.hash = '#write'")
+    write(page)
+
+
+def test_without_data_only_the_model_is_shown(browser):
+    with running_page(model()) as served:
+        page = browser.open(served.url)
+        assert page.locator("header nav a:visible").all_inner_texts() == ["Write", "Model"]
+
+
+def test_views_are_reached_by_keys(page):
+    page.locator("header nav a", has_text="Documents").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#documents-title")).to_be_focused()
+    expect(page.locator("header nav [aria-current]")).to_have_text("Documents")
+
+
+def test_every_control_has_a_name(page):
+    for view in VIEWS:
+        page.evaluate(f"location.hash = '#{view}'")
+        expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
+        nameless = page.evaluate(
+            """() => [...document.querySelectorAll("input, select, textarea, button")]
+                .filter((each) => !each.labels?.length && !each.ariaLabel)
+                .filter((each) => each.tagName !== "BUTTON" || !each.textContent.trim())
+                .map((each) => each.outerHTML)"""
+        )
+        assert nameless == []
+
+
+# A server that asks for a token, and one that is gone
+
+
+def test_with_a_token_the_page_opens_and_the_address_forgets_it(browser):
+    with running_page(model(), token="very-secret-token") as served:
+        page = browser.open(served.url)
+        assert page.url == f"{served.address}/"
+        write(page)
+
+
+def test_without_the_token_there_is_no_page(browser):
+    with running_page(model(), token="very-secret-token") as served:
+        page = browser.open(served.address, wait=False)
+        assert "a token is needed" in page.locator("body").inner_text()
+
+
+def test_when_the_server_is_gone_that_is_said(browser):
+    with running_page(model()) as served:
+        page = browser.open(served.url)
+    page.fill("#text", "so tired")
+    expect(page.locator("#message")).to_contain_text("does not answer")
