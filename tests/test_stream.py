@@ -3,7 +3,7 @@
 import gc
 import itertools
 import tracemalloc
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -233,7 +233,7 @@ def test_an_alert_stays_when_all_speaks_against_it():
 
 
 def test_a_decision_is_frozen():
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         ww.Decision(None, 0, 0, {}).label = "x"
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from watchword.ledger import IntArray, Ledger
 from watchword.policy import Policy
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What is decided about a subject after some posts; true only if there is an alert.
 
     `label` is None as long as there is no alert. `delay` is the number of posts read when it fell,
