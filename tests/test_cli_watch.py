@@ -8,7 +8,7 @@ import time
 import pytest
 
 import watchword as ww
-from command_line import call, failure, next_line, records, say, started, write_lines
+from command_line import call, failure, next_line, records, run, say, started, write_lines
 from watchword.cli.signals import Stops
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -142,6 +142,7 @@ def test_bad_lines_are_told_and_skipped():
         " standard input, line 2",
         " standard input, line 4",
         " standard input, line 1",
+        " 3 lines in all",
     ]
 
 
@@ -247,6 +248,24 @@ def test_a_state_is_saved_while_nothing_arrives(here):
         process.kill()
         process.wait()
     assert watch("--state", "state", "--final")[0]["subject"] == "ann"
+
+
+@posix
+def test_a_second_watch_with_the_same_state_is_refused_and_changes_nothing(here):
+    arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
+    watch("--state", "state", posts=[post("ann")])
+    before = (here / "state").read_bytes()
+    with started(*arguments) as first:
+        say(first, post("bob", ALARMING))
+        assert next_line(first)["subject"] == "bob"  # it is at work
+        second = run(*arguments, write_lines(here / "eve.jsonl", [post("eve", ALARMING)]))
+        assert second.returncode == 1
+        assert second.stdout == ""
+        assert "state is in use by another process" in second.stderr
+        assert (here / "state").read_bytes() == before
+        first.stdin.close()
+        assert first.wait(60) == 0
+    assert [one["subject"] for one in watch("--state", "state", "--final")] == ["ann", "bob"]
 
 
 @posix

@@ -1,10 +1,15 @@
 """The client: whole tasks, how they end, what it refuses, and what its journal keeps."""
 
+import contextlib
 import json
 import os
+import re
+import socket
 import stat
 import subprocess
 import sys
+import threading
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -20,6 +25,7 @@ from erisk_tasks import (
     take_part,
     taught,
 )
+from watchword import storage
 from watchword.datasets import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import _names_of, run_client
@@ -27,7 +33,7 @@ from watchword.erisk.journal import Identity, Journal
 from watchword.erisk.protocol import Round, ServerError, Writing, as_round
 from watchword.erisk.server import Faults, running_server
 from watchword.erisk.task import PracticeTask
-from watchword.erisk.transport import Backoff, Transport
+from watchword.erisk.transport import Backoff, Transport, _Response
 from watchword.errors import DataFormatError, StateError
 from watchword.evaluate import replay
 from watchword.policy import Overtakes, StandsOut
@@ -296,6 +302,10 @@ def test_a_server_that_is_not_there_is_an_error(model, journal):
         ("7", 7, 7),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 1),
         ("nonsense", 0, 1),
+        ("9" * 30, 0, 1),
+        ("Wed, 21 Oct 2015 99999999999999999999:28:00 GMT", 0, 1),
+        ("Wed, 21 Oct 99999 07:28:00 GMT", 0, 1),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 9e9),
         ("-5", 0, 1),
         (
             datetime(2099, 1, 1, tzinfo=timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT"),
@@ -360,6 +370,118 @@ def test_messages_do_not_tell_the_token(model, journal, caplog):
     assert TOKEN not in caplog.text
 
 
+ODD_TOKEN = "Ab+/c d&é%41"
+FORMS = {
+    "as given": f"  {ODD_TOKEN} ",
+    "stripped": ODD_TOKEN,
+    "quoted": "Ab%2B%2Fc%20d%26%C3%A9%2541",
+    "quoted in small letters": "Ab%2b%2fc%20d%26%c3%a9%2541",
+    "quoted but for slashes": "Ab%2B/c%20d%26%C3%A9%2541",
+    "quoted with plus": "Ab%2B%2Fc+d%26%C3%A9%2541",
+    "unquoted": "Ab+/c d&éA",
+    "in a page": "Ab+/c d&amp;é%41",
+    "in JSON": "Ab+\\/c d&\\u00e9%41",
+}
+
+
+def refused(journal, crew, *answer, token=f"  {ODD_TOKEN} "):
+    """What the client says at last about a server that always gives this answer."""
+    with scripted(lambda *_: answer) as server, pytest.raises(ServerError) as caught:
+        run_client(server.url, token, crew, journal=journal, **QUICK | {"retries": 1})
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("status", [404, 500])
+def test_no_form_of_the_token_is_told(model, journal, caplog, form, status):
+    said = refused(journal, runs(1, model), status, {}, f"page <{form}> not there".encode())
+    assert re.search(r"page < *\*\*\* *> not there", said)
+    assert "Ab" not in said + caplog.text
+
+
+@pytest.mark.parametrize(
+    "before", ["x" * 290, "x" * 4088, " " * 4088], ids=["300", "4096", "blank"]
+)
+def test_no_part_of_the_token_is_told_where_a_page_is_cut(model, journal, caplog, before):
+    body = f"{before}{TOKEN} is unknown".encode()
+    said = refused(journal, runs(1, model), 500, {}, body, token=TOKEN)
+    assert TOKEN[:4] not in said + caplog.text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"unknown token {TOKEN}",
+        f"no participant is registered: {TOKEN}",
+        [TOKEN],
+        [{"nick": "ann", "number": TOKEN}],
+        [{"nick": TOKEN + "\ud800", "number": 0}],
+        [{"nick": "ann", "number": 0, "content": [TOKEN]}],
+    ],
+)
+def test_messages_about_rounds_do_not_tell_the_token(model, journal, caplog, data):
+    said = refused(journal, runs(1, model), 200, {}, json.dumps(data).encode(), token=TOKEN)
+    assert "getwritings: " in said
+    assert TOKEN[:4] not in said + caplog.text
+
+
+def test_messages_about_rounds_do_not_tell_a_token_of_digits(model, journal, caplog):
+    said = refused(journal, runs(1, model), 200, {}, b"-12345678", token="12345678")
+    assert "got -***" in said
+    assert "1234" not in said + caplog.text
+
+
+@contextlib.contextmanager
+def dripping(head, *, drops):
+    """A server whose body comes byte by byte; gives its address and what it has sent."""
+    sent = []
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):  # the client has gone
+            connection.recv(65536)
+            connection.sendall(head)
+            for drop in drops:
+                connection.sendall(drop)
+                sent.append(drop)
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", sent
+        finally:
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("header", "drop"),
+    [
+        (b"Content-Length: 400", b" "),
+        (b"Transfer-Encoding: chunked", b"1\r\n \r\n"),
+        (b"Connection: close", b" "),
+    ],
+    ids=["length", "chunked", "until closed"],
+)
+def test_a_body_that_drips_in_is_not_waited_for(model, journal, header, drop):
+    head = b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n"
+    with (
+        dripping(head, drops=[drop] * 400) as (url, sent),
+        pytest.raises(ServerError, match=r"no answer within 0\.3 seconds"),
+    ):
+        client(url, journal, runs(1, model), timeout=0.3, retries=0)
+    assert len(sent) < 400
+
+
+def test_a_body_in_pieces_is_read_whole():
+    drops = [b"[1,", b" 2", b"]"]
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+    with dripping(head, drops=drops) as (url, _):
+        found = Transport(url, TOKEN, timeout=5, size_limit=100).get_writings()
+    assert found == b"[1, 2]"
+
+
 def test_answers_that_are_too_large_are_refused(model, journal):
     with (
         scripted(lambda *_: (200, {}, b"[" + b" " * 5000 + b"]")) as server,
@@ -389,6 +511,14 @@ def test_redirects_on_the_same_host_are_followed_with_the_answer(model, journal)
         ("//evil.example/x", "another host, 'evil.example'"),
         ("ftp://127.0.0.1/x", "without encryption"),
         ("/", "in circles"),
+        ("http://127.0.0.1:9/x", "another server, http on port 9"),
+        ("http://127.0.0.1/x", "another server, http on port 80"),
+        ("https://127.0.0.1/x", "another server, https on port 443"),
+        ("http://[", "no address"),
+        ("http://127.0.0.1:99999/", "no address"),
+        ("/\xe4", "no address"),
+        ("/a b", "no address"),
+        (f"//{TOKEN}.example/", r"another host, '\*\*\*\.example'"),
     ],
 )
 def test_redirects_to_elsewhere_are_refused(model, journal, location, message):
@@ -409,12 +539,46 @@ def test_redirects_to_elsewhere_are_refused(model, journal, location, message):
         "http://u:p@host",
         "http://h/?a",
         "http://a b",
+        "http://a..b/",
+        f"http://{'a' * 64}/",
         None,
     ],
 )
 def test_bad_addresses_are_refused(url):
     with pytest.raises(ValueError, match="url must"):
         Transport(url, TOKEN, timeout=1, size_limit=1)
+
+
+def test_an_address_that_cannot_be_asked_is_an_error():
+    transport = Transport("http://127.0.0.1:1/\xe4", TOKEN, timeout=1, size_limit=1)
+    with pytest.raises(ServerError, match="the address cannot be asked"):
+        transport.get_writings()
+
+
+@pytest.mark.parametrize(
+    ("url", "location", "followed"),
+    [
+        ("http://host/task", "https://host/x", True),
+        ("http://host:80/task", "https://host:443/x", True),
+        ("https://host/task", "https://HOST:443/x", True),
+        ("https://host/task", "http://host/x", False),
+        ("http://host/task", "http://host:443/x", False),
+        ("http://host:8000/task", "https://host:8443/x", False),
+        ("http://host/task", "http://me@host/x", False),
+    ],
+)
+def test_redirects_stay_on_the_server_or_begin_encryption(monkeypatch, url, location, followed):
+    asked = []
+
+    def exchange(_self, address, _body, _what):
+        headers = {"Location": location}
+        asked.append(address)
+        return _Response(302 if len(asked) == 1 else 200, headers, b"[]")
+
+    monkeypatch.setattr(Transport, "_exchange", exchange)
+    with contextlib.nullcontext() if followed else pytest.raises(ServerError, match="redirects to"):
+        Transport(url, TOKEN, timeout=1, size_limit=1).get_writings()
+    assert asked[1:] == ([location] if followed else [])
 
 
 @pytest.mark.parametrize(
@@ -495,6 +659,34 @@ def test_a_stopped_client_goes_on_where_it_was(model, tmp_path, snapshot_every):
         report = take_part(server, crew, stopped, **options)
         assert accepted(server.task) == expected
     assert report == whole
+
+
+def test_a_report_that_was_not_taken_is_given_again(model, journal):
+    told = []
+    with running_server(subjects(posts=(6, 6)), runs=2) as server:
+        interrupted(server, runs(2, model), journal, 2)
+        take_part(server, runs(2, model), journal, on_round=told.append)
+    assert [each.number for each in told] == [2, 3, 4, 5]
+
+
+def test_a_report_that_was_taken_is_not_given_again(model, journal):
+    told = []
+    with running_server(subjects(posts=(6, 6))) as server:
+        take_part(server, runs(1, model), journal)
+        take_part(server, runs(1, model), journal, on_round=told.append)
+    assert told == []
+
+
+def test_journals_that_do_not_keep_reports_count_as_reported(model, journal):
+    told = []
+    with running_server(subjects(posts=(6, 6))) as server:
+        interrupted(server, runs(1, model), journal, 2)
+        header, *records = journals._read(journal)[0]
+        older = [header | {"version": 1}, *(each for each in records if each["kind"] != "told")]
+        journal.write_bytes(b"".join(map(journals._line, older)))
+        take_part(server, runs(1, model), journal, on_round=told.append)
+        assert server.task.finished
+    assert [each.number for each in told] == [3, 4, 5]
 
 
 def test_an_old_journal_is_short(model, tmp_path):
@@ -661,7 +853,7 @@ def test_two_clients_cannot_share_a_journal(model, journal):
     crew = runs(1, model)
 
     def second(_report):
-        with pytest.raises(StateError, match="in use by another client"):
+        with pytest.raises(StateError, match="in use by another process"):
             take_part(server, crew, journal)
 
     with running_server(subjects()) as server:
@@ -670,10 +862,10 @@ def test_two_clients_cannot_share_a_journal(model, journal):
 
 
 def test_where_files_cannot_be_locked_there_is_a_warning(model, journal, monkeypatch, caplog):
-    monkeypatch.setattr(journals, "_fcntl", None)
+    monkeypatch.setattr(storage, "_fcntl", None)
     with running_server(subjects()) as server:
         take_part(server, runs(1, model), journal)
-    assert "start no second client" in caplog.text
+    assert "start no second process" in caplog.text
 
 
 def test_the_client_needs_only_the_standard_library_and_the_core():

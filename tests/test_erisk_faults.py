@@ -15,7 +15,7 @@ from watchword.erisk import server as servers
 from watchword.erisk.server import Faults, make_app, running_server
 from watchword.erisk.task import PracticeTask
 
-POINTS = 60  # moments at which the client could die in this task: see the test that counts them
+POINTS = 75  # moments at which the client could die in this task: see the test that counts them
 PEOPLE = subjects(6, posts=(2, 3))
 MORE_PEOPLE = subjects(12, posts=(3, 6))
 
@@ -66,9 +66,10 @@ def killable():
 def undisturbed(killable, tmp_path_factory):
     """What a client that nobody kills says, and what the server heard."""
     task = PracticeTask(PEOPLE, runs=2)
-    ended = killable.run(killable.begin(task), tmp_path_factory.mktemp("undisturbed") / "journal")
+    journal = tmp_path_factory.mktemp("undisturbed") / "journal"
+    ended = killable.run(killable.begin(task), journal)
     assert (ended["code"], task.finished, len(task.submissions)) == (0, True, 6)
-    return ended, accepted(task)
+    return ended, accepted(task), told(journal)
 
 
 def test_all_points_are_tried(undisturbed):
@@ -89,6 +90,29 @@ def test_killed_anywhere_every_round_is_answered_once(killable, undisturbed, tmp
     assert len(again) <= 1
     assert all(run == 0 for _, run in again)  # never the last, after which the server goes on
     assert not known & again
+
+
+@pytest.mark.parametrize("point", range(1, POINTS + 1))
+def test_killed_anywhere_every_round_is_reported_at_least_once(
+    killable, undisturbed, tmp_path, point
+):
+    journal = tmp_path / "journal"
+    url = killable.begin(HastyTask(PEOPLE, runs=2))
+    assert killable.run(url, journal, point)["killed"]
+    assert killable.run(url, journal)["code"] == 0
+    reports = told(journal)
+    again = [number for number, report in enumerate(reports[1:]) if report == reports[number]]
+    assert len(again) <= 1
+    for number in again:
+        del reports[number]
+    assert reports == undisturbed[2]
+    assert [number for number, _ in reports] == [0, 1, 2]
+
+
+def told(journal):
+    """The reports that a client gave, over all its lives."""
+    lines = journal.with_name(journal.name + ".told").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def acknowledged(journal):

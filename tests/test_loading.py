@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from data_files import ANN, HELLO, failure, line, saved, texts
 from watchword import DataFormatError
+from watchword import lines as line_reading
 from watchword.datasets import (
     Post,
     Subject,
@@ -413,6 +414,61 @@ def test_a_file_called_gz_must_be_compressed(tmp_path):
     assert "compressed data is damaged" in failure(
         read_jsonl, saved(tmp_path, HELLO, "posts.jsonl.gz")
     )
+
+
+@pytest.mark.parametrize("bad_lines", ["error", "skip"])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("read", "name", "begin"),
+    [
+        (read_jsonl, "a.jsonl", HELLO),
+        (read_csv, "a.csv", "subject,text"),
+        (read_texts, "a.jsonl", '{"text": "Hello.", "label": "x"}'),
+    ],
+)
+def test_an_endless_line_is_an_error(tmp_path, monkeypatch, read, name, begin, compress, bad_lines):
+    monkeypatch.setattr(line_reading, "_LONGEST_LINE", 50)
+    path = saved(tmp_path, compress(f"{begin}\n{'x' * 100_000}".encode()), name)
+    expected = f"{path}, line 2: longer than 50 bytes"
+    assert failure(read, path, bad_lines=bad_lines).startswith(expected)
+
+
+def test_an_endless_line_in_a_folder_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_reading, "_LONGEST_LINE", 50)
+    path = saved(tmp_path, "Hello.\n" + "x" * 51, "control/ann.txt")
+    assert failure(read_folder, tmp_path).startswith(f"{path}, line 2: longer than 50 bytes")
+
+
+def test_an_endless_line_of_an_open_text_file_is_an_error(monkeypatch):
+    monkeypatch.setattr(line_reading, "_LONGEST_LINE", 50)
+    said = failure(read_jsonl, io.StringIO(f"{HELLO}\n{'x' * 51}"))
+    assert said.startswith("input, line 2: longer than 50 characters")
+
+
+def test_no_more_of_an_endless_line_is_read_than_needed(monkeypatch):
+    class Endless(io.RawIOBase):
+        asked = 0
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            self.asked += len(buffer)
+            assert self.asked < 100_000
+            buffer[:] = b"x" * len(buffer)
+            return len(buffer)
+
+    monkeypatch.setattr(line_reading, "_LONGEST_LINE", 10_000)
+    assert "line 1: longer than 10000 bytes" in failure(
+        read_jsonl, io.BufferedReader(Endless(), 1000)
+    )
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_line_may_be_as_long_as_the_limit(tmp_path, monkeypatch, end):
+    path = saved(tmp_path, HELLO + end)
+    monkeypatch.setattr(line_reading, "_LONGEST_LINE", len(HELLO + end))
+    assert read_jsonl(path) == [ANN]
 
 
 def test_a_file_opened_with_another_encoding_is_an_error(tmp_path):

@@ -592,4 +592,4 @@ except watchword.MissingExtraError as error:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "pip install watchword[sklearn]" in done.stdout
+    assert "pip install 'watchword[sklearn]'" in done.stdout

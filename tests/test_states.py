@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import stat
 import struct
 import subprocess
 import sys
@@ -154,6 +156,13 @@ def test_a_file_of_a_watcher_is_its_bytes(tmp_path):
     watcher.save(tmp_path / "state")
     assert (tmp_path / "state").read_bytes() == watcher.to_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_file_of_a_watcher_is_its_owners_only(tmp_path):
+    (tmp_path / "state").touch(0o644)
+    some_watcher().save(tmp_path / "state")
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o600
 
 
 def test_a_state_may_be_any_kind_of_bytes():
@@ -484,6 +493,15 @@ def test_a_label_that_stands_twice_in_bytes_is_refused():
 
 def with_entries(**changes):
     return json.dumps(json.loads(some_reader().to_json()) | changes)
+
+
+def test_more_posts_than_can_be_counted_are_refused_and_change_nothing():
+    full = with_entries(posts=2**32 - 1)
+    reader = taught().reader(some_reader().policy, state=full)
+    before = reader.to_bytes()
+    with pytest.raises(ww.StateError, match="4294967295 posts of a subject were read"):
+        reader.read("alone")
+    assert reader.to_bytes() == before
 
 
 @pytest.mark.parametrize(

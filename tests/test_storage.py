@@ -27,6 +27,8 @@ SAMPLE = HERE / "data" / "model-1.ww"
 SPECIFICATION = HERE.parent / "docs" / "model-file.md"
 TEXT = "A b c, d.\nB c a b?"
 
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and locks of POSIX")
+
 
 def first_letter(word):
     return word[0]
@@ -436,6 +438,80 @@ def test_permissions_follow_the_umask(path, mask):
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
 
 
+@pytest.fixture
+def open_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@posix
+@pytest.mark.usefixtures("open_umask")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444])
+def test_a_replaced_file_keeps_its_permissions(path, mode):
+    path.touch()
+    path.chmod(mode)
+    taught().save(path)
+    assert mode_of(path) == mode
+
+
+@posix
+@pytest.mark.usefixtures("open_umask")
+@pytest.mark.parametrize("old", [True, False], ids=["replacing", "new"])
+def test_a_private_file_is_private_from_its_first_moment(path, monkeypatch, old):
+    if old:
+        path.touch(0o644)
+    born, opened = [], os.open
+
+    def seen(*arguments, **options):
+        handle = opened(*arguments, **options)
+        born.append(stat.S_IMODE(os.fstat(handle).st_mode))
+        return handle
+
+    monkeypatch.setattr(os, "open", seen)
+    with storage.atomic_file(path, mode=0o600) as file:
+        file.write(b"secret")
+    assert born[0] == 0o600
+    assert mode_of(path) == 0o600
+
+
+@posix
+@pytest.mark.usefixtures("open_umask")
+def test_a_file_that_replaces_a_private_one_is_never_readable_by_others(path, monkeypatch):
+    path.touch(0o600)
+    monkeypatch.delattr(os, "fchmod")
+    with storage.atomic_file(path):
+        [temporary] = set(path.parent.iterdir()) - {path}
+        assert mode_of(temporary) == 0o600
+
+
+@posix
+@pytest.mark.parametrize("there", [True, False], ids=["whole", "dangling"])
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path, there):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "model.ww", tmp_path / "link.ww"
+    link.symlink_to(target)
+    if there:
+        target.write_bytes(b"the old model")
+    taught().save(link)
+    assert link.is_symlink()
+    assert target.read_bytes() == taught().to_bytes()
+    assert list(target.parent.iterdir()) == [target]
+
+
+@posix
+def test_a_link_to_itself_is_an_error_and_stays(path):
+    path.symlink_to(path)
+    with pytest.raises(OSError, match=re.escape(path.name)):
+        taught().save(path)
+    assert path.is_symlink()
+    assert list(path.parent.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("name", ["x" * 250 + ".ww", "ü" * 120 + ".ww", ".ww", "a b.ww"])
 def test_any_file_name_will_do(tmp_path, name):
     taught().save(tmp_path / name)
@@ -452,6 +528,53 @@ def test_saving_over_a_folder_fails_and_leaves_nothing(tmp_path):
 def test_saving_into_a_missing_folder_fails(tmp_path):
     with pytest.raises(FileNotFoundError):
         taught().save(tmp_path / "missing" / "model.ww")
+
+
+# --- locks ----------------------------------------------------------------------------------------
+
+
+@posix
+def test_a_file_is_locked_once_and_the_error_names_it(path):
+    with (
+        storage.locked(path),
+        pytest.raises(ww.StateError, match=f"{re.escape(str(path))} is in use by another process"),
+        storage.locked(path),
+    ):
+        pytest.fail("it was locked twice")
+
+
+@posix
+def test_a_link_to_a_locked_file_is_locked(path, tmp_path):
+    path.touch()
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    with storage.locked(path), pytest.raises(ww.StateError, match="in use"), storage.locked(link):
+        pytest.fail("it was locked twice")
+
+
+@posix
+def test_a_lock_ends_with_an_error(path):
+    with pytest.raises(KeyError), storage.locked(path):
+        raise KeyError
+    with storage.locked(path):
+        pass
+
+
+@posix
+def test_a_lock_can_be_read_by_its_owner_only(path):
+    with storage.locked(path):
+        [lock] = path.parent.iterdir()
+        assert mode_of(lock) == 0o600
+
+
+@posix
+def test_where_the_file_system_has_no_locks_there_is_a_warning(path, monkeypatch, caplog):
+    def fail(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(storage._fcntl, "flock", fail)
+    with storage.locked(path):
+        assert "cannot be locked" in caplog.text
 
 
 # --- what earlier versions wrote ------------------------------------------------------------------

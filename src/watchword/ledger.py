@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from watchword.checks import Label
 from watchword.engine import Engine
+from watchword.errors import StateError
 from watchword.keeping import fingerprint_of
 from watchword.policy import BoolArray, FloatArray, IntArray, Policy, Step, as_policy
 from watchword.policy_base import checked_alerts
@@ -108,7 +109,10 @@ class Ledger:
         sums, memory = self._sums[rows] + gains, self._memory[rows]
         posts = self._posts[rows].astype(np.int64) + read
         if posts.max(initial=0) > _MOST_POSTS:
-            raise OverflowError(f"more than {_MOST_POSTS} posts of one subject")
+            raise StateError(
+                f"{_MOST_POSTS} posts of a subject were read, and no more can be counted: "
+                "go on with a new state"
+            )
         step = Step(
             posts=posts,
             value=sums[:, column],

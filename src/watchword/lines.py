@@ -2,7 +2,7 @@
 
 Files may be compressed with gzip and may begin with a byte order mark. What is wrong with a line is
 a `Flaw`, raised by whoever reads it; a `BadLines` says where it is, or skips it. What is wrong
-with a whole file, a truncated gzip say, is always an error.
+with a whole file, a truncated gzip or an endless line say, is always an error.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ BadLinesChoice = Literal["error", "skip"]
 
 _CHOICES: tuple[BadLinesChoice, ...] = ("error", "skip")
 _GZIP = b"\x1f\x8b"
+_LONGEST_LINE = 1 << 28  # a file without line ends, or a small one that unpacks to a huge one
 _SHOWN = 60  # of what is wrong, messages show so many characters
 
 
 class Flaw(Exception):  # noqa: N818 - users never see it, but the error made of it
     """What is wrong with a line, and what to do about it."""
+
+
+class _TooLongError(Exception):
+    """A line that is not read to its end."""
 
 
 class BadLines:
@@ -96,9 +101,11 @@ def numbered_lines(source: Source) -> Generator[tuple[int, Line], None, None]:
     name = name_of(source)
     try:
         with _opened(source, name) as lines:
-            for line in lines:
+            for line in _limited(lines):
                 number += 1
                 yield number, _without_mark(line) if number == 1 else line
+    except _TooLongError as error:
+        raise DataFormatError(f"{name}, line {number + 1}: {error}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataFormatError(
             f"{name}: the compressed data is damaged after line {number} ({error}): "
@@ -149,6 +156,20 @@ def _opened(source: Source, name: str) -> Iterator[Iterable[Line]]:
     else:
         kind = type(source).__name__
         raise TypeError(f"expected a path, '-', a file or an iterable of lines, got {kind}")
+
+
+def _limited(lines: Iterable[Line]) -> Iterable[Line]:
+    """The lines; those of a file are never read further than a line may be long."""
+    return _file_lines(lines) if isinstance(lines, io.IOBase) else lines
+
+
+def _file_lines(file: Any) -> Iterator[Line]:
+    limit = _LONGEST_LINE
+    while line := file.readline(limit + 1):
+        if len(line) > limit:
+            unit = "characters" if isinstance(line, str) else "bytes"
+            raise _TooLongError(f"longer than {limit} {unit}: put every record on its own line")
+        yield line
 
 
 def _plain(lines: Iterable[Line], *, zipped: bool) -> Iterable[Line]:

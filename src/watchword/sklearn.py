@@ -32,7 +32,7 @@ try:
     )
 except ImportError as error:
     raise MissingExtraError(
-        "watchword.sklearn needs scikit-learn: pip install watchword[sklearn]"
+        "watchword.sklearn needs scikit-learn: pip install 'watchword[sklearn]'"
     ) from error
 
 __all__ = ["TauSS3Classifier"]

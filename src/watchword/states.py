@@ -76,7 +76,7 @@ def check(state: State, engine: Engine, policy: Policy, *, allow_changed_model: 
     if state.model != keeping.fingerprint_of(engine) and not allow_changed_model:
         raise StateError(
             "the state belongs to another model, or to what this one was before it learnt more; "
-            "allow_changed_model=True goes on regardless"
+            "allow_changed_model=True (--allow-changed-model for `watch`) goes on regardless"
         )
 
 

@@ -9,21 +9,32 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import logging
 import os
 import secrets
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from watchword.errors import ModelFormatError
+from watchword.errors import ModelFormatError, StateError
+
+_fcntl: ModuleType | None
+try:
+    import fcntl as _fcntl
+except ImportError:  # Windows
+    _fcntl = None
+
+logger = logging.getLogger("watchword.storage")
 
 FORMAT = "watchword model"
 VERSION = 1
@@ -84,12 +95,23 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write that appears under its name whole or not at all."""
-    target = Path(path)
+def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Iterator[BinaryIO]:
+    """A file to write that appears under its name whole or not at all.
+
+    It has its `mode` from the first moment: with 0o600 nobody else can ever read it. Without, it
+    gets that of the file it replaces, or what the umask leaves. If the name is a link, the link
+    stays, and the file it leads to is replaced.
+    """
+    target = Path(os.path.realpath(path))
+    kept = _mode_of(target) if mode is None else None
+    first = next(one for one in (mode, kept, 0o666) if one is not None)
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        # Born with its mode: changed afterwards, it could be opened by others in between.
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, first)) as file:
+            if kept is not None and hasattr(os, "fchmod"):
+                with suppress(OSError):  # not every file system has modes
+                    os.fchmod(file.fileno(), kept)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -98,6 +120,34 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other processes from a file; the lock ends with the process, however that ends.
+
+    Whoever comes second is refused at once with a `StateError`; who does not ask is not kept out.
+    """
+    target = Path(os.path.realpath(path))  # whatever links lead to it, there is one lock
+    if _fcntl is None:
+        _warn_of_no_lock(path)
+        yield
+        return
+    # A file beside it, which stays: the file itself is replaced now and then.
+    lock = os.open(target.with_name(target.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            _fcntl.flock(lock, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise StateError(
+                f"{os.fspath(path)} is in use by another process: wait until that has ended, or "
+                "take another file"
+            ) from None
+        except OSError:  # a file system without locks
+            _warn_of_no_lock(path)
+        yield
+    finally:
+        os.close(lock)
 
 
 def read_model(data: bytes | memoryview, *, source: str) -> tuple[dict[str, Any], Arrays]:
@@ -142,6 +192,18 @@ def _write_member(
     with archive.open(member, "w") as file:
         for part in parts:
             file.write(part)
+
+
+def _mode_of(path: Path) -> int | None:
+    """Who may read and write a file; None if there is no such file."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _warn_of_no_lock(path: str | os.PathLike[str]) -> None:
+    logger.warning("%s cannot be locked here: start no second process with it", os.fspath(path))
 
 
 def _sync_folder(folder: Path) -> None:

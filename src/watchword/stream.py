@@ -241,8 +241,8 @@ class Watcher:
         return states.watcher_to_bytes(every, list(self._rows))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_bytes` to a file, whole or not at all."""
-        with storage.atomic_file(path) as file:
+        """Write `to_bytes` to a file, whole or not at all, which only its owner can read."""
+        with storage.atomic_file(path, mode=0o600) as file:
             file.write(self.to_bytes())
 
     def _rows_of(self, names: list[Any]) -> IntArray:

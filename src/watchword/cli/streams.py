@@ -129,13 +129,13 @@ def watch(
     check_folder(state)
     if from_start and state is None:
         raise click.UsageError("--from-start goes with --state")
-    keeper = Keeper.open(
-        taught, rule, path=state, every=save_every, allow_changed_model=allow_changed_model
-    )
     idle = max(save_every, 1.0) if state is not None else None
     posts = with_subjects(reading.batches(data or ("-",), idle=idle), reading.bad)
     shown = show_rows if table else show_json
-    with Stops() as stops:
+    opened = Keeper.open(
+        taught, rule, path=state, every=save_every, allow_changed_model=allow_changed_model
+    )
+    with opened as keeper, Stops() as stops:
         watch_posts(
             keeper,
             after_first(posts, keeper.posts) if from_start else posts,
@@ -256,6 +256,13 @@ def _record_of(found: Replay) -> dict[str, Any]:
 @click.option(
     "--folds", type=click.IntRange(min=2), default=4, show_default=True, help="Parts of the data."
 )
+@click.option(
+    "--order",
+    type=click.Choice(["random", "time"]),
+    default="random",
+    show_default=True,
+    help="Subjects at random into parts, or those of one time together.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other parts.")
 @_by
 @click.option("-o", "--output", type=FILE, help="Write the best model, taught with all subjects.")
@@ -278,6 +285,7 @@ def tune(
     measure: str,
     parameters: dict[str, list[Any]],
     folds: int,
+    order: Any,
     seed: int,
     by: Any,
     output: Path | None,
@@ -304,6 +312,7 @@ def tune(
         parameters=parameters,
         folds=folds,
         by=by,
+        order=order,
         seed=seed,
         threads=threads,
         progress=progress_of("tuning"),

@@ -29,7 +29,7 @@ from watchword.tables import read_rows
 
 Format = Literal["jsonl", "csv", "folder", "erisk"]
 
-_TOLD = 10  # bad lines that are told one by one
+_TOLD = 1000  # bad lines that are told one by one
 _BATCH_ITEMS = 4096
 _BATCH_CHARACTERS = 1 << 20
 
@@ -67,8 +67,9 @@ class Data:
 
     def report(self) -> None:
         """Say at the end how many lines were skipped."""
-        if self.skipped > _TOLD:
-            warn(f"skipped: {self.skipped} lines in all")
+        if self.skipped:
+            lines = "1 line" if self.skipped == 1 else f"{self.skipped} lines"
+            warn(f"skipped: {lines} in all")
 
     def format_of(self, source: str) -> Format:
         """What a source is: as it was told, or as its name says."""

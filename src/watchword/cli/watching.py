@@ -23,6 +23,7 @@ from watchword.cli.texts import Item
 from watchword.lines import BadLines, Flaw
 from watchword.policy import Policy
 from watchword.render import visible
+from watchword.storage import locked
 
 
 class Keeper:
@@ -37,15 +38,17 @@ class Keeper:
         self._is_settled = True  # whether all that was decided was also printed
 
     @classmethod
+    @contextlib.contextmanager
     def open(
         cls, model: TauSS3, policy: Policy, *, path: Path | None, every: float, **options: bool
-    ) -> Keeper:
-        """Go on from the state in a file, or begin if there is none."""
+    ) -> Iterator[Keeper]:
+        """Go on from the state in a file, or begin if there is none; nobody else can meanwhile."""
         state = None
-        if path is not None:
-            with contextlib.suppress(FileNotFoundError):
-                state = path.read_bytes()
-        return cls(model.watcher(policy, state=state, **options), path, every=every)
+        with contextlib.nullcontext() if path is None else locked(path):
+            if path is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    state = path.read_bytes()
+            yield cls(model.watcher(policy, state=state, **options), path, every=every)
 
     @property
     def posts(self) -> int:

@@ -109,7 +109,8 @@ def run_client(
     seed
         of the chance in waiting times.
     on_round
-        called after every round that is fully answered.
+        called after every round that is fully answered; after a restart once more for the latest
+        one if it had not returned.
     """
     transport = Transport(url, token, timeout=timeout, size_limit=size_limit)
     backoff = Backoff(retries=retries, patience=patience, first_wait=first_wait, seed=seed)
@@ -121,6 +122,7 @@ def run_client(
         def on_round_done(number: int, digest: str) -> None:
             if on_round is not None:
                 on_round(RoundReport(number, crew.alerts))
+            opened.told(number)  # only now: better reported twice than never
             if (number + 1) % every == 0:
                 opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])
 
@@ -185,13 +187,17 @@ class _Client:
         self._number, self._digest = journal.past.number, journal.past.digest
         self._answers: list[list[Answer]] = []
         self._missing: list[int] = []
+        self._untold = False
         if journal.past.rounds:
             latest = journal.past.rounds[-1]
             self._number, self._digest = latest.round.number, latest.round.digest
             self._answer(latest.answers, latest.acknowledged)
+            self._untold = not self._missing and not latest.told
 
     def run(self, repeats: int) -> tuple[int, Literal["empty", "repeated"]]:
         """Go on until the end; how many rounds there were, and how they ended."""
+        if self._untold:
+            self._on_round_done(self._number, self._digest)
         repeated = 0
         latest = self._ask()
         while latest is not None:
@@ -222,7 +228,9 @@ class _Client:
             except TransientError as error:  # noqa: PERF203
                 attempts.failed(error)
             except DataFormatError as error:
-                attempts.failed(TransientError(f"getwritings: {error}"))
+                attempts.failed(
+                    TransientError(f"getwritings: {self._transport.masked(str(error))}")
+                )
 
     def _is_current(self, latest: Round) -> bool:
         if latest.number != self._number:

@@ -20,23 +20,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO
 
 from watchword.erisk.protocol import Answer, Round, as_round
 from watchword.errors import DataFormatError, StateError
-from watchword.storage import atomic_file
-
-_fcntl: ModuleType | None
-try:
-    import fcntl as _fcntl
-except ImportError:  # Windows
-    _fcntl = None
+from watchword.storage import atomic_file, locked
 
 logger = logging.getLogger("watchword.erisk")
 
 FORMAT = "watchword erisk journal"
-VERSION = 1
+VERSION = 2
+_VERSION_WITHOUT_TOLD = 1
 _HASHINGS = 100_000  # tokens may be short
 _OWNER_ONLY = 0o600
 
@@ -57,6 +51,7 @@ class PastRound:
     round: Round
     answers: list[list[Answer]] | None = None
     acknowledged: set[int] = field(default_factory=set)
+    told: bool = True
 
 
 @dataclass
@@ -83,12 +78,13 @@ class Journal:
     def open(cls, path: str | os.PathLike[str], identity: Identity) -> Iterator[Journal]:
         """Open a journal, or begin one; nobody else can open it meanwhile."""
         target = Path(path)
-        with _locked(target):
+        with locked(target):
             if not target.exists() or target.stat().st_size == 0:
                 _write_whole(target, [_header_for(identity)])
             records, size = _read(target)
             _check(records[0], identity, target)
-            past = _Reading(target, len(identity.runs)).past_of(records[1:])
+            tells = records[0]["version"] != _VERSION_WITHOUT_TOLD
+            past = _Reading(target, len(identity.runs), tells=tells).past_of(records[1:])
             journal = cls(target, records[0], past)
             try:
                 journal._continue_at(size)
@@ -117,10 +113,15 @@ class Journal:
         """Keep that the server has the answers of a run."""
         self._append({"kind": "acknowledged", "number": number, "run": run})
 
+    def told(self, number: int) -> None:
+        """Keep that a round, which the server has all answers for, was reported."""
+        self._append({"kind": "told", "number": number})
+
     def shorten(self, number: int, digest: str, watchers: Sequence[bytes]) -> None:
         """Begin anew with the state of the watchers after a round that is done."""
         states = [base64.b64encode(state).decode() for state in watchers]
         snapshot = {"kind": "snapshot", "number": number, "digest": digest, "watchers": states}
+        self._header = self._header | {"version": VERSION}  # whatever it was begun with
         _write_whole(self.path, [self._header, snapshot])
         self._file.close()  # of the file that has no name any more
         self._file = self.path.open("r+b")
@@ -141,9 +142,10 @@ class Journal:
 class _Reading:
     """Makes a past of records; each must follow from those before it."""
 
-    def __init__(self, path: Path, runs: int) -> None:
+    def __init__(self, path: Path, runs: int, *, tells: bool) -> None:
         self._path = path
         self._runs = runs
+        self._tells = tells  # else nobody kept what was told, and all counts as told
         self._past = Past()
 
     def past_of(self, records: Sequence[dict[str, Any]]) -> Past:
@@ -152,6 +154,7 @@ class _Reading:
             "round": self._read_round,
             "answers": self._read_answers,
             "acknowledged": self._read_acknowledged,
+            "told": self._read_told,
         }
         for place, record in enumerate(records, start=2):
             try:
@@ -170,7 +173,7 @@ class _Reading:
         received = as_round(record["writings"])
         if received is None or received.number != self._next_number():
             raise ValueError("a round in the wrong place")
-        self._past.rounds.append(PastRound(received))
+        self._past.rounds.append(PastRound(received, told=not self._tells))
 
     def _read_answers(self, record: dict[str, Any]) -> None:
         current = self._current(record)
@@ -191,6 +194,12 @@ class _Reading:
         if current.answers is None or record["run"] not in range(self._runs):
             raise ValueError("nothing was sent")
         current.acknowledged.add(record["run"])
+
+    def _read_told(self, record: dict[str, Any]) -> None:
+        current = self._current(record)
+        if len(current.acknowledged) < self._runs:
+            raise ValueError("told before all runs were acknowledged")
+        current.told = self._tells = True
 
     def _next_number(self) -> int:
         if self._past.rounds:
@@ -237,8 +246,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def _write_whole(path: Path, records: Sequence[dict[str, Any]]) -> None:
-    with atomic_file(path) as file:
-        os.chmod(file.name, _OWNER_ONLY)  # while it is empty  # noqa: PTH101
+    with atomic_file(path, mode=_OWNER_ONLY) as file:
         for record in records:
             file.write(_line(record))
 
@@ -263,7 +271,7 @@ def _hidden(token: str, salt: str) -> str:
 def _check(header: dict[str, Any], identity: Identity, path: Path) -> None:
     if header.get("format") != FORMAT:
         raise StateError(f"{path} is not a journal")
-    if header.get("version") != VERSION:
+    if header.get("version") not in (_VERSION_WITHOUT_TOLD, VERSION):
         raise StateError(f"{path} was written by another version of watchword")
     try:
         hidden = _hidden(identity.token, header["salt"])
@@ -278,22 +286,3 @@ def _check(header: dict[str, Any], identity: Identity, path: Path) -> None:
                 raise StateError(f"{path}: run {run} was begun with another model or policy")
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"{path}, line 1: not of a journal: {error}") from None
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Keep others out; the lock ends with the process, however that ends."""
-    if _fcntl is None:
-        logger.warning("%s cannot be locked here: start no second client with it", path)
-        yield
-        return
-    # A file beside it, which stays: the journal itself is replaced now and then.
-    lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
-    try:
-        try:
-            _fcntl.flock(lock, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StateError(f"{path} is in use by another client") from None
-        yield
-    finally:
-        os.close(lock)

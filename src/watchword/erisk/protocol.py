@@ -153,13 +153,13 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
 
 def _listed(data: object, what: str) -> list[Any]:
     if not isinstance(data, list):
-        raise DataFormatError(f"expected a list of {what}, got {_shown(data)}")
+        raise DataFormatError(f"expected a list of {what}, got {_kind(data)}")
     return data
 
 
 def _writing(item: object) -> Writing:
     if not isinstance(item, dict):
-        raise DataFormatError(f"a writing must be an object, got {_shown(item)}")
+        raise DataFormatError(f"a writing must be an object, got {_kind(item)}")
     return Writing(
         nick=_nick(item.get("nick")),
         number=_number(item.get("number")),
@@ -192,11 +192,11 @@ def _answer(item: object, known: set[str]) -> Answer:
 
 def _nick(value: object) -> str:
     if not isinstance(value, str) or not value:
-        raise DataFormatError(f"nick must be a string, got {_shown(value)}")
+        raise DataFormatError(f"nick must be a string, got {_kind(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise DataFormatError(f"nick must be valid Unicode, got {_shown(value)}") from None
+        raise DataFormatError("nick must be valid Unicode") from None
     return value
 
 
@@ -204,7 +204,7 @@ def _number(value: object) -> int:
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise DataFormatError(f"number must be a whole number from 0 on, got {_shown(value)}")
+        raise DataFormatError(f"number must be a whole number from 0 on, got {_kind(value)}")
     return value
 
 
@@ -212,7 +212,7 @@ def _text(name: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataFormatError(f"{name} must be a string, got {_shown(value)}")
+        raise DataFormatError(f"{name} must be a string, got {_kind(value)}")
     # One half of a character in one post is no reason to stop the reading of all subjects.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -239,6 +239,13 @@ def _shown(value: object) -> str:
         return f"a {type(value).__name__}"
     text = ascii(value)
     return text if len(text) <= 40 else text[:37] + "…"
+
+
+def _kind(value: object) -> str:
+    """The same without a word of a server, which may have put the token into it."""
+    if isinstance(value, str):
+        return "a string" if value else "an empty string"
+    return _shown(value)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ try:
     from watchword.erisk.faults import LAGGING, DroppableProtocol, FaultInjection, Faults
 except ImportError as error:
     raise MissingExtraError(
-        "the practice server needs Starlette and uvicorn: pip install watchword[web]"
+        "the practice server needs Starlette and uvicorn: pip install 'watchword[web]'"
     ) from error
 
 __all__ = ["Faults", "PracticeServer", "make_app", "running_server", "serve"]

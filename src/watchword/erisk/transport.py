@@ -6,16 +6,19 @@ The token is a part of every address, so addresses appear in no message and go t
 from __future__ import annotations
 
 import email.utils
+import html
 import http.client
+import json
 import logging
 import random
+import re
 import ssl
 import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, quote_plus, unquote, urljoin, urlsplit
 
 from watchword.checks import as_number, as_positive, as_whole
 from watchword.erisk.protocol import ServerError
@@ -26,6 +29,10 @@ _REDIRECTS = (301, 302, 307, 308)
 _MOST_REDIRECTS = 3
 _TRANSIENT = (408, 425, 429)  # and all from 500 on
 _PIECE = 1 << 16
+_LOOKED_AT = 4096  # bytes of a page that comes with an error
+_SHOWN = 300  # characters of it
+_LONGEST_WAIT = 4e9  # seconds; `time.sleep` does not take just any number
+_PORTS = {"http": 80, "https": 443}
 _ADVICE = {
     401: "check the token",
     403: "check the token, and whether the server is open to you now",
@@ -70,6 +77,9 @@ class Transport:
         if not isinstance(token, str) or not token.strip():
             raise ValueError("token must be the one that you were given, got an empty one")
         self._token = quote(token.strip(), safe="")
+        forms = _forms_of(token)
+        self._forms = re.compile("|".join(map(re.escape, forms)), re.IGNORECASE)
+        self._longest_form = len(forms[0])
         self._timeout = as_number("timeout", timeout)
         if self._timeout <= 0:
             raise ValueError(f"timeout must be above 0, got {timeout}")
@@ -84,6 +94,17 @@ class Transport:
         """Send a run's answers; if it returns, the server has them."""
         self._ask(f"{self.url}/submit/{self._token}/{run}", body, f"submit of run {run}")
 
+    def masked(self, text: str) -> str:
+        """A text of the server without the token, however it is written there."""
+        return self._forms.sub("***", text)
+
+    def _said(self, body: bytes) -> str:
+        """How a page of an error begins; such pages repeat addresses, and so the token."""
+        text = self.masked(body[:_LOOKED_AT].decode("utf-8", "replace"))
+        if len(body) > _LOOKED_AT:  # the cut may have left the first half of a token
+            text = text[: -self._longest_form]
+        return ascii(text.strip()[:_SHOWN])[1:-1]
+
     def _ask(self, address: str, body: bytes | None, what: str) -> bytes:
         for _ in range(_MOST_REDIRECTS + 1):
             response = self._exchange(address, body, what)
@@ -96,32 +117,43 @@ class Transport:
         status = response.status
         if 200 <= status < 300:
             return response.body
-        said = response.body[:300].decode("utf-8", "replace").strip()
-        said = ascii(said)[1:-1].replace(self._token, "…")  # pages of errors repeat addresses
+        said = self._said(response.body)
         message = f"{what}: the server answered {status}" + (f" ({said})" if said else "")
         if status >= 500 or status in _TRANSIENT:
             raise TransientError(message, _retry_after(response.headers.get("Retry-After")))
         raise ServerError(f"{message}; {_ADVICE[status]}" if status in _ADVICE else message)
 
     def _redirected(self, address: str, response: _Response, what: str) -> str:
-        target = urlsplit(urljoin(address, response.headers.get("Location", "")))
         origin = urlsplit(address)
+        try:
+            target = urlsplit(urljoin(address, response.headers.get("Location", "")))
+            there, here = (target.scheme, _port(target)), (origin.scheme, _port(origin))
+        except ValueError:
+            raise ServerError(f"{what}: the server redirects to what is no address") from None
+        elsewhere = ""
         if target.hostname != origin.hostname:
-            raise ServerError(
-                f"{what}: the server redirects to another host, {target.hostname!a}, which "
-                "would learn the token; if that is right, give its address instead"
-            )
-        if target.scheme not in ("https", origin.scheme):
+            elsewhere = f"host, {self.masked(target.hostname or '')!a}"
+        elif target.scheme not in ("https", origin.scheme):
             raise ServerError(f"{what}: the server redirects to an address without encryption")
-        return target.geturl()
+        elif there != here and (here, there) != (("http", 80), ("https", 443)):
+            elsewhere = f"server, {there[0]} on port {there[1]}"
+        if elsewhere:
+            raise ServerError(
+                f"{what}: the server redirects to another {elsewhere}, which would learn the "
+                "token; if that is right, give its address instead"
+            )
+        found = target.geturl()
+        if "@" in target.netloc or not all("!" <= sign <= "~" for sign in found):
+            raise ServerError(f"{what}: the server redirects to what is no address")
+        return found
 
     def _exchange(self, address: str, body: bytes | None, what: str) -> _Response:
         """One request and its answer, whole; what fails on the way may go better next time."""
         headers = {"Accept": "application/json", "User-Agent": "watchword"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(address, data=body, headers=headers)  # noqa: S310
         try:
+            request = urllib.request.Request(address, data=body, headers=headers)  # noqa: S310
             with self._opener.open(request, timeout=self._timeout) as answer:
                 content = self._read(answer, what)
                 return _Response(answer.status, answer.headers, content)
@@ -132,12 +164,16 @@ class Transport:
                     f"{what}: the server's certificate is not valid: {reason.verify_message}"
                 ) from None
             raise TransientError(f"{what}: {_described(reason, self._timeout)}") from None
+        except ValueError:  # after OSError, as some errors are both
+            raise ServerError(f"{what}: the address cannot be asked; check it") from None
 
     def _read(self, answer: http.client.HTTPResponse, what: str) -> bytes:
         """The body, unless it is too large, or comes in too slowly, or breaks off."""
         end = time.monotonic() + self._timeout
+        expected = answer.length  # None if the server does not say
         pieces, size = [], 0
-        while piece := answer.read(_PIECE):
+        # read1() gives what has come in; read() would wait for all of it, however slow it drips.
+        while size != expected and (piece := answer.read1(_fitting(expected, size))):
             pieces.append(piece)
             size += len(piece)
             if size > self._size_limit:
@@ -147,8 +183,8 @@ class Transport:
                 )
             if time.monotonic() > end:
                 raise TimeoutError
-        if answer.length:  # read() in pieces does not tell
-            raise http.client.IncompleteRead(b"", answer.length)
+        if expected is not None and size < expected:  # read1() does not tell
+            raise http.client.IncompleteRead(b"", expected - size)
         return b"".join(pieces)
 
 
@@ -198,7 +234,8 @@ def checked_url(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        fine = parts.scheme in _PORTS and parts.hostname and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as a connection would, with an error for "a..b"
     except (ValueError, AttributeError, TypeError):
         raise ValueError(f"url must be an address like https://host/task, got {url!r}") from None
     if not fine or parts.query or parts.fragment or any(sign.isspace() for sign in url.strip()):
@@ -216,11 +253,31 @@ def _retry_after(header: str | None) -> float:
         return float(header)
     try:
         moment = email.utils.parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError, IndexError, TypeError):
         return 0.0
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
-    return max(0.0, (moment - datetime.now(timezone.utc)).total_seconds())
+    seconds = (moment - datetime.now(timezone.utc)).total_seconds()
+    return min(max(0.0, seconds), _LONGEST_WAIT)
+
+
+def _forms_of(token: str) -> list[str]:
+    """A token as it was given, and as it may stand in addresses, pages and JSON; longest first."""
+    forms = {token, token.strip()}
+    forms |= {unquote(form) for form in forms}
+    forms |= {quote(form) for form in forms} | {quote_plus(form) for form in forms}
+    forms |= {quote(form, safe="") for form in forms}  # some now twice
+    forms |= {html.escape(form) for form in forms} | {json.dumps(form)[1:-1] for form in forms}
+    forms |= {form.replace("/", "\\/") for form in forms}  # as some write JSON
+    return sorted((form for form in forms if form.strip()), key=len, reverse=True)
+
+
+def _port(address: SplitResult) -> int | None:
+    return _PORTS.get(address.scheme) if address.port is None else address.port
+
+
+def _fitting(expected: int | None, size: int) -> int:
+    return _PIECE if expected is None else min(_PIECE, expected - size)
 
 
 def _described(reason: object, timeout: float) -> str:

@@ -204,7 +204,7 @@ def make_change(
         before=before,
         after=before,
         possible=found.places is not None,
-        exact=found.certain,
+        exact=found.certain or len(places) == 1,  # fewer than one is none
         occurrences=tuple(_occurrences(aim, places, read)),
         total=sum(int(weights.values.any(axis=1).sum()) for weights in read),
     )
