@@ -1,6 +1,7 @@
 """What the live page answers: the model, documents and subjects as JSON, under any settings."""
 
 import json
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -13,9 +14,11 @@ from watchword.errors import EmptyModelError, HookError
 from watchword.policy import Overtakes, Repeats, StandsOut
 from watchword.web import Content
 from watchword.web.app import make_app
-from watchword.web.models import TEXT_LIMIT, LatestUsed
+from watchword.web.models import LatestUsed, text_limit
 from watchword.web.wire import compact, to_json
 from web_pages import AT_RISK, HOST, app, ask, documents, model, people, send
+
+LIMIT = text_limit(2)
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +190,85 @@ def test_bad_requests_are_refused_with_the_reason(page, body, status, message):
 
 
 def test_a_text_that_is_too_long_is_refused(page):
-    status, found = send(page, "/api/explain", {"text": "x" * (TEXT_LIMIT + 1)})
+    status, found = send(page, "/api/explain", {"text": "x" * (LIMIT + 1)})
     assert status == 413
-    assert f"at most {TEXT_LIMIT}" in found["error"]
+    assert f"at most {LIMIT}" in found["error"]
+
+
+@pytest.fixture(scope="module")
+def of_many_labels():
+    taught = ww.TauSS3()
+    taught.learn_many(["so tired"] * 100, [f"label {at}" for at in range(100)])
+    return taught
+
+
+def test_with_many_labels_texts_have_to_be_shorter(of_many_labels):
+    page = make_app(Content(of_many_labels))
+    limit = ask(page, "/api/about")[2]["text_limit"]
+    assert limit == text_limit(100) < LIMIT
+    assert send(page, "/api/explain", {"text": "x" * limit})[0] == 200
+    assert send(page, "/api/explain", {"text": "x" * (limit + 1)})[0] == 413
+    assert send(page, "/api/change", {"text": "x" * (limit + 1)})[0] == 413
+
+
+def test_with_many_labels_less_of_a_document_or_post_is_painted(of_many_labels):
+    text = "x" * 100_000
+    shown = Content(of_many_labels, [text], subjects=[Subject("ann", [Post(text)])])
+    page, cut = make_app(shown), {"shown": text_limit(100), "of": len(text)}
+    assert ask(page, "/api/documents/0")[2]["cut"] == cut
+    assert ask(page, "/api/subjects/0/posts/1")[2]["cut"] == cut
+
+
+@pytest.mark.parametrize(("length", "alone"), [(LIMIT // 10, False), (LIMIT // 10 + 1, True)])
+def test_long_texts_are_explained_one_by_one(monkeypatch, length, alone):
+    waited = []
+
+    async def one_by_one(_api, _request, work, *arguments):
+        waited.append(work.__name__)
+        return work(*arguments)
+
+    monkeypatch.setattr("watchword.web.api.Api._one_by_one", one_by_one)
+    text = "x" * length
+    page = make_app(Content(model(), subjects=[Subject("ann", [Post(text)])]))
+    assert send(page, "/api/explain", {"text": text})[0] == 200
+    assert ask(page, "/api/subjects/0/posts/1")[0] == 200
+    assert waited == (["explain", "post"] if alone else [])
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 4000, "-1", "1.5", "x", "²"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "subjects/{}",
+        "subjects/{}/story",
+        "subjects/{}/posts/1",
+        "subjects/0/posts/{}",
+        "documents/{}",
+        "glance/{}",
+        "glance/{}/bars.svg",
+    ],
+)
+def test_what_is_no_number_of_anything_is_not_there(page, path, number):
+    status, _, found = ask(page, "/api/" + path.format(number))
+    assert status == 404
+    assert len(found["error"]) < 100
+
+
+@pytest.mark.parametrize("path", ["subjects", "subjects/0", "subjects/0/story"])
+@pytest.mark.parametrize("depth", [900, 5000])
+def test_a_policy_that_is_nested_too_deeply_is_refused(page, path, depth, caplog):
+    inner = json.dumps(Overtakes(AT_RISK).to_dict())
+    nested = '{"policy":"After","posts":1,"of":' * depth + inner + "}" * depth
+    query = urllib.parse.quote(nested)
+    status, _, found = ask(page, f"/api/{path}?policy={query}")
+    assert status == 400
+    assert "nested too deeply" in found["error"]
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["smoothness", "alpha", "max_ngram", "min_count"])
+def test_settings_beyond_all_numbers_are_refused(page, name):
+    assert send(page, "/api/explain", {"text": "a", name: 10**400})[0] == 400
 
 
 def test_a_body_that_is_too_large_is_not_even_read(page):
@@ -330,9 +409,9 @@ def test_of_a_huge_document_the_beginning_is_painted_and_the_label_is_of_all():
     text = "hello there " * 30_000 + "cannot sleep " * 60_000
     shown = Content(model(), [text])
     _, _, found = ask(make_app(shown), "/api/documents/0")
-    assert found["cut"] == {"shown": TEXT_LIMIT, "of": len(text)}
+    assert found["cut"] == {"shown": LIMIT, "of": len(text)}
     assert found["label"] == model().predict_one(text)
-    assert len(found["explanation"]["text"]) == TEXT_LIMIT
+    assert len(found["explanation"]["text"]) == LIMIT
 
 
 @pytest.mark.parametrize(

@@ -121,14 +121,22 @@ def test_without_the_token_nothing_is_answered(guarded, path):
     assert "token" in found["error"]
 
 
-def test_the_token_goes_from_the_address_into_a_cookie(guarded):
+def test_for_the_token_in_the_address_there_is_a_cookie(guarded):
     status, headers, _ = ask(guarded, f"/?token={TOKEN}&a=b", headers={"host": "server.example"})
     assert (status, headers["location"]) == (303, "/?a=b")
     assert "HttpOnly" in headers["set-cookie"]
     assert "SameSite=lax" in headers["set-cookie"]
     cookie = headers["set-cookie"].partition(";")[0]
+    assert TOKEN not in cookie
     status, _, _ = ask(guarded, "/api/about", headers={"host": "server.example", "cookie": cookie})
     assert status == 200
+
+
+def test_what_is_in_the_cookie_is_no_token(guarded):
+    _, headers, _ = ask(guarded, f"/?token={TOKEN}")
+    value = headers["set-cookie"].partition(";")[0].partition("=")[2]
+    assert ask(guarded, f"/?token={value}")[0] == 401
+    assert ask(guarded, "/", headers=HOST | {"authorization": f"Bearer {value}"})[0] == 401
 
 
 def test_programs_send_the_token_in_a_header(guarded):
@@ -143,6 +151,8 @@ def test_programs_send_the_token_in_a_header(guarded):
         {"authorization": TOKEN},
         {"cookie": "watchword-token-8000=wrong"},
         {"cookie": f"other={TOKEN}"},
+        {"cookie": f"watchword-token-8000={TOKEN}"},
+        {"cookie": f"watchword-token-80={TOKEN}"},
         {"cookie": '"; \x01'},
     ],
 )

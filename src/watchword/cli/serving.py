@@ -46,7 +46,13 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 @click.option(
     "--token",
     envvar=_TOKEN_VARIABLE,
-    help="What visitors must know; made up where others can connect.",
+    help="What visitors must know; by default made up.",
+)
+@click.option(
+    "--no-token",
+    "open_to_all_users",
+    is_flag=True,
+    help="Let every user of this machine read the page; not with other hosts.",
 )
 @click.option("--positive", metavar="LABEL", help="The label that alerts about subjects are for.")
 @click.option(
@@ -73,6 +79,7 @@ def serve(
     open_browser: bool,
     host: str,
     token: str | None,
+    open_to_all_users: bool,
     positive: str | None,
     policy: str | None,
     path: str | None,
@@ -84,12 +91,14 @@ def serve(
 
     Type text and see it painted; browse DATA, texts or subjects as for train, and see where the
     model is right and wrong; replay subjects post by post; change settings and see the effect at
-    once. The page is for this machine only, unless --host says otherwise: then visitors need a
-    token, which is printed with the address. It may also be in the environment, as
-    WATCHWORD_SERVE_TOKEN.
+    once. The page is for this machine only, unless --host says otherwise. Visitors need a token,
+    which is printed as part of the address. Your own may be in the environment, as
+    WATCHWORD_SERVE_TOKEN: what stands on a command line, all users of the machine can see.
     """
     if floor is not None and export is None:
         raise click.UsageError("--floor goes with --export")
+    if open_to_all_users and token is not None:
+        raise click.UsageError(f"--no-token goes without --token and {_TOKEN_VARIABLE}")
     if export is not None:
         _export(model, export, floor)
         return
@@ -115,6 +124,7 @@ def serve(
         host=host,
         port=port,
         token=token,
+        open_to_all_users=open_to_all_users,
         open_browser=open_browser,
         on_ready=_tell,
     )

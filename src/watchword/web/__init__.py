@@ -2,17 +2,18 @@
 
     watchword.web.serve(model, x_test, y_test)
 
-It listens on this machine only, loads nothing from elsewhere, and keeps nothing.
+It listens on this machine only, answers those who know its token, loads nothing from elsewhere,
+and keeps nothing.
 """
 
 from __future__ import annotations
 
-import logging
 import secrets
 import socket
+import sys
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 __all__ = ["Content", "ExportReport", "LivePage", "export_page", "running_page", "serve"]
-
-logger = logging.getLogger("watchword.web")
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
+    open_to_all_users: bool = False,
     open_browser: bool = False,
     on_ready: Callable[[LivePage], None] | None = None,
 ) -> None:
@@ -72,22 +72,27 @@ def serve(
     host, port
         where to listen; port 0 is any free one.
     token
-        what visitors must know. Where others can reach the page one is made up if it is not given.
+        what visitors must know; by default one is made up. It is part of the address.
+    open_to_all_users
+        ask for no token: then every user and program of this machine can read the page. Where other
+        machines can reach it, this is refused.
     open_browser
         open the page at once.
     on_ready
-        is told where the page is, as soon as it can be opened.
+        is told where the page is, as soon as it can be opened; by default the standard error is.
     """
-    from watchword.web.listen import run_until_interrupted
+    from watchword.web.listen import run_until_interrupted, way_to
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
-    with _ready(content, host, port, token) as (app, listener, page):
+    token = _token(token, open_to_all_users)
+    with _ready(content, host, port, token) as (app, listener, page), ExitStack() as until_the_end:
         if on_ready is None:
-            logger.warning("The page is at %s  (Ctrl-C ends it)", page.url)
+            print(f"The page is at {page.url}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
         else:
             on_ready(page)
         if open_browser:
-            webbrowser.open(page.url)
+            secret = page.token is not None
+            webbrowser.open(until_the_end.enter_context(way_to(page.url)) if secret else page.url)
         run_until_interrupted(app, listener)
 
 
@@ -102,20 +107,25 @@ def running_page(
     name: str = "model",
     port: int = 0,
     token: str | None = None,
+    open_to_all_users: bool = False,
 ) -> Iterator[LivePage]:
     """Show a model in the browser as long as the context lasts, on this machine only.
 
-    >>> import urllib.request
+    Programs send the token in a header.
+
+    >>> from urllib.request import Request, urlopen
     >>> model = TauSS3()
     >>> model.learn_one("machine learning", "tech")
     >>> with running_page(model) as page:
-    ...     with urllib.request.urlopen(page.url) as answer:
+    ...     header = {"Authorization": f"Bearer {page.token}"}
+    ...     with urlopen(Request(page.address, headers=header)) as answer:
     ...         print(answer.readline().decode().strip())
     <!doctype html>
     """
     from watchword.web.listen import running_in_thread
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
+    token = _token(token, open_to_all_users)
     with (
         _ready(content, "127.0.0.1", port, token) as (app, listener, page),
         running_in_thread(app, listener),
@@ -123,16 +133,21 @@ def running_page(
         yield page
 
 
+def _token(token: str | None, open_to_all_users: bool) -> str | None:
+    if not open_to_all_users:
+        return secrets.token_urlsafe(24) if token is None else token
+    if token is not None:
+        raise ValueError("a page with a token is not open to all users: give one of the two")
+    return None
+
+
 @contextmanager
 def _ready(
     content: Content, host: str, port: int, token: str | None
 ) -> Iterator[tuple[ASGIApp, socket.socket, LivePage]]:
     from watchword.web.app import make_app
-    from watchword.web.guard import is_own_machine
     from watchword.web.listen import listening, url_of
 
-    if token is None and not is_own_machine(host):
-        token = secrets.token_urlsafe(24)
     app = make_app(content, host=host, token=token)
     with listening(host, port) as listener:
         address = url_of(listener)

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from watchword.errors import WatchwordError
 from watchword.web.content import Content
 from watchword.web.documents import Chosen, DocumentShelf
-from watchword.web.models import TEXT_LIMIT, NotThereError, Settings
+from watchword.web.models import NotThereError, Settings
 from watchword.web.people import SubjectShelf
 from watchword.web.wire import to_json
 
@@ -40,19 +40,19 @@ class Api:
 
     def routes(self) -> list[Route]:
         """Every address with what answers it."""
-        numbered = "/api/subjects/{at:int}"
+        numbered = "/api/subjects/{at}"
         return [
             Route("/api/about", _endpoint(self.about)),
             Route("/api/explain", _endpoint(self.explain), methods=["POST"]),
             Route("/api/change", _endpoint(self.change), methods=["POST"]),
             Route("/api/ngram", _endpoint(self.ngram)),
-            Route("/api/glance/{column:int}", _endpoint(self.glance)),
-            Route("/api/glance/{column:int}/{kind}.svg", _endpoint(self.picture)),
+            Route("/api/glance/{column}", _endpoint(self.glance)),
+            Route("/api/glance/{column}/{kind}.svg", _endpoint(self.picture)),
             Route("/api/documents", _endpoint(self.documents)),
-            Route("/api/documents/{at:int}", _endpoint(self.document)),
+            Route("/api/documents/{at}", _endpoint(self.document)),
             Route("/api/subjects", _endpoint(self.subjects)),
             Route(numbered, _endpoint(self.subject)),
-            Route(numbered + "/posts/{number:int}", _endpoint(self.post)),
+            Route(numbered + "/posts/{number}", _endpoint(self.post)),
             Route(numbered + "/story", _endpoint(self.story)),
         ]
 
@@ -63,7 +63,7 @@ class Api:
     async def explain(self, request: Request) -> Any:
         """A text that somebody types, painted: {"text": …, and any settings}."""
         text, settings = await self._text(request)
-        if self._content.models.is_slow(settings):
+        if self._content.models.is_slow(text, settings):
             return await self._one_by_one(request, self._content.explain, text, settings)
         return await run_in_threadpool(self._content.explain, text, settings)
 
@@ -80,13 +80,14 @@ class Api:
 
     async def glance(self, request: Request) -> Any:
         """What the model knows of a label."""
-        settings, column = self._settings(request.query_params), request.path_params["column"]
+        settings, column = self._settings(request.query_params), _place(request, "column")
         return await self._one_by_one(request, self._content.glance, column, settings)
 
     async def picture(self, request: Request) -> Any:
         """A cloud, bars or a distribution of values, for n-grams of ?length=… words."""
         given, named = request.query_params, request.path_params
-        wanted = (named["kind"], named["column"], _whole(given, "length"), self._settings(given))
+        column, length = _place(request, "column"), _whole(given, "length")
+        wanted = (named["kind"], column, length, self._settings(given))
         drawn = await self._one_by_one(request, self._content.picture, *wanted)
         return Response(drawn, media_type="image/svg+xml")
 
@@ -98,7 +99,7 @@ class Api:
     async def document(self, request: Request) -> Any:
         """One document, painted."""
         settings = self._settings(request.query_params)
-        at = request.path_params["at"]
+        at = _place(request, "at")
         return await self._one_by_one(request, self._shelf().one, at, settings)
 
     async def subjects(self, request: Request) -> Any:
@@ -112,29 +113,33 @@ class Api:
     async def subject(self, request: Request) -> Any:
         """One subject: values after every post, and the decision."""
         given, people = request.query_params, self._people()
-        at, settings = request.path_params["at"], self._settings(given)
+        at, settings = _place(request, "at"), self._settings(given)
         return await self._one_by_one(request, people.one, at, settings, people.policy(given))
 
     async def story(self, request: Request) -> Any:
         """What tipped the decision about a subject, and what would have changed it."""
         given, people = request.query_params, self._people()
-        at, settings = request.path_params["at"], self._settings(given)
+        at, settings = _place(request, "at"), self._settings(given)
         return await self._one_by_one(request, people.story, at, settings, people.policy(given))
 
     async def post(self, request: Request) -> Any:
         """One post of a subject, counted from 1, painted."""
         settings = self._settings(request.query_params)
-        at, number = request.path_params["at"], request.path_params["number"]
-        return await run_in_threadpool(self._people().post, at, number, settings)
+        at, number = _place(request, "at"), _place(request, "number")
+        people = self._people()
+        if self._content.models.is_slow(people.text(at, number), settings):
+            return await self._one_by_one(request, people.post, at, number, settings)
+        return await run_in_threadpool(people.post, at, number, settings)
 
     async def _text(self, request: Request) -> tuple[str, Settings]:
         given = await _body(request)
         text = given.get("text")
         if not isinstance(text, str):
             raise ValueError("text must be a string")
-        if len(text) > TEXT_LIMIT:
+        limit = self._content.models.text_limit
+        if len(text) > limit:
             raise HTTPException(
-                413, f"the text has {len(text)} characters; at most {TEXT_LIMIT} are painted"
+                413, f"the text has {len(text)} characters; at most {limit} are painted"
             )
         return text, self._settings(given)
 
@@ -176,8 +181,10 @@ def _endpoint(answer: _Answer) -> _Endpoint:
             return failure(error.status_code, error.detail)
         except NotThereError as error:
             return failure(404, str(error))
-        except (WatchwordError, ValueError, TypeError) as error:
+        except (WatchwordError, ValueError, TypeError, OverflowError) as error:
             return failure(400, str(error))
+        except RecursionError:  # only what was sent can be so deep: a policy of policies
+            return failure(400, "this is nested too deeply")
         except Exception:
             logger.exception("%s failed", request.url.path)
             return failure(500, "something went wrong; the log of the server says what")
@@ -205,6 +212,14 @@ def _whole(given: Mapping[str, str], name: str) -> int | None:
         return None
     if not (value.isascii() and value.isdigit() and len(value) < 10):
         raise ValueError(f"{name} must be a whole number, got {value[:20]!r}")
+    return int(value)
+
+
+def _place(request: Request, name: str) -> int:
+    """A number in an address. Starlette's own fails where Python refuses so many digits."""
+    value: str = request.path_params[name]
+    if not (value.isascii() and value.isdigit() and len(value) < 10):
+        raise NotThereError(f"there is no {value[:20]!r}")
     return int(value)
 
 

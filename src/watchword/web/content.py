@@ -13,14 +13,7 @@ from watchword.policy import Policy
 from watchword.show import palette
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.web.documents import DocumentShelf
-from watchword.web.models import (
-    TEXT_LIMIT,
-    LatestUsed,
-    Models,
-    NotThereError,
-    Settings,
-    explained,
-)
+from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 from watchword.web.people import SubjectShelf
 
 _FOLLOWING = 20
@@ -62,7 +55,7 @@ class Content:
             "ngrams": list(statistics.ngrams),
             "pruned": statistics.pruned,
             "settings": self.models.own_settings(),
-            "text_limit": TEXT_LIMIT,
+            "text_limit": self.models.text_limit,
             "dashes": [palette.label_dash(at) for at in range(len(model.labels))],
             "documents": None if self.documents is None else self.documents.about(),
             "subjects": None if self.subjects is None else self.subjects.about(),

@@ -69,6 +69,8 @@ class Guard:
         self._token = None if token is None else as_token(token).encode()
         if self._token is None and not self._only_own:
             raise ValueError(f"a page on {host} can be reached by others: it needs a token")
+        # Browsers keep cookies in files and send them to all ports: the token itself is not there.
+        self._cookie = hmac.new(self._token or b"", b"cookie", "sha256").hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -94,26 +96,28 @@ class Guard:
         if self._token is None:
             return None
         given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
-        if given is not None and self._knows(given):
+        if _same(given, self._token):
             return self._welcome(scope)
-        if self._knows(_cookie(scope, headers)) or self._knows(_bearer(headers)):
+        cookie = self._cookie.encode()
+        if _same(_cookie(scope, headers), cookie) or _same(_bearer(headers), self._token):
             return None
         return _refuse(401, "a token is needed: open the address that was printed, with ?token=…")
 
-    def _knows(self, given: str | None) -> bool:
-        token = self._token or b""
-        return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), token)
-
     def _welcome(self, scope: Scope) -> Response:
-        """The same address again, the token in a cookie: addresses are kept and passed on."""
+        """The same address again, with a cookie for the token: addresses are kept and passed on."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
         # One slash only: more would lead to another machine.
         path = "/" + scope["path"].lstrip("/\\")
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        token = (self._token or b"").decode()
-        answer.set_cookie(_cookie_name(scope), token, httponly=True, samesite="lax", path="/")
+        name = _cookie_name(scope)
+        answer.set_cookie(name, self._cookie, httponly=True, samesite="lax", path="/")
         return answer
+
+
+def _same(given: str | None, secret: bytes) -> bool:
+    """Whether this is the secret, in a time that does not tell how much of it is right."""
+    return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), secret)
 
 
 def _is_from_our_page(scope: Scope, headers: Headers) -> bool:

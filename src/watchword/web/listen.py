@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import html
+import os
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from watchword.errors import MissingExtraError
 
@@ -37,6 +41,25 @@ def url_of(listener: socket.socket) -> str:
     if host in ("0.0.0.0", "::"):  # everywhere, so here, too  # noqa: S104
         host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def way_to(url: str) -> Iterator[str]:
+    """The address of a file that leads to a page, as long as the context lasts.
+
+    All users of a machine see what a browser is started with, so a token must not be there; the
+    file only its owner can read.
+    """
+    handle, name = tempfile.mkstemp(prefix="watchword-", suffix=".html")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            target = html.escape(url)
+            file.write('<!doctype html>\n<meta charset="utf-8">\n<title>watchword</title>\n')
+            file.write(f'<meta http-equiv="refresh" content="0; url={target}">\n')
+            file.write(f'<p><a href="{target}">To the page</a></p>\n')
+        yield Path(name).as_uri()
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 def run_until_interrupted(app: ASGIApp, listener: socket.socket) -> None:

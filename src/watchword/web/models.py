@@ -16,7 +16,10 @@ from watchword.web.wire import compact
 
 _Made = TypeVar("_Made")
 
-TEXT_LIMIT = 200_000  # characters painted at once: more than anybody reads, less than hurts
+_TEXT_LIMIT = 200_000  # characters painted at once: more than anybody reads, less than hurts
+_LEAST_LIMIT = 1_000
+_NUMBERS_LIMIT = 4_000_000  # characters times labels: about 150 MB while a text is explained
+_LONG = 10  # texts of more than this part of the limit are explained one by one
 _KEPT = 8
 
 _NUMBERS = ("smoothness", "significance", "sanction", "alpha", "prior")
@@ -89,16 +92,32 @@ class Models:
         """The model under these settings."""
         return self._kept.get(settings, lambda: self.first.replace(**dict(settings)))
 
-    def is_slow(self, settings: Settings) -> bool:
-        """Whether the first reading costs a pass over the model."""
+    @property
+    def text_limit(self) -> int:
+        """How many characters of a text are painted at once."""
+        return text_limit(len(self.first.labels))
+
+    def is_slow(self, text: str, settings: Settings) -> bool:
+        """Whether explaining takes much: a long text, or a first pass over the model."""
         own = self.first.parameters["confidence_function"]
-        return bool(dict(settings).get("confidence_function", own) != "gv")
+        function = dict(settings).get("confidence_function", own)
+        return bool(len(text) > self.text_limit // _LONG or function != "gv")
+
+
+def text_limit(labels: int) -> int:
+    """How many characters are painted at once: every n-gram has numbers for every label.
+
+    >>> [text_limit(labels) for labels in (2, 20, 100, 1_000_000)]
+    [200000, 200000, 40000, 1000]
+    """
+    return max(_LEAST_LIMIT, min(_TEXT_LIMIT, _NUMBERS_LIMIT // max(labels, 1)))
 
 
 def explained(model: TauSS3, text: str) -> dict[str, Any]:
     """How a text is read, for the wire; of a very long one the beginning, and what was cut off."""
-    shown = text[:TEXT_LIMIT]
-    cut = {"shown": TEXT_LIMIT, "of": len(text)} if len(text) > TEXT_LIMIT else None
+    limit = text_limit(len(model.labels))
+    shown = text[:limit]
+    cut = {"shown": limit, "of": len(text)} if len(text) > limit else None
     return {"explanation": compact(model.explain(shown)), "cut": cut}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from watchword.checks import Label, as_list
-from watchword.datasets import Subject
+from watchword.datasets import Post, Subject
 from watchword.evaluate import Outcome, Replay, replay, replay_scores
 from watchword.policy import (
     POLICIES,
@@ -125,15 +125,22 @@ class SubjectShelf:
 
     def post(self, at: int, number: int, settings: Settings) -> dict[str, Any]:
         """A post, counted from 1, with its explanation."""
-        posts = self.subject(at).posts
-        if not 1 <= number <= len(posts):
-            raise NotThereError(f"there is no post {number}, only {len(posts)}")
-        post = posts[number - 1]
+        post = self._post(at, number)
         return {
             "number": number,
             "id": post.id,
             "time": None if post.time is None else post.time.isoformat(" ", "minutes"),
         } | explained(self._models.under(settings), post.content)
+
+    def text(self, at: int, number: int) -> str:
+        """The text of a post, counted from 1."""
+        return self._post(at, number).content
+
+    def _post(self, at: int, number: int) -> Post:
+        posts = self.subject(at).posts
+        if not 1 <= number <= len(posts):
+            raise NotThereError(f"there is no post {number}, only {len(posts)}")
+        return posts[number - 1]
 
     def subject(self, at: int) -> Subject:
         """The subject at this place."""
