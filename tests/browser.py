@@ -54,6 +54,8 @@ def browser_process():
     if _RUNNING:  # a fixture that another module imports is another fixture to pytest
         yield _RUNNING[0]
         return
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("a browser does not run with the sanitizers")
     path = chromium()
     if path is None:
         if os.environ.get("CI"):
