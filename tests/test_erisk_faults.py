@@ -11,9 +11,9 @@ from starlette.applications import Starlette
 
 from erisk_tasks import TOKEN, HastyTask, accepted, runs, subjects, take_part
 from watchword.erisk import journal as journals
-from watchword.erisk import server as servers
 from watchword.erisk.server import Faults, make_app, running_server
 from watchword.erisk.task import PracticeTask
+from watchword.listening import listening, running_in_thread, url_of
 
 POINTS = 75  # moments at which the client could die in this task: see the test that counts them
 PEOPLE = subjects(6, posts=(2, 3))
@@ -57,8 +57,8 @@ def killable():
         text=True,
         env=os.environ | one_thread,
     )
-    with program, servers._in_thread(app, 0, None) as url:
-        yield Killable(program, app, url)
+    with program, listening("127.0.0.1", 0) as listener, running_in_thread(app, listener):
+        yield Killable(program, app, url_of(listener))
         program.stdin.close()
 
 

@@ -289,7 +289,8 @@ def test_tokens_that_do_not_fit_into_an_address_are_refused(token):
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "watchword.erisk.server")
+    for name in ("watchword.erisk.server", "watchword.listening"):
+        monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MissingExtraError, match=r"pip install 'watchword\[web\]'"):
         importlib.import_module("watchword.erisk.server")
 

@@ -13,9 +13,9 @@ import pytest
 
 from command_line import call, failure, write_lines
 from watchword.errors import MissingExtraError
+from watchword.listening import way_to
 from watchword.web import Content, running_page, serve
 from watchword.web.app import get, make_app
-from watchword.web.listen import way_to
 from web_pages import AT_RISK, model
 
 TOKEN = "very-secret-token"
@@ -130,8 +130,8 @@ def test_a_port_that_is_in_use_is_said():
 @pytest.mark.parametrize("missing", ["starlette.applications", "uvicorn"])
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
-    for name in ("app", "listen"):
-        monkeypatch.delitem(sys.modules, f"watchword.web.{name}", raising=False)
+    for name in ("watchword.web.app", "watchword.listening"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install 'watchword\[web\]'"):
         serve(model())
 

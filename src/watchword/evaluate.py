@@ -17,6 +17,7 @@ from watchword.checks import Label
 from watchword.datasets import Subject
 from watchword.metrics import ErdeBounds
 from watchword.model import TauSS3
+from watchword.plain import finite
 from watchword.policy import BoolArray, IntArray, Policy, as_policy
 from watchword.scores import By, Scores, alerts_of, score_streams
 
@@ -139,7 +140,7 @@ class Replay:
             "policy": self.policy.to_dict(),
             "by": self.scores.by,
             "positive": self.scores.positive,
-            "measures": None if self.measures is None else _without_nan(asdict(self.measures)),
+            "measures": None if self.measures is None else finite(asdict(self.measures)),
             "ranking": [asdict(row) for row in self.ranking()] if self.measures else [],
             "subjects": [
                 asdict(outcome)
@@ -272,10 +273,3 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON knows no NaN."""
-    if isinstance(value, dict):
-        return {name: _without_nan(each) for name, each in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value

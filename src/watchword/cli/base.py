@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from rich.text import Text
 import watchword
 from watchword import RankedNgram, UnknownLabelError, WatchwordError
 from watchword.checks import Label
+from watchword.plain import finite
 from watchword.render import visible
 from watchword.storage import atomic_file
 
@@ -106,16 +106,7 @@ def _json(record: Mapping[str, Any]) -> str:
     try:
         return json.dumps(record, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(record))
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for."""
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return json.dumps(finite(record))
 
 
 def warn(message: str) -> None:

@@ -26,10 +26,16 @@ from watchword.cli.base import (
     warn,
     write_text,
 )
-from watchword.cli.options import data_options, parameter_options, table_option, threads_option
-from watchword.cli.policies import check_policy, parse_policies, parse_policy
+from watchword.cli.options import (
+    data_options,
+    parameter_options,
+    policies_option,
+    policy_option,
+    table_option,
+    threads_option,
+)
+from watchword.cli.policies import parse_policies, parse_policy
 from watchword.cli.signals import term_as_interrupt
-from watchword.cli.streams import policy_option
 from watchword.cli.texts import Data
 from watchword.erisk import TASKS, make_collection, run_task
 from watchword.erisk.submission import POSITIVE
@@ -184,16 +190,7 @@ def run(
     "--model", "models", type=FILE, multiple=True, required=True, help="One, or one per run."
 )
 @click.option("--positive", required=True, metavar="LABEL", help="The label that decision 1 means.")
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    default=["overtakes"],
-    show_default=True,
-    metavar="POLICY",
-    callback=check_policy,
-    help="One, or one per run; values may be lists: overtakes(margin=0|1) are two runs.",
-)
+@policies_option("One, or one per run; values may be lists: overtakes(margin=0|1) are two runs.")
 @click.option(
     "--journal",
     type=FILE,

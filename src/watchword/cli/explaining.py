@@ -25,9 +25,14 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.options import data_options, threads_option
+from watchword.cli.options import (
+    by_option,
+    data_options,
+    policy_option,
+    positive_option,
+    threads_option,
+)
 from watchword.cli.policies import parse_policy
-from watchword.cli.streams import policy_option
 from watchword.cli.texts import Data
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped, tell
@@ -246,15 +251,9 @@ def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
 )
 @click.argument("model", type=FILE)
 @click.argument("data")
-@click.option("--positive", required=True, metavar="LABEL", help="The label that alerts are about.")
+@positive_option
 @policy_option
-@click.option(
-    "--by",
-    type=click.Choice(["post", "chunk"]),
-    default="post",
-    show_default=True,
-    help="Decide after every post, or after tenths as eRisk 2017 and 2018 did.",
-)
+@by_option
 @click.option("-o", "--output", required=True, type=FILE, help="The page to write.")
 @click.option(
     "--stories",

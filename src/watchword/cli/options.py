@@ -1,4 +1,4 @@
-"""Options that several verbs have: the parameters of a model, names of fields, formats, threads."""
+"""Options that several verbs have: parameters of a model, names of fields, formats, policies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from watchword.cli.policies import check_policy, known_policies
 from watchword.cli.texts import Data
 from watchword.parameters import LEVELS, Parameters
 from watchword.records import SUBJECT_FIELDS
@@ -231,3 +232,39 @@ def threads_option(function: _Function) -> _Function:
 def table_option(function: _Function) -> _Function:
     """Add `--table`."""
     return click.option("--table", is_flag=True, help="Print for eyes, not for programs.")(function)
+
+
+# What verbs about subjects have in common
+
+positive_option = click.option(
+    "--positive", required=True, metavar="LABEL", help="The label that alerts are about."
+)
+by_option = click.option(
+    "--by",
+    type=click.Choice(["post", "chunk"]),
+    default="post",
+    show_default=True,
+    help="Decide after every post, or after tenths as eRisk 2017 and 2018 did.",
+)
+policy_option = click.option(
+    "--policy",
+    default="overtakes",
+    show_default=True,
+    metavar="POLICY",
+    callback=check_policy,
+    help=f"When to alert: {known_policies()}, joined by or, and, after POSTS.",
+)
+
+
+def policies_option(told: str) -> _Option:
+    """`--policy` that may be given several times, with lists of values."""
+    return click.option(
+        "--policy",
+        "policies",
+        multiple=True,
+        default=["overtakes"],
+        show_default=True,
+        metavar="POLICY",
+        callback=check_policy,
+        help=told,
+    )

@@ -22,9 +22,17 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.options import data_options, list_options, table_option, threads_option
+from watchword.cli.options import (
+    by_option,
+    data_options,
+    list_options,
+    policies_option,
+    policy_option,
+    positive_option,
+    table_option,
+    threads_option,
+)
 from watchword.cli.policies import (
-    check_policy,
     known_policies,
     parse_policies,
     parse_policy,
@@ -41,25 +49,6 @@ from watchword.cli.watching import (
     with_subjects,
 )
 
-_positive = click.option(
-    "--positive", required=True, metavar="LABEL", help="The label that alerts are about."
-)
-_by = click.option(
-    "--by",
-    type=click.Choice(["post", "chunk"]),
-    default="post",
-    show_default=True,
-    help="Decide after every post, or after tenths as eRisk 2017 and 2018 did.",
-)
-policy_option = click.option(
-    "--policy",
-    default="overtakes",
-    show_default=True,
-    metavar="POLICY",
-    callback=check_policy,
-    help=f"When to alert: {known_policies()}, joined by or, and, after POSTS.",
-)
-
 # watchword watch
 
 
@@ -73,7 +62,7 @@ policy_option = click.option(
 )
 @click.argument("model", type=FILE)
 @click.argument("data", nargs=-1)
-@_positive
+@positive_option
 @policy_option
 @click.option(
     "--state", type=FILE, help="Go on from this file if it exists, and save to it what was read."
@@ -170,9 +159,9 @@ def _model_and_policy(path: Path, positive: str, policy: str) -> tuple[TauSS3, P
 )
 @click.argument("model", type=FILE)
 @click.argument("data")
-@_positive
+@positive_option
 @policy_option
-@_by
+@by_option
 @click.option(
     "--json", "json_file", metavar="FILE", help="Write all there is, values over time included."
 )
@@ -233,17 +222,10 @@ def _record_of(found: Replay) -> dict[str, Any]:
     """
 )
 @click.argument("data")
-@_positive
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    default=["overtakes"],
-    show_default=True,
-    metavar="POLICY",
-    callback=check_policy,
-    help="Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3). "
-    f"Several times for several. Known: {known_policies()}.",
+@positive_option
+@policies_option(
+    "Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3). "
+    f"Several times for several. Known: {known_policies()}."
 )
 @click.option(
     "--measure",
@@ -264,7 +246,7 @@ def _record_of(found: Replay) -> dict[str, Any]:
     help="Subjects at random into parts, or those of one time together.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other parts.")
-@_by
+@by_option
 @click.option("-o", "--output", type=FILE, help="Write the best model, taught with all subjects.")
 @click.option("--report", metavar="FILE", help="Write all settings with their values as JSON.")
 @click.option(

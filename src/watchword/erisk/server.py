@@ -6,15 +6,12 @@ It keeps everything in memory, serves one team, and is meant for one's own machi
 from __future__ import annotations
 
 import hmac
-import ipaddress
-import logging
 import re
 import secrets
-import socket
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from watchword.checks import Label, as_whole
 from watchword.erisk.protocol import parse_json
@@ -23,7 +20,6 @@ from watchword.errors import DataFormatError, MissingExtraError
 from watchword.subjects import Subject
 
 try:
-    import uvicorn
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.middleware import Middleware
@@ -32,14 +28,19 @@ try:
     from starlette.routing import Route
 
     from watchword.erisk.faults import LAGGING, DroppableProtocol, FaultInjection, Faults
+    from watchword.listening import (
+        is_own_machine,
+        listening,
+        run_until_interrupted,
+        running_in_thread,
+        url_of,
+    )
 except ImportError as error:
     raise MissingExtraError(
         "the practice server needs Starlette and uvicorn: pip install 'watchword[web]'"
     ) from error
 
 __all__ = ["Faults", "PracticeServer", "make_app", "running_server", "serve"]
-
-logger = logging.getLogger("watchword.erisk")
 
 BODY_LIMIT = 1 << 26  # bytes of a submission; five thousand subjects take less than one million
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,200}")
@@ -124,8 +125,11 @@ def running_server(
     """
     known = secrets.token_urlsafe(24) if token is None else token
     app = make_app(subjects, token=known, runs=runs, positive=positive, faults=faults)
-    with _in_thread(app, port, faults) as url:
-        yield PracticeServer(url, known, app.state.task)
+    with (
+        listening("127.0.0.1", port) as listener,
+        running_in_thread(app, listener, http=_protocol(faults)),
+    ):
+        yield PracticeServer(url_of(listener), known, app.state.task)
 
 
 def serve(
@@ -145,20 +149,17 @@ def serve(
     Without a token a random one is made; `on_ready` is told. A server that other machines can
     reach needs a token of your own, because what it gives out was written by people.
     """
-    if token is None and not _is_own_machine(host):
+    if token is None and not is_own_machine(host):
         raise ValueError(f"a server on {host} can be reached by others: give it a token")
     known = secrets.token_urlsafe(24) if token is None else token
     app = make_app(
         subjects, token=known, runs=runs, positive=positive, faults=faults, on_round=on_round
     )
     task: PracticeTask = app.state.task
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         if on_ready is not None:
-            on_ready(PracticeServer(_url_of(listener), known, task))
-        try:
-            uvicorn.Server(_settings(app, faults)).run([listener])
-        except KeyboardInterrupt:  # uvicorn has closed everything and passes it on
-            logger.info("interrupted")
+            on_ready(PracticeServer(url_of(listener), known, task))
+        run_until_interrupted(app, listener, http=_protocol(faults))
     return task.results()
 
 
@@ -217,49 +218,9 @@ async def _as_json(_request: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
-def _settings(app: Starlette, faults: Faults | None) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http="h11" if faults is None else DroppableProtocol,
-        ws="none",
-        lifespan="off",
-        access_log=False,  # addresses hold the token
-        log_config=None,
-        log_level="warning",
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-
-
-@contextmanager
-def _in_thread(app: Starlette, port: int, faults: Faults | None) -> Iterator[str]:
-    with _listening("127.0.0.1", port) as listener:
-        server = uvicorn.Server(_settings(app, faults))
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        try:
-            yield _url_of(listener)
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def _listening(host: str, port: int) -> closing[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return closing(socket.create_server((host, port), family=family))
-
-
-def _url_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _is_own_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _protocol(faults: Faults | None) -> Any:
+    """What uvicorn speaks HTTP with: only faults need one that can drop connections."""
+    return "h11" if faults is None else DroppableProtocol
 
 
 def _as_token(token: str) -> str:

@@ -81,7 +81,7 @@ def serve(
     on_ready
         is told where the page is, as soon as it can be opened; by default the standard error is.
     """
-    from watchword.web.listen import run_until_interrupted, way_to
+    from watchword.listening import run_until_interrupted, way_to
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
     token = _token(token, open_to_all_users)
@@ -122,7 +122,7 @@ def running_page(
     ...         print(answer.readline().decode().strip())
     <!doctype html>
     """
-    from watchword.web.listen import running_in_thread
+    from watchword.listening import running_in_thread
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
     token = _token(token, open_to_all_users)
@@ -145,8 +145,8 @@ def _token(token: str | None, open_to_all_users: bool) -> str | None:
 def _ready(
     content: Content, host: str, port: int, token: str | None
 ) -> Iterator[tuple[ASGIApp, socket.socket, LivePage]]:
+    from watchword.listening import listening, url_of
     from watchword.web.app import make_app
-    from watchword.web.listen import listening, url_of
 
     app = make_app(content, host=host, token=token)
     with listening(host, port) as listener:

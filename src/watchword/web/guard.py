@@ -11,7 +11,6 @@ The page shows what people wrote in confidence, so it must not be readable from 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -20,6 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from watchword.listening import is_own_machine
 from watchword.web.wire import to_json
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,200}")
@@ -39,18 +39,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-
-
-def is_own_machine(host: str) -> bool:
-    """Whether only this machine can reach what listens there.
-
-    >>> [is_own_machine(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0")]
-    [True, True, True, False]
-    """
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def as_token(token: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from watchword.explanation import Block, Explanation, NgramBlock
+from watchword.plain import finite
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -23,7 +22,7 @@ def to_json(value: Any) -> bytes:
     try:
         text = json.dumps(value, **options)
     except ValueError:
-        text = json.dumps(_finite(value), **options)
+        text = json.dumps(finite(value), **options)
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -66,11 +65,3 @@ def _without_zeros(ngram: str, *numbers: tuple[float, ...]) -> list[Any]:
     by_label = zip(*numbers, strict=True)
     columns = [column for column, own in enumerate(by_label) if any(own)]
     return [ngram, columns, *([row[column] for column in columns] for row in numbers)]
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import html
+import ipaddress
 import os
 import socket
 import tempfile
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from watchword.errors import MissingExtraError
 
@@ -19,8 +21,20 @@ try:
     from starlette.types import ASGIApp
 except ImportError as error:
     raise MissingExtraError(
-        "the live page needs Starlette and uvicorn: pip install 'watchword[web]'"
+        "a server needs Starlette and uvicorn: pip install 'watchword[web]'"
     ) from error
+
+
+def is_own_machine(host: str) -> bool:
+    """Whether only this machine can reach what listens there.
+
+    >>> [is_own_machine(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0")]
+    [True, True, True, False]
+    """
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def listening(host: str, port: int) -> closing[socket.socket]:
@@ -62,18 +76,20 @@ def way_to(url: str) -> Iterator[str]:
         Path(name).unlink(missing_ok=True)
 
 
-def run_until_interrupted(app: ASGIApp, listener: socket.socket) -> None:
-    """Answer until Ctrl-C."""
+def run_until_interrupted(app: ASGIApp, listener: socket.socket, *, http: Any = "h11") -> None:
+    """Answer until Ctrl-C; `http` is the protocol that uvicorn speaks."""
     try:
-        uvicorn.Server(_settings(app)).run([listener])
+        uvicorn.Server(_settings(app, http)).run([listener])
     except KeyboardInterrupt:  # uvicorn has closed everything and passes it on
         return
 
 
 @contextmanager
-def running_in_thread(app: ASGIApp, listener: socket.socket) -> Iterator[None]:
+def running_in_thread(
+    app: ASGIApp, listener: socket.socket, *, http: Any = "h11"
+) -> Iterator[None]:
     """Answer as long as the context lasts."""
-    server = uvicorn.Server(_settings(app))
+    server = uvicorn.Server(_settings(app, http))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
@@ -83,10 +99,10 @@ def running_in_thread(app: ASGIApp, listener: socket.socket) -> Iterator[None]:
         thread.join()
 
 
-def _settings(app: ASGIApp) -> uvicorn.Config:
+def _settings(app: ASGIApp, http: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="h11",
+        http=http,
         ws="none",
         lifespan="off",
         access_log=False,  # addresses may hold the token
