@@ -32,7 +32,7 @@ def _measure(options: argparse.Namespace) -> int:
     corpus = read_corpus(options.corpus)
     labels = corpus.train.labels
     if options.labels is not None:
-        labels = _put_together(labels, options.labels)
+        labels = put_together(labels, options.labels)
     model = paper_model()
     growth = MemoryGrowth()
     rows = []
@@ -55,7 +55,7 @@ def _measure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _put_together(labels: list[str], number: int) -> list[str]:
+def put_together(labels: list[str], number: int) -> list[str]:
     names = sorted(set(labels))
     if not 1 <= number <= len(names):
         raise BenchmarkError(f"--labels must be 1 to {len(names)} for this corpus, got {number}")
