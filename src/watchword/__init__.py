@@ -45,7 +45,6 @@ from watchword.errors import (
     UnlearnError,
     WatchwordError,
 )
-from watchword.evaluate import Measures, Outcome, Replay, replay, replay_scores
 from watchword.explanation import Block, Explanation, NgramBlock
 from watchword.glance import Glance, NgramWorth, ngram_worth
 from watchword.metrics import erde, latency_weighted_f1
@@ -65,6 +64,7 @@ from watchword.policy import (
 )
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story
+from watchword.replaying import Measures, Outcome, Replay, replay, replay_scores
 from watchword.results import (
     ConfidenceTable,
     ModelStatistics,
