@@ -350,7 +350,8 @@ ww::Parameters parameters_from(const nb::dict& dict) {
 void bind_enums(nb::module_& m) {
     nb::enum_<ww::SignificanceFunction>(m, "SignificanceFunction")
         .value("vanilla", ww::SignificanceFunction::Vanilla)
-        .value("xai", ww::SignificanceFunction::Xai);
+        .value("xai", ww::SignificanceFunction::Xai)
+        .value("ratio", ww::SignificanceFunction::Ratio);
     nb::enum_<ww::ConfidenceFunction>(m, "ConfidenceFunction")
         .value("gv", ww::ConfidenceFunction::Gv)
         .value("norm_gv", ww::ConfidenceFunction::NormGv)
@@ -360,7 +361,8 @@ void bind_enums(nb::module_& m) {
         .value("words_sum", ww::ReadingRule::WordsSum);
     nb::enum_<ww::NgramScale>(m, "NgramScale")
         .value("length", ww::NgramScale::Length)
-        .value("words", ww::NgramScale::Words);
+        .value("words", ww::NgramScale::Words)
+        .value("label", ww::NgramScale::Label);
     nb::enum_<ww::SummaryOperator>(m, "SummaryOperator")
         .value("sum", ww::SummaryOperator::Sum)
         .value("max", ww::SummaryOperator::Max)
@@ -374,11 +376,11 @@ void bind_enums(nb::module_& m) {
 void bind_equations(nb::module_& m) {
     m.def(
         "evaluate",
-        [](const std::vector<ww::Count>& counts, const std::vector<ww::Count>& maxima,
+        [](const std::vector<ww::Count>& counts, const std::vector<double>& units,
            const Named& parameters) {
             const ww::ValueParameters values = parameters_from(parameters).value;
             double sum = 0;
-            for (const ww::Count maximum : maxima) sum += static_cast<double>(maximum);
+            for (const double unit : units) sum += unit;
             const double share = values.prior / sum;
             ww::ValueRow row;
             for (std::size_t at = 0; at < counts.size(); ++at) {
@@ -386,18 +388,18 @@ void bind_equations(nb::module_& m) {
                 row.resize(row.size() + 1);
                 row.position.back() = static_cast<ww::LabelPosition>(at);
                 row.count.back() = counts[at];
-                row.lv.back() = ww::local_value(counts[at], maxima[at], values);
-                row.compared.back() = ww::compared_value(counts[at], maxima[at], share, values);
+                row.lv.back() = ww::local_value(counts[at], units[at], values);
+                row.compared.back() = ww::compared_value(counts[at], units[at], share, values);
             }
             const double absent = values.prior > 0 ? ww::compared_value(0, 1, share, values) : 0;
-            ww::evaluate(row, maxima.size(), absent, values);
+            ww::evaluate(row, units.size(), absent, values);
             std::vector<std::tuple<double, double, double, double>> out(counts.size());
             for (std::size_t at = 0; at < row.size(); ++at) {
                 out[row.position[at]] = {row.lv[at], row.sg[at], row.sn[at], row.gv[at]};
             }
             return out;
         },
-        "counts"_a, "maxima"_a, "parameters"_a);
+        "counts"_a, "units"_a, "parameters"_a);
 }
 
 }  // namespace

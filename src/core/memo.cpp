@@ -17,17 +17,20 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
     labels_ = labels.size();
     counts_by_position_.assign(labels_, 0);
     forget();
-    maxima_.resize(counts.max_ngram());
+    units_.resize(counts.max_ngram());
+    std::vector<Count> words(labels_), most(labels_);
+    for (LabelPosition position = 0; position < labels_; ++position) {
+        words[position] = counts.totals(labels.id_at(position)).words;
+    }
     priors_.resize(counts.max_ngram());
     for (unsigned length = 1; length <= counts.max_ngram(); ++length) {
-        const unsigned scaled = parameters.ngram_scale == NgramScale::Words ? 1 : length;
-        double sum = 0;
-        std::vector<Count>& column = maxima_[length - 1];
-        column.resize(labels_);
+        const unsigned scaled = parameters.ngram_scale == NgramScale::Length ? length : 1;
         for (LabelPosition position = 0; position < labels_; ++position) {
-            column[position] = counts.maximum(scaled, labels.id_at(position));
-            sum += static_cast<double>(column[position]);
+            most[position] = counts.maximum(scaled, labels.id_at(position));
         }
+        units_[length - 1] = units_of(most, words, parameters.ngram_scale);
+        double sum = 0;
+        for (const double unit : units_[length - 1]) sum += unit;
         priors_[length - 1] = {};
         if (parameters.prior > 0 && sum > 0) {
             const double share = parameters.prior / sum;
@@ -150,23 +153,23 @@ Memo::Entry Memo::bound(unsigned length, NgramId ngram) {
 }
 
 double Memo::local_value_of(unsigned length, LabelPosition position, Count count) {
-    const Count maximum = maxima_[length - 1][position];
+    const double unit = units_[length - 1][position];
     if (count >= kTabledCounts || local_values_.empty()) {
-        return local_value(count, maximum, parameters_);
+        return local_value(count, unit, parameters_);
     }
     double& known = local_values_[((length - 1) * labels_ + position) * kTabledCounts + count];
-    if (known < 0) known = local_value(count, maximum, parameters_);
+    if (known < 0) known = local_value(count, unit, parameters_);
     return known;
 }
 
 double Memo::compared_value_of(unsigned length, LabelPosition position, Count count) {
-    const Count maximum = maxima_[length - 1][position];
+    const double unit = units_[length - 1][position];
     const double share = priors_[length - 1].share;
     if (count >= kTabledCounts || compared_values_.empty()) {
-        return compared_value(count, maximum, share, parameters_);
+        return compared_value(count, unit, share, parameters_);
     }
     double& known = compared_values_[((length - 1) * labels_ + position) * kTabledCounts + count];
-    if (known < 0) known = compared_value(count, maximum, share, parameters_);
+    if (known < 0) known = compared_value(count, unit, share, parameters_);
     return known;
 }
 

@@ -117,7 +117,7 @@ class Memo {
     std::uint64_t state_ = 0;
     std::size_t labels_ = 0;
     std::size_t labels_limit_ = 0;            // label ids are below this
-    std::vector<std::vector<Count>> maxima_;  // by length - 1 and position
+    std::vector<std::vector<double>> units_;  // by length - 1 and position
     struct Prior {
         double share = 0, absent = 0;  // see compared_value, and evaluate
     };

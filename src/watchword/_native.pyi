@@ -26,6 +26,8 @@ class SignificanceFunction(enum.Enum):
 
     xai = 1
 
+    ratio = 2
+
 class ConfidenceFunction(enum.Enum):
     gv = 0
 
@@ -43,6 +45,8 @@ class NgramScale(enum.Enum):
 
     words = 1
 
+    label = 2
+
 class SummaryOperator(enum.Enum):
     sum = 0
 
@@ -55,7 +59,7 @@ class Paragraphs(enum.Enum):
 
     blank_lines = 1
 
-def evaluate(counts: Sequence[int], maxima: Sequence[int], parameters: dict[str, Any]) -> list[tuple[float, float, float, float]]: ...
+def evaluate(counts: Sequence[int], units: Sequence[float], parameters: dict[str, Any]) -> list[tuple[float, float, float, float]]: ...
 
 def several(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> list[list[int]]: ...
 

@@ -65,9 +65,11 @@ class TauSS3:
         was seen once under one label and never under another is then no proof. 0 is the paper's.
     ngram_scale
         what n-grams are frequent in comparison with (max tf in lv): those of equal `"length"`, as
-        in the paper, where a rare long one is worth more than a common word; or the `"words"`.
+        in the paper, where a rare long one is worth more than a common word; the `"words"`; or all
+        words of the `"label"`, so that no single word decides what all others are worth.
     significance_function
-        `"vanilla"`, the authors' first, or `"xai"`, which also silences common words.
+        `"vanilla"`, the authors' first; `"xai"`, which also silences common words; or `"ratio"`:
+        the first one's rule for two labels, where only the ratio matters, for any number of them.
     confidence_function
         `"gv"` (online), or `"norm_gv"`, `"norm_gv_xai"`: divided by the model's largest value,
         which costs a pass over the model after every change.
@@ -113,8 +115,8 @@ class TauSS3:
         min_count: int = 1,
         alpha: float = 0.0,
         prior: float = 0.0,
-        ngram_scale: Literal["length", "words"] = "length",
-        significance_function: Literal["vanilla", "xai"] = "vanilla",
+        ngram_scale: Literal["length", "words", "label"] = "length",
+        significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
         summary: Summary = "sum",

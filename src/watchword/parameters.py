@@ -24,9 +24,9 @@ LEVELS: tuple[Level, ...] = ("sentence", "paragraph", "document")
 SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
 
 _CHOICES = {
-    "significance_function": ("vanilla", "xai"),
+    "significance_function": ("vanilla", "xai", "ratio"),
     "confidence_function": ("gv", "norm_gv", "norm_gv_xai"),
-    "ngram_scale": ("length", "words"),
+    "ngram_scale": ("length", "words", "label"),
     "reading": ("paper", "words_sum"),
     "paragraphs": ("lines", "blank_lines"),
 }
@@ -49,8 +49,8 @@ class Parameters:
     min_count: int = 1
     alpha: float = 0.0
     prior: float = 0.0
-    ngram_scale: Literal["length", "words"] = "length"
-    significance_function: Literal["vanilla", "xai"] = "vanilla"
+    ngram_scale: Literal["length", "words", "label"] = "length"
+    significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla"
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv"
     reading: Literal["paper", "words_sum"] = "paper"
     summary: Summary = "sum"

@@ -51,12 +51,12 @@ _PARAMETERS = (
     _Parameter("alpha", "Values at or below this count as 0.", float, "NUMBER"),
     _Parameter("prior", "Occurrences assumed beforehand, over all labels.", float, "NUMBER"),
     _Parameter(
-        "ngram_scale", "N-grams are frequent compared with others as long, or with words.",
-        choices=("length", "words"),
+        "ngram_scale", "N-grams are frequent compared with others as long, with words, or with all words.",
+        choices=("length", "words", "label"),
     ),
     _Parameter(
-        "significance_function", "The first, or one that also silences common words.",
-        choices=("vanilla", "xai"),
+        "significance_function", "The first, one that also silences common words, or the first for two labels.",
+        choices=("vanilla", "xai", "ratio"),
     ),
     _Parameter(
         "confidence_function", "Values as they are, or divided by the largest.",
