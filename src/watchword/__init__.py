@@ -45,6 +45,7 @@ from watchword.errors import (
     UnlearnError,
     WatchwordError,
 )
+from watchword.evaluation import Evaluation, evaluate
 from watchword.explanation import Block, Explanation, NgramBlock
 from watchword.glance import Glance, NgramWorth, ngram_worth
 from watchword.metrics import erde, latency_weighted_f1
@@ -77,6 +78,7 @@ from watchword.scores import Scores, score_streams
 from watchword.stream import Decision, Reader, Watcher
 from watchword.text import Term, read_terms
 from watchword.tuning import Trial, Tuning, grid, teach, tune
+from watchword.validation import cross_validate
 
 __version__ = "0.1.0"
 
@@ -90,6 +92,7 @@ __all__ = [
     "Decision",
     "Document",
     "EmptyModelError",
+    "Evaluation",
     "Explanation",
     "Glance",
     "HookError",
@@ -131,7 +134,9 @@ __all__ = [
     "Value",
     "Watcher",
     "WatchwordError",
+    "cross_validate",
     "erde",
+    "evaluate",
     "grid",
     "iterate_posts",
     "iterate_texts",
