@@ -335,6 +335,7 @@ ww::Parameters parameters_from(const nb::dict& dict) {
     parameters.value.confidence_function =
         field<ww::ConfidenceFunction>(dict, "confidence_function");
     parameters.max_ngram = field<unsigned>(dict, "max_ngram");
+    parameters.counting = field<ww::Counting>(dict, "counting");
     parameters.alpha = field<double>(dict, "alpha");
     parameters.reading = field<ww::ReadingRule>(dict, "reading");
     const auto summary = field<std::vector<ww::SummaryOperator>>(dict, "summary");
@@ -356,6 +357,9 @@ void bind_enums(nb::module_& m) {
         .value("gv", ww::ConfidenceFunction::Gv)
         .value("norm_gv", ww::ConfidenceFunction::NormGv)
         .value("norm_gv_xai", ww::ConfidenceFunction::NormGvXai);
+    nb::enum_<ww::Counting>(m, "Counting")
+        .value("occurrences", ww::Counting::Occurrences)
+        .value("documents", ww::Counting::Documents);
     nb::enum_<ww::ReadingRule>(m, "ReadingRule")
         .value("paper", ww::ReadingRule::Paper)
         .value("words_sum", ww::ReadingRule::WordsSum);
@@ -429,10 +433,34 @@ NB_MODULE(_native, m) {
 
     nb::class_<ww::TermBatch>(m, "TermBatch")
         .def_prop_ro("words", &words_of)
+        .def_prop_ro(
+            "symbols",
+            [](const ww::TermBatch& batch) {
+                std::vector<ww::Symbol> copied = batch.symbols;
+                return to_vector(std::move(copied));
+            },
+            nb::rv_policy::move)  // the array has its owner: the batch need not live
         .def("rewrite", &ww::TermBatch::rewrite, "replacement"_a)
+        .def("part", &ww::TermBatch::part, "documents"_a)
         .def("tree", &term_tree);
     m.def("read_terms", &read_terms, "texts"_a, "paragraphs"_a, "with_spans"_a);
     m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
+
+    nb::class_<ww::Trails>(m, "Trails")
+        .def_prop_ro("labels", &ww::Trails::labels)
+        .def_prop_ro("rows", &ww::Trails::rows)
+        .def(
+            "confidence",
+            [](const ww::Trails& self, const Named& parameters) {
+                const ww::Parameters settings = parameters_from(parameters);
+                ww::ConfidenceTable table{self.labels(), self.documents(), {}};
+                {
+                    const Released release;
+                    table.values = self.confidence(settings);
+                }
+                return confidence_tuple(std::move(table));
+            },
+            "parameters"_a);
 
     nb::class_<ww::Model>(m, "Model")
         .def(
@@ -501,6 +529,8 @@ NB_MODULE(_native, m) {
                 return confidence_tuple(std::move(table));
             },
             "batch"_a)
+        .def("trails", &ww::Model::trails, "batch"_a, "largest_values"_a, "words"_a,
+             nb::call_guard<Released>())
         .def(
             "explain",
             [](const ww::Model& self, const ww::TermBatch& batch) {

@@ -246,6 +246,7 @@ DEFAULTS = {
     "reading": "paper",
     "summary": "sum",
     "default_label": None,
+    "counting": "occurrences",
     "paragraphs": "lines",
     "word_hook": None,
     "prune_period": None,
@@ -291,7 +292,14 @@ class Reference:
     # --- learning (Algorithm 1) ---
 
     def count(self, text):
-        """Return the counts of one document's sequences."""
+        """Return how much each sequence counts in one document."""
+        occurrences = self.occurrences(text)
+        if self.counting == "occurrences":
+            return occurrences
+        return Counter(dict.fromkeys(occurrences, 1))
+
+    def occurrences(self, text):
+        """Return how often each sequence occurs in one document."""
         counts = Counter()
         for sentences in self.read_terms(text):
             for terms in sentences:
@@ -312,7 +320,9 @@ class Reference:
         self.trees.setdefault(label, Counter()).update(counts)
         self.documents[label] += 1
         self.words[label] += words
-        self.words_since_pruning += words
+        self.words_since_pruning += sum(
+            n for sequence, n in self.occurrences(text).items() if len(sequence) == 1
+        )
         if self.prune_period is not None and self.words_since_pruning >= self.prune_period:
             self.prune(self.prune_floor, self.prune_shortest)
             self.words_since_pruning = 0

@@ -113,5 +113,6 @@ def parameters(draw, own_operators=True):
         "confidence_function": draw(st.sampled_from(["gv", "norm_gv", "norm_gv_xai"])),
         "reading": draw(st.sampled_from(["paper", "words_sum"])),
         "summary": draw(summaries(own_operators)),
+        "counting": draw(st.sampled_from(["occurrences", "documents"])),
         "paragraphs": draw(st.sampled_from(["lines", "blank_lines"])),
     }

@@ -43,7 +43,8 @@ class SnapshotFailure : public std::runtime_error {
 // Checks everything before it believes anything.
 class SnapshotReader {
    public:
-    explicit SnapshotReader(const Snapshot& snapshot) : snapshot_(snapshot) {}
+    SnapshotReader(const Snapshot& snapshot, Counting counting)
+        : snapshot_(snapshot), counting_(counting) {}
     std::shared_ptr<Counts> read();
 
    private:
@@ -62,6 +63,7 @@ class SnapshotReader {
     void reserve_shards(Counts& counts) const;
 
     const Snapshot& snapshot_;
+    const Counting counting_;
 };
 
 }  // namespace watchword

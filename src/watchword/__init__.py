@@ -75,6 +75,9 @@ from watchword.results import (
     Value,
 )
 from watchword.scores import Scores, score_streams
+from watchword.search_result import Search, SearchedSetting
+from watchword.searching import search
+from watchword.space import Between
 from watchword.stream import Decision, Reader, Watcher
 from watchword.text import Term, read_terms
 from watchword.tuning import Trial, Tuning, grid, teach, tune
@@ -85,6 +88,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AllOf",
     "AnyOf",
+    "Between",
     "Block",
     "Change",
     "ConfidenceTable",
@@ -118,6 +122,8 @@ __all__ = [
     "Repeats",
     "Replay",
     "Scores",
+    "Search",
+    "SearchedSetting",
     "StandsOut",
     "StateError",
     "Stays",
@@ -153,6 +159,7 @@ __all__ = [
     "replay",
     "replay_scores",
     "score_streams",
+    "search",
     "teach",
     "tune",
     "write_jsonl",

@@ -93,6 +93,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reading: Literal["paper", "words_sum"] = "paper",
         summary: SummaryOperator | Mapping[Level, SummaryOperator] = "sum",
         default_label: Hashable = None,
+        counting: Literal["occurrences", "documents"] = "occurrences",
         paragraphs: Literal["lines", "blank_lines"] = "lines",
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
@@ -114,6 +115,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.reading = reading
         self.summary = summary
         self.default_label = default_label
+        self.counting = counting
         self.paragraphs = paragraphs
         self.word_hook = word_hook
         self.tokenizer = tokenizer
