@@ -9,10 +9,21 @@ from __future__ import annotations
 import logging
 import sys
 
-from watchword.cli import demo, erisk, explaining, judging, models, serving, streams
+from watchword.cli import demo, erisk, explaining, judging, models, searching, serving, streams
 from watchword.cli.base import Teller, cli
 
-__all__ = ["cli", "demo", "erisk", "explaining", "judging", "models", "run", "serving", "streams"]
+__all__ = [
+    "cli",
+    "demo",
+    "erisk",
+    "explaining",
+    "judging",
+    "models",
+    "run",
+    "searching",
+    "serving",
+    "streams",
+]
 
 
 def run() -> int:
