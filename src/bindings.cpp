@@ -17,8 +17,11 @@
 #include <unistd.h>
 #endif
 
+#include "core/assemble.h"
 #include "core/decide.h"
+#include "core/level.h"
 #include "core/model.h"
+#include "core/rows.h"
 #include "core/unicode.h"
 
 namespace nb = nanobind;
@@ -370,6 +373,115 @@ void bind_enums(nb::module_& m) {
         .value("blank_lines", ww::Paragraphs::BlankLines);
 }
 
+Named rows_dict(ww::CountRows&& rows) {
+    nb::dict out;
+    out["labels"] = to_vector(std::move(rows.labels));
+    out["keys"] = to_vector(std::move(rows.keys));
+    out["offsets"] = to_vector(std::move(rows.offsets));
+    out["counts"] = to_vector(std::move(rows.counts));
+    return out;
+}
+
+Named parts_dict(ww::ArrayParts&& parts) {
+    nb::dict out;
+    out["word_bytes"] = to_vector(std::move(parts.word_bytes));
+    out["word_offsets"] = to_vector(std::move(parts.word_offsets));
+    out["words"] = to_vector(std::move(parts.words));
+    out["children"] = to_vector(std::move(parts.children));
+    out["rows"] = to_vector(std::move(parts.rows));
+    out["labels"] = to_vector(std::move(parts.labels));
+    out["counts"] = to_vector(std::move(parts.counts));
+    out["ranks"] = to_vector(std::move(parts.ranks));
+    return out;
+}
+
+template <class T>
+std::span<const T> span_of(const VectorIn<T>& values) {
+    return {values.data(), values.shape(0)};
+}
+
+// Counts on their way out of a process, and into a file.
+void bind_rows(nb::module_& m) {
+    nb::class_<ww::CountDrain>(m, "CountDrain")
+        .def(
+            "next",
+            [](ww::CountDrain& self, std::size_t most) {
+                ww::CountRows rows;
+                {
+                    const Released release;
+                    rows = self.next(most);
+                }
+                return rows_dict(std::move(rows));
+            },
+            "most"_a);
+
+    nb::class_<ww::LevelCounter>(m, "LevelCounter")
+        .def(
+            "__init__",
+            [](ww::LevelCounter* self, const ww::Model& kept, unsigned length) {
+                new (self) ww::LevelCounter(kept.counts(), length);
+            },
+            "kept"_a, "length"_a)
+        .def(
+            "add",
+            [](ww::LevelCounter& self, const ww::TermBatch& batch, const Labels& labels) {
+                if (labels.size() != batch.documents()) throw nb::value_error("a label per text");
+                const Released release;
+                self.add(batch, labels);
+            },
+            "batch"_a, "labels"_a)
+        .def("size", &ww::LevelCounter::size)
+        .def(
+            "take",
+            [](ww::LevelCounter& self, std::size_t most) {
+                ww::CountRows rows;
+                {
+                    const Released release;
+                    rows = self.take(most);
+                }
+                return rows_dict(std::move(rows));
+            },
+            "most"_a);
+
+    using Ranks = VectorIn<std::uint32_t>;
+    nb::class_<ww::Assembler>(m, "Assembler")
+        .def(nb::init<unsigned, std::size_t>(), "max_ngram"_a, "labels"_a)
+        .def(
+            "add",
+            [](ww::Assembler& self, const VectorIn<std::uint8_t>& keys,
+               const VectorIn<std::int32_t>& offsets, const VectorIn<std::int32_t>& labels,
+               const VectorIn<std::int64_t>& counts, const Ranks& above) {
+                const std::size_t rows = counts.shape(0);
+                if (offsets.shape(0) != rows + 1 || labels.shape(0) != rows) {
+                    throw nb::value_error("columns differ in length");
+                }
+                ww::ArrayParts parts;
+                {
+                    const Released release;
+                    parts = self.add(
+                        {span_of(keys), span_of(offsets), span_of(labels), span_of(counts)},
+                        span_of(above));
+                }
+                return parts_dict(std::move(parts));
+            },
+            "keys"_a, "offsets"_a, "labels"_a, "counts"_a, "above"_a)
+        .def(
+            "end_length",
+            [](ww::Assembler& self, const Ranks& above) {
+                ww::ArrayParts parts;
+                {
+                    const Released release;
+                    parts = self.end_length(span_of(above));
+                }
+                return parts_dict(std::move(parts));
+            },
+            "above"_a)
+        .def("length", &ww::Assembler::length)
+        .def("ngrams", &ww::Assembler::ngrams)
+        .def("maxima",
+             [](const ww::Assembler& self) { return to_vector(std::vector(self.maxima())); });
+}
+
 // The equations alone, for whoever wants to check or plot them.
 void bind_equations(nb::module_& m) {
     m.def(
@@ -408,6 +520,7 @@ NB_MODULE(_native, m) {
     m.attr("max_ngram_limit") = ww::kMaxNgramLimit;
     nb::exception<ww::UnlearnFailure>(m, "UnlearnFailure");
     nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
+    nb::exception<ww::RowsFailure>(m, "RowsFailure");
     nb::exception<ww::LabelTypeFailure>(m, "LabelTypeFailure", PyExc_TypeError);
     nb::set_leak_warnings(false);  // models may live as long as the interpreter
     bind_enums(m);
@@ -573,6 +686,21 @@ NB_MODULE(_native, m) {
                  }
                  return totals_dict(totals);
              })
+        .def("size", &ww::Model::size, nb::call_guard<Released>())
+        .def(
+            "drain",
+            [](ww::Model& self) {
+                const Released release;
+                return std::make_unique<ww::CountDrain>(self.take_counts(), self.max_ngram());
+            },
+            nb::sig("def drain(self) -> CountDrain"))
+        .def(
+            "rows",
+            [](const ww::Model& self) {
+                const Released release;
+                return std::make_unique<ww::CountDrain>(self.counts(), self.max_ngram());
+            },
+            nb::sig("def rows(self) -> CountDrain"))
         .def("ngrams_by_length", &ww::Model::ngrams_by_length, nb::call_guard<Released>())
         .def("snapshot", [](const ww::Model& self) {
             ww::Snapshot snapshot;
@@ -582,4 +710,5 @@ NB_MODULE(_native, m) {
             }
             return snapshot_dict(std::move(snapshot));
         });
+    bind_rows(m);
 }

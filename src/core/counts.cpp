@@ -351,6 +351,18 @@ void Counts::find_maxima() const {
     stale_.store(false, std::memory_order_release);
 }
 
+Count Counts::count(unsigned length, NgramId ngram, LabelId label) const {
+    if (length == 1) return word_cells_[ngram].count(label, word_pool(ngram));
+    const Trie& trie = shard_of(ngram);
+    return trie.cell(node_index(ngram)).count(label, trie.pool());
+}
+
+std::size_t Counts::size() const {
+    std::size_t ngrams = words_.id_limit();
+    for (const Trie& shard : shards_) ngrams += shard.size();
+    return ngrams;
+}
+
 std::vector<WordId> Counts::words_of(unsigned length, NgramId ngram) const {
     if (length == 1) return {ngram};
     std::vector<WordId> words(length);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "cells.h"
@@ -93,6 +94,14 @@ class Counts {
         return trie.cell(node_index(ngram)).row(trie.pool());
     }
     const Cell& word_cell(WordId word) const { return word_cells_[word]; }
+    // Under one label; 0 if it does not occur there.
+    Count count(unsigned length, NgramId ngram, LabelId label) const;
+    // About how many n-grams there are, without a pass over them.
+    std::size_t size() const;
+
+    // kUnknownWord if no such word is known.
+    WordId find_word(PaddedWord word) const { return words_.find(word, hash_word(word)); }
+    std::string_view word(WordId word) const { return words_.word(word); }
 
     // Words of an n-gram, first to last.
     std::vector<WordId> words_of(unsigned length, NgramId ngram) const;
@@ -104,9 +113,10 @@ class Counts {
     using Visitor = std::function<void(unsigned, NgramId)>;
     void for_each(const Visitor& visit) const;
 
+    static constexpr std::size_t kShards = 256;
+
    private:
     friend class SnapshotReader;
-    static constexpr std::size_t kShards = 256;
     static constexpr std::size_t kWordPools = 16;
 
     struct Item;    // where in a batch an n-gram of two words and more begins

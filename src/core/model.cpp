@@ -5,6 +5,7 @@
 #include <shared_mutex>
 #include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
 #include "lease.h"
 
@@ -275,6 +276,24 @@ void Model::for_each_value(Memo& memo, std::optional<unsigned> length,
         if (own_length > parameters_.max_ngram || (length && own_length != *length)) return;
         visit(own_length, ngram, memo.values(own_length, ngram), memo);
     });
+}
+
+std::size_t Model::size() const {
+    const std::shared_lock guard(lock_);
+    return counts_->size();
+}
+
+std::shared_ptr<const Counts> Model::counts() const {
+    const std::shared_lock guard(lock_);
+    return counts_;
+}
+
+std::shared_ptr<const Counts> Model::take_counts() {
+    auto fresh = std::make_shared<Counts>(parameters_.max_ngram);
+    const std::lock_guard guard(lock_);
+    changed();
+    words_since_prune_ = 0;
+    return std::exchange(counts_, std::move(fresh));
 }
 
 Snapshot Model::snapshot() const {

@@ -121,6 +121,13 @@ class Model {
     // Distinct n-grams; costs a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
     Snapshot snapshot() const;
+    // About how many n-grams there are; costs nothing.
+    std::size_t size() const;
+    // What was counted until now, whatever is learnt later.
+    std::shared_ptr<const Counts> counts() const;
+    // The same, and the model forgets it.
+    std::shared_ptr<const Counts> take_counts();
+    unsigned max_ngram() const { return parameters_.max_ngram; }
 
    private:
     struct Workspace {

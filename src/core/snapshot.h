@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "counts.h"
@@ -34,6 +35,10 @@ struct Snapshot {
 };
 
 Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
+
+// Whether a word of a model may look so: UTF-8 as Python would encode it (no surrogates, no
+// overlong forms), and no blank.
+bool is_word_text(std::string_view bytes);
 
 // What is wrong with a snapshot, in words for the person who tried to load it.
 class SnapshotFailure : public std::runtime_error {

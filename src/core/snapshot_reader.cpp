@@ -17,7 +17,8 @@ bool is_blank(std::uint32_t code_point) {
     return kind == CharClass::Blank || kind == CharClass::LineEnd;
 }
 
-// UTF-8 as Python would encode it (no surrogates, no overlong forms), and no blank.
+}  // namespace
+
 bool is_word_text(std::string_view bytes) {
     std::size_t at = 0;
     while (at < bytes.size()) {
@@ -44,6 +45,8 @@ bool is_word_text(std::string_view bytes) {
     }
     return true;
 }
+
+namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw SnapshotFailure(what); }
 

@@ -38,7 +38,7 @@ def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
     }
     levels = snapshot["levels"]
     for length, level in enumerate(levels, start=1):
-        for name in _array_names(length, len(levels)):
+        for name in array_names(length, len(levels)):
             width = 1 if name == "labels" else 4
             arrays[f"ngrams{length}.{name}"] = _narrow(level[name], width)
     return manifest, arrays
@@ -83,7 +83,7 @@ def from_file(
     snapshot["maxima"] = array("maxima", np.uint64)
     snapshot["levels"] = []
     for length in range(1, max_ngram + 1):
-        present = _array_names(length, max_ngram)
+        present = array_names(length, max_ngram)
         level = {}
         for name in _LEVEL_ARRAYS:
             dtype = np.uint32 if name in ("words", "labels") else np.uint64
@@ -119,7 +119,7 @@ def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
     return dict(sorted(counts.items()))
 
 
-def _array_names(length: int, max_ngram: int) -> list[str]:
+def array_names(length: int, max_ngram: int) -> list[str]:
     """Single words need no array of last words; the longest n-grams have no children."""
     absent = {"words"} if length == 1 else set()
     if length == max_ngram:
@@ -130,9 +130,18 @@ def _array_names(length: int, max_ngram: int) -> list[str]:
 def _narrow(array: npt.NDArray[Any], least_width: int) -> npt.NDArray[Any]:
     """The narrowest unsigned type (of at least so many bytes) that holds all values."""
     largest = int(array.max()) if array.size else 0
+    return array.astype(narrowest(largest, least_width), copy=False)
+
+
+def narrowest(largest: int, least_width: int) -> np.dtype[Any]:
+    """The narrowest unsigned type (of at least so many bytes) that holds a number.
+
+    >>> narrowest(300, 1).str
+    '<u2'
+    """
     for width in (1, 2, 4, 8):
         if width >= least_width and largest < 1 << (8 * width):
-            return array.astype(f"<u{width}" if width > 1 else "|u1", copy=False)
+            return np.dtype(f"<u{width}" if width > 1 else "|u1")
     raise AssertionError("no unsigned type is wider than 64 bits")
 
 
