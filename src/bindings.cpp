@@ -296,7 +296,8 @@ std::vector<T> array_field(const nb::dict& dict, const char* name) {
     return from_vector<T>(field<VectorIn<T>>(dict, name));
 }
 
-ww::Snapshot snapshot_from(const nb::dict& dict) {
+// What is known of labels: all of a snapshot but its words and n-grams.
+ww::Snapshot totals_from(const nb::dict& dict) {
     ww::Snapshot snapshot;
     snapshot.labels = field<std::vector<ww::Label>>(dict, "labels");
     const auto documents = field<std::vector<ww::Count>>(dict, "documents");
@@ -309,11 +310,16 @@ ww::Snapshot snapshot_from(const nb::dict& dict) {
                        field<ww::Count>(dict, "pruned_counts")};
     snapshot.was_pruned = field<bool>(dict, "was_pruned");
     snapshot.words_since_prune = field<ww::Count>(dict, "words_since_prune");
+    snapshot.maxima = array_field<std::uint64_t>(dict, "maxima");
+    return snapshot;
+}
+
+ww::Snapshot snapshot_from(const nb::dict& dict) {
+    ww::Snapshot snapshot = totals_from(dict);
     const auto bytes = field<VectorIn<std::uint8_t>>(dict, "word_bytes");
     const char* data = reinterpret_cast<const char*>(bytes.data());
     snapshot.word_bytes.assign(data, data + bytes.shape(0));
     snapshot.word_offsets = array_field<std::uint64_t>(dict, "word_offsets");
-    snapshot.maxima = array_field<std::uint64_t>(dict, "maxima");
     for (const nb::handle entry : field<nb::list>(dict, "levels")) {
         const auto level = nb::cast<nb::dict>(entry);
         snapshot.levels.push_back({array_field<std::uint32_t>(level, "words"),
@@ -323,6 +329,48 @@ ww::Snapshot snapshot_from(const nb::dict& dict) {
                                    array_field<std::uint64_t>(level, "counts")});
     }
     return snapshot;
+}
+
+// The arrays as they lie in a file. They are somebody's memory, which is given back by whichever
+// thread lets go of it last.
+using Bytes = VectorIn<std::uint8_t>;
+using Mapped = std::vector<Bytes>;
+
+ww::Numbers numbers_from(const nb::dict& dict, const char* name, Mapped& kept) {
+    const auto [bytes, width] = field<std::pair<Bytes, unsigned>>(dict, name);
+    kept.push_back(bytes);
+    return {bytes.data(), bytes.shape(0) / width, width};
+}
+
+ww::MappedArrays mapped_from(const nb::dict& dict, std::string source) {
+    auto kept = std::make_unique<Mapped>();
+    ww::MappedArrays arrays;
+    arrays.word_bytes = numbers_from(dict, "word_bytes", *kept);
+    arrays.word_offsets = numbers_from(dict, "word_offsets", *kept);
+    for (const nb::handle entry : field<nb::list>(dict, "levels")) {
+        const auto level = nb::cast<nb::dict>(entry);
+        arrays.levels.push_back(
+            {numbers_from(level, "words", *kept), numbers_from(level, "children", *kept),
+             numbers_from(level, "rows", *kept), numbers_from(level, "labels", *kept),
+             numbers_from(level, "counts", *kept)});
+    }
+    arrays.source = std::move(source);
+    arrays.memory = std::shared_ptr<const void>(kept.release(), [](const void* memory) {
+        if (!Py_IsInitialized()) return;  // the process ends, and its memory with it
+        const nb::gil_scoped_acquire acquired;
+        delete static_cast<const Mapped*>(memory);
+    });
+    return arrays;
+}
+
+// A damaged file is found out while it is read, which may be anywhere.
+void translate_mapped_failure(const std::exception_ptr& thrown, void*) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const ww::MappedFailure& failure) {
+        const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelFormatError");
+        PyErr_SetString(kind.ptr(), failure.what());
+    }
 }
 
 ww::Parameters parameters_from(const nb::dict& dict) {
@@ -522,6 +570,7 @@ NB_MODULE(_native, m) {
     nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
     nb::exception<ww::RowsFailure>(m, "RowsFailure");
     nb::exception<ww::LabelTypeFailure>(m, "LabelTypeFailure", PyExc_TypeError);
+    nb::register_exception_translator(&translate_mapped_failure);
     nb::set_leak_warnings(false);  // models may live as long as the interpreter
     bind_enums(m);
     bind_equations(m);
@@ -561,6 +610,15 @@ NB_MODULE(_native, m) {
                 return std::make_unique<ww::Model>(settings, snapshot);
             },
             "parameters"_a, "arrays"_a)
+        .def_static(
+            "from_mapped",
+            [](const Named& parameters, const Named& known, const Named& arrays,
+               const std::string& source) {
+                const ww::Parameters settings = parameters_from(parameters);
+                return std::make_unique<ww::Model>(settings, totals_from(known),
+                                                   mapped_from(arrays, source));
+            },
+            "parameters"_a, "known"_a, "arrays"_a, "source"_a)
         .def(
             "replace",
             [](const ww::Model& self, const Named& parameters) {
@@ -674,6 +732,7 @@ NB_MODULE(_native, m) {
             },
             "words"_a, "label"_a.none())
         .def("stop_words", &ww::Model::stop_words, "threshold"_a, nb::call_guard<Released>())
+        .def("is_mapped", &ww::Model::is_mapped, nb::call_guard<Released>())
         .def("is_empty", &ww::Model::is_empty, nb::call_guard<Released>())
         .def("state", &ww::Model::state, nb::call_guard<Released>())
         .def("labels", &ww::Model::labels, nb::call_guard<Released>())

@@ -34,6 +34,7 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
             priors_[length - 1] = {share, compared_value(0, 1, share, parameters)};
         }
     }
+    hashed_words_ = counts.mapped() != nullptr;
     // Never empty, so that a place can be named before it is known whether there is a word.
     words_.resize(std::max<std::size_t>({1, words_.size(), counts.words().id_limit()}));
     const std::size_t tabled = labels_ <= kTabledLabels ? labels_ * kTabledCounts : 0;
@@ -100,7 +101,7 @@ Memo::Entry Memo::compute(unsigned length, NgramId ngram) {
 
 void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
     const LabelTable& labels = counts_->labels();
-    const std::span<const LabelCount> counts = counts_->row(length, ngram);
+    const std::span<const LabelCount> counts = counts_->row(length, ngram, room_);
     const std::size_t size = counts.size();
     row.resize(size);
     if (size * 2 > labels_) {
@@ -142,7 +143,7 @@ void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
 Memo::Entry Memo::bound(unsigned length, NgramId ngram) {
     if (parameters_.confidence_function != ConfidenceFunction::Gv) return compute(length, ngram);
     Entry entry{0, 0, kBound};
-    for (const LabelCount count : counts_->row(length, ngram)) {
+    for (const LabelCount count : counts_->row(length, ngram, room_)) {
         const LabelPosition position = counts_->labels().position(count.label());
         entry.best = std::max(entry.best, local_value_of(length, position, count.count()));
     }

@@ -44,10 +44,15 @@ class Memo {
     // next call entries and places stay where they are.
     void make_room(std::size_t entries);
 
-    void prefetch_word(WordId word) const { prefetch(&words_[word]); }
+    void prefetch_word(WordId word) const {
+        prefetch(hashed_words_ ? &longer_[slot_of(word)] : &words_[word]);
+    }
     const Entry& get_word(WordId word) {
-        Stamped& found = words_[word];
-        if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
+        Stamped& found = hashed_words_ ? find_longer(longer_[slot_of(word)], word) : words_[word];
+        if (found.stamp != stamp_) {
+            found = {word_entry(word), stamp_, word};
+            used_ += hashed_words_;
+        }
         return found.entry;
     }
     // N-grams of several words are got in two steps, so that the memory for many is fetched at
@@ -126,7 +131,9 @@ class Memo {
     // and count; negative: not computed yet.
     std::vector<double> local_values_, compared_values_;
     // Words have a place each: frequent ones were mostly learnt first, so those lie together.
+    // Those of a file lie among the others: most of its words may never be read.
     std::vector<Stamped> words_;
+    bool hashed_words_ = false;
     // Values of an n-gram of one label depend only on its length, label and count: such n-grams
     // share an entry, by length - 1, label id and count.
     std::vector<Stamped> shared_;
@@ -139,6 +146,7 @@ class Memo {
     ValueRow row_, word_row_;
     std::vector<double> computed_;
     std::vector<Count> counts_by_position_;
+    std::vector<LabelCount> room_;  // for a row of counts
 };
 
 class Memo::Place {

@@ -90,6 +90,8 @@ class Model {
    public:
     explicit Model(const Parameters& parameters);
     Model(const Parameters& parameters, const Snapshot& snapshot);
+    // Over a file: reads as any other, but never learns.
+    Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays);
     // The same counts with other parameters; max_ngram may only be smaller.
     Model(const Model& other, const Parameters& parameters);
 
@@ -114,6 +116,7 @@ class Model {
                                       const std::optional<Label>& label) const;
     std::vector<std::string> stop_words(double threshold) const;
     bool is_empty() const;
+    bool is_mapped() const;
     // Another number after every change, never used twice in a process.
     std::uint64_t state() const;
     std::vector<Label> labels() const;
@@ -135,6 +138,7 @@ class Model {
         TermBatch batch;
         std::vector<WordId> ids;
         std::vector<Symbol> symbols;
+        RankMemo ranks;  // where words stay in a file
     };
     class Lease;
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;

@@ -12,7 +12,11 @@ const Memo::Entry kNothing{};  // what an unknown word is worth
 std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
     const std::size_t end = std::min(symbols.size(), begin + kBlock);
     memo_.make_room(kBlock * max_ngram_);
-    walk(symbols, begin, end);
+    if (counts_.mapped() != nullptr) {
+        walk_mapped(symbols, begin, end);
+    } else {
+        walk(symbols, begin, end);
+    }
     choices_.clear();
     std::size_t at = begin;
     while (at < end) {
@@ -82,6 +86,57 @@ void Parser::find_open(unsigned length) {
     }
 }
 
+void Parser::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
+    const MappedTree& tree = *counts_.mapped();
+    found_.resize(kBlock * max_ngram_);
+    const auto word_at = [symbols](std::size_t at) {
+        return at < symbols.size() && is_word(symbols[at]);
+    };
+    steps_.clear();
+    for (std::size_t at = begin; at < end; ++at) {
+        if (!is_word(symbols[at])) continue;
+        memo_.prefetch_word(symbols[at]);
+        found_at(at - begin)->ngram = Counts::kNone;
+        if (max_ngram_ == 1 || !word_at(at + 1)) continue;
+        tree.prefetch_children(1, symbols[at]);
+        steps_.push_back({static_cast<std::uint32_t>(at - begin), symbols[at], {}});
+    }
+    for (unsigned length = 2; length <= max_ngram_ && !steps_.empty(); ++length) {
+        find_mapped(length, symbols.subspan(begin + length - 1));
+        std::size_t extended = 0;
+        for (std::size_t at = 0; at < steps_.size() && length < max_ngram_; ++at) {
+            if (!word_at(begin + steps_[at].offset + length)) continue;
+            tree.prefetch_children(length, steps_[at].place);
+            steps_[extended++] = steps_[at];
+        }
+        steps_.resize(extended);
+    }
+}
+
+// Goes one word further at every step, and forgets those that lead nowhere.
+void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
+    const MappedTree& tree = *counts_.mapped();
+    for (Step& step : steps_) {
+        step.among = tree.children(length - 1, step.place);
+        tree.prefetch_middle(length, step.among);
+    }
+    std::size_t found = 0;
+    for (const Step& step : steps_) {
+        const std::uint64_t place = tree.find_child(length, step.among, following[step.offset]);
+        if (place == MappedTree::kNone) continue;
+        tree.prefetch_row(length, place);
+        steps_[found++] = {step.offset, place, {}};
+    }
+    steps_.resize(found);
+    for (const Step& step : steps_) tree.prefetch_entries(length, step.place);
+    for (const Step& step : steps_) {
+        const NgramId ngram = tree.id(length, step.place);
+        Found* here = found_at(step.offset) + (length - 2);
+        here[0] = {memo_.place_of(length, ngram, tree.cell(length, step.place)), ngram};
+        here[1].ngram = Counts::kNone;
+    }
+}
+
 Choice Parser::choose(std::span<const Symbol> symbols, std::size_t position, const Found* found) {
     const Memo::Entry* word = &memo_.get_word(symbols[position]);
     Choice best{position, 1, symbols[position], word};
@@ -115,7 +170,7 @@ bool Parser::words_outweigh(std::span<const Symbol> symbols, std::size_t positio
             word_cv_[word.position(at)] = word.values[at];
         }
         const NgramId prefix = length == 1 ? id : found[length - 2].ngram;
-        for (const LabelCount entry : counts_.row(length, prefix)) {
+        for (const LabelCount entry : counts_.row(length, prefix, room_)) {
             const LabelPosition label = labels.position(entry.label());
             sums_[label] += word_cv_[label];
             outweighed = outweighed || sums_[label] > best;

@@ -63,6 +63,10 @@ void CountRows::add(LabelPosition label, std::span<const std::string_view> words
 
 CountRows CountDrain::next(std::size_t most) {
     CountRows rows;
+    if (const MappedTree* mapped = counts_->mapped()) {
+        add_mapped(*mapped, most, rows);
+        return rows;
+    }
     const Vocabulary& vocabulary = counts_->words();
     for (; word_ < vocabulary.id_limit() && !rows.full(most); ++word_) {
         if (vocabulary.holds(word_)) add(1, word_, rows);
@@ -79,6 +83,17 @@ CountRows CountDrain::next(std::size_t most) {
     return rows;
 }
 
+void CountDrain::add_mapped(const MappedTree& tree, std::size_t most, CountRows& rows) {
+    while (length_ <= max_ngram_ && !rows.full(most)) {
+        for (; place_ < tree.ngrams(length_) && !rows.full(most); ++place_) {
+            add(length_, tree.id(length_, place_), rows);
+        }
+        if (place_ < tree.ngrams(length_)) return;
+        ++length_;
+        place_ = 0;
+    }
+}
+
 void CountDrain::add_shard(const Trie& shard, std::size_t most, CountRows& rows) {
     for (; node_ < shard.size() && !rows.full(most); ++node_) {
         if (lengths_[node_] > max_ngram_) continue;
@@ -87,7 +102,7 @@ void CountDrain::add_shard(const Trie& shard, std::size_t most, CountRows& rows)
 }
 
 void CountDrain::add(unsigned length, NgramId ngram, CountRows& rows) {
-    const std::span<const LabelCount> row = counts_->row(length, ngram);
+    const std::span<const LabelCount> row = counts_->row(length, ngram, room_);
     if (row.empty()) return;
     words_.clear();
     for (const WordId word : counts_->words_of(length, ngram)) {

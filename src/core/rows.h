@@ -61,6 +61,7 @@ class CountDrain {
 
    private:
     void add(unsigned length, NgramId ngram, CountRows& rows);
+    void add_mapped(const MappedTree& tree, std::size_t most, CountRows& rows);
     void add_shard(const Trie& shard, std::size_t most, CountRows& rows);
 
     std::shared_ptr<const Counts> counts_;
@@ -68,6 +69,9 @@ class CountDrain {
     WordId word_ = 0;  // what comes next: a word, then the nodes of each shard
     std::size_t shard_ = 0;
     NodeIndex node_ = 0;
+    unsigned length_ = 1;  // in a file: the n-grams of each length
+    std::uint64_t place_ = 0;
+    std::vector<LabelCount> room_;
     std::vector<std::uint8_t> lengths_;  // of the shard's nodes
     std::vector<std::string_view> words_;
 };

@@ -35,6 +35,11 @@ struct Snapshot {
 };
 
 Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
+// The same of counts that stay in a file: its arrays.
+Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram);
+
+// Counts over the arrays of a file; `known` tells of its labels. Looks at no n-gram.
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays);
 
 // Whether a word of a model may look so: UTF-8 as Python would encode it (no surrogates, no
 // overlong forms), and no blank.
@@ -51,8 +56,9 @@ class SnapshotReader {
     explicit SnapshotReader(const Snapshot& snapshot) : snapshot_(snapshot) {}
     std::shared_ptr<Counts> read();
 
-   private:
     void check_labels() const;
+
+   private:
     void check_words() const;
     void check_level(std::size_t level) const;
     void check_frequencies(std::size_t level) const;

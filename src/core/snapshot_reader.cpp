@@ -88,6 +88,21 @@ std::shared_ptr<Counts> SnapshotReader::read() {
     return counts;
 }
 
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays) {
+    SnapshotReader(known).check_labels();
+    for (const LabelTotals& total : known.totals) {
+        if (total.documents == 0 || total.words > kMaxWords) {
+            fail("totals of a label are not those of its counts");
+        }
+    }
+    for (const std::uint64_t maximum : known.maxima) {
+        if (maximum > kMaxCount) fail("maxima is out of range");
+    }
+    arrays.labels = known.labels.size();
+    arrays.maxima = known.maxima;
+    return std::make_shared<Counts>(known, std::make_shared<MappedTree>(std::move(arrays)));
+}
+
 void SnapshotReader::check_labels() const {
     if (snapshot_.labels.size() > kMaxLabels) fail("there are too many labels");
     if (snapshot_.totals.size() != snapshot_.labels.size()) fail("labels and totals differ");

@@ -99,7 +99,7 @@ def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
     import pyarrow as pa
 
     if not isinstance(model, TauSS3):
-        model = TauSS3.load(model)
+        model = TauSS3.load(model, mapped=True)
     native = model._engine.native
     if native.totals()["was_pruned"]:
         raise PrunedModelError(

@@ -11,18 +11,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native, snapshot, storage
+from watchword import _native, keeping, snapshot, storage
 from watchword.checks import Label
 from watchword.errors import DataFormatError
 from watchword.model import TauSS3
-from watchword.parameters import Parameters
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
 
 PrunedCounts = tuple[int, int]
@@ -196,7 +194,7 @@ class _Writing:
 
     def finish(self, pruned: PrunedCounts | None) -> tuple[dict[str, Any], storage.Arrays]:
         """The manifest and the arrays, which stay in their files."""
-        parameters, maxima = self._engine.parameters, np.empty(0, np.uint64)
+        maxima = np.empty(0, np.uint64)
         if self._totals[DOCUMENTS]:
             core = self._begun()
             while core.length() <= self._max_ngram:
@@ -216,7 +214,6 @@ class _Writing:
             for name in snapshot.array_names(length, self._max_ngram):
                 column = self._column(length, name)
                 arrays[f"ngrams{length}.{name}"] = column.narrowed(1 if name == "labels" else 4)
-        own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
         return {
             "labels": list(self._label_entries()),
             "pruned": {
@@ -225,9 +222,7 @@ class _Writing:
                 "was_pruned": pruned is not None,
             },
             "words_since_prune": 0,
-            "parameters": own | {"summary": parameters.operator_names},
-            "reading": self._engine.source.description,
-        }, arrays
+        } | keeping.settings_of(self._engine), arrays
 
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():
