@@ -115,3 +115,9 @@ def test_a_pruned_model_is_not_gone_on_from(spark, tmp_path):
 def test_periodic_pruning_is_refused_and_why(spark):
     with pytest.raises(ValueError, match="depends on the order of texts"):
         ws.fit(frame_of(spark, ROWS), prune_period=1000)
+
+
+def test_a_frame_that_changes_is_not_counted_level_by_level(spark):
+    some = frame_of(spark, ROWS * 20).where("rand() < 0.5")
+    with pytest.raises(ww.DataFormatError, match="gave other rows when it was read again"):
+        ws.fit(some, prune_floor=2, levelwise=True)

@@ -1,7 +1,7 @@
 """watchword.spark.watch after SIGKILL: every vector bit for bit, every decision once.
 
-What is killed: the driver, with its Java or without; executors; the Python processes of workers. Posts
-come twice besides, so that a batch that is read again would show.
+What is killed: the driver, with its Java or without; executors; the Python processes of workers.
+Posts come twice besides, so that a batch that is read again would show.
 """
 
 import os

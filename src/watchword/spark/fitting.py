@@ -26,7 +26,7 @@ from watchword.spark.needs import (
     require_text,
 )
 from watchword.spark.opening import seen_by_driver
-from watchword.spark.sorting import Dropped, add_up, fold, sorted_rows
+from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
 from watchword.spark.writing import write_sorted
 
 if TYPE_CHECKING:
@@ -224,15 +224,17 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
                 raise ValueError("levelwise needs a prune_floor, and cannot go on from a model")
             write_levels(path, job.frame, job.model, job.counting, job.floor)
             return
-        dropped = Dropped()
-        rows = sorted_rows(_counted(job), dropped)
+        aside = Aside()
+        rows = sorted_rows(_counted(job), aside)
         if job.counting.sign < 0:
             rows = _without_negatives(rows)
         write_sorted(
             path,
             rows,
             parameters=job.model,
-            pruned=None if job.floor is None else lambda: (dropped.ngrams, dropped.counts),
+            pruned=None
+            if job.floor is None
+            else lambda: (aside.dropped_ngrams, aside.dropped_counts),
         )
 
 

@@ -47,7 +47,11 @@ class ModelFile:
 
     def _load(self) -> TauSS3:
         model = TauSS3.load(
-            self.path, word_hook=self.word_hook, tokenizer=self.tokenizer, summary=self.summary
+            self.path,
+            mapped=True,
+            word_hook=self.word_hook,
+            tokenizer=self.tokenizer,
+            summary=self.summary,
         )
         if self.fingerprint is not None and model.fingerprint != self.fingerprint:
             raise ModelFormatError(

@@ -7,7 +7,7 @@ at a time: rows of Spark's own would cost more than all the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS
@@ -20,11 +20,12 @@ _PIECE_ROWS = 1 << 17
 
 
 @dataclass
-class Dropped:
-    """What a floor dropped: n-grams (per label) and their counts."""
+class Aside:
+    """What comes along with the rows of n-grams."""
 
-    ngrams: int = 0
-    counts: int = 0
+    dropped_ngrams: int = 0  # by a floor; counted per label
+    dropped_counts: int = 0
+    documents: dict[Any, int] = field(default_factory=dict)  # by label
 
 
 def add_up(rows: DataFrame, max_ngram: int) -> DataFrame:
@@ -57,8 +58,8 @@ def fold(summed: DataFrame, floor: int, shortest: int) -> DataFrame:
     )
 
 
-def sorted_rows(rows: DataFrame, dropped: Dropped) -> Iterator[Any]:
-    """Record batches in the order of n-grams, then labels; what a floor dropped is noted aside."""
+def sorted_rows(rows: DataFrame, aside: Aside) -> Iterator[Any]:
+    """Record batches in the order of n-grams, then labels; what else is known is noted aside."""
     totals: list[Any] | None = []
     for batch in _pieces(rows.orderBy("ngram", "label")):
         first = _first_ngram(batch)
@@ -66,11 +67,11 @@ def sorted_rows(rows: DataFrame, dropped: Dropped) -> Iterator[Any]:
             totals.append(batch.slice(0, first))
         if first < batch.num_rows:
             if totals is not None:
-                yield from _known(totals, dropped)
+                yield from _known(totals, aside)
                 totals = None
             yield batch.slice(first).select(["label", "ngram", "count"])
     if totals:
-        yield from _known(totals, dropped)
+        yield from _known(totals, aside)
 
 
 def _key(key: bytes) -> Column:
@@ -122,7 +123,7 @@ def _first_ngram(batch: Any) -> int:
     return int(pc.sum(below).as_py() or 0)
 
 
-def _known(totals: list[Any], dropped: Dropped) -> Iterator[Any]:
+def _known(totals: list[Any], aside: Aside) -> Iterator[Any]:
     """The totals of labels that have any documents left."""
     import pyarrow as pa
 
@@ -130,12 +131,16 @@ def _known(totals: list[Any], dropped: Dropped) -> Iterator[Any]:
     found: dict[bytes, dict[Any, int]] = {DOCUMENTS: {}, WORDS: {}}
     for row in table.to_pylist():
         if row["ngram"] == _DROPPED:
-            dropped.ngrams, dropped.counts = row["rows"], row["count"]
+            aside.dropped_ngrams, aside.dropped_counts = row["rows"], row["count"]
         else:
             found[row["ngram"]][row["label"]] = row["count"]
-    left = [label for label, documents in found[DOCUMENTS].items() if documents]
-    keys = [key for key in (DOCUMENTS, WORDS) for _ in left]
-    counts = [found[key][label] for key in (DOCUMENTS, WORDS) for label in left]
-    kind = table.schema.field("label").type
-    columns = [pa.array(left * 2, kind), pa.array(keys, pa.binary()), pa.array(counts, pa.int64())]
+    aside.documents = {label: count for label, count in found[DOCUMENTS].items() if count}
+    left = [
+        (label, key, counts[label])
+        for key, counts in found.items()
+        for label in aside.documents
+        if label in counts
+    ]
+    types = [table.schema.field("label").type, pa.binary(), pa.int64()]
+    columns = [pa.array([row[at] for row in left], kind) for at, kind in enumerate(types)]
     yield pa.record_batch(columns, ["label", "ngram", "count"])
