@@ -2,13 +2,12 @@
 
 import os
 import signal
-import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from browser import browser, browser_process  # noqa: F401  (fixtures; imported once, for all)
-from spark_cluster import cluster, spark  # noqa: F401
+from spark_cluster import HAS_SPARK, cluster, spark  # noqa: F401
 
 IN_CI = bool(os.environ.get("CI"))
 
@@ -16,8 +15,7 @@ IN_CI = bool(os.environ.get("CI"))
 # nobody knows.
 EXPECTED_SKIPS: frozenset[str] = frozenset()
 
-# pyspark needs a later Python than the rest does. What is left out is said, before and after.
-HAS_SPARK = sys.version_info >= (3, 11)
+# What is left out is said, before and after.
 collect_ignore_glob = [] if HAS_SPARK else ["test_spark*.py"]
 NO_SPARK = "tests of Spark are left out: pyspark needs Python 3.11"
 

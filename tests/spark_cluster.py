@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+HAS_SPARK = sys.version_info >= (3, 11)  # pyspark needs a later Python than the rest does
+
 CORES = 4  # of each worker: half for the session of all tests, half for drivers that get killed
 MEMORY = "4g"
 
