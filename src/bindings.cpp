@@ -23,6 +23,7 @@
 #include "core/model.h"
 #include "core/rows.h"
 #include "core/unicode.h"
+#include "core/utf8.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -96,6 +97,11 @@ std::vector<T> from_vector(const VectorIn<T>& values) {
     return {values.data(), values.data() + values.shape(0)};
 }
 
+template <class T>
+std::span<const T> span_of(const VectorIn<T>& values) {
+    return {values.data(), values.shape(0)};
+}
+
 ww::TextView view_of(nb::handle text) {
     if (!PyUnicode_Check(text.ptr())) throw nb::type_error("text must be str");
     return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
@@ -116,6 +122,17 @@ ww::TermBatch read_terms(const Texts& texts, ww::Paragraphs paragraphs, bool wit
     ww::TermBatch batch;
     ww::TextReader reader(paragraphs, with_spans);
     for (const ww::TextView& view : views) reader.read(view, batch);
+    return batch;
+}
+
+// The same of texts as Arrow has them, without their places.
+ww::TermBatch read_utf8(const VectorIn<std::uint8_t>& data, const VectorIn<std::int32_t>& offsets,
+                        ww::Paragraphs paragraphs) {
+    const Released release;
+    const ww::Utf8Texts texts(span_of(data), span_of(offsets));
+    ww::TermBatch batch;
+    ww::TextReader reader(paragraphs, false);
+    for (const ww::TextView& view : texts.views()) reader.read(view, batch);
     return batch;
 }
 
@@ -443,11 +460,6 @@ Named parts_dict(ww::ArrayParts&& parts) {
     return out;
 }
 
-template <class T>
-std::span<const T> span_of(const VectorIn<T>& values) {
-    return {values.data(), values.shape(0)};
-}
-
 // Counts on their way out of a process, and into a file.
 void bind_rows(nb::module_& m) {
     nb::class_<ww::CountDrain>(m, "CountDrain")
@@ -592,6 +604,7 @@ NB_MODULE(_native, m) {
         .def("rewrite", &ww::TermBatch::rewrite, "replacement"_a)
         .def("tree", &term_tree);
     m.def("read_terms", &read_terms, "texts"_a, "paragraphs"_a, "with_spans"_a);
+    m.def("read_utf8", &read_utf8, "data"_a, "offsets"_a, "paragraphs"_a);
     m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
 
     nb::class_<ww::Model>(m, "Model")

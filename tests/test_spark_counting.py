@@ -44,7 +44,7 @@ def test_the_size_of_batches_and_slices_does_not_show(monkeypatch):
     documents = [("a b c. a b", "x"), ("b c a", "y"), ("a b c d e", "x")] * 3
     rows = added(count_batches(frame(documents), HOW))
     monkeypatch.setattr(counting, "_BATCH_ROWS", 2)
-    monkeypatch.setattr(counting, "_SLICE_CHARACTERS", 7)
+    monkeypatch.setattr(counting, "_SLICE_BYTES", 7)
     assert added(count_batches(frame(documents, size=100), HOW)) == rows
     assert added(rows_of(learnt(documents))) == rows
 

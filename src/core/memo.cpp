@@ -73,6 +73,15 @@ void Memo::grow(std::size_t slots) {
     }
 }
 
+const Memo::Entry& Memo::get_hashed_word(WordId word) {
+    Stamped& found = find_longer(longer_[slot_of(word)], word);
+    if (found.stamp != stamp_) {
+        found = {word_entry(word), stamp_, word};
+        ++used_;
+    }
+    return found.entry;
+}
+
 Memo::Entry Memo::word_entry(WordId word) {
     Stamped* shared = shared_place(1, counts_->word_cell(word));
     if (shared == nullptr) return compute(1, word);

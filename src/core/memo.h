@@ -44,15 +44,13 @@ class Memo {
     // next call entries and places stay where they are.
     void make_room(std::size_t entries);
 
-    void prefetch_word(WordId word) const {
-        prefetch(hashed_words_ ? &longer_[slot_of(word)] : &words_[word]);
-    }
+    void prefetch_word(WordId word) const { prefetch(&words_[word]); }
+    void prefetch_mapped_word(WordId word) const { prefetch(&longer_[slot_of(word)]); }
     const Entry& get_word(WordId word) {
-        Stamped& found = hashed_words_ ? find_longer(longer_[slot_of(word)], word) : words_[word];
-        if (found.stamp != stamp_) {
-            found = {word_entry(word), stamp_, word};
-            used_ += hashed_words_;
-        }
+        if (hashed_words_) [[unlikely]]
+            return get_hashed_word(word);
+        Stamped& found = words_[word];
+        if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
         return found.entry;
     }
     // N-grams of several words are got in two steps, so that the memory for many is fetched at
@@ -107,6 +105,7 @@ class Memo {
         const std::size_t of_label = (length - 1) * labels_limit_ + cell.only().label();
         return &shared_[of_label * kSharedCounts + cell.only().count()];
     }
+    const Entry& get_hashed_word(WordId word);
     Entry word_entry(WordId word);
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);

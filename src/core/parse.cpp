@@ -95,7 +95,7 @@ void Parser::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std
     steps_.clear();
     for (std::size_t at = begin; at < end; ++at) {
         if (!is_word(symbols[at])) continue;
-        memo_.prefetch_word(symbols[at]);
+        memo_.prefetch_mapped_word(symbols[at]);
         found_at(at - begin)->ngram = Counts::kNone;
         if (max_ngram_ == 1 || !word_at(at + 1)) continue;
         tree.prefetch_children(1, symbols[at]);

@@ -15,10 +15,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from watchword import _native
 from watchword.checks import Label
 from watchword.errors import DataFormatError, PrunedModelError
 from watchword.model import TauSS3
+from watchword.parameters import Parameters
+from watchword.spark.columns import labels_of, terms_of
 from watchword.spark.opening import ModelFile
 from watchword.spark.scoring import refuse_null
 from watchword.text import TextSource, Tokenizer, WordHook
@@ -27,9 +31,9 @@ DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"
 FIRST_WORD = b"\x01"  # no key of an n-gram is less
 
-# So many rows make a batch; so many characters are read before the size of what is held is asked.
+# So many rows make a batch; about so many bytes are read before the size of what is held is asked.
 _BATCH_ROWS = 1 << 16
-_SLICE_CHARACTERS = 1 << 22
+_SLICE_BYTES = 1 << 22
 
 Rows = dict[str, Any]
 
@@ -55,14 +59,15 @@ class Counting:
 
 def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
     """The n-grams of all texts and their labels as rows; each may come several times."""
-    counter = _counter(how)
+    own: dict[str, Any] = {"max_ngram": how.max_ngram, "paragraphs": how.paragraphs}
+    counter = _native.Model(Parameters(**own).for_native())
     kind = None
-    for texts, labels, kind in _slices(batches, how):
-        counter.learn(texts, labels, 1)
-        if counter.native.size() >= how.most_ngrams:
-            yield from _drained(counter.native, kind, how.sign)
+    for terms, labels, kind in _slices(batches, how):
+        counter.learn_terms(terms, labels)
+        if counter.size() >= how.most_ngrams:
+            yield from _drained(counter, kind, how.sign)
     if kind is not None:
-        yield from _drained(counter.native, kind, how.sign)
+        yield from _drained(counter, kind, how.sign)
 
 
 def count_level(
@@ -76,13 +81,13 @@ def count_level(
     if length == 1:
         yield from count_batches(batches, replace(how, max_ngram=1))
         return
-    model, source = ModelFile(os.fspath(kept)).open(), how.source
+    model = ModelFile(os.fspath(kept)).open()
     counter = _native.LevelCounter(model._engine.native, length)
     labels_known = list(model.labels)
     kind = None
-    for texts, labels, kind in _slices(batches, how):
+    for terms, labels, kind in _slices(batches, how):
         try:
-            counter.add(source.read(texts), labels)
+            counter.add(terms, labels)
         except ValueError:
             raise DataFormatError(
                 f"the column {how.label!r} has other values than when words were counted: "
@@ -123,27 +128,29 @@ def label_type(kind: Any) -> Any:
     raise DataFormatError(f"labels must be strings or whole numbers, but are {kind}")
 
 
-def _counter(how: Counting) -> Any:
-    from watchword.engine import Engine
-    from watchword.parameters import Parameters
-
-    own = {"max_ngram": how.max_ngram, "paragraphs": how.paragraphs}
-    parameters = Parameters(**own)  # type: ignore[arg-type]
-    return Engine(parameters, how.source, _native.Model(parameters.for_native()))
-
-
-def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[list[str], list[Label], Any]]:
-    """Texts and labels in slices of bounded size, with the Arrow type of the labels."""
+def _slices(
+    batches: Iterator[Any], how: Counting
+) -> Iterator[tuple[_native.TermBatch, list[Label], Any]]:
+    """Terms and labels in slices of bounded size, with the Arrow type of the labels."""
+    source = how.source
     for batch in batches:
-        column = refuse_null(batch, how.label)
-        kind = label_type(column.type)
-        texts, labels = refuse_null(batch, how.text).to_pylist(), column.to_pylist()
-        begin = characters = 0
-        for at, text in enumerate(texts, start=1):
-            characters += len(text)
-            if characters >= _SLICE_CHARACTERS or at == len(texts):
-                yield texts[begin:at], labels[begin:at], kind
-                begin, characters = at, 0
+        labels, texts = refuse_null(batch, how.label), refuse_null(batch, how.text)
+        kind = label_type(labels.type)
+        for begin, rows in _bounded(texts):
+            terms = terms_of(texts.slice(begin, rows), source)
+            yield terms, labels_of(labels.slice(begin, rows)), kind
+
+
+def _bounded(texts: Any) -> Iterator[tuple[int, int]]:
+    """Where slices of about so many bytes begin, and their rows: one text may be very long."""
+    import pyarrow.compute as pc
+
+    ends = np.cumsum(pc.binary_length(texts).to_numpy(zero_copy_only=False), dtype=np.int64)
+    begin = read = 0
+    while begin < len(texts):
+        end = min(int(np.searchsorted(ends, read + _SLICE_BYTES)) + 1, len(texts))
+        yield begin, end - begin
+        begin, read = end, int(ends[end - 1])
 
 
 def _drained(native: _native.Model, kind: Any, sign: int) -> Iterator[Any]:

@@ -21,6 +21,7 @@ from watchword import _native, keeping, snapshot, storage
 from watchword.checks import Label
 from watchword.errors import DataFormatError
 from watchword.model import TauSS3
+from watchword.spark.columns import buffers_of
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
 
 PrunedCounts = tuple[int, int]
@@ -253,10 +254,7 @@ def _key_buffers(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int
         column = column.cast(pa.binary())
     if column.null_count:
         raise DataFormatError("a row of counts has no n-gram")
-    _, offsets, data = column.buffers()
-    begin, size = column.offset, len(column)
-    places = np.frombuffer(offsets, np.int32, size + 1, begin * 4)
-    return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), places
+    return buffers_of(column)
 
 
 def _positions(column: Any, labels: Any) -> npt.NDArray[np.int32]:
