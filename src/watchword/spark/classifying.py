@@ -47,15 +47,28 @@ def classify(
     )
     check_workers(frame.sparkSession, file)
     labels = model.labels
-    new = [
-        StructField(label, spark_label_type(labels)),
-        StructField(confidence, ArrayType(DoubleType())),
-    ]
-    schema = StructType([*frame.schema.fields, *new])
-    found = frame.mapInArrow(Classifying(file, text, (label, confidence)), schema)
-    return found.withColumn(
-        confidence, functions.map_from_arrays(label_array(labels), found[confidence])
+    result = StructType(
+        [
+            StructField("label", spark_label_type(labels)),
+            StructField("confidence", ArrayType(DoubleType())),
+        ]
     )
+    found = _reading(Classifying(file, text), result)(frame[text])
+    values = functions.map_from_arrays(label_array(labels), found["confidence"])
+    return frame.withColumns({label: found["label"], confidence: values})
+
+
+def _reading(function: Classifying, result: Any) -> Any:
+    """A function of one column: Spark keeps the others to itself, and no text comes back."""
+    import pyarrow as pa
+    from pyspark.sql.pandas import functions
+
+    def read(texts: Any) -> Any:
+        return function(texts)
+
+    read.__annotations__ = {"texts": pa.Array, "return": pa.Array}  # by which Spark knows its kind
+    arrow_udf: Any = functions.arrow_udf  # whose types know no structures
+    return arrow_udf(read, result)
 
 
 def spark_label_type(labels: tuple[Label, ...]) -> Any:

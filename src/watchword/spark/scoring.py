@@ -14,27 +14,25 @@ import numpy as np
 from watchword.errors import DataFormatError
 from watchword.parameters import FloatArray
 from watchword.results import ConfidenceTable
+from watchword.spark.columns import confidence_of
 from watchword.spark.opening import ModelFile
 
 
 @dataclass(frozen=True)
 class Classifying:
-    """Adds two columns to batches: the label of each text, and its confidences as a list."""
+    """Turns a column of texts into one of labels and confidences, each a list."""
 
     model: ModelFile
-    text: str
-    new: tuple[str, str]  # names of the columns
+    text: str  # the column's name, for messages
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches with two columns more."""
+    def __call__(self, texts: Any) -> Any:
+        """A structure of both for every text."""
         import pyarrow as pa
 
         model = self.model.open()
-        for batch in batches:
-            table = model.confidence_table(texts_of(batch, self.text), threads=1)
-            found = pa.array(model.decide(table), pa_label_type(table))
-            columns = [*batch.columns, found, _lists(table.values)]
-            yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, *self.new])
+        table = confidence_of(without_null(texts, self.text), model._engine)
+        found = pa.array(model.decide(table), pa_label_type(table))
+        return pa.StructArray.from_arrays([found, _lists(table.values)], ["label", "confidence"])
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Scoring:
 
         model, place = self.model.open(), _first_place()
         for batch in batches:
-            gains = model.confidence_table(texts_of(batch, self.text), threads=1).values
+            gains = confidence_of(refuse_null(batch, self.text), model._engine).values
             columns = [refuse_null(batch, name) for name in self.kept]
             places = pa.array(np.arange(place, place + batch.num_rows, dtype=np.int64))
             place += batch.num_rows
@@ -68,15 +66,13 @@ def _first_place() -> int:
     return 0 if context is None else context.partitionId() << 33
 
 
-def texts_of(batch: Any, name: str) -> list[str]:
-    """The texts of a batch, if there are no nulls among them."""
-    texts: list[str] = refuse_null(batch, name).to_pylist()
-    return texts
-
-
 def refuse_null(batch: Any, name: str) -> Any:
+    """The column of a batch, if there are no nulls in it."""
+    return without_null(batch.column(batch.schema.get_field_index(name)), name)
+
+
+def without_null(column: Any, name: str) -> Any:
     """The column, if there are no nulls in it."""
-    column = batch.column(batch.schema.get_field_index(name))
     if column.null_count:
         raise DataFormatError(
             f"the column {name!r} holds null: leave such rows out with "

@@ -55,6 +55,7 @@ class SubjectProcessor:
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
         self._state: Any = None
+        self._desk: Desk | None = None
 
     def init(self, handle: Any) -> None:
         """Say what is kept of each subject."""
@@ -64,9 +65,10 @@ class SubjectProcessor:
         """Read the new posts of a subject; what is decided after each."""
         from pyspark.sql import Row
 
-        history = History(self._watching, self._state.get())
-        found = list(history.read(rows))
-        self._state.update(history.kept())
+        if self._desk is None:
+            self._desk = Desk(self._watching)
+        found, kept = self._desk.read(self._state.get(), rows)
+        self._state.update(kept)
         template = Row(*self._watching.columns, "posts", "delay", "sums")
         return (template(*each) for each in found)
 
@@ -78,39 +80,57 @@ class SubjectProcessor:
         """Nothing is open."""
 
 
-class History:
-    """One subject while its posts are read."""
+Kept = tuple[bytes, bytes, int | None]
 
-    def __init__(self, watching: Watching, kept: tuple[bytes, bytes, int | None] | None) -> None:
+
+class Desk:
+    """Where subjects are read one at a time; what all have in common is worked out once."""
+
+    def __init__(self, watching: Watching) -> None:
         self._watching = watching
         self._engine: Engine = watching.model.open()._engine
         self._labels = self._engine.labels
-        self._ledger = Ledger(self._engine, watching.policy)
-        self._ledger.resize(1)
-        self._seen: dict[bytes, None] = {}
-        self._last: int | None = None
-        if kept is not None:
-            state, seen, self._last = kept
-            self._restore(bytes(state))
-            self._seen = dict.fromkeys(_hashes(bytes(seen)))
+        self._ledger = self._new_ledger()
+        blank = states.to_bytes(self._ledger.state_of(0, self._engine))
+        self._blank = states.from_bytes(blank)
+        self._own = blank[: states.IDENTITY]  # of all states of this model and this policy
 
-    def _restore(self, data: bytes) -> None:
-        state, watching = states.from_bytes(data), self._watching
-        states.check(
-            state,
-            self._engine,
-            watching.policy,
-            allow_changed_model=watching.allow_changed_model,
-        )
-        self._ledger.restore(state)
+    def _new_ledger(self) -> Ledger:
+        ledger = Ledger(self._engine, self._watching.policy)
+        ledger.resize(1)
+        return ledger
 
-    def read(self, rows: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-        """Read posts in their order, but for duplicates; what is decided after each."""
-        watching, ledger = self._watching, self._ledger
+    def read(self, kept: Kept | None, rows: Iterable[Any]) -> tuple[list[tuple[Any, ...]], Kept]:
+        """What is decided after each of these posts, and what is kept of the subject then."""
+        reader, seen, last = (None, b"", None) if kept is None else kept
+        ledger = self._ledger_of(None if reader is None else bytes(reader))
+        marks = _Marks(self._watching, bytes(seen), last)
+        found = list(self._decisions(ledger, marks, rows))
+        state = states.to_bytes(ledger.state_of(0, self._engine))
+        return found, (state, marks.to_bytes(), marks.last)
+
+    def _ledger_of(self, reader: bytes | None) -> Ledger:
+        """A ledger with the state of one subject."""
+        ledger, state = self._ledger, self._blank
+        if reader is not None:
+            state, watching = states.from_bytes(reader), self._watching
+            if reader[: states.IDENTITY] != self._own:
+                allowed = watching.allow_changed_model
+                states.check(state, self._engine, watching.policy, allow_changed_model=allowed)
+            if state.labels != self._labels:
+                ledger = self._new_ledger()  # it gets columns that the others must not have
+        ledger.restore(state)
+        return ledger
+
+    def _decisions(
+        self, ledger: Ledger, marks: _Marks, rows: Iterable[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Read posts in their order, but for duplicates."""
+        watching = self._watching
         placed = [(row["order"] if watching.has_order else 0, row) for row in rows]
         placed.sort(key=lambda pair: (pair[0], pair[1]["place"]))
         for place, row in placed:
-            if self._is_duplicate(place, row):
+            if marks.was_read(place, row):
                 continue
             gains = np.frombuffer(row["gains"], "<f8").reshape(1, -1)
             new = bool(ledger.advance(_ROW, self._labels, gains)[0])
@@ -119,11 +139,20 @@ class History:
                 values = [sums[label] for label in self._labels]
                 yield (*(row[name] for name in watching.columns), posts, delay, values)
 
-    def _is_duplicate(self, place: int, row: Any) -> bool:
+
+class _Marks:
+    """Which posts of a subject were read."""
+
+    def __init__(self, watching: Watching, seen: bytes, last: int | None) -> None:
+        self.last = last
+        self._watching = watching
+        self._seen = dict.fromkeys(_hashes(seen))  # in the order in which they came
+
+    def was_read(self, place: int, row: Any) -> bool:
         """Whether the post was read before; takes note of it otherwise."""
-        watching, last = self._watching, self._last
+        watching, last = self._watching, self.last
         if watching.has_order:
-            self._last = place if last is None else max(last, place)
+            self.last = place if last is None else max(last, place)
         if watching.horizon is None:
             return watching.has_order and last is not None and place <= last
         mark = _hash(row["post_id"])
@@ -134,10 +163,8 @@ class History:
             del self._seen[next(iter(self._seen))]
         return False
 
-    def kept(self) -> tuple[bytes, bytes, int | None]:
-        """What is kept of the subject from here on."""
-        state = states.to_bytes(self._ledger.state_of(0, self._engine))
-        return state, b"".join(self._seen), self._last
+    def to_bytes(self) -> bytes:
+        return b"".join(self._seen)
 
 
 def _hash(post_id: object) -> bytes:
