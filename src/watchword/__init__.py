@@ -159,9 +159,9 @@ UNICODE_VERSION: str = _native.unicode_version
 
 
 def __getattr__(name: str) -> object:
-    """`watchword.web` without importing it first; it is not loaded before somebody asks for it."""
-    if name == "web":
+    """`watchword.web` and `watchword.spark`, which are not loaded before somebody asks for them."""
+    if name in ("spark", "web"):
         import importlib
 
-        return importlib.import_module("watchword.web")
+        return importlib.import_module(f"watchword.{name}")
     raise AttributeError(f"module 'watchword' has no attribute {name!r}")
