@@ -109,6 +109,16 @@ class MappedTree {
     // Down the tree: the extensions of an n-gram, and the one by this word among them.
     Range children(unsigned length, std::uint64_t place) const;
     std::uint64_t find_child(unsigned length, Range among, WordId word) const;
+    // One step of that search, with the memory of the next one fetched ahead; false if what is left
+    // is so small that no more steps are worth while.
+    bool narrow(unsigned length, Range& among, WordId word) const {
+        if (among.end - among.begin <= kSmall) return false;
+        const Numbers& words = level(length).words;
+        const std::uint64_t middle = among.begin + (among.end - among.begin) / 2;
+        (words[middle] <= word ? among.begin : among.end) = middle;
+        words.prefetch_at(among.begin + (among.end - among.begin) / 2);
+        return true;
+    }
     WordId last_word(unsigned length, std::uint64_t place) const;
     // And up again.
     std::vector<WordId> words_of(unsigned length, std::uint64_t place) const;
@@ -124,7 +134,7 @@ class MappedTree {
         level(length).children.prefetch_at(place);
     }
     void prefetch_middle(unsigned length, Range among) const {
-        level(length).words.prefetch_at((among.begin + among.end) / 2);
+        level(length).words.prefetch_at(among.begin + (among.end - among.begin) / 2);
     }
     void prefetch_row(unsigned length, std::uint64_t place) const {
         level(length).rows.prefetch_at(place);
@@ -138,6 +148,8 @@ class MappedTree {
     const MappedArrays& arrays() const { return arrays_; }
 
    private:
+    static constexpr std::uint64_t kSmall = 16;  // words that lie in one or two lines of the cache
+
     std::string_view word(WordId rank) const;  // any bytes
     const MappedLevel& level(unsigned length) const { return arrays_.levels[length - 1]; }
     Range entries(unsigned length, std::uint64_t place) const;

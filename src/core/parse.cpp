@@ -120,6 +120,13 @@ void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
         step.among = tree.children(length - 1, step.place);
         tree.prefetch_middle(length, step.among);
     }
+    // All searches in step, so that each waits for memory while the others go on.
+    for (bool going = true; going;) {
+        going = false;
+        for (Step& step : steps_) {
+            going |= tree.narrow(length, step.among, following[step.offset]);
+        }
+    }
     std::size_t found = 0;
     for (const Step& step : steps_) {
         const std::uint64_t place = tree.find_child(length, step.among, following[step.offset]);
