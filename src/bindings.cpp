@@ -403,6 +403,7 @@ ww::Parameters parameters_from(const nb::dict& dict) {
     parameters.value.confidence_function =
         field<ww::ConfidenceFunction>(dict, "confidence_function");
     parameters.max_ngram = field<unsigned>(dict, "max_ngram");
+    parameters.counting = field<ww::Counting>(dict, "counting");
     parameters.alpha = field<double>(dict, "alpha");
     parameters.reading = field<ww::ReadingRule>(dict, "reading");
     const auto summary = field<std::vector<ww::SummaryOperator>>(dict, "summary");
@@ -418,17 +419,22 @@ ww::Parameters parameters_from(const nb::dict& dict) {
 void bind_enums(nb::module_& m) {
     nb::enum_<ww::SignificanceFunction>(m, "SignificanceFunction")
         .value("vanilla", ww::SignificanceFunction::Vanilla)
-        .value("xai", ww::SignificanceFunction::Xai);
+        .value("xai", ww::SignificanceFunction::Xai)
+        .value("ratio", ww::SignificanceFunction::Ratio);
     nb::enum_<ww::ConfidenceFunction>(m, "ConfidenceFunction")
         .value("gv", ww::ConfidenceFunction::Gv)
         .value("norm_gv", ww::ConfidenceFunction::NormGv)
         .value("norm_gv_xai", ww::ConfidenceFunction::NormGvXai);
+    nb::enum_<ww::Counting>(m, "Counting")
+        .value("occurrences", ww::Counting::Occurrences)
+        .value("documents", ww::Counting::Documents);
     nb::enum_<ww::ReadingRule>(m, "ReadingRule")
         .value("paper", ww::ReadingRule::Paper)
         .value("words_sum", ww::ReadingRule::WordsSum);
     nb::enum_<ww::NgramScale>(m, "NgramScale")
         .value("length", ww::NgramScale::Length)
-        .value("words", ww::NgramScale::Words);
+        .value("words", ww::NgramScale::Words)
+        .value("label", ww::NgramScale::Label);
     nb::enum_<ww::SummaryOperator>(m, "SummaryOperator")
         .value("sum", ww::SummaryOperator::Sum)
         .value("max", ww::SummaryOperator::Max)
@@ -546,11 +552,11 @@ void bind_rows(nb::module_& m) {
 void bind_equations(nb::module_& m) {
     m.def(
         "evaluate",
-        [](const std::vector<ww::Count>& counts, const std::vector<ww::Count>& maxima,
+        [](const std::vector<ww::Count>& counts, const std::vector<double>& units,
            const Named& parameters) {
             const ww::ValueParameters values = parameters_from(parameters).value;
             double sum = 0;
-            for (const ww::Count maximum : maxima) sum += static_cast<double>(maximum);
+            for (const double unit : units) sum += unit;
             const double share = values.prior / sum;
             ww::ValueRow row;
             for (std::size_t at = 0; at < counts.size(); ++at) {
@@ -558,18 +564,18 @@ void bind_equations(nb::module_& m) {
                 row.resize(row.size() + 1);
                 row.position.back() = static_cast<ww::LabelPosition>(at);
                 row.count.back() = counts[at];
-                row.lv.back() = ww::local_value(counts[at], maxima[at], values);
-                row.compared.back() = ww::compared_value(counts[at], maxima[at], share, values);
+                row.lv.back() = ww::local_value(counts[at], units[at], values);
+                row.compared.back() = ww::compared_value(counts[at], units[at], share, values);
             }
             const double absent = values.prior > 0 ? ww::compared_value(0, 1, share, values) : 0;
-            ww::evaluate(row, maxima.size(), absent, values);
+            ww::evaluate(row, units.size(), absent, values);
             std::vector<std::tuple<double, double, double, double>> out(counts.size());
             for (std::size_t at = 0; at < row.size(); ++at) {
                 out[row.position[at]] = {row.lv[at], row.sg[at], row.sn[at], row.gv[at]};
             }
             return out;
         },
-        "counts"_a, "maxima"_a, "parameters"_a);
+        "counts"_a, "units"_a, "parameters"_a);
 }
 
 }  // namespace
@@ -601,11 +607,35 @@ NB_MODULE(_native, m) {
 
     nb::class_<ww::TermBatch>(m, "TermBatch")
         .def_prop_ro("words", &words_of)
+        .def_prop_ro(
+            "symbols",
+            [](const ww::TermBatch& batch) {
+                std::vector<ww::Symbol> copied = batch.symbols;
+                return to_vector(std::move(copied));
+            },
+            nb::rv_policy::move)  // the array has its owner: the batch need not live
         .def("rewrite", &ww::TermBatch::rewrite, "replacement"_a)
+        .def("part", &ww::TermBatch::part, "documents"_a)
         .def("tree", &term_tree);
     m.def("read_terms", &read_terms, "texts"_a, "paragraphs"_a, "with_spans"_a);
     m.def("read_utf8", &read_utf8, "data"_a, "offsets"_a, "paragraphs"_a);
     m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
+
+    nb::class_<ww::Trails>(m, "Trails")
+        .def_prop_ro("labels", &ww::Trails::labels)
+        .def_prop_ro("rows", &ww::Trails::rows)
+        .def(
+            "confidence",
+            [](const ww::Trails& self, const Named& parameters) {
+                const ww::Parameters settings = parameters_from(parameters);
+                ww::ConfidenceTable table{self.labels(), self.documents(), {}};
+                {
+                    const Released release;
+                    table.values = self.confidence(settings);
+                }
+                return confidence_tuple(std::move(table));
+            },
+            "parameters"_a);
 
     nb::class_<ww::Model>(m, "Model")
         .def(
@@ -683,6 +713,8 @@ NB_MODULE(_native, m) {
                 return confidence_tuple(std::move(table));
             },
             "batch"_a)
+        .def("trails", &ww::Model::trails, "batch"_a, "largest_values"_a, "words"_a,
+             nb::call_guard<Released>())
         .def(
             "explain",
             [](const ww::Model& self, const ww::TermBatch& batch) {

@@ -119,12 +119,17 @@ def read_terms(text, paragraphs="lines"):
 # --- the equations --------------------------------------------------------------------------------
 
 
-def centre_and_spread(values):
-    """Lower median and mean absolute deviation from it; of two values, twice the smaller."""
+def centre_and_spread(values, function="vanilla"):
+    """Lower median and mean absolute deviation from it; of two values, twice the smaller.
+
+    By "ratio" it is twice the lower median, however many values there are.
+    """
     ordered = sorted(values)
     if len(ordered) == 2:
         return ordered[0], ordered[0]
     centre = ordered[(len(ordered) - 1) // 2]
+    if function == "ratio" and len(ordered) > 1:
+        return centre, centre
     total = 0.0
     for value in ordered:
         total += abs(centre - value)
@@ -133,7 +138,7 @@ def centre_and_spread(values):
 
 def significance(local_values, index, weight, function):
     """sg of the label at `index`, given that it has seen the sequence; `weight` is λ."""
-    centre, spread = centre_and_spread(local_values)
+    centre, spread = centre_and_spread(local_values, function)
     if function == "xai":
         if weight * spread <= 0.03:
             spread = 0.03 / weight if weight else 0.0
@@ -241,6 +246,7 @@ DEFAULTS = {
     "reading": "paper",
     "summary": "sum",
     "default_label": None,
+    "counting": "occurrences",
     "paragraphs": "lines",
     "word_hook": None,
     "prune_period": None,
@@ -286,7 +292,14 @@ class Reference:
     # --- learning (Algorithm 1) ---
 
     def count(self, text):
-        """Return the counts of one document's sequences."""
+        """Return how much each sequence counts in one document."""
+        occurrences = self.occurrences(text)
+        if self.counting == "occurrences":
+            return occurrences
+        return Counter(dict.fromkeys(occurrences, 1))
+
+    def occurrences(self, text):
+        """Return how often each sequence occurs in one document."""
         counts = Counter()
         for sentences in self.read_terms(text):
             for terms in sentences:
@@ -307,7 +320,9 @@ class Reference:
         self.trees.setdefault(label, Counter()).update(counts)
         self.documents[label] += 1
         self.words[label] += words
-        self.words_since_pruning += words
+        self.words_since_pruning += sum(
+            n for sequence, n in self.occurrences(text).items() if len(sequence) == 1
+        )
         if self.prune_period is not None and self.words_since_pruning >= self.prune_period:
             self.prune(self.prune_floor, self.prune_shortest)
             self.words_since_pruning = 0
@@ -360,22 +375,31 @@ class Reference:
             self.known_largest[key] = largest
         return self.known_largest[key]
 
+    def units(self, length):
+        """Return what counts of that length are divided by, per label."""
+        length = length if self.ngram_scale == "length" else 1
+        largest = [self.largest("count", label, length) for label in self.labels]
+        if self.ngram_scale != "label":
+            return largest
+        words = [self.words[label] for label in self.labels]
+        share = max((most / n for most, n in zip(largest, words, strict=True) if n), default=0.0)
+        return [max(most, n * share) for most, n in zip(largest, words, strict=True)]
+
     def gvs(self, sequence):
         """Return the values of a sequence in each label, cv left at 0."""
         if sequence in self.known_values:
             return self.known_values[sequence]
         labels = self.labels
         counts = [self.trees[label].get(sequence, 0) for label in labels]
-        length = 1 if self.ngram_scale == "words" else len(sequence)
-        largest = [self.largest("count", label, length) for label in labels]
+        units = self.units(len(sequence))
         shares = [
-            n / most if n and n >= self.min_count else 0.0
-            for n, most in zip(counts, largest, strict=True)
+            n / unit if n and n >= self.min_count else 0.0
+            for n, unit in zip(counts, units, strict=True)
         ]
         lvs = [share**self.smoothness if share else 0.0 for share in shares]
         compared = lvs
-        if self.prior and any(largest):
-            assumed = self.prior / sum(largest)
+        if self.prior and any(units):
+            assumed = self.prior / sum(units)
             compared = [((s + assumed) / (1 + assumed)) ** self.smoothness for s in shares]
         sgs = [
             significance(compared, index, self.significance, self.significance_function)

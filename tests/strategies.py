@@ -108,10 +108,11 @@ def parameters(draw, own_operators=True):
         "min_count": draw(st.sampled_from([1, 1, 2, 3])),
         "alpha": draw(st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.3])),
         "prior": draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 7.0])),
-        "ngram_scale": draw(st.sampled_from(["length", "words"])),
-        "significance_function": draw(st.sampled_from(["vanilla", "xai"])),
+        "ngram_scale": draw(st.sampled_from(["length", "words", "label"])),
+        "significance_function": draw(st.sampled_from(["vanilla", "xai", "ratio"])),
         "confidence_function": draw(st.sampled_from(["gv", "norm_gv", "norm_gv_xai"])),
         "reading": draw(st.sampled_from(["paper", "words_sum"])),
         "summary": draw(summaries(own_operators)),
+        "counting": draw(st.sampled_from(["occurrences", "documents"])),
         "paragraphs": draw(st.sampled_from(["lines", "blank_lines"])),
     }

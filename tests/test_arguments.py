@@ -35,6 +35,7 @@ CHOICES = [
     "confidence_function",
     "ngram_scale",
     "reading",
+    "counting",
     "paragraphs",
 ]
 
@@ -138,9 +139,10 @@ def test_a_bad_summary_is_not_blamed_on_the_file(model):
         ww.TauSS3.from_bytes(model.to_bytes(), summary="median")
 
 
-@pytest.mark.parametrize("name", ["paragraphs", "word_hook", "tokenizer"])
+@pytest.mark.parametrize("name", ["counting", "paragraphs", "word_hook", "tokenizer"])
 def test_what_the_counts_depend_on_cannot_be_replaced(model, name):
-    other = {"paragraphs": "blank_lines", "word_hook": str.upper, "tokenizer": str.split}
+    other = {"counting": "documents"}
+    other |= {"paragraphs": "blank_lines", "word_hook": str.upper, "tokenizer": str.split}
     with pytest.raises(ValueError, match=f"^{name} cannot be replaced"):
         model.replace(**{name: other[name]})
 

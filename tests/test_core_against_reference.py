@@ -12,6 +12,7 @@ from reference import Reference, read_terms
 from strategies import any_texts, corpora, parameters, texts, unicode_texts
 
 PARAGRAPHS = st.sampled_from(["lines", "blank_lines"])
+COUNTING = st.sampled_from(["occurrences", "documents"])
 
 
 def learn(corpus, arguments, prune=None):
@@ -119,9 +120,9 @@ def test_counts_are_sorted_by_ngram(corpus):
     assert list(model.counts()) == list(oracle.counts())
 
 
-@given(corpus=corpora(any_texts()))
-def test_statistics(corpus):
-    model, oracle = learn(corpus, {"max_ngram": 3})
+@given(corpus=corpora(any_texts()), counting=COUNTING)
+def test_statistics(corpus, counting):
+    model, oracle = learn(corpus, {"max_ngram": 3, "counting": counting})
     lengths = [len(ngram.split(" ")) for ngram in oracle.counts()]
     statistics = model.statistics
     assert statistics.documents == dict(oracle.documents)
@@ -130,20 +131,20 @@ def test_statistics(corpus):
     assert not statistics.pruned
 
 
-@given(corpus=corpora(), floor=st.integers(0, 4), shortest=st.integers(1, 3))
-def test_pruning(corpus, floor, shortest):
-    model, oracle = learn(corpus, {})
+@given(corpus=corpora(), counting=COUNTING, floor=st.integers(0, 4), shortest=st.integers(1, 3))
+def test_pruning(corpus, counting, floor, shortest):
+    model, oracle = learn(corpus, {"counting": counting})
     pruned = model.prune(floor=floor, shortest=shortest)
     assert (pruned.ngrams, pruned.counts) == oracle.prune(floor, shortest)
     assert model.counts() == oracle.counts()
 
 
-@given(corpus=corpora())
-def test_words_that_a_hook_changes(corpus):
+@given(corpus=corpora(), counting=COUNTING)
+def test_words_that_a_hook_changes(corpus, counting):
     def shorten_or_drop(word):
         return None if word == "b" else word[:2]
 
-    model, oracle = learn(corpus, {"word_hook": shorten_or_drop})
+    model, oracle = learn(corpus, {"word_hook": shorten_or_drop, "counting": counting})
     assert model.counts() == oracle.counts()
 
 
@@ -226,9 +227,9 @@ def test_top_ngrams(corpus, arguments, length):
                 assert entry.count == oracle.trees[label][tuple(entry.ngram.split(" "))]
 
 
-@given(corpus=corpora(), max_ngram=st.integers(1, 4), data=st.data())
-def test_next_words(corpus, max_ngram, data):
-    model, oracle = learn(corpus, {"max_ngram": max_ngram})
+@given(corpus=corpora(), max_ngram=st.integers(1, 4), counting=COUNTING, data=st.data())
+def test_next_words(corpus, max_ngram, counting, data):
+    model, oracle = learn(corpus, {"max_ngram": max_ngram, "counting": counting})
     label = data.draw(st.sampled_from([None, *oracle.labels]))
     trees = oracle.trees.values() if label is None else [oracle.trees[label]]
     for sequence in sequences(oracle):

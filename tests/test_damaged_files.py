@@ -280,6 +280,7 @@ WRONG_PARAMETERS = {
     "reading": NOT_NAMES,
     "summary": [*NOT_NAMES[:-1], {"sentence": 1}, {"sentence": []}, {"chapter": "sum"}],
     "default_label": [True, 1.5, [], {}, 2**63],
+    "counting": NOT_NAMES,
     "paragraphs": [*NOT_NAMES, "blank_lines"],
     "prune_period": [*NOT_WHOLE[1:], 0],
     "prune_floor": NOT_WHOLE,

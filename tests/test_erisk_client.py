@@ -35,8 +35,8 @@ from watchword.erisk.server import Faults, running_server
 from watchword.erisk.task import PracticeTask
 from watchword.erisk.transport import Backoff, Transport, _Response
 from watchword.errors import DataFormatError, StateError
-from watchword.evaluate import replay
 from watchword.policy import Overtakes, StandsOut
+from watchword.replaying import replay
 
 
 @pytest.fixture(scope="module")

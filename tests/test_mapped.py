@@ -56,7 +56,16 @@ def answers(model, texts=TEXTS):
         "counts": model.counts(),
         "fingerprint": model.fingerprint,
         "bytes": model.to_bytes(),
+        "trails": followed(model, texts),
     }
+
+
+def followed(model, texts):
+    """What a search for parameters finds: other values of the same n-grams."""
+    engine = model._engine
+    trails = engine.native.trails(engine.source.read(texts), True, True)
+    labels, values = trails.confidence(engine.parameters.for_native())
+    return labels, values.tobytes()
 
 
 # --- the same answers -----------------------------------------------------------------------------

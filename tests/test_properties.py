@@ -33,6 +33,8 @@ def split_corpora(draw, parts):
     return [draw(st.lists(pair, max_size=4)) for _ in range(parts)]
 
 
+COUNTING = st.sampled_from(["occurrences", "documents"])
+SHAPING = ("max_ngram", "counting", "paragraphs")  # what decides which counts there are
 NAMED = parameters(own_operators=False)  # what can be saved without help
 
 
@@ -89,20 +91,20 @@ def test_merging_a_model_with_itself_doubles_its_counts(corpus):
     assert model.to_bytes() == learnt(corpus * 2).to_bytes()
 
 
-@given(corpus=corpora(any_texts()), extra=any_texts(), data=st.data())
-def test_unlearning_what_was_just_learnt_gives_back_the_model(corpus, extra, data):
+@given(corpus=corpora(any_texts()), counting=COUNTING, extra=any_texts(), data=st.data())
+def test_unlearning_what_was_just_learnt_gives_back_the_model(corpus, counting, extra, data):
     label = data.draw(st.sampled_from(corpus))[1]
-    model = learnt(corpus)
+    model = learnt(corpus, {"counting": counting})
     before = model.to_bytes()
     model.learn_one(extra, label)
     model.unlearn_one(extra, label)
     assert model.to_bytes() == before
 
 
-@given(corpus=corpora(any_texts(), max_labels=3), extra=any_texts())
-def test_unlearning_the_only_document_of_a_label_removes_the_label(corpus, extra):
+@given(corpus=corpora(any_texts(), max_labels=3), counting=COUNTING, extra=any_texts())
+def test_unlearning_the_only_document_of_a_label_removes_the_label(corpus, counting, extra):
     label = 99 if isinstance(corpus[0][1], int) else "of its own"
-    model = learnt(corpus)
+    model = learnt(corpus, {"counting": counting})
     before = model.to_bytes()
     model.learn_one(extra, label)
     assert label in model.labels
@@ -110,13 +112,13 @@ def test_unlearning_the_only_document_of_a_label_removes_the_label(corpus, extra
     assert model.to_bytes() == before
 
 
-@given(corpus=corpora(any_texts()), data=st.data())
-def test_unlearning_everything_leaves_an_empty_model(corpus, data):
-    model = learnt(corpus)
+@given(corpus=corpora(any_texts()), counting=COUNTING, data=st.data())
+def test_unlearning_everything_leaves_an_empty_model(corpus, counting, data):
+    model = learnt(corpus, {"counting": counting})
     for text, label in data.draw(st.permutations(corpus)):
         model.unlearn_one(text, label)
     assert model.labels == ()
-    assert model.to_bytes() == ww.TauSS3().to_bytes()
+    assert model.to_bytes() == ww.TauSS3(counting=counting).to_bytes()
 
 
 @given(corpus=corpora(), data=st.data())
@@ -158,11 +160,16 @@ def test_learning_many_equals_learning_one_by_one(corpus, arguments):
 
 
 @settings(max_examples=50)
-@given(corpus=corpora(any_texts()), repeat=st.sampled_from([1, 7, 40]), threads=st.integers(1, 5))
-def test_threads_change_nothing_in_learning(corpus, repeat, threads):
-    model = ww.TauSS3()
+@given(
+    corpus=corpora(any_texts()),
+    counting=COUNTING,
+    repeat=st.sampled_from([1, 7, 40]),
+    threads=st.integers(1, 5),
+)
+def test_threads_change_nothing_in_learning(corpus, counting, repeat, threads):
+    model = ww.TauSS3(counting=counting)
     model.learn_many(*columns(corpus * repeat), threads=threads)
-    assert model.to_bytes() == learnt(corpus * repeat).to_bytes()
+    assert model.to_bytes() == learnt(corpus * repeat, {"counting": counting}).to_bytes()
 
 
 @settings(max_examples=50)
@@ -371,7 +378,7 @@ def test_operator_of_the_user_gets_rows_of_labels():
 
 @given(corpus=corpora(), first=NAMED, second=NAMED, text=texts())
 def test_replacing_parameters_equals_a_fresh_model(corpus, first, second, text):
-    second |= {name: first[name] for name in ("max_ngram", "paragraphs")}  # these shape the counts
+    second |= {name: first[name] for name in SHAPING}
     model = learnt(corpus, first)
     model.confidence_one(text)
     replaced = model.replace(**second)

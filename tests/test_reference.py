@@ -465,3 +465,17 @@ def test_without_evidence_the_label_with_most_words_is_predicted():
 )
 def test_two_means(values, upper):
     assert two_means(values) == upper
+
+
+def test_by_ratio_the_spread_of_many_is_their_centre():
+    assert centre_and_spread([0.5, 0.1, 0.3, 0.2], "ratio") == (0.2, 0.2)
+    assert centre_and_spread([0.4], "ratio") == (0.4, 0)
+
+
+def test_by_label_counts_are_compared_with_all_words():
+    model = Reference(max_ngram=1, ngram_scale="label", smoothness=1)
+    model.learn("a a b c", "x")  # half of the words are a
+    model.learn("b b b c d e f g h i j k", "y")  # a fourth of them are b
+    assert model.gvs(("a",))["x"].lv == 1
+    assert model.gvs(("b",))["x"].lv == 0.5
+    assert model.gvs(("b",))["y"].lv == 0.5

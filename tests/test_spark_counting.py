@@ -33,11 +33,15 @@ def controls(word):
     return {"a": "\0", "b": "\x01", "c": "\0\x01\x02"}.get(word, f"{word}\0")
 
 
-@given(documents, st.integers(1, 4), st.sampled_from([1, 5, 1 << 22]))
-def test_the_rows_of_parts_add_up_to_the_model_of_all(documents, max_ngram, most):
-    how = Counting(text="post", label="own", max_ngram=max_ngram, most_ngrams=most)
+countings = st.sampled_from(["occurrences", "documents"])
+
+
+@given(documents, st.integers(1, 4), countings, st.sampled_from([1, 5, 1 << 22]))
+def test_the_rows_of_parts_add_up_to_the_model_of_all(documents, max_ngram, counting, most):
+    own = {"max_ngram": max_ngram, "counting": counting}
+    how = Counting(text="post", label="own", **own, most_ngrams=most)
     rows = added(count_batches(frame(documents), how))
-    assert rows == added(rows_of(learnt(documents, max_ngram=max_ngram)))
+    assert rows == added(rows_of(learnt(documents, **own)))
 
 
 def test_the_size_of_batches_and_slices_does_not_show(monkeypatch):
@@ -104,16 +108,21 @@ def level_by_level(documents, how, floor, folder):
         found = added(count_level(frame(documents), how, length=length, kept=path))
         assert all(key[0] in (0, length) for key, _ in found)
         kept = dict(sorted((kept | floored(found, floor)[0]).items()))
-        empty = ww.TauSS3(max_ngram=length)
+        empty = ww.TauSS3(max_ngram=length, counting=how.counting)
         write_sorted(folder / f"kept{length}.ww", batches_of(kept), parameters=empty, pruned=(0, 0))
     return kept
 
 
-@given(documents=documents, floor=st.integers(0, 4), most=st.sampled_from([1, 1 << 22]))
+@given(
+    documents=documents,
+    floor=st.integers(0, 4),
+    counting=countings,
+    most=st.sampled_from([1, 1 << 22]),
+)
 def test_counting_level_by_level_keeps_what_one_count_and_one_pruning_keep(
-    tmp_path_factory, documents, floor, most
+    tmp_path_factory, documents, floor, counting, most
 ):
-    how = Counting(text="post", label="own", max_ngram=3, most_ngrams=most)
+    how = Counting(text="post", label="own", max_ngram=3, counting=counting, most_ngrams=most)
     kept = level_by_level(documents, how, floor, tmp_path_factory.mktemp("levels"))
     assert kept == floored(added(count_batches(frame(documents), how)), floor)[0]
 

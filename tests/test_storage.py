@@ -624,6 +624,7 @@ class TestSample:
         manifest, arrays = parts(ww.TauSS3.load(SAMPLE).to_bytes())
         assert manifest["parameters"].pop("prior") == 0
         assert manifest["parameters"].pop("ngram_scale") == "length"
+        assert manifest["parameters"].pop("counting") == "occurrences"
         kept_manifest, kept = parts(SAMPLE.read_bytes())
         assert manifest == kept_manifest
         assert arrays.keys() == kept.keys()

@@ -1,53 +1,16 @@
 #include "counts.h"
 
 #include <algorithm>
-#include <stdexcept>
-#include <unordered_map>
+#include <optional>
+#include <utility>
 
-#include "parallel.h"
 #include "snapshot.h"
 
 namespace watchword {
 
-struct Counts::Item {
-    std::uint32_t position;
-    LabelId label;
-};
-
-struct Counts::Sorted {
-    std::vector<Item> items;
-    std::array<std::size_t, kShards + 1> begin{};
-
-    std::span<const Item> of(std::size_t shard) const {
-        return {items.data() + begin[shard], begin[shard + 1] - begin[shard]};
-    }
-};
-
-namespace {
-
-// Calls visit(position, label) for every word of a batch.
-template <class Visit>
-void for_each_word(const TermBatch& batch, std::span<const LabelId> labels, const Visit& visit) {
-    for (std::size_t document = 0; document < batch.documents(); ++document) {
-        const LabelId label = labels[document];
-        for (std::size_t at = batch.begin_of(document); at < batch.ends[document]; ++at) {
-            if (is_word(batch.symbols[at])) visit(at, label);
-        }
-    }
-}
-
-void check_words(Count known, Count more) {
-    if (more > kMaxWords - known) {
-        throw std::overflow_error("a label would have more than 2^40 words");
-    }
-}
-
-void raise_to(Count& maximum, Count count) { maximum = std::max(maximum, count); }
-
-}  // namespace
-
 Counts::Counts(const Counts& other, unsigned max_ngram)
     : max_ngram_(max_ngram),
+      counting_(other.counting_),
       labels_(other.labels_),
       totals_(other.totals_),
       words_(other.words_),
@@ -63,8 +26,10 @@ Counts::Counts(const Counts& other, unsigned max_ngram)
     for (Trie& shard : shards_) shard.compact(max_ngram);
 }
 
-Counts::Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree)
-    : max_ngram_(static_cast<unsigned>(tree->arrays().levels.size())), mapped_(std::move(tree)) {
+Counts::Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting)
+    : max_ngram_(static_cast<unsigned>(tree->arrays().levels.size())),
+      counting_(counting),
+      mapped_(std::move(tree)) {
     labels_.find_or_add_all(known.labels);
     totals_ = known.totals;
     pruned_ = known.pruned;
@@ -77,77 +42,6 @@ Counts::Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree)
 
 Counts::Maxima Counts::empty_maxima() const {
     return Maxima(max_ngram_, std::vector<Count>(labels_.id_limit(), 0));
-}
-
-void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
-                   unsigned threads) {
-    threads = std::min<unsigned>(threads, kWordPools);
-    grow_label_columns();
-    std::vector<std::span<const LabelId>> labels_of(batches.size());
-    std::vector<std::vector<WordId>> ids_of(batches.size());
-    std::size_t first = 0;
-    for (std::size_t at = 0; at < batches.size(); ++at) {
-        labels_of[at] = labels.subspan(first, batches[at].documents());
-        first += batches[at].documents();
-        adopt_words(batches[at], ids_of[at]);
-    }
-    std::vector<Sorted> sorted(batches.size());
-    std::vector<std::vector<Count>> words_in(batches.size());  // by document
-    parallel_for(batches.size(), threads, [&](std::size_t at, unsigned) {
-        TermBatch& batch = batches[at];
-        for (std::size_t document = 0; document < batch.documents(); ++document) {
-            Count words = 0;
-            for (std::size_t place = batch.begin_of(document); place < batch.ends[document];
-                 ++place) {
-                Symbol& symbol = batch.symbols[place];
-                if (!is_word(symbol)) continue;
-                symbol = ids_of[at][symbol];
-                ++words;
-            }
-            words_in[at].push_back(words);
-        }
-        if (max_ngram_ > 1) sorted[at] = sort_by_shard(batches[at], labels_of[at]);
-    });
-
-    // Nothing is counted before it is certain that everything can be.
-    std::unordered_map<LabelId, Count> words_of;
-    for (std::size_t at = 0; at < batches.size(); ++at) {
-        for (std::size_t document = 0; document < words_in[at].size(); ++document) {
-            words_of[labels_of[at][document]] += words_in[at][document];
-        }
-    }
-    for (const auto& [label, words] : words_of) check_words(totals_[label].words, words);
-    for (std::size_t shard = 0; shard < kShards && max_ngram_ > 1; ++shard) {
-        check_room(shard, batches, sorted);
-    }
-
-    // One thread writes the maxima directly, so that a document costs nothing per label.
-    std::vector<Maxima> found(threads > 1 ? threads : 0, empty_maxima());
-    const auto maxima_of = [&](unsigned thread) -> Maxima& {
-        return threads > 1 ? found[thread] : maxima_;
-    };
-    parallel_for(threads, threads, [&](std::size_t part, unsigned thread) {
-        for (std::size_t at = 0; at < batches.size(); ++at) {
-            learn_words(batches[at], labels_of[at], static_cast<unsigned>(part), threads,
-                        maxima_of(thread));
-        }
-    });
-    if (max_ngram_ > 1) {
-        parallel_for(kShards, threads, [&](std::size_t shard, unsigned thread) {
-            for (std::size_t at = 0; at < batches.size(); ++at) {
-                learn_ngrams(shards_[shard], batches[at], sorted[at].of(shard), maxima_of(thread));
-            }
-        });
-    }
-    for (const Maxima& part : found) {
-        for (std::size_t length = 0; length < part.size(); ++length) {
-            for (std::size_t label = 0; label < part[length].size(); ++label) {
-                raise_to(maxima_[length][label], part[length][label]);
-            }
-        }
-    }
-    for (const LabelId label : labels) ++totals_[label].documents;
-    for (const auto& [label, words] : words_of) totals_[label].words += words;
 }
 
 void Counts::forget_unused_labels() {
@@ -163,109 +57,11 @@ void Counts::grow_label_columns() {
     for (std::vector<Count>& column : maxima_) column.resize(labels_.id_limit(), 0);
 }
 
-void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
-    ids.resize(batch.words.id_limit());
-    constexpr WordId kAhead = 8;
-    for (WordId id = 0; id < batch.words.id_limit(); ++id) {
-        if (id + kAhead < batch.words.id_limit()) {
-            words_.prefetch_word(hash_word(batch.words.padded(id + kAhead)));
-        }
-        const PaddedWord word = batch.words.padded(id);
-        ids[id] = words_.find_or_add(word, hash_word(word));
-    }
-    if (word_cells_.size() < words_.id_limit()) word_cells_.resize(words_.id_limit());
-}
-
-Counts::Sorted Counts::sort_by_shard(const TermBatch& batch,
-                                     std::span<const LabelId> labels) const {
-    const std::vector<Symbol>& symbols = batch.symbols;
-    const auto begins_bigram = [&symbols](std::size_t at) {
-        return at + 1 < symbols.size() && is_word(symbols[at + 1]);
-    };
-    const auto shard_at = [&symbols](std::size_t at) {
-        return shard_index(Trie::Key::of_bigram(symbols[at], symbols[at + 1]).hash());
-    };
-    Sorted sorted;
-    for_each_word(batch, labels, [&](std::size_t at, LabelId) {
-        if (begins_bigram(at)) ++sorted.begin[shard_at(at) + 1];
-    });
-    for (std::size_t shard = 0; shard < kShards; ++shard) {
-        sorted.begin[shard + 1] += sorted.begin[shard];
-    }
-    sorted.items.resize(sorted.begin[kShards]);
-    std::array<std::size_t, kShards> next;
-    std::copy_n(sorted.begin.begin(), kShards, next.begin());
-    for_each_word(batch, labels, [&](std::size_t at, LabelId label) {
-        if (!begins_bigram(at)) return;
-        sorted.items[next[shard_at(at)]++] = {static_cast<std::uint32_t>(at), label};
-    });
-    return sorted;
-}
-
-void Counts::learn_words(const TermBatch& batch, std::span<const LabelId> labels, unsigned part,
-                         unsigned parts, Maxima& maxima) {
-    for_each_word(batch, labels, [&](std::size_t at, LabelId label) {
-        const WordId word = batch.symbols[at];
-        if (parts > 1 && word % kWordPools % parts != part) return;
-        raise_to(maxima[0][label], word_cells_[word].add(label, 1, word_pool(word)));
-    });
-}
-
-// Throws if these n-grams might not fit into their shard. Where even so many occurrences do not
-// tell (a text may repeat two words a million times), a copy of the shard finds out.
-void Counts::check_room(std::size_t shard, std::span<const TermBatch> batches,
-                        std::span<const Sorted> sorted) const {
-    std::size_t occurrences = 0;
-    for (const Sorted& items : sorted) occurrences += items.of(shard).size() * (max_ngram_ - 1);
-    if (occurrences <= shards_[shard].room()) return;
-    Trie trial = shards_[shard];
-    Maxima unused = empty_maxima();
-    for (std::size_t at = 0; at < batches.size(); ++at) {
-        learn_ngrams(trial, batches[at], sorted[at].of(shard), unused);
-    }
-}
-
-void Counts::learn_ngrams(Trie& trie, const TermBatch& batch, std::span<const Item> items,
-                          Maxima& maxima) const {
-    constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
-    // The n-grams to count next: where they begin, under which label, and how to find them.
-    struct Open {
-        std::uint32_t position;
-        LabelId label;
-        Trie::Key key;
-        std::uint64_t hash;
-    };
-    thread_local std::vector<Open> open;
-    open.clear();
-    for (const Item item : items) {
-        const Symbol* at = batch.symbols.data() + item.position;
-        const Trie::Key key = Trie::Key::of_bigram(at[0], at[1]);
-        open.push_back({item.position, item.label, key, key.hash()});
-    }
-    for (unsigned length = 2; length <= max_ngram_ && !open.empty(); ++length) {
-        std::vector<Count>& maximum = maxima[length - 1];
-        std::size_t extended = 0;
-        for (std::size_t at = 0; at < open.size(); ++at) {
-            if (at + kSlotAhead < open.size()) trie.prefetch_slot(open[at + kSlotAhead].hash);
-            if (at + kNodeAhead < open.size()) trie.prefetch_node(open[at + kNodeAhead].hash);
-            const Open ngram = open[at];
-            const NodeIndex node = trie.find_or_add(ngram.key, ngram.hash);
-            raise_to(maximum[ngram.label], trie.add(node, ngram.label, 1));
-            const std::size_t next = ngram.position + length;
-            if (length == max_ngram_ || next >= batch.symbols.size()) continue;
-            if (!is_word(batch.symbols[next])) continue;
-            const Trie::Key key = Trie::Key::of_child(node, batch.symbols[next]);
-            open[extended++] = {ngram.position, ngram.label, key, key.hash()};
-        }
-        open.resize(extended);
-    }
-}
-
 void Counts::merge(const Counts& other) {
     for (LabelPosition position = 0; position < other.labels_.size(); ++position) {
         const LabelId theirs = other.labels_.id_at(position);
         const std::optional<LabelId> ours = labels_.find(other.labels_.name(theirs));
-        if (ours) check_words(totals_[*ours].words, other.totals_[theirs].words);
+        if (ours) check_words_fit(totals_[*ours].words, other.totals_[theirs].words);
     }
     std::vector<LabelId> label_of(other.labels_.id_limit(), 0);
     for (LabelPosition position = 0; position < other.labels_.size(); ++position) {
@@ -385,6 +181,21 @@ WordId Counts::find_word(PaddedWord word) const {
 
 WordId Counts::find_word(std::string_view word) const {
     return mapped_ ? mapped_->find_word(word) : words_.find(word);
+}
+
+Scale Counts::scale() const {
+    Scale scale;
+    const auto labels = static_cast<LabelPosition>(labels_.size());
+    for (LabelPosition position = 0; position < labels; ++position) {
+        scale.words.push_back(totals_[labels_.id_at(position)].words);
+    }
+    for (unsigned length = 1; length <= max_ngram_; ++length) {
+        std::vector<Count>& largest = scale.largest.emplace_back();
+        for (LabelPosition position = 0; position < labels; ++position) {
+            largest.push_back(maximum(length, labels_.id_at(position)));
+        }
+    }
+    return scale;
 }
 
 std::vector<WordId> Counts::words_of(unsigned length, NgramId ngram) const {

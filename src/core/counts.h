@@ -19,6 +19,7 @@
 #include "mapped.h"
 #include "text.h"
 #include "trie.h"
+#include "valuer.h"
 #include "vocabulary.h"
 
 namespace watchword {
@@ -30,13 +31,27 @@ constexpr unsigned kMaxNgramLimit = 64;
 // Of one label, ever. No count can exceed it, so that nothing overflows halfway through.
 constexpr Count kMaxWords = kMaxCount;
 
+// What counts: every occurrence of an n-gram, or every document that has it.
+enum class Counting : std::uint8_t { Occurrences, Documents };
+
 // An n-gram of a model: for one word its id; otherwise its shard and its node's index.
 using NgramId = std::uint32_t;
 
 struct LabelTotals {
     Count documents = 0;
-    Count words = 0;  // read under this label while learning; pruning does not lower it
+    Count words = 0;  // the sum of its words' counts as they were learnt; pruning does not lower it
 };
+
+// Throws if a label that knows so many words cannot take so many more.
+inline void check_words_fit(Count known, Count more) {
+    if (more > kMaxWords - known) {
+        throw std::overflow_error("a label would have more than 2^40 words");
+    }
+}
+
+inline void raise_to(Count& maximum, Count count) {
+    if (maximum < count) maximum = count;
+}
 
 struct PruneResult {
     Count ngrams = 0;  // (n-gram, label) pairs, that is nodes of the labels' trees
@@ -50,7 +65,8 @@ class UnlearnFailure : public std::runtime_error {
 
 class Counts {
    public:
-    explicit Counts(unsigned max_ngram) : max_ngram_(max_ngram), maxima_(empty_maxima()) {}
+    explicit Counts(unsigned max_ngram, Counting counting = Counting::Occurrences)
+        : max_ngram_(max_ngram), counting_(counting), maxima_(empty_maxima()) {}
     Counts(const Counts& other) : Counts(other, other.max_ngram_) {}
     // A copy that knows no n-gram longer than `max_ngram`.
     Counts(const Counts& other, unsigned max_ngram);
@@ -58,7 +74,7 @@ class Counts {
 
     // Counts that stay in a file: they can be read, but not change. Of the snapshot, only what is
     // known of labels is used.
-    Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree);
+    Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting);
     const MappedTree* mapped() const { return mapped_.get(); }
 
     // Adds documents. Each batch's word ids become this vocabulary's; `labels` has one id per
@@ -74,6 +90,7 @@ class Counts {
     void forget_unused_labels();
 
     unsigned max_ngram() const { return max_ngram_; }
+    Counting counting() const { return counting_; }
     LabelTable& labels() { return labels_; }
     const LabelTable& labels() const { return labels_; }
     const LabelTotals& totals(LabelId label) const { return totals_[label]; }
@@ -86,6 +103,9 @@ class Counts {
         if (stale_.load(std::memory_order_acquire)) find_maxima();
         return maxima_[length - 1][label];
     }
+
+    // What values are relative to.
+    Scale scale() const;
 
     // Where n-grams are, unless they stay in a file.
     const Trie& shard_of(NgramId ngram) const { return shards_[ngram >> 24]; }
@@ -140,8 +160,8 @@ class Counts {
     friend class SnapshotReader;
     static constexpr std::size_t kWordPools = 16;
 
-    struct Item;    // where in a batch an n-gram of two words and more begins
-    struct Sorted;  // a batch's items, by shard
+    struct Item;    // where in a batch an n-gram begins
+    struct Sorted;  // a batch's items of two words and more, by shard
     using Maxima = std::vector<std::vector<Count>>;  // by length - 1 and label id
 
     const RowPool& word_pool(WordId word) const { return word_pools_[word % kWordPools]; }
@@ -149,16 +169,20 @@ class Counts {
     Maxima empty_maxima() const;
     void adopt_words(TermBatch& batch, std::vector<WordId>& ids);
     void grow_label_columns();
-    Sorted sort_by_shard(const TermBatch& batch, std::span<const LabelId> labels) const;
-    void learn_words(const TermBatch& batch, std::span<const LabelId> labels, unsigned part,
-                     unsigned parts, Maxima& maxima);
-    void check_room(std::size_t shard, std::span<const TermBatch> batches,
-                    std::span<const Sorted> sorted) const;
-    void learn_ngrams(Trie& trie, const TermBatch& batch, std::span<const Item> items,
-                      Maxima& maxima) const;
+    static std::vector<Item> first_words(const TermBatch& batch);
+    static Sorted sort_by_shard(const TermBatch& batch);
+    // What is learnt of a batch, once it is prepared.
+    struct Lesson;
+    std::vector<Count> prepare(Lesson& lesson, const std::vector<WordId>& ids) const;
+    void learn_words(const Lesson& lesson, unsigned part, unsigned parts, Maxima& maxima);
+    void check_room(std::size_t shard, std::span<const Lesson> lessons) const;
+    template <Counting counting>
+    void learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Maxima& maxima) const;
+    void learn_shard(Trie& trie, std::span<const Lesson> lessons, std::size_t shard,
+                     Maxima& maxima) const;
     void find_maxima() const;
 
-    // How often an n-gram occurs in a document to be unlearnt.
+    // How much an n-gram counts in a document to be unlearnt.
     struct Use {
         unsigned length;
         NgramId ngram;
@@ -166,8 +190,10 @@ class Counts {
     };
     std::vector<Use> uses_of(const TermBatch& document) const;
     void check_what_is_left(const std::vector<Use>& uses, LabelId label) const;
+    void check_documents_left(const std::vector<Use>& uses, LabelId label) const;
 
     unsigned max_ngram_;
+    Counting counting_;
     std::shared_ptr<const MappedTree> mapped_;  // instead of words, cells and shards
     LabelTable labels_;
     std::vector<LabelTotals> totals_;  // by label id

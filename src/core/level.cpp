@@ -24,6 +24,7 @@ void LevelCounter::add(const TermBatch& batch, std::span<const Label> labels) {
         if (!label) throw std::invalid_argument("a label was not there before");
         const std::size_t begin = batch.begin_of(document);
         const std::span<const Symbol> own(symbols_.data() + begin, batch.ends[document] - begin);
+        ++document_;
         // The n-gram that begins here without its last word, and the next one: without its first.
         NgramId prefix = Counts::kNone;
         for (std::size_t at = 0; at + length_ <= own.size() + 1; ++at) {
@@ -57,11 +58,13 @@ void LevelCounter::count(NgramId prefix, WordId word, LabelId label) {
     for (std::size_t at = slot_of(prefix, word, label);; at = (at + 1) & (slots_.size() - 1)) {
         Slot& slot = slots_[at];
         if (slot.count == 0) {
-            slot = {prefix, word, label, 0};
+            slot = {prefix, word, label, document_ - 1, 0};
             ++used_;
         }
         if (slot.prefix == prefix && slot.word == word && slot.label == label) {
-            ++slot.count;
+            const bool again = slot.document == document_;
+            slot.count += !again || kept_->counting() == Counting::Occurrences;
+            slot.document = document_;
             return;
         }
     }

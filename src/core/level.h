@@ -30,6 +30,7 @@ class LevelCounter {
         NgramId prefix = Counts::kNone;  // the n-gram without its last word
         WordId word = 0;
         LabelId label = 0;
+        std::uint32_t document = 0;  // where it was counted last
         Count count = 0;
     };
 
@@ -42,6 +43,7 @@ class LevelCounter {
     const unsigned length_;
     std::vector<Slot> slots_;
     std::size_t used_ = 0;
+    std::uint32_t document_ = 0;
     std::size_t taken_ = 0;  // slots that were handed out
     std::vector<Symbol> symbols_;
     std::vector<NgramId> found_;

@@ -17,29 +17,10 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
     labels_ = labels.size();
     counts_by_position_.assign(labels_, 0);
     forget();
-    maxima_.resize(counts.max_ngram());
-    priors_.resize(counts.max_ngram());
-    for (unsigned length = 1; length <= counts.max_ngram(); ++length) {
-        const unsigned scaled = parameters.ngram_scale == NgramScale::Words ? 1 : length;
-        double sum = 0;
-        std::vector<Count>& column = maxima_[length - 1];
-        column.resize(labels_);
-        for (LabelPosition position = 0; position < labels_; ++position) {
-            column[position] = counts.maximum(scaled, labels.id_at(position));
-            sum += static_cast<double>(column[position]);
-        }
-        priors_[length - 1] = {};
-        if (parameters.prior > 0 && sum > 0) {
-            const double share = parameters.prior / sum;
-            priors_[length - 1] = {share, compared_value(0, 1, share, parameters)};
-        }
-    }
+    valuer_.prepare(counts.scale(), parameters);
     hashed_words_ = counts.mapped() != nullptr;
     // Never empty, so that a place can be named before it is known whether there is a word.
     words_.resize(std::max<std::size_t>({1, words_.size(), counts.words().id_limit()}));
-    const std::size_t tabled = labels_ <= kTabledLabels ? labels_ * kTabledCounts : 0;
-    local_values_.assign(counts.max_ngram() * tabled, -1);
-    compared_values_.assign(parameters.prior > 0 ? counts.max_ngram() * tabled : 0, -1);
     // What the words of an n-gram are worth matters here, so that nothing can be shared.
     const bool sharing = parameters.confidence_function != ConfidenceFunction::NormGvXai;
     labels_limit_ = labels.id_limit();
@@ -48,15 +29,14 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
 }
 
 void Memo::make_room(std::size_t entries) {
-    if (used_ >= kMaxEntries || values_.size() >= kMaxValues) forget();
+    if (used_ >= kMaxEntries || known_.size() >= kMaxValues) forget();
     const std::size_t needed = std::bit_ceil((used_ + entries) * 2);
     if (longer_.size() < needed) grow(needed);
 }
 
 void Memo::forget() {
     used_ = 0;
-    values_.clear();
-    positions_.clear();
+    known_.clear(labels_);
     if (++stamp_ == 0) {
         for (std::vector<Stamped>* all : {&words_, &shared_, &longer_}) {
             std::fill(all->begin(), all->end(), Stamped{});
@@ -91,21 +71,7 @@ Memo::Entry Memo::word_entry(WordId word) {
 
 Memo::Entry Memo::compute(unsigned length, NgramId ngram) {
     const ValueRow& row = values(length, ngram);
-    const std::vector<double>& cv = confidences(length, ngram, row);
-    Entry entry{0, static_cast<std::uint32_t>(values_.size()),
-                static_cast<std::uint32_t>(row.size())};
-    for (const double value : cv) entry.best = std::max(entry.best, value);
-    if (row.size() * 2 > labels_) {
-        entry.size = kDense;
-        values_.resize(values_.size() + labels_, 0);
-        double* dense = values_.data() + entry.begin;
-        for (std::size_t at = 0; at < row.size(); ++at) dense[row.position[at]] = cv[at];
-    } else {
-        positions_.resize(values_.size());
-        values_.insert(values_.end(), cv.begin(), cv.end());
-        positions_.insert(positions_.end(), row.position.begin(), row.position.end());
-    }
-    return entry;
+    return known_.add(row.position, confidences(length, ngram, row));
 }
 
 void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
@@ -137,15 +103,7 @@ void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
             row.count[at] = counts[added].count();
         }
     }
-    for (std::size_t at = 0; at < size; ++at) {
-        row.lv[at] = local_value_of(length, row.position[at], row.count[at]);
-    }
-    if (parameters_.prior > 0) {
-        for (std::size_t at = 0; at < size; ++at) {
-            row.compared[at] = compared_value_of(length, row.position[at], row.count[at]);
-        }
-    }
-    evaluate(row, labels_, priors_[length - 1].absent, parameters_);
+    valuer_.value(length, row);
 }
 
 // gv = lv·sg·sn never exceeds lv. The normalised confidences have no bound as cheap as that.
@@ -154,30 +112,9 @@ Memo::Entry Memo::bound(unsigned length, NgramId ngram) {
     Entry entry{0, 0, kBound};
     for (const LabelCount count : counts_->row(length, ngram, room_)) {
         const LabelPosition position = counts_->labels().position(count.label());
-        entry.best = std::max(entry.best, local_value_of(length, position, count.count()));
+        entry.best = std::max(entry.best, valuer_.local_value_of(length, position, count.count()));
     }
     return entry;
-}
-
-double Memo::local_value_of(unsigned length, LabelPosition position, Count count) {
-    const Count maximum = maxima_[length - 1][position];
-    if (count >= kTabledCounts || local_values_.empty()) {
-        return local_value(count, maximum, parameters_);
-    }
-    double& known = local_values_[((length - 1) * labels_ + position) * kTabledCounts + count];
-    if (known < 0) known = local_value(count, maximum, parameters_);
-    return known;
-}
-
-double Memo::compared_value_of(unsigned length, LabelPosition position, Count count) {
-    const Count maximum = maxima_[length - 1][position];
-    const double share = priors_[length - 1].share;
-    if (count >= kTabledCounts || compared_values_.empty()) {
-        return compared_value(count, maximum, share, parameters_);
-    }
-    double& known = compared_values_[((length - 1) * labels_ + position) * kTabledCounts + count];
-    if (known < 0) known = compared_value(count, maximum, share, parameters_);
-    return known;
 }
 
 const ValueRow& Memo::values(unsigned length, NgramId ngram) {
@@ -189,25 +126,14 @@ const std::vector<double>& Memo::confidences(unsigned length, NgramId ngram,
                                              const ValueRow& values) {
     const ConfidenceFunction function = parameters_.confidence_function;
     if (function == ConfidenceFunction::Gv) return values.gv;
-    double total = 0;
-    std::vector<unsigned> speaking;  // by position: how many of the words speak for the label
+    evidence_.reset(labels_);
     if (function == ConfidenceFunction::NormGvXai && length > 1) {
-        speaking.resize(labels_);
         for (const WordId word : counts_->words_of(length, ngram)) {
             fill_row(1, word, word_row_);
-            for (std::size_t at = 0; at < word_row_.size(); ++at) {
-                total += word_row_.gv[at];
-                speaking[word_row_.position[at]] += speaks_for_it(word_row_.gv[at]);
-            }
+            evidence_.add(word_row_.position, word_row_.gv);
         }
     }
-    computed_.resize(values.size());
-    for (std::size_t at = 0; at < values.size(); ++at) {
-        const LabelPosition position = values.position[at];
-        const double max_gv = largest_ ? (*largest_)[length - 1][position] : 0;
-        const bool all = !speaking.empty() && speaking[position] == length;
-        computed_[at] = confidence(values.gv[at], max_gv, length, {total, all}, function);
-    }
+    confidences_of(values, length, *largest_, evidence_, function, computed_);
     return computed_;
 }
 

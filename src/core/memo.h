@@ -9,32 +9,13 @@
 
 #include "counts.h"
 #include "hash.h"
-#include "value.h"
+#include "valuer.h"
 
 namespace watchword {
 
-// The largest gv per length - 1 and label position, for the two normalised confidences.
-using LargestValues = std::vector<std::vector<double>>;
-
-// cv of an n-gram. Where most labels have one, there is a value for every label and `positions` is
-// null; otherwise values[i] is that of the label at positions[i] and the others have 0.
-struct ConfidenceRow {
-    const double* values;
-    const LabelPosition* positions;
-    std::size_t size;
-
-    LabelPosition position(std::size_t at) const {
-        return positions == nullptr ? static_cast<LabelPosition>(at) : positions[at];
-    }
-};
-
 class Memo {
    public:
-    struct Entry {
-        double best = 0;          // the highest cv in any label
-        std::uint32_t begin = 0;  // where its confidences are
-        std::uint32_t size = 0;   // and how many, or kDense, or kBound
-    };
+    using Entry = ConfidenceStore::Entry;
 
     // Must be called before anything else; forgets what was computed for another state.
     void prepare(const Counts& counts, const ValueParameters& parameters,
@@ -60,18 +41,14 @@ class Memo {
     Place place_of(unsigned length, NgramId ngram, const Cell& counts);
     const Entry* get_above(double floor, Place place, unsigned length, NgramId ngram);
 
-    ConfidenceRow confidences(const Entry& entry) const {
-        const bool dense = entry.size == kDense;
-        return {values_.data() + entry.begin, dense ? nullptr : positions_.data() + entry.begin,
-                dense ? labels_ : entry.size};
-    }
+    ConfidenceRow confidences(const Entry& entry) const { return known_.confidences(entry); }
     void prefetch_confidences(const Entry& entry) const {
         constexpr std::size_t kLine = 64 / sizeof(double);
-        const double* row = values_.data() + entry.begin;
-        prefetch(row);
-        if (entry.size != kDense) return;
-        for (std::size_t at = kLine; at < labels_ && at < 4 * kLine; at += kLine)
-            prefetch(row + at);
+        const ConfidenceRow row = known_.confidences(entry);
+        prefetch(row.values);
+        if (row.positions != nullptr) return;
+        for (std::size_t at = kLine; at < row.size && at < 4 * kLine; at += kLine)
+            prefetch(row.values + at);
     }
 
     // All values under the labels where the n-gram occurs; valid until the next call.
@@ -81,13 +58,11 @@ class Memo {
     std::size_t labels() const { return labels_; }
 
    private:
-    static constexpr std::uint32_t kDense = ~0u;
-    static constexpr std::uint32_t kBound = ~0u - 1;  // only what `best` cannot exceed is known
+    // Only what `best` cannot exceed is known.
+    static constexpr std::uint32_t kBound = ConfidenceStore::kBound;
     static constexpr std::size_t kMaxEntries = std::size_t{1} << 18;
     static constexpr std::size_t kSharedCounts = 8;     // counts below this share entries
     static constexpr std::size_t kSharedLabels = 1024;  // if there are no more labels than this
-    static constexpr std::size_t kTabledCounts = 32;    // counts below this have their lv tabled
-    static constexpr std::size_t kTabledLabels = 64;    // if there are no more labels than this
     static constexpr std::size_t kMaxValues = std::size_t{1} << 21;
 
     struct Stamped {
@@ -109,8 +84,6 @@ class Memo {
     Entry word_entry(WordId word);
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);
-    double local_value_of(unsigned length, LabelPosition position, Count count);
-    double compared_value_of(unsigned length, LabelPosition position, Count count);
     void fill_row(unsigned length, NgramId ngram, ValueRow& row);
     void grow(std::size_t slots);
     void forget();
@@ -120,15 +93,8 @@ class Memo {
     std::shared_ptr<const LargestValues> largest_;
     std::uint64_t state_ = 0;
     std::size_t labels_ = 0;
-    std::size_t labels_limit_ = 0;            // label ids are below this
-    std::vector<std::vector<Count>> maxima_;  // by length - 1 and position
-    struct Prior {
-        double share = 0, absent = 0;  // see compared_value, and evaluate
-    };
-    std::vector<Prior> priors_;  // by length - 1
-    // lv, and what is compared instead of it with a prior, of small counts by length - 1, position
-    // and count; negative: not computed yet.
-    std::vector<double> local_values_, compared_values_;
+    std::size_t labels_limit_ = 0;  // label ids are below this
+    Valuer valuer_;
     // Words have a place each: frequent ones were mostly learnt first, so those lie together.
     // Those of a file lie among the others: most of its words may never be read.
     std::vector<Stamped> words_;
@@ -140,9 +106,9 @@ class Memo {
     std::vector<Stamped> longer_;
     std::size_t used_ = 0;  // of `longer_`
     std::uint32_t stamp_ = 1;
-    std::vector<double> values_;
-    std::vector<LabelPosition> positions_;  // beside the values; meaningless where those are dense
+    ConfidenceStore known_;
     ValueRow row_, word_row_;
+    WordsEvidence evidence_;
     std::vector<double> computed_;
     std::vector<Count> counts_by_position_;
     std::vector<LabelCount> room_;  // for a row of counts

@@ -42,18 +42,18 @@ std::vector<std::size_t> slice_ends(const std::vector<TextView>& texts, std::siz
 
 Model::Model(const Parameters& parameters)
     : parameters_(parameters),
-      counts_(std::make_shared<Counts>(parameters.max_ngram)),
+      counts_(std::make_shared<Counts>(parameters.max_ngram, parameters.counting)),
       state_(new_state()) {}
 
 Model::Model(const Parameters& parameters, const Snapshot& snapshot)
     : parameters_(parameters),
-      counts_(SnapshotReader(snapshot).read()),
+      counts_(SnapshotReader(snapshot, parameters.counting).read()),
       words_since_prune_(snapshot.words_since_prune),
       state_(new_state()) {}
 
 Model::Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays)
     : parameters_(parameters),
-      counts_(map_counts(known, std::move(arrays))),
+      counts_(map_counts(known, std::move(arrays), parameters.counting)),
       words_since_prune_(known.words_since_prune),
       state_(new_state()) {}
 
@@ -239,6 +239,15 @@ void Model::read_batch(Workspace& workspace, const TermBatch& batch, double* out
     }
 }
 
+std::unique_ptr<Trails> Model::trails(const TermBatch& batch, bool largest_values,
+                                      bool words) const {
+    const std::shared_lock guard(lock_);
+    Lease lease(*this);
+    adopt_words(lease.get(), batch);
+    return std::make_unique<Trails>(*counts_, lease.get().symbols, batch.ends,
+                                    parameters_.max_ngram, Trails::Needs{largest_values, words});
+}
+
 Explained Model::explain(const TermBatch& batch) const {
     const std::shared_lock guard(lock_);
     Lease lease(*this);
@@ -272,10 +281,7 @@ std::shared_ptr<const LargestValues> Model::largest_values() const {
     memo.prepare(*counts_, parameters_.value, nullptr, state_);
     for_each_value(memo, std::nullopt,
                    [&](unsigned length, NgramId, const ValueRow& values, Memo&) {
-                       for (std::size_t at = 0; at < values.size(); ++at) {
-                           double& most = (*largest)[length - 1][values.position[at]];
-                           most = std::max(most, values.gv[at]);
-                       }
+                       raise_largest(*largest, length, values);
                    });
     largest_ = std::move(largest);
     largest_state_ = state_;
@@ -301,7 +307,7 @@ std::shared_ptr<const Counts> Model::counts() const {
 }
 
 std::shared_ptr<const Counts> Model::take_counts() {
-    auto fresh = std::make_shared<Counts>(parameters_.max_ngram);
+    auto fresh = std::make_shared<Counts>(parameters_.max_ngram, parameters_.counting);
     const std::lock_guard guard(lock_);
     writable();
     changed();

@@ -17,6 +17,7 @@
 #include "snapshot.h"
 #include "summary.h"
 #include "text.h"
+#include "trails.h"
 #include "value.h"
 
 namespace watchword {
@@ -24,6 +25,7 @@ namespace watchword {
 struct Parameters {
     ValueParameters value;
     unsigned max_ngram;
+    Counting counting;
     double alpha;
     ReadingRule reading;
     SummaryOperators summary;
@@ -92,7 +94,7 @@ class Model {
     Model(const Parameters& parameters, const Snapshot& snapshot);
     // Over a file: reads as any other, but never learns.
     Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays);
-    // The same counts with other parameters; max_ngram may only be smaller.
+    // The same counts with other parameters; max_ngram may only be smaller, counting the same.
     Model(const Model& other, const Parameters& parameters);
 
     void learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
@@ -104,6 +106,9 @@ class Model {
 
     ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads) const;
     ConfidenceTable confidence(const TermBatch& batch) const;
+    // Documents to be read with other values of the parameters, with the counts of this moment;
+    // what the normalised confidences need is found only if asked for.
+    std::unique_ptr<Trails> trails(const TermBatch& batch, bool largest_values, bool words) const;
     // The batch must hold one document with spans.
     Explained explain(const TermBatch& batch) const;
 

@@ -22,7 +22,7 @@ std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
     while (at < end) {
         const Symbol symbol = symbols[at];
         if (symbol < kUnknownWord) {
-            choices_.push_back(choose(symbols, at, found_at(at - begin)));
+            choices_.push_back(choose_at(symbols, at, found_at(at - begin)));
             memo_.prefetch_confidences(*choices_.back().entry);
             at += choices_.back().length;
             continue;
@@ -144,46 +144,45 @@ void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
     }
 }
 
-Choice Parser::choose(std::span<const Symbol> symbols, std::size_t position, const Found* found) {
-    const Memo::Entry* word = &memo_.get_word(symbols[position]);
-    Choice best{position, 1, symbols[position], word};
-    double best_value = std::max(word->best, alpha_);  // what is not above alpha counts 0
-    unsigned matched = 1;
-    for (; found->ngram != Counts::kNone; ++found) {
-        ++matched;
-        const Memo::Entry* entry = memo_.get_above(best_value, found->place, matched, found->ngram);
-        if (entry == nullptr) continue;
-        best_value = entry->best;
-        best = {position, matched, found->ngram, entry};
-    }
-    if (rule_ == ReadingRule::WordsSum && best.length > 1 &&
-        words_outweigh(symbols, position, found - (matched - 1), matched, best_value)) {
-        return {position, 1, symbols[position], word};
-    }
-    return best;
-}
+// The n-grams found at one position of the text.
+class Parser::Path {
+   public:
+    Path(Parser& parser, const Symbol* symbols, const Found* found)
+        : counts_(parser.counts_),
+          memo_(parser.memo_),
+          room_(parser.room_),
+          symbols_(symbols),
+          found_(found) {}
 
-// Whether, for some label, the words along the path matched in that label are together worth more.
-bool Parser::words_outweigh(std::span<const Symbol> symbols, std::size_t position,
-                            const Found* found, unsigned matched, double best) {
-    const LabelTable& labels = counts_.labels();
-    sums_.assign(memo_.labels(), 0);
-    bool outweighed = false;
-    for (unsigned length = 1; length <= matched; ++length) {
-        word_cv_.assign(memo_.labels(), 0);
-        const WordId id = symbols[position + length - 1];
-        const ConfidenceRow word = memo_.confidences(memo_.get_word(id));
-        for (std::size_t at = 0; at < word.size; ++at) {
-            word_cv_[word.position(at)] = word.values[at];
-        }
-        const NgramId prefix = length == 1 ? id : found[length - 2].ngram;
-        for (const LabelCount entry : counts_.row(length, prefix, room_)) {
-            const LabelPosition label = labels.position(entry.label());
-            sums_[label] += word_cv_[label];
-            outweighed = outweighed || sums_[label] > best;
+    bool has(unsigned length) const { return found_[length - 2].ngram != Counts::kNone; }
+    const Memo::Entry& word(unsigned offset) { return memo_.get_word(symbols_[offset]); }
+    const Memo::Entry* above(unsigned length, double floor) {
+        const Found& found = found_[length - 2];
+        return memo_.get_above(floor, found.place, length, found.ngram);
+    }
+    ConfidenceRow confidences(const Memo::Entry& entry) const { return memo_.confidences(entry); }
+    template <class Visit>
+    void labels_of(unsigned length, const Visit& visit) const {
+        const NgramId ngram = length == 1 ? symbols_[0] : found_[length - 2].ngram;
+        for (const LabelCount entry : counts_.row(length, ngram, room_)) {
+            visit(counts_.labels().position(entry.label()));
         }
     }
-    return outweighed;
+
+   private:
+    const Counts& counts_;
+    Memo& memo_;
+    std::vector<LabelCount>& room_;
+    const Symbol* symbols_;
+    const Found* found_;
+};
+
+Choice Parser::choose_at(std::span<const Symbol> symbols, std::size_t position,
+                         const Found* found) {
+    Path path(*this, symbols.data() + position, found);
+    const Chosen chosen = choose(path, alpha_, rule_, memo_.labels());
+    const NgramId ngram = chosen.length == 1 ? symbols[position] : found[chosen.length - 2].ngram;
+    return {position, chosen.length, ngram, chosen.entry};
 }
 
 }  // namespace watchword

@@ -7,13 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "choose.h"
 #include "counts.h"
 #include "memo.h"
 #include "text.h"
 
 namespace watchword {
-
-enum class ReadingRule : std::uint8_t { Paper, WordsSum };
 
 // An n-gram taken at some position (a word nobody has learnt has no id), or the end of a sentence
 // or paragraph there (then there is no entry).
@@ -64,9 +63,8 @@ class Parser {
     void find_mapped(unsigned length, std::span<const Symbol> following);
     // The n-grams found at an offset, by length - 2, up to the first that there is not.
     Found* found_at(std::size_t offset) { return &found_[offset * max_ngram_]; }
-    Choice choose(std::span<const Symbol> symbols, std::size_t position, const Found* found);
-    bool words_outweigh(std::span<const Symbol> symbols, std::size_t position, const Found* found,
-                        unsigned matched, double best);
+    class Path;
+    Choice choose_at(std::span<const Symbol> symbols, std::size_t position, const Found* found);
 
     const Counts& counts_;
     const unsigned max_ngram_;
@@ -78,7 +76,6 @@ class Parser {
     std::vector<Open> open_;
     std::vector<Step> steps_;
     std::vector<LabelCount> room_;
-    std::vector<double> word_cv_, sums_;  // by label position
 };
 
 }  // namespace watchword

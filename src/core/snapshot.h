@@ -39,7 +39,7 @@ Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
 Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram);
 
 // Counts over the arrays of a file; `known` tells of its labels. Looks at no n-gram.
-std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays);
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting);
 
 // Whether a word of a model may look so: UTF-8 as Python would encode it (no surrogates, no
 // overlong forms), and no blank.
@@ -53,7 +53,8 @@ class SnapshotFailure : public std::runtime_error {
 // Checks everything before it believes anything.
 class SnapshotReader {
    public:
-    explicit SnapshotReader(const Snapshot& snapshot) : snapshot_(snapshot) {}
+    SnapshotReader(const Snapshot& snapshot, Counting counting)
+        : snapshot_(snapshot), counting_(counting) {}
     std::shared_ptr<Counts> read();
 
     void check_labels() const;
@@ -73,6 +74,7 @@ class SnapshotReader {
     void reserve_shards(Counts& counts) const;
 
     const Snapshot& snapshot_;
+    const Counting counting_;
 };
 
 }  // namespace watchword

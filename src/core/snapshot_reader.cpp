@@ -75,7 +75,8 @@ std::shared_ptr<Counts> SnapshotReader::read() {
     check_words();
     for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) check_level(level);
     check_totals();
-    auto counts = std::make_shared<Counts>(static_cast<unsigned>(snapshot_.levels.size()));
+    auto counts =
+        std::make_shared<Counts>(static_cast<unsigned>(snapshot_.levels.size()), counting_);
     // The arrays are sound now; whether the counts fit together is found out beside filling.
     const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
     parallel_for(snapshot_.levels.size(), threads, [&](std::size_t task, unsigned) {
@@ -88,19 +89,21 @@ std::shared_ptr<Counts> SnapshotReader::read() {
     return counts;
 }
 
-std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays) {
-    SnapshotReader(known).check_labels();
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting) {
+    SnapshotReader(known, counting).check_labels();
     for (const LabelTotals& total : known.totals) {
         if (total.documents == 0 || total.words > kMaxWords) {
             fail("totals of a label are not those of its counts");
         }
     }
-    for (const std::uint64_t maximum : known.maxima) {
-        if (maximum > kMaxCount) fail("maxima is out of range");
+    for (std::size_t at = 0; at < known.maxima.size() && !known.totals.empty(); ++at) {
+        const LabelTotals& total = known.totals[at % known.totals.size()];
+        if (known.maxima[at] > total.words) fail("maxima are above the words of their labels");
     }
     arrays.labels = known.labels.size();
     arrays.maxima = known.maxima;
-    return std::make_shared<Counts>(known, std::make_shared<MappedTree>(std::move(arrays)));
+    return std::make_shared<Counts>(known, std::make_shared<MappedTree>(std::move(arrays)),
+                                    counting);
 }
 
 void SnapshotReader::check_labels() const {
@@ -178,19 +181,25 @@ void SnapshotReader::check_frequencies(std::size_t level) const {
 }
 
 // The n-grams that begin with another one, or end in a word, cannot together have occurred more
-// often than that. Unlearning relies on it: what has extensions left never runs out of counts.
+// often than that; nor can any of them be in more documents. Unlearning relies on it: what has
+// extensions left never runs out of counts.
 void SnapshotReader::check_row(std::size_t level, std::uint64_t ngram, std::size_t other_level,
                                std::uint64_t other, std::vector<std::uint64_t>& used) const {
     const auto labels = row_labels(level, ngram), other_labels = row_labels(other_level, other);
     const auto counts = row_counts(level, ngram), other_counts = row_counts(other_level, other);
     const std::uint64_t first = snapshot_.levels[other_level].rows[other];
     const bool everywhere = other_labels.size() == snapshot_.labels.size();
+    const bool together = counting_ == Counting::Occurrences;
     for (std::size_t at = 0; at < labels.size(); ++at) {
         const auto there =
             everywhere ? std::size_t{labels[at]} : place_in(other_labels, labels[at]);
-        const bool fits = there < other_labels.size() && other_labels[there] == labels[at] &&
-                          (used[first + there] += counts[at]) <= other_counts[there];
-        if (!fits) fail(level_name(level) + " has n-grams more frequent than their words");
+        const bool known = there < other_labels.size() && other_labels[there] == labels[at];
+        const auto frequency = [&] {
+            return together ? used[first + there] += counts[at] : counts[at];
+        };
+        if (!known || frequency() > other_counts[there]) {
+            fail(level_name(level) + " has n-grams more frequent than their words");
+        }
     }
 }
 
@@ -213,6 +222,8 @@ void SnapshotReader::check_totals() const {
             snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
         if (!fits || total.documents == 0 || total.words > kMaxWords)
             fail("totals of a label are not those of its counts");
+        if (counting_ == Counting::Documents && maxima[at] > total.documents)
+            fail("a label has words in more documents than it has");
     }
 }
 

@@ -63,22 +63,17 @@ void Accumulator::reset() {
 
 DocumentReader::DocumentReader(Parser& parser, const Memo& memo, SummaryOperators operators,
                                double alpha)
-    : parser_(parser),
-      memo_(memo),
-      alpha_(alpha),
-      sentence_(operators[0], memo.labels()),
-      paragraph_(operators[1], memo.labels()),
-      document_(operators[2], memo.labels()) {}
+    : parser_(parser), memo_(memo), alpha_(alpha), levels_(operators, memo.labels()) {}
 
 std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
                                              const TermBatch* batch, Reading* reading) {
-    document_.reset();
+    levels_.reset();
     std::size_t at = 0;
     while (at < symbols.size()) {
         at = parser_.parse(symbols, at);
         for (const Choice& choice : parser_.choices()) {
             if (choice.entry != nullptr) {
-                sentence_.add(memo_.confidences(*choice.entry), alpha_);
+                levels_.add(memo_.confidences(*choice.entry), alpha_);
                 if (reading != nullptr) record_ngram(choice, *batch, *reading);
             } else {
                 end_sentence(reading);
@@ -88,7 +83,7 @@ std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
     }
     end_sentence(reading);
     end_paragraph(reading);
-    return document_.finish();
+    return levels_.finish();
 }
 
 void DocumentReader::record_ngram(const Choice& choice, const TermBatch& batch,
@@ -105,25 +100,21 @@ void DocumentReader::record_ngram(const Choice& choice, const TermBatch& batch,
 }
 
 void DocumentReader::end_sentence(Reading* reading) {
-    if (sentence_.parts() == 0) return;
-    const std::span<const double> values = sentence_.finish();
-    if (reading != nullptr) {
+    levels_.end_sentence([reading](std::span<const double> values) {
+        if (reading == nullptr) return;
         reading->sentences.push_back({{0, 0}, reading->paragraphs.size()});
         reading->sentence_values.insert(reading->sentence_values.end(), values.begin(),
                                         values.end());
-    }
-    paragraph_.take(sentence_);
+    });
 }
 
 void DocumentReader::end_paragraph(Reading* reading) {
-    if (paragraph_.parts() == 0) return;
-    const std::span<const double> values = paragraph_.finish();
-    if (reading != nullptr) {
+    levels_.end_paragraph([reading](std::span<const double> values) {
+        if (reading == nullptr) return;
         reading->paragraphs.push_back({{0, 0}, 0});
         reading->paragraph_values.insert(reading->paragraph_values.end(), values.begin(),
                                          values.end());
-    }
-    document_.take(paragraph_);
+    });
 }
 
 void set_block_spans(const TermBatch& document, Reading& reading) {

@@ -39,6 +39,35 @@ class Accumulator {
     std::size_t parts_ = 0;
 };
 
+// What a document's n-grams add up to, level by level.
+class Levels {
+   public:
+    Levels(SummaryOperators operators, std::size_t labels)
+        : sentence_(operators[0], labels),
+          paragraph_(operators[1], labels),
+          document_(operators[2], labels) {}
+
+    void add(const ConfidenceRow& ngram, double alpha) { sentence_.add(ngram, alpha); }
+    // A block without n-grams is none; otherwise `seen` is told its values.
+    template <class Seen>
+    void end_sentence(const Seen& seen) {
+        if (sentence_.parts() == 0) return;
+        seen(sentence_.finish());
+        paragraph_.take(sentence_);
+    }
+    template <class Seen>
+    void end_paragraph(const Seen& seen) {
+        if (paragraph_.parts() == 0) return;
+        seen(paragraph_.finish());
+        document_.take(paragraph_);
+    }
+    std::span<const double> finish() { return document_.finish(); }
+    void reset() { document_.reset(); }
+
+   private:
+    Accumulator sentence_, paragraph_, document_;
+};
+
 // A block of the text: n-gram, sentence or paragraph.
 struct Block {
     Span span;
@@ -80,7 +109,7 @@ class DocumentReader {
     Parser& parser_;
     const Memo& memo_;
     double alpha_;
-    Accumulator sentence_, paragraph_, document_;
+    Levels levels_;
 };
 
 }  // namespace watchword

@@ -72,6 +72,26 @@ void TermBatch::clear() {
     spans.clear();
 }
 
+TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
+    TermBatch part;
+    std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
+    for (const std::size_t document : documents) {
+        if (document >= ends.size()) throw std::out_of_range("no such document");
+        for (std::size_t at = begin_of(document); at < ends[document]; ++at) {
+            Symbol symbol = symbols[at];
+            if (is_word(symbol)) {
+                Symbol& id = id_of[symbol];
+                if (id == kUnknownWord) id = part.words.find_or_add(words.word(symbol));
+                symbol = id;
+            }
+            part.symbols.push_back(symbol);
+            if (!spans.empty()) part.spans.push_back(spans[at]);
+        }
+        part.ends.push_back(part.symbols.size());
+    }
+    return part;
+}
+
 void TermBatch::rewrite(const std::vector<std::optional<std::string>>& replacement) {
     Vocabulary rewritten;
     std::vector<Symbol> symbol_of(replacement.size(), kBreak);

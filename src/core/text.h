@@ -46,6 +46,8 @@ struct TermBatch {
         return document == 0 ? 0 : ends[document - 1];
     }
     void clear();
+    // Some of the documents, with a vocabulary of their own words only.
+    TermBatch part(const std::vector<std::size_t>& documents) const;
 
     // Replaces every word by another, or by a break: `replacement[id]` for each id.
     void rewrite(const std::vector<std::optional<std::string>>& replacement);

@@ -13,12 +13,13 @@ void Counts::unlearn(const TermBatch& document, const Label& label) {
     }
     const std::vector<Use> uses = uses_of(document);
     LabelTotals& totals = totals_[*id];
-    const auto words = static_cast<Count>(
-        std::count_if(document.symbols.begin(), document.symbols.end(), is_word));
+    Count words = 0;
+    for (const Use& use : uses) words += use.length == 1 ? use.amount : 0;
     if (totals.documents == 1 && totals.words != words) {
         throw UnlearnFailure("it is not the only document that is left of this label");
     }
     check_what_is_left(uses, *id);
+    if (counting_ == Counting::Documents) check_documents_left(uses, *id);
 
     for (const Use& use : uses) {
         if (use.length == 1) {
@@ -57,7 +58,7 @@ std::vector<Counts::Use> Counts::uses_of(const TermBatch& document) const {
     std::size_t distinct = 0;
     for (const Use& use : uses) {
         if (distinct > 0 && place(uses[distinct - 1]) == place(use)) {
-            ++uses[distinct - 1].amount;
+            uses[distinct - 1].amount += counting_ == Counting::Occurrences;
         } else {
             uses[distinct++] = use;
         }
@@ -67,7 +68,9 @@ std::vector<Counts::Use> Counts::uses_of(const TermBatch& document) const {
 }
 
 // Every occurrence of an n-gram is continued by at most one word, and every occurrence of a word
-// ends at most one n-gram of each length. A document that breaks this was never learnt.
+// ends at most one n-gram of each length. A document that breaks this was never learnt. Where
+// documents are counted, one may continue an n-gram in many ways, but has it whenever it has one of
+// its continuations.
 void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) const {
     const auto count_of = [&](unsigned length, NgramId ngram) -> Count {
         if (length == 1) return word_cells_[ngram].count(label, word_pool(ngram));
@@ -96,9 +99,10 @@ void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) con
             use_of_node[shard][node_index(uses[at].ngram)] = number;
         }
     }
-    const auto take = [](Count& from, Count amount) {
+    const bool shared = counting_ == Counting::Documents;
+    const auto take = [shared](Count& from, Count amount) {
         if (from < amount) throw UnlearnFailure("n-grams would be left without their words");
-        from -= amount;
+        if (!shared) from -= amount;
     };
     for (std::size_t shard = 0; shard < kShards; ++shard) {
         const Trie& trie = shards_[shard];
@@ -117,6 +121,21 @@ void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) con
             if (lengths.empty()) lengths = trie.lengths();
             if (last != 0) take(left_to_end[(last - 1) * max_ngram_ + lengths[index] - 1], count);
             if (parent != 0) take(left[parent - 1], count);
+        }
+    }
+}
+
+// What every document of a label has, this one must have too. Words tell: longer n-grams are never
+// in more documents than these.
+void Counts::check_documents_left(const std::vector<Use>& uses, LabelId label) const {
+    std::vector<bool> used(words_.id_limit(), false);
+    for (const Use& use : uses) {
+        if (use.length == 1) used[use.ngram] = true;
+    }
+    for (WordId word = 0; word < words_.id_limit(); ++word) {
+        if (used[word] || !words_.holds(word)) continue;
+        if (word_cells_[word].count(label, word_pool(word)) == totals_[label].documents) {
+            throw UnlearnFailure("all documents of this label have words that it lacks");
         }
     }
 }

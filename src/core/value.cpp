@@ -28,26 +28,39 @@ void ValueRow::resize(std::size_t size) {
     for (std::vector<double>* column : {&lv, &sg, &sn, &gv, &compared}) column->resize(size);
 }
 
-double local_value(Count count, Count maximum, const ValueParameters& parameters) {
-    if (count < parameters.min_count || count == 0) return 0;
-    return std::pow(static_cast<double>(count) / static_cast<double>(maximum),
-                    parameters.smoothness);
+std::vector<double> units_of(std::span<const Count> largest, std::span<const Count> words,
+                             NgramScale scale) {
+    std::vector<double> units(largest.begin(), largest.end());
+    if (scale != NgramScale::Label) return units;
+    double most = 0;
+    for (std::size_t at = 0; at < units.size(); ++at) {
+        if (words[at] > 0) most = std::max(most, units[at] / static_cast<double>(words[at]));
+    }
+    for (std::size_t at = 0; at < units.size(); ++at) {
+        // Not less than the largest count by rounding.
+        units[at] = std::max(units[at], static_cast<double>(words[at]) * most);
+    }
+    return units;
 }
 
-double compared_value(Count count, Count maximum, double share, const ValueParameters& parameters) {
+double local_value(Count count, double unit, const ValueParameters& parameters) {
+    if (count < parameters.min_count || count == 0) return 0;
+    return std::pow(static_cast<double>(count) / unit, parameters.smoothness);
+}
+
+double compared_value(Count count, double unit, double share, const ValueParameters& parameters) {
     const bool counts = count > 0 && count >= parameters.min_count;
-    const double own = counts ? static_cast<double>(count) / static_cast<double>(maximum) : 0;
+    const double own = counts ? static_cast<double>(count) / unit : 0;
     return std::pow((own + share) / (1 + share), parameters.smoothness);
 }
 
-Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent) {
+Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent,
+                 SignificanceFunction function) {
     const std::size_t missing = labels - sorted.size();
-    if (labels == 2) {
-        const double smaller = missing > 0 ? absent : sorted[0];
-        return {smaller, smaller};
-    }
     const std::size_t middle = (labels - 1) / 2;
     const double centre = middle < missing ? absent : sorted[middle - missing];
+    const bool by_ratio = function == SignificanceFunction::Ratio && labels > 1;
+    if (labels == 2 || by_ratio) return {centre, centre};
     double sum = 0;
     if (centre > absent) {
         for (std::size_t at = 0; at < missing; ++at) sum += centre - absent;
@@ -95,7 +108,8 @@ void evaluate(ValueRow& row, std::size_t labels, double absent, const ValueParam
         present += value > absent;
     }
     std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(present));
-    const Spread spread = spread_of({sorted.data(), present}, labels, absent);
+    const Spread spread =
+        spread_of({sorted.data(), present}, labels, absent, parameters.significance_function);
     for (std::size_t at = 0; at < size; ++at) {
         row.sg[at] = significance(values[at], spread, above_noise, parameters);
     }

@@ -12,9 +12,10 @@
 
 namespace watchword {
 
-enum class SignificanceFunction : std::uint8_t { Vanilla, Xai };
-// Whose largest count lv is relative to: that of the n-grams of equal length, or of the words.
-enum class NgramScale : std::uint8_t { Length, Words };
+enum class SignificanceFunction : std::uint8_t { Vanilla, Xai, Ratio };
+// What lv is relative to: the largest count of the n-grams of equal length, that of the words, or
+// the number of words under the label.
+enum class NgramScale : std::uint8_t { Length, Words, Label };
 enum class ConfidenceFunction : std::uint8_t { Gv, NormGv, NormGvXai };
 
 struct ValueParameters {
@@ -45,16 +46,24 @@ struct Spread {
     double deviation;  // D
 };
 
-// lv = (tf / max tf)^σ, or 0 below min_count.
-double local_value(Count count, Count maximum, const ValueParameters& parameters);
+// What counts are divided by, per label, given its largest count (of n-grams as long, or of words)
+// and its number of words: the largest count itself or, by label, the words times the largest share
+// that any word has under any label, so that nothing is worth more than 1.
+std::vector<double> units_of(std::span<const Count> largest, std::span<const Count> words,
+                             NgramScale scale);
 
-// With a prior, sg compares ((tf / max tf + share) / (1 + share))^σ, where `share` is the prior
-// over the sum of all labels' largest counts: an n-gram that nobody has seen is alike under all
-// labels, and one that was seen once hardly less so.
-double compared_value(Count count, Count maximum, double share, const ValueParameters& parameters);
+// lv = (tf / unit)^σ, or 0 below min_count.
+double local_value(Count count, double unit, const ValueParameters& parameters);
+
+// With a prior, sg compares ((tf / unit + share) / (1 + share))^σ, where `share` is the prior over
+// the sum of all labels' units: an n-gram that nobody has seen is alike under all labels, and one
+// that was seen once hardly less so.
+double compared_value(Count count, double unit, double share, const ValueParameters& parameters);
 
 // M and D of `labels` values of which those not in `sorted` (ascending) are `absent`, the least.
-Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent);
+// D = M for two labels, and by "ratio" for any number.
+Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent,
+                 SignificanceFunction function);
 
 // sg of a value (lv, or what is compared instead) in a label where the n-gram occurs.
 double significance(double value, Spread spread, bool everywhere_above_noise,

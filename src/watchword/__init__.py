@@ -46,7 +46,7 @@ from watchword.errors import (
     UnlearnError,
     WatchwordError,
 )
-from watchword.evaluate import Measures, Outcome, Replay, replay, replay_scores
+from watchword.evaluation import Evaluation, evaluate
 from watchword.explanation import Block, Explanation, NgramBlock
 from watchword.glance import Glance, NgramWorth, ngram_worth
 from watchword.metrics import erde, latency_weighted_f1
@@ -66,6 +66,7 @@ from watchword.policy import (
 )
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story
+from watchword.replaying import Measures, Outcome, Replay, replay, replay_scores
 from watchword.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -75,15 +76,20 @@ from watchword.results import (
     Value,
 )
 from watchword.scores import Scores, score_streams
+from watchword.search_result import Search, SearchedSetting
+from watchword.searching import search
+from watchword.space import Between
 from watchword.stream import Decision, Reader, Watcher
 from watchword.text import Term, read_terms
 from watchword.tuning import Trial, Tuning, grid, teach, tune
+from watchword.validation import cross_validate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AllOf",
     "AnyOf",
+    "Between",
     "Block",
     "Change",
     "ConfidenceTable",
@@ -91,6 +97,7 @@ __all__ = [
     "Decision",
     "Document",
     "EmptyModelError",
+    "Evaluation",
     "Explanation",
     "Glance",
     "HookError",
@@ -117,6 +124,8 @@ __all__ = [
     "Repeats",
     "Replay",
     "Scores",
+    "Search",
+    "SearchedSetting",
     "StandsOut",
     "StateError",
     "Stays",
@@ -133,7 +142,9 @@ __all__ = [
     "Value",
     "Watcher",
     "WatchwordError",
+    "cross_validate",
     "erde",
+    "evaluate",
     "grid",
     "iterate_posts",
     "iterate_texts",
@@ -150,6 +161,7 @@ __all__ = [
     "replay",
     "replay_scores",
     "score_streams",
+    "search",
     "teach",
     "tune",
     "write_jsonl",

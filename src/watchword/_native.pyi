@@ -29,12 +29,19 @@ class SignificanceFunction(enum.Enum):
 
     xai = 1
 
+    ratio = 2
+
 class ConfidenceFunction(enum.Enum):
     gv = 0
 
     norm_gv = 1
 
     norm_gv_xai = 2
+
+class Counting(enum.Enum):
+    occurrences = 0
+
+    documents = 1
 
 class ReadingRule(enum.Enum):
     paper = 0
@@ -45,6 +52,8 @@ class NgramScale(enum.Enum):
     length = 0
 
     words = 1
+
+    label = 2
 
 class SummaryOperator(enum.Enum):
     sum = 0
@@ -58,7 +67,7 @@ class Paragraphs(enum.Enum):
 
     blank_lines = 1
 
-def evaluate(counts: Sequence[int], maxima: Sequence[int], parameters: dict[str, Any]) -> list[tuple[float, float, float, float]]: ...
+def evaluate(counts: Sequence[int], units: Sequence[float], parameters: dict[str, Any]) -> list[tuple[float, float, float, float]]: ...
 
 def several(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> list[list[int]]: ...
 
@@ -66,7 +75,12 @@ class TermBatch:
     @property
     def words(self) -> list[str]: ...
 
+    @property
+    def symbols(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]: ...
+
     def rewrite(self, replacement: Sequence[str | None]) -> None: ...
+
+    def part(self, documents: Sequence[int]) -> TermBatch: ...
 
     def tree(self) -> list[list[list[tuple[int, int, str | None]]]]: ...
 
@@ -75,6 +89,15 @@ def read_terms(texts: list[str], paragraphs: Paragraphs, with_spans: bool) -> Te
 def read_utf8(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], paragraphs: Paragraphs) -> TermBatch: ...
 
 def foreign_terms(texts: list[str], terms: Sequence[Sequence[tuple[int, int, str | None]]], paragraphs: Paragraphs, with_spans: bool) -> TermBatch: ...
+
+class Trails:
+    @property
+    def labels(self) -> list[int | str]: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def confidence(self, parameters: dict[str, Any]) -> tuple[list[int | str], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
 
 class Model:
     def __init__(self, parameters: dict[str, Any]) -> None: ...
@@ -100,6 +123,8 @@ class Model:
     def confidence(self, texts: list[str], threads: int) -> tuple[list[int | str], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
 
     def confidence_terms(self, batch: TermBatch) -> tuple[list[int | str], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
+
+    def trails(self, batch: TermBatch, largest_values: bool, words: bool) -> Trails: ...
 
     def explain(self, batch: TermBatch) -> dict[str, Any]: ...
 

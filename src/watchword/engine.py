@@ -6,10 +6,11 @@ texts become terms. `watchword.TauSS3` is its public face.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from watchword import _native
 from watchword.checks import Label, as_label, as_threads
@@ -45,7 +46,8 @@ class Engine(NamedTuple):
     @property
     def description(self) -> dict[str, Any]:
         """What two models must have in common to count the same things."""
-        return self.source.description | {"max_ngram": self.parameters.max_ngram}
+        counted = {name: getattr(self.parameters, name) for name in ("max_ngram", "counting")}
+        return self.source.description | counted
 
     def statistics(self) -> ModelStatistics:
         """What was learnt; costs a pass over the model."""
@@ -159,21 +161,17 @@ class Engine(NamedTuple):
 
     def decide(self, labels: Sequence[Label], values: FloatArray) -> list[Label]:
         """The label of each row of confidences; the default where none is above 0."""
-        if not len(values):
-            return []
-        decided = [labels[at] for at in values.argmax(axis=1).tolist()]
-        silent = np.flatnonzero(values.max(axis=1) <= 0).tolist()
-        if silent:
-            default = self.default_label()
-            for at in silent:
-                decided[at] = default
-        return decided
+        return decide(labels, values, default=self.default_label)
 
     def default_label(self) -> Label:
         """What to predict where nothing is known."""
         if self.parameters.default_label is not None:
             return self.known_label(self.parameters.default_label)
         self.refuse_if_empty()
+        return self.label_with_most_words()
+
+    def label_with_most_words(self) -> Label:
+        """What to predict where nothing is known and nothing else was asked for."""
         totals = self.native.totals()
         words: dict[Label, int] = dict(zip(totals["labels"], totals["words"], strict=True))
         return max(words, key=lambda label: words[label])  # the first of equals
@@ -230,6 +228,26 @@ class Engine(NamedTuple):
             raise PrunedModelError(
                 f"{what} is refused: counts were lost to pruning, so the result would not be exact"
             )
+
+
+def decide(
+    labels: Sequence[Label], values: FloatArray, *, default: Callable[[], Label]
+) -> list[Label]:
+    """The label of each row of confidences; the default where none is above 0."""
+    best, silent = winners(values)
+    decided = [labels[at] for at in best.tolist()]
+    if silent.any():
+        instead = default()
+        for at in np.flatnonzero(silent).tolist():
+            decided[at] = instead
+    return decided
+
+
+def winners(values: FloatArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The column of the highest value of each row, and the rows where none is above 0."""
+    if not len(values):
+        return np.empty(0, np.int64), np.empty(0, np.bool_)
+    return values.argmax(axis=1), values.max(axis=1) <= 0
 
 
 def _is_word(word: object) -> bool:

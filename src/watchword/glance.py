@@ -26,6 +26,7 @@ _SHOWN_PARAMETERS = (
     "min_count",
     "alpha",
     "prior",
+    "counting",
     "ngram_scale",
     "significance_function",
     "confidence_function",

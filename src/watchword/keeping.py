@@ -142,7 +142,11 @@ class _Functions:
 
 
 # What models were like before there was a choice.
-_LATER_PARAMETERS: dict[str, Any] = {"prior": 0.0, "ngram_scale": "length"}
+_LATER_PARAMETERS: dict[str, Any] = {
+    "prior": 0.0,
+    "ngram_scale": "length",
+    "counting": "occurrences",
+}
 
 
 def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:

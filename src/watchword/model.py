@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ from watchword.checks import (
     Label,
     as_label,
     as_labels,
+    as_list,
     as_positive,
     as_text,
     as_texts,
@@ -25,6 +26,7 @@ from watchword.explanation import Explanation
 from watchword.glance import Glance, glance_at
 from watchword.parameters import FloatArray, Parameters, Summary
 from watchword.policy import Policy
+from watchword.presets import PAPER, PYSS3
 from watchword.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -39,8 +41,17 @@ from watchword.text import TextSource, Tokenizer, WordHook
 if TYPE_CHECKING:
     from watchword.reasons.change import Change
     from watchword.reasons.story import Story
+    from watchword.search_result import Measure
+    from watchword.space import Space
+    from watchword.targets import Targets
+    from watchword.tuning import Progress
 
-_SHAPING = ("paragraphs", "word_hook", "tokenizer")  # what decides which n-grams there are
+_SHAPING = (
+    "counting",
+    "paragraphs",
+    "word_hook",
+    "tokenizer",
+)  # what decides which n-grams there are
 
 
 class TauSS3:
@@ -65,9 +76,11 @@ class TauSS3:
         was seen once under one label and never under another is then no proof. 0 is the paper's.
     ngram_scale
         what n-grams are frequent in comparison with (max tf in lv): those of equal `"length"`, as
-        in the paper, where a rare long one is worth more than a common word; or the `"words"`.
+        in the paper, where a rare long one is worth more than a common word; the `"words"`; or all
+        words of the `"label"`, so that no single word decides what all others are worth.
     significance_function
-        `"vanilla"`, the authors' first, or `"xai"`, which also silences common words.
+        `"vanilla"`, the authors' first; `"xai"`, which also silences common words; or `"ratio"`:
+        the first one's rule for two labels, where only the ratio matters, for any number of them.
     confidence_function
         `"gv"` (online), or `"norm_gv"`, `"norm_gv_xai"`: divided by the model's largest value,
         which costs a pass over the model after every change.
@@ -81,6 +94,9 @@ class TauSS3:
     default_label
         what to predict where nothing is known; by default the label with most words. It may be
         given before it is learnt: where it is needed and still unknown, `UnknownLabelError`.
+    counting
+        whether all `"occurrences"` of an n-gram count, as in the paper, or all `"documents"` that
+        have it, however often: words come in bursts, so repeating one is little further evidence.
     paragraphs
         paragraphs end at `"lines"` or, for hard-wrapped text, at `"blank_lines"`.
     word_hook
@@ -113,12 +129,13 @@ class TauSS3:
         min_count: int = 1,
         alpha: float = 0.0,
         prior: float = 0.0,
-        ngram_scale: Literal["length", "words"] = "length",
-        significance_function: Literal["vanilla", "xai"] = "vanilla",
+        ngram_scale: Literal["length", "words", "label"] = "length",
+        significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
         summary: Summary = "sum",
         default_label: Label | None = None,
+        counting: Literal["occurrences", "documents"] = "occurrences",
         paragraphs: Literal["lines", "blank_lines"] = "lines",
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
@@ -139,12 +156,68 @@ class TauSS3:
         >>> TauSS3.paper().parameters["smoothness"]
         0.455
         """
-        settled: dict[str, Any] = {"smoothness": 0.455, "significance": 1.0, "sanction": 1.0}
-        settled |= {"max_ngram": 3, "min_count": 1, "alpha": 0.0}
-        settled |= {"prior": 0.0, "ngram_scale": "length"}
-        settled |= {"significance_function": "vanilla", "confidence_function": "gv"}
-        settled |= {"reading": "paper", "summary": "sum"}
-        return cls(**(settled | overrides))
+        return cls(**(PAPER | overrides))
+
+    @classmethod
+    def pyss3(cls, **overrides: Any) -> TauSS3:
+        """A model with the parameters of PySS3, the authors' later package: words, "xai" values.
+
+        Values are those of PySS3 on the same counts. It reads text in another way, joins the
+        documents of a label where it is taught with `fit`, and then forgets n-grams seen at most
+        ten times (`prune(10, 2)`). For n-grams say `TauSS3.pyss3(max_ngram=3)`.
+
+        >>> TauSS3.pyss3().parameters["confidence_function"]
+        'norm_gv_xai'
+        """
+        return cls(**(PYSS3 | overrides))
+
+    @classmethod
+    def tuned(
+        cls,
+        texts: Iterable[str],
+        labels: Targets,
+        *,
+        budget: float | str = "30s",
+        measure: Measure = "accuracy",
+        space: Space | None = None,
+        folds: int = 4,
+        groups: Sequence[Hashable] | None = None,
+        seed: int = 0,
+        keep: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> TauSS3:
+        """A model taught with texts, whose parameters were searched for on them (`search`).
+
+        So many parameters are tried as `budget` has time for ("30s", "5m", or seconds), first those
+        of `TauSS3(**parameters)` itself: by cross-validation nothing worse can come out. The time
+        to learn all texts in the end comes on top. With `keep`, a later call continues.
+
+        >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
+        >>> labels = ["tech", "tech", "sports", "sports"] * 5
+        >>> model = TauSS3.tuned(texts, labels, budget="1s")
+        >>> model.predict_one("They saw the match.")
+        'sports'
+        """
+        from watchword.searching import search_within
+
+        documents, truth = as_texts(texts), as_list(labels, "labels")
+        found = search_within(
+            budget,
+            documents,
+            truth,
+            space,
+            model=cls(**parameters),
+            measure=measure,
+            folds=folds,
+            groups=groups,
+            seed=seed,
+            keep=keep,
+            threads=threads,
+            progress=progress,
+        )
+        return found.model(documents, truth, threads=threads)
 
     @classmethod
     def _of(cls, engine: Engine) -> TauSS3:
@@ -430,7 +503,8 @@ class TauSS3:
         """A model with the same counts and other parameters, without learning again.
 
         Counts are shared until one of the two models learns. What decides how counts came about
-        cannot be replaced: `paragraphs`, `word_hook`, `tokenizer`, and `max_ngram` only by less.
+        cannot be replaced: `counting`, `paragraphs`, `word_hook`, `tokenizer`, and `max_ngram`
+        only by less.
         """
         own = self.parameters
         for name, value in parameters.items():

@@ -24,10 +24,11 @@ LEVELS: tuple[Level, ...] = ("sentence", "paragraph", "document")
 SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
 
 _CHOICES = {
-    "significance_function": ("vanilla", "xai"),
+    "significance_function": ("vanilla", "xai", "ratio"),
     "confidence_function": ("gv", "norm_gv", "norm_gv_xai"),
-    "ngram_scale": ("length", "words"),
+    "ngram_scale": ("length", "words", "label"),
     "reading": ("paper", "words_sum"),
+    "counting": ("occurrences", "documents"),
     "paragraphs": ("lines", "blank_lines"),
 }
 
@@ -49,12 +50,13 @@ class Parameters:
     min_count: int = 1
     alpha: float = 0.0
     prior: float = 0.0
-    ngram_scale: Literal["length", "words"] = "length"
-    significance_function: Literal["vanilla", "xai"] = "vanilla"
+    ngram_scale: Literal["length", "words", "label"] = "length"
+    significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla"
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv"
     reading: Literal["paper", "words_sum"] = "paper"
     summary: Summary = "sum"
     default_label: Label | None = None
+    counting: Literal["occurrences", "documents"] = "occurrences"
     paragraphs: Literal["lines", "blank_lines"] = "lines"
     prune_period: int | None = None
     prune_floor: int = 10
@@ -107,6 +109,7 @@ class Parameters:
         native["confidence_function"] = _native.ConfidenceFunction[self.confidence_function]
         native["ngram_scale"] = _native.NgramScale[self.ngram_scale]
         native["reading"] = _native.ReadingRule[self.reading]
+        native["counting"] = _native.Counting[self.counting]
         native["paragraphs"] = _native.Paragraphs[self.paragraphs]
         native["summary"] = [
             _native.SummaryOperator["sum" if callable(operator) else operator]

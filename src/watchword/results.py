@@ -12,7 +12,7 @@ from watchword.parameters import FloatArray
 
 
 class Value(NamedTuple):
-    """All about an n-gram under one label: how often it occurred, and what it is worth."""
+    """All about an n-gram under one label: how often it was counted, and what it is worth."""
 
     count: int  # type: ignore[assignment]
     lv: float
@@ -54,7 +54,10 @@ class ConfidenceTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelStatistics:
-    """What a model has learnt: documents and words per label, distinct n-grams per length."""
+    """What a model has learnt: documents and words per label, distinct n-grams per length.
+
+    Where documents are counted, words are the distinct ones of each document.
+    """
 
     documents: dict[Label, int]
     words: dict[Label, int]

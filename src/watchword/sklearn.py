@@ -87,12 +87,13 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         min_count: int = 1,
         alpha: float = 0.0,
         prior: float = 0.0,
-        ngram_scale: Literal["length", "words"] = "length",
-        significance_function: Literal["vanilla", "xai"] = "vanilla",
+        ngram_scale: Literal["length", "words", "label"] = "length",
+        significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
         summary: SummaryOperator | Mapping[Level, SummaryOperator] = "sum",
         default_label: Hashable = None,
+        counting: Literal["occurrences", "documents"] = "occurrences",
         paragraphs: Literal["lines", "blank_lines"] = "lines",
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
@@ -114,6 +115,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.reading = reading
         self.summary = summary
         self.default_label = default_label
+        self.counting = counting
         self.paragraphs = paragraphs
         self.word_hook = word_hook
         self.tokenizer = tokenizer

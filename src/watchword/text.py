@@ -68,6 +68,12 @@ class TextSource:
         self._remembered: dict[str, str | None] = {}
         self._asking = threading.RLock()
 
+    def with_paragraphs(self, paragraphs: str) -> TextSource:
+        """The same but for where paragraphs end."""
+        if paragraphs == self.paragraphs.name:
+            return self
+        return TextSource(paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
+
     @property
     def is_plain(self) -> bool:
         """Whether the core can do everything by itself."""

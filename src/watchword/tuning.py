@@ -15,9 +15,9 @@ import numpy as np
 from watchword import metrics
 from watchword.checks import Label, as_choice, as_whole
 from watchword.datasets import Subject
-from watchword.evaluate import csv_of, is_positive
 from watchword.model import TauSS3
 from watchword.policy import BoolArray, IntArray, Policy
+from watchword.replaying import csv_of, is_positive
 from watchword.scores import By, Scores, alerts_of, score_streams
 
 Order = Literal["random", "time"]

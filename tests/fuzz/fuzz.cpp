@@ -191,7 +191,11 @@ ww::Parameters parameters_from(Data& data) {
     }
     parameters.paragraphs =
         data.PickValueInArray({ww::Paragraphs::Lines, ww::Paragraphs::BlankLines});
-    if (data.ConsumeIntegralInRange(0u, 7u) == 0) parameters.prune_period = 20;
+    // One number for two choices, so that inputs that were kept mean what they meant.
+    const auto choice = data.ConsumeIntegralInRange(0u, 15u);
+    if (choice % 8 == 0) parameters.prune_period = 20;
+    parameters.counting =
+        choice % 8 < 4 && choice != 0 ? ww::Counting::Documents : ww::Counting::Occurrences;
     parameters.prune_floor = data.ConsumeIntegralInRange(0u, 3u);
     parameters.prune_shortest = data.ConsumeIntegralInRange(1u, 3u);
     return parameters;

@@ -9,10 +9,21 @@ from __future__ import annotations
 import logging
 import sys
 
-from watchword.cli import demo, erisk, explaining, models, serving, spark, streams
+from watchword.cli import demo, erisk, explaining, judging, models, serving, spark, streams
 from watchword.cli.base import Teller, cli
 
-__all__ = ["cli", "demo", "erisk", "explaining", "models", "run", "serving", "spark", "streams"]
+__all__ = [
+    "cli",
+    "demo",
+    "erisk",
+    "explaining",
+    "judging",
+    "models",
+    "run",
+    "serving",
+    "spark",
+    "streams",
+]
 
 
 def run() -> int:

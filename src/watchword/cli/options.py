@@ -14,12 +14,12 @@ from watchword.cli.texts import Data
 from watchword.parameters import LEVELS, Parameters
 from watchword.records import SUBJECT_FIELDS
 
-_Function = Callable[..., Any]
-_Option = Callable[[_Function], _Function]
+Function = Callable[..., Any]
+Option = Callable[[Function], Function]
 
 
 @dataclass(frozen=True)
-class _Parameter:
+class Parameter:
     """A parameter of TauSS3 as an option."""
 
     name: str
@@ -42,47 +42,54 @@ def _summary(text: str) -> Any:
     return levels
 
 
-_PARAMETERS = (
-    _Parameter("smoothness", "σ: how much frequent n-grams stand out, up to 1.", float, "NUMBER"),
-    _Parameter("significance", "λ: how much more frequent than elsewhere counts.", float, "NUMBER"),
-    _Parameter("sanction", "ρ: what being significant elsewhere costs.", float, "NUMBER"),
-    _Parameter("max_ngram", "The longest word sequence to learn.", int, "WORDS"),
-    _Parameter("min_count", "N-grams seen less often count for nothing.", int, "TIMES"),
-    _Parameter("alpha", "Values at or below this count as 0.", float, "NUMBER"),
-    _Parameter("prior", "Occurrences assumed beforehand, over all labels.", float, "NUMBER"),
-    _Parameter(
-        "ngram_scale", "N-grams are frequent compared with others as long, or with words.",
-        choices=("length", "words"),
+PARAMETERS = (
+    Parameter("smoothness", "σ: how much frequent n-grams stand out, up to 1.", float, "NUMBER"),
+    Parameter("significance", "λ: how much more frequent than elsewhere counts.", float, "NUMBER"),
+    Parameter("sanction", "ρ: what being significant elsewhere costs.", float, "NUMBER"),
+    Parameter("max_ngram", "The longest word sequence to learn.", int, "WORDS"),
+    Parameter("min_count", "N-grams seen less often count for nothing.", int, "TIMES"),
+    Parameter("alpha", "Values at or below this count as 0.", float, "NUMBER"),
+    Parameter("prior", "Occurrences assumed beforehand, over all labels.", float, "NUMBER"),
+    Parameter(
+        "ngram_scale",
+        "N-grams are frequent compared with others as long, with words, or with all words.",
+        choices=("length", "words", "label"),
     ),
-    _Parameter(
-        "significance_function", "The first, or one that also silences common words.",
-        choices=("vanilla", "xai"),
+    Parameter(
+        "significance_function",
+        "The first, one that also silences common words, or the first for two labels.",
+        choices=("vanilla", "xai", "ratio"),
     ),
-    _Parameter(
+    Parameter(
         "confidence_function", "Values as they are, or divided by the largest.",
         choices=("gv", "norm_gv", "norm_gv_xai"),
     ),
-    _Parameter("reading", "How a sentence is cut into n-grams.", choices=("paper", "words_sum")),
-    _Parameter(
+    Parameter("reading", "How a sentence is cut into n-grams.", choices=("paper", "words_sum")),
+    Parameter(
         "summary", f"sum, max, mean, or one per level: {LEVELS[0]}=max,{LEVELS[2]}=sum.",
         _summary, "HOW",
     ),
 )  # fmt: skip
-_ONLY_TRAINING = (
-    _Parameter("default_label", "What to answer where nothing is known.", metavar="LABEL"),
-    _Parameter("paragraphs", "Where paragraphs end.", choices=("lines", "blank_lines")),
-    _Parameter("prune_period", "Forget rare n-grams every so many words.", int, "WORDS"),
-    _Parameter("prune_floor", "With a period: how often is still rare.", int, "TIMES"),
-    _Parameter("prune_shortest", "Forget no n-gram shorter than this.", int, "WORDS"),
+ONLY_TRAINING = (
+    Parameter("default_label", "What to answer where nothing is known.", metavar="LABEL"),
+    Parameter(
+        "counting",
+        "What counts: every occurrence of an n-gram, or every document that has it.",
+        choices=("occurrences", "documents"),
+    ),
+    Parameter("paragraphs", "Where paragraphs end.", choices=("lines", "blank_lines")),
+    Parameter("prune_period", "Forget rare n-grams every so many words.", int, "WORDS"),
+    Parameter("prune_floor", "With a period: how often is still rare.", int, "TIMES"),
+    Parameter("prune_shortest", "Forget no n-gram shorter than this.", int, "WORDS"),
 )
 
 _DEFAULTS = {field.name: field.default for field in fields(Parameters)}
 
 
-def parameter_options(function: _Function) -> _Function:
+def parameter_options(function: Function) -> Function:
     """Add every parameter of TauSS3 that is plain data; `parameters` are those that were given."""
     options = []
-    for one in _PARAMETERS + _ONLY_TRAINING:
+    for one in PARAMETERS + ONLY_TRAINING:
         default = _DEFAULTS[one.name]
         told = "" if default is None else f"  [default: {default}]"
         options.append(
@@ -94,32 +101,32 @@ def parameter_options(function: _Function) -> _Function:
                 help=one.help + told,
             )
         )
-    return _joined(function, options, "parameters", _given)
+    return joined(function, options, "parameters", _given)
 
 
-def list_options(function: _Function) -> _Function:
+def list_options(function: Function) -> Function:
     """Add parameters of TauSS3 as lists of values to try, with commas between them."""
     options = [
         click.option(
             _flag(one.name),
             metavar=one.metavar + ",…" if not one.choices else f"[{'|'.join(one.choices)}],…",
-            callback=_list_converter(_one_of(one.choices) if one.choices else one.convert),
+            callback=_list_converter(one_of(one.choices) if one.choices else one.convert),
             help=f"{one.help.rstrip('.')}: values to try.",
         )
-        for one in _PARAMETERS
+        for one in PARAMETERS
         if one.name != "summary"  # its values have commas of their own
     ]
-    return _joined(function, options, "parameters", _given)
+    return joined(function, options, "parameters", _given)
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    names = [one.name for one in _PARAMETERS + _ONLY_TRAINING]
+    names = [one.name for one in PARAMETERS + ONLY_TRAINING]
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
-def _joined(
-    function: _Function, options: Sequence[_Option], name: str, join: Callable[..., Any]
-) -> _Function:
+def joined(
+    function: Function, options: Sequence[Option], name: str, join: Callable[..., Any]
+) -> Function:
     """Add options to a function that gets what `join` makes of them all, under one name."""
     before = len(getattr(function, "__click_params__", ()))
 
@@ -143,7 +150,7 @@ _Callback = Callable[[click.Context, click.Parameter, str | None], Any]
 
 def _converter(convert: Callable[[str], Any]) -> _Callback:
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-        return None if value is None else _converted(convert, value, ctx, param)
+        return None if value is None else converted(convert, value, ctx, param)
 
     return callback
 
@@ -152,14 +159,15 @@ def _list_converter(convert: Callable[[str], Any]) -> _Callback:
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
         if value is None:
             return None
-        return [_converted(convert, one.strip(), ctx, param) for one in value.split(",")]
+        return [converted(convert, one.strip(), ctx, param) for one in value.split(",")]
 
     return callback
 
 
-def _converted(
+def converted(
     convert: Callable[[str], Any], text: str, ctx: click.Context, param: click.Parameter
 ) -> Any:
+    """What a text means; usage is wrong where it means nothing."""
     try:
         return convert(text)
     except ValueError as error:
@@ -169,7 +177,9 @@ def _converted(
         ) from None
 
 
-def _one_of(choices: Sequence[str]) -> Callable[[str], str]:
+def one_of(choices: Sequence[str]) -> Callable[[str], str]:
+    """A function that takes one of these words and no other."""
+
     def convert(text: str) -> str:
         if text not in choices:
             raise ValueError(f"one of {', '.join(choices)}")
@@ -194,7 +204,7 @@ def _fields(ctx: click.Context, param: click.Parameter, value: Sequence[str]) ->
     return names
 
 
-def data_options(*, bad_lines: str) -> _Option:
+def data_options(*, bad_lines: str) -> Option:
     """Add the options of verbs that read texts or posts; they become `reading`, a `Data`."""
     options = [
         click.option(
@@ -218,10 +228,45 @@ def data_options(*, bad_lines: str) -> _Option:
             help="Stop at a line that cannot be read, or tell about it and go on.",
         ),
     ]
-    return lambda function: _joined(function, options, "reading", Data)
+    return lambda function: joined(function, options, "reading", Data)
 
 
-def threads_option(function: _Function) -> _Function:
+def dealing_options(*, folds: int) -> Option:
+    """Add what decides which texts are learnt from and which are judged: folds, seed, groups."""
+    options = [
+        click.option(
+            "--folds",
+            type=click.IntRange(min=2),
+            default=folds,
+            show_default=True,
+            help="Parts of the data.",
+        ),
+        click.option(
+            "--repeats",
+            type=click.IntRange(1, 1000),
+            default=1,
+            show_default=True,
+            help="How often to deal all texts to parts.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Other seed, other parts.",
+        ),
+        click.option(
+            "--group",
+            metavar="FIELD",
+            help="Keep texts together that are equal in this field; by default those of a subject.",
+        ),
+    ]
+    return lambda function: functools.reduce(
+        lambda inner, add: add(inner), reversed(options), function
+    )
+
+
+def threads_option(function: Function) -> Function:
     """Add `--threads`."""
     option = click.option(
         "--threads", type=click.IntRange(min=1), help="How many to use; by default all there are."
@@ -229,7 +274,7 @@ def threads_option(function: _Function) -> _Function:
     return option(function)
 
 
-def table_option(function: _Function) -> _Function:
+def table_option(function: Function) -> Function:
     """Add `--table`."""
     return click.option("--table", is_flag=True, help="Print for eyes, not for programs.")(function)
 
@@ -256,7 +301,7 @@ policy_option = click.option(
 )
 
 
-def policies_option(told: str) -> _Option:
+def policies_option(told: str) -> Option:
     """`--policy` that may be given several times, with lists of values."""
     return click.option(
         "--policy",

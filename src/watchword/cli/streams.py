@@ -1,4 +1,4 @@
-"""watchword watch, evaluate, tune: subjects who write post after post."""
+"""watchword watch, evaluate, tune: subjects who write post after post, and texts by themselves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Policy, Replay, TauSS3
+from watchword import Evaluation, Policy, Replay, TauSS3
 from watchword.cli.base import (
     FILE,
     check_folder,
@@ -22,6 +22,7 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
+from watchword.cli.judging import judge_texts, show_evaluation
 from watchword.cli.options import (
     by_option,
     data_options,
@@ -155,43 +156,63 @@ def _model_and_policy(path: Path, positive: str, policy: str) -> tuple[TauSS3, P
     watchword make others.jsonl --subjects 60 --seed 1
     watchword train streams.jsonl -o model.ww
     watchword evaluate model.ww others.jsonl --positive "at risk" --table
+    watchword evaluate model.ww others.jsonl --posts --table
     """
 )
 @click.argument("model", type=FILE)
 @click.argument("data")
-@positive_option
+@click.option("--positive", metavar="LABEL", help="The label that alerts are about.")
 @policy_option
 @by_option
 @click.option(
+    "--posts", is_flag=True, help="Judge every post as a text of its own, whoever wrote it."
+)
+@click.option(
     "--json", "json_file", metavar="FILE", help="Write all there is, values over time included."
 )
-@click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every subject.")
+@click.option(
+    "--csv", "csv_file", metavar="FILE", help="Write a line for every subject, or every label."
+)
+@click.option("--html", "html_file", metavar="FILE", help="Of texts: write a page to look at.")
 @data_options(bad_lines="error")
 @threads_option
 @table_option
+@click.pass_context
 def evaluate(
+    ctx: click.Context,
     model: Path,
     data: str,
-    positive: str,
+    positive: str | None,
     policy: str,
     by: Any,
+    posts: bool,
     json_file: str | None,
     csv_file: str | None,
+    html_file: str | None,
     reading: Data,
     threads: int | None,
     table: bool,
 ) -> None:
-    """Measure how right and how early alerts would be.
+    """Measure how right labels are, or how right and how early alerts would be.
 
-    Replays subjects whose truth is known. DATA is a file of JSON lines or CSV, a folder, or - for
-    standard input, as for train. Take subjects that the model was not taught with. ERDE is given as
-    a fraction, with what never alerting and the best possible would cost. A FILE may be - for
-    standard output.
+    Texts with labels are judged one by one: accuracy, precision, recall, F1. With --positive,
+    subjects whose truth is known are replayed, and their alerts are measured: ERDE, as a fraction,
+    with what never alerting and the best possible would cost. DATA is a file of JSON lines or CSV,
+    a folder, or - for standard input, as for train; take what the model was not taught with. A
+    FILE may be - for standard output.
     """
-    taught, rule = _model_and_policy(model, positive, policy)
-    subjects = reading.subjects(data)
-    found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
+    _check_evaluate(ctx, positive, posts=posts, html_file=html_file)
+    found: Replay | Evaluation
+    if positive is None:
+        found = judge_texts(TauSS3.load(model), data, reading, posts=posts, threads=threads)
+    else:
+        taught, rule = _model_and_policy(model, positive, policy)
+        subjects = reading.subjects(data)
+        found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
     reading.report()
+    if isinstance(found, Evaluation):
+        show_evaluation(found, table=table, files=(json_file, csv_file, html_file))
+        return
     for file, text in ((json_file, found.to_json), (csv_file, found.to_csv)):
         if file is not None:
             write_text(file, text())
@@ -201,6 +222,22 @@ def evaluate(
         show(console(), str(found))
     else:
         emit([_record_of(found)])
+
+
+def _check_evaluate(
+    ctx: click.Context, positive: str | None, *, posts: bool, html_file: str | None
+) -> None:
+    given = click.core.ParameterSource.COMMANDLINE
+    if positive is None:
+        for name in ("policy", "by"):
+            if ctx.get_parameter_source(name) is given:
+                raise click.UsageError(f"--{name} is about alerts: say which with --positive LABEL")
+    elif posts:
+        raise click.UsageError("--posts and --positive cannot go together")
+    elif html_file is not None:
+        raise click.UsageError(
+            "--html is for texts; watchword report writes a page about subjects and their alerts"
+        )
 
 
 def _record_of(found: Replay) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from watchword.erisk.submission import (
     write_submissions,
 )
 from watchword.errors import DataFormatError
-from watchword.evaluate import Replay, replay
 from watchword.model import TauSS3
 from watchword.policy import Overtakes, Policy
+from watchword.replaying import Replay, replay
 from watchword.scores import first_alerts
 from watchword.tuning import teach
 

@@ -23,7 +23,7 @@ from watchword.erisk.protocol import (
     as_answers,
     to_json,
 )
-from watchword.evaluate import RANKING_ROUNDS, Ranking
+from watchword.replaying import RANKING_ROUNDS, Ranking
 from watchword.subjects import Subject
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from watchword.checks import Label, as_list, as_whole
 from watchword.datasets import Subject
-from watchword.evaluate import Outcome, Replay
 from watchword.model import TauSS3
 from watchword.reasons.alert_change import paper_rule
 from watchword.reasons.story import tell
 from watchword.reasons.story_data import plain_story
+from watchword.replaying import Outcome, Replay
 from watchword.scores import first_alerts
 
 __all__ = ["VERDICTS", "report_data"]

@@ -44,8 +44,9 @@ class Counting:
 
     text: str
     label: str
-    max_ngram: int = 3
-    paragraphs: str = "lines"
+    max_ngram: int = Parameters.max_ngram
+    counting: str = Parameters.counting
+    paragraphs: str = Parameters.paragraphs
     word_hook: WordHook | None = None
     tokenizer: Tokenizer | None = None
     most_ngrams: int = 1 << 22  # held at once, at about 40 bytes each
@@ -59,7 +60,9 @@ class Counting:
 
 def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
     """The n-grams of all texts and their labels as rows; each may come several times."""
-    own: dict[str, Any] = {"max_ngram": how.max_ngram, "paragraphs": how.paragraphs}
+    own: dict[str, Any] = {
+        name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs")
+    }
     counter = _native.Model(Parameters(**own).for_native())
     kind = None
     for terms, labels, kind in _slices(batches, how):

@@ -160,6 +160,7 @@ def _job(
         text=text,
         label=label,
         max_ngram=own["max_ngram"],
+        counting=own["counting"],
         paragraphs=own["paragraphs"],
         word_hook=own["word_hook"],
         tokenizer=own["tokenizer"],

@@ -12,7 +12,6 @@ import numpy as np
 
 from watchword.checks import Label, as_list
 from watchword.datasets import Post, Subject
-from watchword.evaluate import Outcome, Replay, replay, replay_scores
 from watchword.policy import (
     POLICIES,
     After,
@@ -24,6 +23,7 @@ from watchword.policy import (
     policy_from_dict,
 )
 from watchword.reasons.story import tell
+from watchword.replaying import Outcome, Replay, replay, replay_scores
 from watchword.scores import Scores, score_streams
 from watchword.web.documents import Chosen, confusion, page_of, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained

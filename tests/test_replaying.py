@@ -10,8 +10,8 @@ import pytest
 
 import watchword as ww
 from stream_samples import taught
-from watchword.evaluate import replay, replay_scores
 from watchword.metrics import ErdeBounds
+from watchword.replaying import replay, replay_scores
 from watchword.scores import Scores
 
 HIGH = ww.Reaches(1, threshold=0.5)

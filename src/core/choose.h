@@ -1,0 +1,64 @@
+// The rule of reading (Algorithm 2) at one position: which of the n-grams that begin there is
+// taken. A path knows these n-grams; where it has them from is its own business.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "valuer.h"
+
+namespace watchword {
+
+enum class ReadingRule : std::uint8_t { Paper, WordsSum };
+
+struct Chosen {
+    unsigned length;
+    const ConfidenceStore::Entry* entry;
+};
+
+// What a path must have:
+//   bool has(unsigned length)             whether there is an n-gram of that length (> 1) here
+//   const Entry& word(unsigned offset)    of the single word so many words further
+//   const Entry* above(unsigned length, double floor)   of the n-gram; null if not worth more
+//   ConfidenceRow confidences(const Entry&)
+//   void labels_of(unsigned length, visit)              label positions that have the n-gram
+
+// Whether, for some label, the words along the path matched in that label are together worth more.
+template <class Path>
+bool words_outweigh(Path& path, unsigned matched, double best, std::size_t labels) {
+    thread_local std::vector<double> sums, word_cv;
+    sums.assign(labels, 0);
+    bool outweighed = false;
+    for (unsigned length = 1; length <= matched; ++length) {
+        word_cv.assign(labels, 0);
+        const ConfidenceRow word = path.confidences(path.word(length - 1));
+        for (std::size_t at = 0; at < word.size; ++at) word_cv[word.position(at)] = word.values[at];
+        path.labels_of(length, [&](LabelPosition label) {
+            sums[label] += word_cv[label];
+            outweighed = outweighed || sums[label] > best;
+        });
+    }
+    return outweighed;
+}
+
+template <class Path>
+Chosen choose(Path& path, double alpha, ReadingRule rule, std::size_t labels) {
+    const ConfidenceStore::Entry* word = &path.word(0);
+    Chosen best{1, word};
+    double best_value = std::max(word->best, alpha);  // what is not above alpha counts 0
+    unsigned matched = 1;
+    for (; path.has(matched + 1); ++matched) {
+        const ConfidenceStore::Entry* entry = path.above(matched + 1, best_value);
+        if (entry == nullptr) continue;
+        best_value = entry->best;
+        best = {matched + 1, entry};
+    }
+    if (rule == ReadingRule::WordsSum && best.length > 1 &&
+        words_outweigh(path, matched, best_value, labels)) {
+        return {1, word};
+    }
+    return best;
+}
+
+}  // namespace watchword

@@ -1,0 +1,254 @@
+// Adding documents: the part of Counts that learns (Algorithm 1).
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "counts.h"
+#include "parallel.h"
+#include "seen.h"
+
+namespace watchword {
+
+struct Counts::Item {
+    std::uint32_t position;
+    std::uint32_t document;
+};
+
+struct Counts::Sorted {
+    std::vector<Item> items;
+    std::array<std::size_t, kShards + 1> begin{};
+
+    std::span<const Item> of(std::size_t shard) const {
+        return {items.data() + begin[shard], begin[shard + 1] - begin[shard]};
+    }
+};
+
+struct Counts::Lesson {
+    TermBatch* batch;
+    std::span<const LabelId> labels;  // by document
+    std::vector<Item> first_words;    // of each document; only where documents are counted
+    Sorted sorted;
+};
+
+namespace {
+
+// Calls visit(position, document) for every word of a batch.
+template <class Visit>
+void for_each_word(const TermBatch& batch, const Visit& visit) {
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        for (std::size_t at = batch.begin_of(document); at < batch.ends[document]; ++at) {
+            if (is_word(batch.symbols[at])) visit(at, document);
+        }
+    }
+}
+
+}  // namespace
+
+void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
+                   unsigned threads) {
+    threads = std::min<unsigned>(threads, kWordPools);
+    grow_label_columns();
+    std::vector<Lesson> lessons(batches.size());
+    std::vector<std::vector<WordId>> ids_of(batches.size());
+    std::size_t first = 0;
+    for (std::size_t at = 0; at < batches.size(); ++at) {
+        lessons[at].batch = &batches[at];
+        lessons[at].labels = labels.subspan(first, batches[at].documents());
+        first += batches[at].documents();
+        adopt_words(batches[at], ids_of[at]);
+    }
+    std::vector<std::vector<Count>> words_in(batches.size());  // by document
+    parallel_for(batches.size(), threads, [&](std::size_t at, unsigned) {
+        words_in[at] = prepare(lessons[at], ids_of[at]);
+    });
+
+    // Nothing is counted before it is certain that everything can be.
+    std::unordered_map<LabelId, Count> words_of;
+    for (std::size_t at = 0; at < batches.size(); ++at) {
+        for (std::size_t document = 0; document < words_in[at].size(); ++document) {
+            words_of[lessons[at].labels[document]] += words_in[at][document];
+        }
+    }
+    for (const auto& [label, words] : words_of) check_words_fit(totals_[label].words, words);
+    for (std::size_t shard = 0; shard < kShards && max_ngram_ > 1; ++shard) {
+        check_room(shard, lessons);
+    }
+
+    // One thread writes the maxima directly, so that a document costs nothing per label.
+    std::vector<Maxima> found(threads > 1 ? threads : 0, empty_maxima());
+    const auto maxima_of = [&](unsigned thread) -> Maxima& {
+        return threads > 1 ? found[thread] : maxima_;
+    };
+    parallel_for(threads, threads, [&](std::size_t part, unsigned thread) {
+        for (const Lesson& lesson : lessons) {
+            learn_words(lesson, static_cast<unsigned>(part), threads, maxima_of(thread));
+        }
+    });
+    if (max_ngram_ > 1) {
+        parallel_for(kShards, threads, [&](std::size_t shard, unsigned thread) {
+            learn_shard(shards_[shard], lessons, shard, maxima_of(thread));
+        });
+    }
+    for (const Maxima& part : found) {
+        for (std::size_t length = 0; length < part.size(); ++length) {
+            for (std::size_t label = 0; label < part[length].size(); ++label) {
+                raise_to(maxima_[length][label], part[length][label]);
+            }
+        }
+    }
+    for (const LabelId label : labels) ++totals_[label].documents;
+    for (const auto& [label, words] : words_of) totals_[label].words += words;
+}
+
+void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
+    ids.resize(batch.words.id_limit());
+    constexpr WordId kAhead = 8;
+    for (WordId id = 0; id < batch.words.id_limit(); ++id) {
+        if (id + kAhead < batch.words.id_limit()) {
+            words_.prefetch_word(hash_word(batch.words.padded(id + kAhead)));
+        }
+        const PaddedWord word = batch.words.padded(id);
+        ids[id] = words_.find_or_add(word, hash_word(word));
+    }
+    if (word_cells_.size() < words_.id_limit()) word_cells_.resize(words_.id_limit());
+}
+
+// Gives a batch the word ids of this vocabulary. Returns how many words of each document count.
+std::vector<Count> Counts::prepare(Lesson& lesson, const std::vector<WordId>& ids) const {
+    TermBatch& batch = *lesson.batch;
+    if (counting_ == Counting::Documents) lesson.first_words = first_words(batch);
+    std::vector<Count> words(batch.documents(), 0);
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        Count read = 0;
+        for (std::size_t at = batch.begin_of(document); at < batch.ends[document]; ++at) {
+            Symbol& symbol = batch.symbols[at];
+            if (!is_word(symbol)) continue;
+            symbol = ids[symbol];
+            ++read;
+        }
+        if (counting_ == Counting::Occurrences) words[document] = read;
+    }
+    for (const Item item : lesson.first_words) ++words[item.document];
+    if (max_ngram_ > 1) lesson.sorted = sort_by_shard(batch);
+    return words;
+}
+
+// Where each word stands first in each document, while its id is still the batch's own.
+std::vector<Counts::Item> Counts::first_words(const TermBatch& batch) {
+    std::vector<Item> first;
+    std::vector<std::size_t> latest(batch.words.id_limit(), 0);  // document, from 1, by word
+    for_each_word(batch, [&](std::size_t at, std::size_t document) {
+        if (std::exchange(latest[batch.symbols[at]], document + 1) == document + 1) return;
+        first.push_back({static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(document)});
+    });
+    return first;
+}
+
+Counts::Sorted Counts::sort_by_shard(const TermBatch& batch) {
+    const std::vector<Symbol>& symbols = batch.symbols;
+    const auto begins_bigram = [&symbols](std::size_t at) {
+        return at + 1 < symbols.size() && is_word(symbols[at + 1]);
+    };
+    const auto shard_at = [&symbols](std::size_t at) {
+        return shard_index(Trie::Key::of_bigram(symbols[at], symbols[at + 1]).hash());
+    };
+    Sorted sorted;
+    for_each_word(batch, [&](std::size_t at, std::size_t) {
+        if (begins_bigram(at)) ++sorted.begin[shard_at(at) + 1];
+    });
+    for (std::size_t shard = 0; shard < kShards; ++shard) {
+        sorted.begin[shard + 1] += sorted.begin[shard];
+    }
+    sorted.items.resize(sorted.begin[kShards]);
+    std::array<std::size_t, kShards> next;
+    std::copy_n(sorted.begin.begin(), kShards, next.begin());
+    for_each_word(batch, [&](std::size_t at, std::size_t document) {
+        if (!begins_bigram(at)) return;
+        sorted.items[next[shard_at(at)]++] = {static_cast<std::uint32_t>(at),
+                                              static_cast<std::uint32_t>(document)};
+    });
+    return sorted;
+}
+
+void Counts::learn_words(const Lesson& lesson, unsigned part, unsigned parts, Maxima& maxima) {
+    const Symbol* const symbols = lesson.batch->symbols.data();
+    const LabelId* const labels = lesson.labels.data();
+    const auto learn = [&](std::size_t at, std::size_t document) {
+        const WordId word = symbols[at];
+        if (parts > 1 && word % kWordPools % parts != part) return;
+        const LabelId label = labels[document];
+        raise_to(maxima[0][label], word_cells_[word].add(label, 1, word_pool(word)));
+    };
+    if (counting_ == Counting::Occurrences) return for_each_word(*lesson.batch, learn);
+    for (const Item item : lesson.first_words) learn(item.position, item.document);
+}
+
+// Throws if these n-grams might not fit into their shard. Where even so many occurrences do not
+// tell (a text may repeat two words a million times), a copy of the shard finds out.
+void Counts::check_room(std::size_t shard, std::span<const Lesson> lessons) const {
+    std::size_t occurrences = 0;
+    for (const Lesson& lesson : lessons) {
+        occurrences += lesson.sorted.of(shard).size() * (max_ngram_ - 1);
+    }
+    if (occurrences <= shards_[shard].room()) return;
+    Trie trial = shards_[shard];
+    Maxima unused = empty_maxima();
+    learn_shard(trial, lessons, shard, unused);
+}
+
+void Counts::learn_shard(Trie& trie, std::span<const Lesson> lessons, std::size_t shard,
+                         Maxima& maxima) const {
+    for (const Lesson& lesson : lessons) {
+        if (counting_ == Counting::Documents) {
+            learn_ngrams<Counting::Documents>(trie, lesson, shard, maxima);
+        } else {
+            learn_ngrams<Counting::Occurrences>(trie, lesson, shard, maxima);
+        }
+    }
+}
+
+template <Counting counting>
+void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard,
+                          Maxima& maxima) const {
+    constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
+    // The n-grams to count next: where they begin, in which document, and how to find them.
+    struct Open {
+        std::uint32_t position;
+        std::uint32_t document;
+        Trie::Key key;
+        std::uint64_t hash;
+    };
+    thread_local std::vector<Open> open;
+    thread_local SeenNodes seen;
+    const std::span<const Symbol> symbols = lesson.batch->symbols;
+    const std::span<const LabelId> labels = lesson.labels;
+    open.clear();
+    for (const Item item : lesson.sorted.of(shard)) {
+        const Symbol* at = symbols.data() + item.position;
+        const Trie::Key key = Trie::Key::of_bigram(at[0], at[1]);
+        open.push_back({item.position, item.document, key, key.hash()});
+    }
+    for (unsigned length = 2; length <= max_ngram_ && !open.empty(); ++length) {
+        if constexpr (counting == Counting::Documents) seen.expect(open.size());
+        std::vector<Count>& maximum = maxima[length - 1];
+        std::size_t extended = 0;
+        for (std::size_t at = 0; at < open.size(); ++at) {
+            if (at + kSlotAhead < open.size()) trie.prefetch_slot(open[at + kSlotAhead].hash);
+            if (at + kNodeAhead < open.size()) trie.prefetch_node(open[at + kNodeAhead].hash);
+            const Open ngram = open[at];
+            const NodeIndex node = trie.find_or_add(ngram.key, ngram.hash);
+            if (counting == Counting::Occurrences || seen.insert(ngram.document, node)) {
+                const LabelId label = labels[ngram.document];
+                raise_to(maximum[label], trie.add(node, label, 1));
+            }
+            const std::size_t next = ngram.position + length;
+            if (length == max_ngram_ || next >= symbols.size()) continue;
+            if (!is_word(symbols[next])) continue;
+            const Trie::Key key = Trie::Key::of_child(node, symbols[next]);
+            open[extended++] = {ngram.position, ngram.document, key, key.hash()};
+        }
+        open.resize(extended);
+    }
+}
+
+}  // namespace watchword

@@ -1,0 +1,107 @@
+// Turns the counts of n-grams into values for one set of parameters: the equations (value.h), told
+// what the counts of each label are relative to. Small counts are met all the time, so their lv is
+// remembered. A valuer belongs to one thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "value.h"
+
+namespace watchword {
+
+// What values depend on beside the counts of the n-gram itself, by label position.
+struct Scale {
+    std::vector<std::vector<Count>> largest;  // by length - 1: the largest count of any n-gram
+    std::vector<Count> words;
+};
+
+class Valuer {
+   public:
+    void prepare(const Scale& scale, const ValueParameters& parameters);
+
+    // Fills lv, sg, sn and gv of a row whose positions and counts are set.
+    void value(unsigned length, ValueRow& row);
+    double local_value_of(unsigned length, LabelPosition position, Count count);
+
+   private:
+    static constexpr std::size_t kTabledCounts = 32;  // counts below this have their lv tabled
+    static constexpr std::size_t kTabledLabels = 64;  // if there are no more labels than this
+
+    struct Prior {
+        double share = 0, absent = 0;  // see compared_value, and evaluate
+    };
+
+    double compared_value_of(unsigned length, LabelPosition position, Count count);
+
+    ValueParameters parameters_{};
+    std::size_t labels_ = 0;
+    std::vector<std::vector<double>> units_;  // by length - 1 and position
+    std::vector<Prior> priors_;               // by length - 1
+    // lv, and what is compared instead of it with a prior, of small counts by length - 1, position
+    // and count; negative: not computed yet.
+    std::vector<double> local_values_, compared_values_;
+};
+
+// The largest gv per length - 1 and label position, for the two normalised confidences.
+using LargestValues = std::vector<std::vector<double>>;
+void raise_largest(LargestValues& largest, unsigned length, const ValueRow& values);
+
+// What the words of an n-gram say, for NormGvXai.
+class WordsEvidence {
+   public:
+    void reset(std::size_t labels);
+    void add(std::span<const LabelPosition> positions, std::span<const double> gv);
+    WordEvidence for_label(LabelPosition position) const {
+        return {total_, words_ > 0 && speaking_[position] == words_};
+    }
+
+   private:
+    double total_ = 0;
+    unsigned words_ = 0;
+    std::vector<unsigned> speaking_;  // by position: how many of the words speak for the label
+};
+
+// cv for each label of a row.
+void confidences_of(const ValueRow& values, unsigned length, const LargestValues& largest,
+                    const WordsEvidence& words, ConfidenceFunction function,
+                    std::vector<double>& confidences);
+
+// cv of an n-gram. Where most labels have one, there is a value for every label and `positions` is
+// null; otherwise values[i] is that of the label at positions[i] and the others have 0.
+struct ConfidenceRow {
+    const double* values;
+    const LabelPosition* positions;
+    std::size_t size;
+
+    LabelPosition position(std::size_t at) const {
+        return positions == nullptr ? static_cast<LabelPosition>(at) : positions[at];
+    }
+};
+
+// The cv of many n-grams, one behind the other.
+class ConfidenceStore {
+   public:
+    struct Entry {
+        double best = 0;          // the highest cv in any label
+        std::uint32_t begin = 0;  // where its confidences are
+        std::uint32_t size = 0;   // and how many, or kDense, or what the owner means by kBound
+    };
+    static constexpr std::uint32_t kDense = ~0u;
+    static constexpr std::uint32_t kBound = ~0u - 1;
+
+    void clear(std::size_t labels);
+    Entry add(const std::vector<LabelPosition>& positions, const std::vector<double>& confidences);
+    ConfidenceRow confidences(const Entry& entry) const {
+        const bool dense = entry.size == kDense;
+        return {values_.data() + entry.begin, dense ? nullptr : positions_.data() + entry.begin,
+                dense ? labels_ : entry.size};
+    }
+    std::size_t size() const { return values_.size(); }
+
+   private:
+    std::size_t labels_ = 0;
+    std::vector<double> values_;
+    std::vector<LabelPosition> positions_;  // beside the values; meaningless where those are dense
+};
+
+}  // namespace watchword

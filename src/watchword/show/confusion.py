@@ -1,0 +1,175 @@
+"""A confusion matrix as an HTML table that is a heat map, for any page or snippet.
+
+A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` anywhere. Where matrices
+change while one looks, `CONFUSION_SCRIPT` has the same as a function for the browser:
+`confusionTable(labels, cells)` gives the table as an element. Colours are classes, so that a strict
+Content-Security-Policy lets them pass.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+
+from watchword.checks import Label
+from watchword.show.markup import escaped
+from watchword.show.palette import STRONGEST, label_rgb, short
+from watchword.show.pictures import excerpt
+
+__all__ = [
+    "CONFUSION_SCRIPT",
+    "CONFUSION_STYLE",
+    "MOST_DRAWN",
+    "confusion_html",
+    "most_confused_labels",
+    "most_mistaken",
+]
+
+Cell = Sequence[int]  # row (truth), column (predicted), count
+
+MOST_DRAWN = 40  # labels of a matrix that one can still look at
+_MOST_LEVEL = 6  # labels up to which their names are not turned
+_STEPS = 20  # of a colour
+_RIGHT, _WRONG = 1, 0  # blue and orange: told apart by those who see few colours, too
+_CAPTION = "Texts by their label (rows) and the predicted one (columns)"
+_CORNER = "truth \\ predicted"
+
+
+def confusion_html(
+    labels: Sequence[Label], cells: Iterable[Cell], *, shown: Sequence[int] | None = None
+) -> str:
+    """The table; the colour of a cell is its share of the row.
+
+    `cells` are [row, column, count] as in `Evaluation.to_dict()`, `shown` the places of the labels
+    to draw: by default all.
+
+    >>> confusion_html(["a", "b"], [[0, 0, 3], [1, 0, 2], [1, 1, 2]]).count("<td")
+    5
+    """
+    counts = {(row, column): count for row, column, count in cells}
+    totals = [0] * len(labels)
+    for (row, _), count in counts.items():
+        totals[row] += count
+    places = range(len(labels)) if shown is None else shown
+    heads = "".join(f'<th scope="col">{_name(labels[at])}</th>' for at in places)
+    body = "".join(
+        f'<tr><th scope="row">{_name(labels[row])}</th>'
+        + "".join(
+            _cell(labels, row, column, counts.get((row, column), 0), totals[row])
+            for column in places
+        )
+        + "</tr>\n"
+        for row in places
+    )
+    turned = " ww-many" * (len(places) > _MOST_LEVEL)
+    return (
+        f'<table class="ww-confusion{turned}"><caption>{_CAPTION}</caption>'
+        f"<thead><tr><td>{escaped(_CORNER)}</td>{heads}</tr></thead>\n<tbody>{body}</tbody></table>"
+    )
+
+
+def _cell(labels: Sequence[Label], row: int, column: int, count: int, total: int) -> str:
+    step = max(1, int(_STEPS * count / total + 0.5)) if count else 0
+    kind = f"ww-{'r' if row == column else 'w'}{step}" if step else "ww-none"
+    names = (excerpt(labels[row]), excerpt(labels[column]))
+    told = escaped(f"{count:,} of {total:,} texts of {names[0]} got {names[1]}")
+    return f'<td class="{kind}" title="{told}">{count:,}</td>'
+
+
+def _name(label: Label) -> str:
+    return f"<bdi>{escaped(excerpt(label))}</bdi>"
+
+
+def most_mistaken(cells: Iterable[Cell], most: int) -> list[Cell]:
+    """The most frequent mistakes, the first of equals.
+
+    >>> most_mistaken([[0, 0, 9], [0, 1, 2], [1, 0, 5]], 1)
+    [[1, 0, 5]]
+    """
+    return heapq.nlargest(most, (cell for cell in cells if cell[0] != cell[1]), key=_count)
+
+
+def most_confused_labels(cells: Iterable[Cell], labels: int, most: int = MOST_DRAWN) -> list[int]:
+    """The places of the labels with most mistakes, in their order; all if they are not too many.
+
+    >>> most_confused_labels([[0, 0, 9], [1, 2, 2]], labels=3, most=2)
+    [1, 2]
+    """
+    mistakes = [0] * labels
+    for row, column, count in cells:
+        if row != column:
+            mistakes[row] += count
+            mistakes[column] += count
+    return sorted(heapq.nlargest(most, range(labels), key=lambda at: mistakes[at]))
+
+
+def _count(cell: Cell) -> int:
+    return cell[2]
+
+
+def _style() -> str:
+    rules = [
+        ".ww-confusion { border-collapse: collapse; font-variant-numeric: tabular-nums; }",
+        ".ww-confusion caption { text-align: start; font-weight: 600; padding: .3rem 0; }",
+        ".ww-confusion :is(th, td) { border: 1px solid rgb(128 128 128 / .35);"
+        " padding: .2rem .45rem; text-align: start; vertical-align: bottom; min-width: 0; }",
+        ".ww-confusion tbody td { text-align: end; white-space: nowrap; }",
+        ".ww-confusion th { max-width: 16rem; }",
+        ".ww-confusion.ww-many thead th {"
+        " writing-mode: vertical-rl; text-align: end; max-width: none; max-height: 14rem; }",
+        ".ww-confusion .ww-none { opacity: .6; }",
+    ]
+    rules += [
+        f".ww-confusion .ww-{name}{step} "
+        f"{{ background-color: rgb({label_rgb(colour)} / {short(STRONGEST * step / _STEPS)}); }}"
+        for name, colour in (("r", _RIGHT), ("w", _WRONG))
+        for step in range(1, _STEPS + 1)
+    ]
+    return "\n".join(["", *rules, ""])
+
+
+CONFUSION_STYLE = _style()
+
+CONFUSION_SCRIPT = f"""
+function confusionTable(labels, cells) {{
+  const size = labels.length;
+  const many = (number) => number.toLocaleString("en");
+  const totals = labels.map(() => 0);
+  const counts = new Map();
+  for (const [row, column, count] of cells) {{
+    totals[row] += count;
+    counts.set(row * size + column, count);
+  }}
+  const make = (name, text, attributes = {{}}) => {{
+    const element = document.createElement(name);
+    if (text !== null) element.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  }};
+  const head = (label, scope) => {{
+    const element = make("th", null, {{ scope }});
+    element.append(make("bdi", String(label)));
+    return element;
+  }};
+  const table = make("table", null, {{
+    class: size > {_MOST_LEVEL} ? "ww-confusion ww-many" : "ww-confusion",
+  }});
+  table.append(make("caption", "{_CAPTION}"));
+  const first = table.createTHead().insertRow();
+  first.append(make("td", "truth \\\\ predicted"));
+  for (const label of labels) first.append(head(label, "col"));
+  const body = table.createTBody();
+  labels.forEach((label, row) => {{
+    const line = body.insertRow();
+    line.append(head(label, "row"));
+    labels.forEach((other, column) => {{
+      const count = counts.get(row * size + column) || 0;
+      const step = count ? Math.max(1, Math.floor(({_STEPS} * count) / totals[row] + 0.5)) : 0;
+      const kind = step ? `ww-${{row === column ? "r" : "w"}}${{step}}` : "ww-none";
+      const title = `${{many(count)}} of ${{many(totals[row])}} texts of ${{label}} got ${{other}}`;
+      line.append(make("td", many(count), {{ class: kind, title }}));
+    }});
+  }});
+  return table;
+}}
+"""

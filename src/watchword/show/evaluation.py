@@ -1,0 +1,172 @@
+"""An evaluation as HTML: a snippet or a whole page, drawn from `Evaluation.to_dict()` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from watchword.show.confusion import (
+    CONFUSION_STYLE,
+    confusion_html,
+    most_confused_labels,
+    most_mistaken,
+)
+from watchword.show.evaluation_text import many
+from watchword.show.markup import document, escaped
+from watchword.show.pictures import excerpt
+from watchword.show.story import table_html
+
+__all__ = ["EVALUATION_STYLE", "evaluation_html", "evaluation_parts"]
+
+Plain = Mapping[str, Any]
+
+MOST_LABELS = 1_000  # rows of the table of labels in a page
+MOST_IN_SNIPPET = 50
+_MISTAKES = 20
+_MOST_FOLDS = 100
+_AVERAGES = ("macro", "micro", "weighted")
+
+EVALUATION_STYLE = (
+    """
+.ww-evaluation :is(th, td) { text-align: start; vertical-align: top; padding: .2rem .6rem; }
+.ww-evaluation .number { text-align: end; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.ww-evaluation .wide { overflow-x: auto; margin: .5rem 0; }
+.ww-evaluation caption { text-align: start; font-weight: 600; }
+.ww-evaluation bdi { overflow-wrap: anywhere; }
+.ww-evaluation summary { cursor: pointer; padding: .3rem 0; }
+@media print { .ww-evaluation details::details-content { content-visibility: visible; } }
+"""
+    + CONFUSION_STYLE
+)
+
+
+def evaluation_html(
+    plain: Plain, *, page: bool = False, title: str = "How right the labels are"
+) -> str:
+    """Measures, their spread over folds, a table of labels, the confusion matrix.
+
+    >>> from watchword import Evaluation
+    >>> plain = Evaluation.of(["a", "b"], ["a", "a"]).to_dict()
+    >>> evaluation_html(plain, page=True).startswith("<!doctype html>")
+    True
+    """
+    heading = f"<h1>{escaped(title)}</h1>" if page else f"<h3>{escaped(title)}</h3>"
+    body = "\n".join([heading, *evaluation_parts(plain, page=page)])
+    if page:
+        return document(title, f'<main class="ww-evaluation">{body}</main>', EVALUATION_STYLE)
+    return f'<div class="ww-evaluation"><style>{EVALUATION_STYLE}</style>{body}</div>'
+
+
+def evaluation_parts(plain: Plain, *, page: bool) -> Iterator[str]:
+    """The pieces of it, for a page that has more to show; it needs `EVALUATION_STYLE`."""
+    yield _summary(plain)
+    if plain["folds"]:
+        yield _folds(plain)
+    yield _label_table(plain, MOST_LABELS if page else MOST_IN_SNIPPET)
+    if plain["confusion"] is not None:
+        yield _confusion(plain)
+
+
+def _summary(plain: Plain) -> str:
+    measures = plain["measures"]
+    counted = f"{many(plain['texts'], 'text')}, {many(len(plain['labels']), 'label')}"
+    if plain["folds"]:
+        counted += f", {many(len(plain['folds']), 'fold')}"
+    if plain["confusion"] is None:
+        told = (
+            f"exact match <strong>{measures['exact_match']:.3f}</strong>, "
+            f"hamming loss {measures['hamming']:.3f}"
+        )
+    else:
+        told = f"accuracy <strong>{measures['accuracy']:.3f}</strong>"
+    rows = [
+        (kind, *(_number(measures[f"{kind}_{one}"]) for one in ("precision", "recall", "f1")))
+        for kind in _AVERAGES
+    ]
+    heads = ["mean", "precision", "recall", "F1"]
+    return f"<p>{counted}; {told}.</p>{table_html('Over all labels', heads, rows)}"
+
+
+def _folds(plain: Plain) -> str:
+    several = plain["confusion"] is None
+    equal = ("accuracy",) if several else ("exact_match", "hamming", "micro")  # follow from others
+    names = [name for name in plain["spread"] if not name.startswith(equal)]
+    values = {name: [fold["measures"][name] for fold in plain["folds"]] for name in names}
+    rows = [
+        (
+            escaped(_spelt(name)),
+            _number(plain["spread"][name]["mean"]),
+            _number(plain["spread"][name]["deviation"]),
+            _number(min(values[name])),
+            _number(max(values[name])),
+        )
+        for name in names
+    ]
+    heads = ["measure", "mean", "± sd", "lowest", "highest"]
+    shown = ("exact_match" if several else "accuracy", "macro_f1", "weighted_f1")
+    each = [
+        (str(at), f"{fold['texts']:,}", *(_number(fold["measures"][name]) for name in shown))
+        for at, fold in enumerate(plain["folds"][:_MOST_FOLDS], 1)
+    ]
+    table = table_html("Each fold", ["fold", "texts", *map(_spelt, shown)], each)
+    return (
+        f"{table_html('Over folds', heads, rows)}"
+        f"<details><summary>Each fold</summary>{table}</details>"
+    )
+
+
+def _label_table(plain: Plain, most: int) -> str:
+    rows = [
+        (
+            f"<bdi>{escaped(excerpt(one['label']))}</bdi>",
+            *(_number(one[name]) for name in ("precision", "recall", "f1")),
+            f"{one['support']:,}",
+            f"{one['predicted']:,}",
+        )
+        for one in plain["per_label"][:most]
+    ]
+    heads = ["label", "precision", "recall", "F1", "texts", "predicted"]
+    rest = len(plain["per_label"]) - most
+    more = f'<p class="quiet">{rest:,} more labels are left out here.</p>' if rest > 0 else ""
+    return table_html("Every label", heads, rows) + more
+
+
+def _confusion(plain: Plain) -> str:
+    labels, cells = plain["labels"], plain["confusion"]
+    shown = most_confused_labels(cells, len(labels))
+    more = ""
+    if len(shown) < len(labels):
+        more = (
+            f'<p class="quiet">The {len(shown)} labels with most mistakes of {len(labels):,}.</p>'
+        )
+    matrix = confusion_html(labels, cells, shown=shown)
+    return f'<div class="wide">{matrix}</div>{more}{_mistakes(labels, cells)}'
+
+
+def _mistakes(labels: Sequence[Any], cells: Sequence[Sequence[int]]) -> str:
+    found = most_mistaken(cells, _MISTAKES)
+    if not found:
+        return "<p>There are no mistakes.</p>"
+    totals: dict[int, int] = {}
+    for row, _, count in cells:
+        totals[row] = totals.get(row, 0) + count
+    rows = [
+        (
+            f"<bdi>{escaped(excerpt(labels[row]))}</bdi> as "
+            f"<bdi>{escaped(excerpt(labels[column]))}</bdi>",
+            f"{count:,}",
+            f"{100 * count / totals[row]:.1f} %",
+        )
+        for row, column, count in found
+    ]
+    heads = ["mistake", "texts", "of its label"]
+    table = table_html("What was taken for what", heads, rows)
+    return f"<details><summary>Most frequent mistakes</summary>{table}</details>"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _spelt(name: str) -> str:
+    return name.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")

@@ -1,0 +1,76 @@
+"""An evaluation with matplotlib (`watchword[plot]`), drawn from `Evaluation.to_dict()` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from watchword.errors import MissingExtraError
+from watchword.show import svg
+from watchword.show.palette import label_colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_evaluation"]
+
+Plain = Mapping[str, Any]
+
+_MOST_NUMBERS = 20  # labels, up to which there is room for numbers in the cells
+_MOST_NAMES = 60  # and for names beside them
+_LONGEST_NAME = 24
+
+
+def plot_evaluation(plain: Plain, ax: Axes | None = None) -> Axes:
+    """The confusion matrix, each row as shares; every label's F₁ where texts have several."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "plotting needs matplotlib: pip install 'watchword[plot]'"
+        ) from error
+    size = min(4 + 0.35 * len(plain["labels"]), 16)
+    if ax is None:
+        ax = Figure(figsize=(size + 1, size), layout="constrained").add_subplot()
+    names = [_name(label) for label in plain["labels"]]
+    if plain["confusion"] is None:
+        _bars(plain, names, ax)
+    else:
+        _matrix(plain, names, ax)
+    return ax
+
+
+def _matrix(plain: Plain, names: Sequence[str], ax: Axes) -> None:
+    counts = np.zeros((len(names), len(names)), np.int64)
+    for row, column, count in plain["confusion"]:
+        counts[row, column] = count
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    if len(names) <= _MOST_NUMBERS:
+        for row, column in np.ndindex(counts.shape):
+            ink = "white" if shares[row, column] > 0.5 else "black"
+            ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", color=ink)
+    if len(names) <= _MOST_NAMES:
+        places = range(len(names))
+        ax.set_xticks(places, names, rotation=90 if len(names) > 5 else 0)
+        ax.set_yticks(places, names)
+    ax.set_xlabel("predicted")
+    ax.set_ylabel("truth")
+
+
+def _bars(plain: Plain, names: Sequence[str], ax: Axes) -> None:
+    values = [one["f1"] for one in plain["per_label"]]
+    ax.barh(range(len(names)), values, color=label_colour(1))
+    if len(names) <= _MOST_NAMES:
+        ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("F₁")
+
+
+def _name(label: object) -> str:
+    text = svg.clean(label)
+    short = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    return short.replace("$", r"\$")

@@ -1,0 +1,303 @@
+"""A search for parameters as one page to look into, or as a snippet for notebooks.
+
+Drawn from `Search.to_dict()` alone. Without scripts there are the plots of every parameter and a
+table of the best settings; `search_*.js` make them answer. A snippet is the same page in a frame of
+its own, so that scripts and styles of several snippets never meet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from watchword.show import svg
+from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, MOST_DRAWN
+from watchword.show.evaluation_text import many
+from watchword.show.markup import document, escaped
+from watchword.show.pictures import excerpt
+from watchword.show.search_axes import FULL, Axis
+from watchword.show.search_pack import (
+    DIGITS,
+    Packed,
+    json_inside,
+    pack_search,
+    python_line,
+    spelt_measure,
+)
+
+__all__ = ["search_html"]
+
+Plain = Mapping[str, Any]
+
+_MOST_ROWS = 50  # of the table, before a script draws it with all rows
+_FRAME_HEIGHT = "46rem"
+
+# A small plot: its size, and the room around what is drawn.
+_WIDTH, _HEIGHT = 240, 170
+_LEFT, _TOP, _RIGHT, _BOTTOM = 38, 10, 6, 22
+_TICK_SIZE = 10
+_STAR = svg.path_of(
+    (radius * math.sin(math.pi * at / 5), -radius * math.cos(math.pi * at / 5))
+    for at, radius in enumerate((7, 3) * 5)
+)
+
+
+def search_html(plain: Plain, *, page: bool = False, title: str = "Which settings hold") -> str:
+    """Parameters against the measure, a table to sort, and a report of the setting one picks.
+
+    >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
+    ...     "labels": ["a", "b"], "base": {}, "varied": ["prior"], "unfinished": 0, "settings": [
+    ...     {"parameters": {"prior": 0.5}, "value": 0.75, "by_fold": [0.5, 1.0],
+    ...      "confusion": [[0, 0, 2], [1, 0, 1], [1, 1, 1]], "per_label": [[2, 3, 2], [2, 1, 1]]}]}
+    >>> search_html(plain, page=True).startswith("<!doctype html>")
+    True
+    """
+    whole = _page(plain, title)
+    return whole if page else _frame(whole, title)
+
+
+def _page(plain: Plain, title: str) -> str:
+    head = f"<h1>{escaped(title)}</h1>\n"
+    if not plain["settings"]:
+        nothing = f"<p>No setting was tried to its end.{_unfinished(plain)}</p>"
+        return document(title, f'<main class="ww-search">{head}{nothing}</main>', _style())
+    packed = pack_search(plain)
+    body = f"""<main class="ww-search">
+{head}{_summary(plain, packed)}
+{_small_plots(plain, packed)}
+{_LIVE}
+<section class="ww-all" aria-labelledby="all-heading">
+<h2 id="all-heading">All settings</h2>
+<div class="ww-scroll" tabindex="0" role="group" aria-labelledby="all-heading">
+<table id="settings">{_table(plain, packed)}</table></div>
+<p id="more">{_rest(plain)}</p>
+</section>
+{_REPORT}
+<div id="told" class="ww-told" role="status" hidden></div>
+<script type="application/json" id="data">{json_inside(_data(packed))}</script>
+</main>"""
+    return document(title, body, _style(), script=_script())
+
+
+def _data(packed: Packed) -> dict[str, Any]:
+    frame = [_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM]
+    sizes = {"full": FULL, "digits": DIGITS, "mostDrawn": MOST_DRAWN, "small": frame}
+    return packed.data | sizes | {"star": _STAR}
+
+
+def _frame(whole: str, title: str) -> str:
+    # In single quotes, because markup and JSON are full of double ones.
+    inside = whole.replace("&", "&amp;").replace("'", "&#39;")
+    style = (
+        f"display:block;width:100%;height:{_FRAME_HEIGHT};border:1px solid rgba(128,128,128,.4);"
+        "border-radius:.4em;resize:vertical"
+    )
+    return (
+        f'<iframe title="{escaped(title)}" sandbox="allow-scripts" referrerpolicy="no-referrer" '
+        f"style=\"{style}\" srcdoc='{inside}'></iframe>"
+    )
+
+
+@cache
+def _file(name: str) -> str:
+    return files("watchword.show").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    parts = (_file(f"search_{name}.js") for name in ("values", "plots", "tables", "picked"))
+    return f'(() => {{\n"use strict";\n{CONFUSION_SCRIPT}{"".join(parts)}}})();\n'
+
+
+def _style() -> str:
+    return CONFUSION_STYLE + _file("search.css")
+
+
+# Parts that only a script fills
+
+_LIVE = """<p class="quiet ww-without">With JavaScript, points can be picked, the table can be
+sorted, and every setting has its report.</p>
+<section class="ww-look" id="live" aria-label="One setting" hidden>
+<div class="ww-large" id="two">
+<div class="ww-choices">
+<label>across <select id="across"></select></label>
+<label>colour <select id="colour"></select></label>
+</div>
+<div id="large"></div>
+<div id="legend" class="ww-legend"></div>
+</div>
+<div class="ww-picked"><div id="picked-head" role="status"></div><div id="picked-rest"></div></div>
+</section>"""
+_REPORT = """<section id="report" aria-labelledby="report-heading" hidden>
+<h2 id="report-heading"></h2>
+<p class="quiet" id="left-out" hidden></p>
+<div class="wide" id="labels"></div>
+<div class="wide" id="matrix"></div>
+</section>"""
+
+
+# Words
+
+
+def _summary(plain: Plain, packed: Packed) -> str:
+    settings, measure = plain["settings"], escaped(spelt_measure(plain["measure"]))
+    best, spread = _value(packed.value[0]), packed.deviation[0]
+    around = "" if spread is None else f' <span title="over folds">± {spread:.{DIGITS}f}</span>'
+    dropped = packed.complete.count(False)
+    told = (
+        f"{many(len(settings), 'setting')} of "
+        f"{_listed(plain['varied'])} on {many(plain['texts'], 'text')} with "
+        f"{many(len(plain['labels']), 'label')}, in {many(plain['folds'], 'fold')}."
+    )
+    if dropped:
+        told += f" {dropped:,} of them were given up before the last fold."
+    told += _unfinished(plain)
+    if packed.reported < len(settings):
+        told += (
+            f" To keep the page small, only the best {packed.reported:,} have a report of what "
+            "they do with each label."
+        )
+    line = python_line(settings[0]["parameters"], plain["base"])
+    return (
+        f'<p class="ww-lead">Best {measure} <strong>{best}</strong>{around} with '
+        f"<code>{escaped(line)}</code></p>\n<p>{told}</p>"
+    )
+
+
+def _unfinished(plain: Plain) -> str:
+    left = plain["unfinished"]
+    return f" {many(left, 'setting')} {'was' if left == 1 else 'were'} not reached." if left else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    marked = [f"<b>{_name(name)}</b>" for name in names]
+    if len(marked) < 2:
+        return "".join(marked) or "no parameter"
+    return f"{', '.join(marked[:-1])} and {marked[-1]}"
+
+
+def _rest(plain: Plain) -> str:
+    rest = len(plain["settings"]) - _MOST_ROWS
+    return f"{many(rest, 'setting')} more: with JavaScript, all are here." if rest > 0 else ""
+
+
+def _name(name: object) -> str:
+    return f"<bdi>{escaped(excerpt(name))}</bdi>"
+
+
+def _value(value: float | None) -> str:
+    return "–" if value is None else f"{value:.{DIGITS}f}"
+
+
+# The table
+
+
+def _table(plain: Plain, packed: Packed) -> str:
+    heads = ["#", spelt_measure(plain["measure"]), "±", "folds", *plain["varied"]]
+    columns = "".join(
+        f'<th scope="col"{_numeric(at < 4)}>{_name(head)}</th>' for at, head in enumerate(heads)
+    )
+    rows = "".join(
+        _row(packed, at, len(plain["settings"][at]["by_fold"]))
+        for at in range(min(_MOST_ROWS, len(plain["settings"])))
+    )
+    return f"<thead><tr>{columns}</tr></thead>\n<tbody>{rows}</tbody>"
+
+
+def _row(packed: Packed, at: int, folds: int) -> str:
+    kinds = ["ww-first"] * (at == 0) + ["ww-dropped"] * (not packed.complete[at])
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
+    numbers = (_value(packed.value[at]), _value(packed.deviation[at]), str(folds))
+    cells = "".join(f'<td class="number">{one}</td>' for one in numbers)
+    cells += "".join(f"<td>{_name(shown[at])}</td>" for shown in packed.shown)
+    return f'<tr{kind}><th scope="row" class="number">{at + 1}</th>{cells}</tr>\n'
+
+
+def _numeric(yes: bool) -> str:
+    return ' class="number"' if yes else ""
+
+
+# Small plots
+
+
+def _small_plots(plain: Plain, packed: Packed) -> str:
+    figures = "".join(
+        f"<figure><figcaption>{_name(name)}</figcaption>{_plot(plain, packed, at)}</figure>\n"
+        for at, name in enumerate(plain["varied"])
+    )
+    measure = escaped(spelt_measure(plain["measure"]))
+    note = f"Upwards: {measure}; {'less' if plain['better'] == 'less' else 'more'} is better."
+    if packed.heights.outside:
+        far = many(packed.heights.outside, "setting")
+        note += f" {far} far worse than the others stand at the edge."
+    key = '<span class="ww-key-best">★</span> best'
+    if not all(packed.complete):
+        key += ' <span class="ww-key ww-key-dropped"></span> given up early'
+    return f'<p class="quiet">{note} {key}</p>\n<div class="ww-plots">\n{figures}</div>'
+
+
+def _plot(plain: Plain, packed: Packed, at: int) -> str:
+    axis = packed.axes[at]
+    points = [
+        (_across(x), _upwards(y))
+        for x, y in zip(axis.places, packed.heights.places, strict=True)
+        if x is not None and y is not None
+    ]
+    drawn = [y is not None for y in packed.heights.places]
+    whole = [one for one, here in zip(packed.complete, drawn, strict=True) if here]
+    measure = spelt_measure(plain["measure"])
+    name = excerpt(plain["varied"][at])
+    best = (
+        [svg.element("path", d=_STAR, class_="ww-best", transform=_shift(*points[0]))]
+        if drawn[0]
+        else []
+    )
+    return svg.drawing(
+        _WIDTH,
+        _HEIGHT,
+        *_grid(axis, packed.heights),
+        _dots([point for point, one in zip(points, whole, strict=True) if not one], "ww-faint"),
+        _dots([point for point, one in zip(points, whole, strict=True) if one], "c1"),
+        *best,
+        title=f"{measure} by {name}",
+        description=f"{many(len(points), 'setting')}; the table below has the same numbers.",
+        role="group",
+        data_plot=at,
+    )
+
+
+def _across(place: int) -> float:
+    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * place / FULL
+
+
+def _upwards(place: int) -> float:
+    return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - place / FULL)
+
+
+def _shift(x: float, y: float) -> str:
+    return f"translate({svg.number(x)} {svg.number(y)})"
+
+
+def _dots(points: Sequence[tuple[float, float]], kind: str) -> svg.Markup:
+    """All points as one path: lines of no length, whose round ends are what one sees."""
+    path = "".join(f"M{svg.number(x, 1)} {svg.number(y, 1)}h0" for x, y in points)
+    return svg.element("path", d=path, class_=f"ww-dots {kind}")
+
+
+def _grid(axis: Axis, heights: Axis) -> list[svg.Markup]:
+    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+    parts = []
+    for place, told in heights.ticks:
+        y = _upwards(place)
+        parts.append(svg.line(_LEFT, y, right, y, class_="ww-grid"))
+        parts.append(svg.text(_LEFT - 5, y + 3.5, told, size=_TICK_SIZE, anchor="end"))
+    parts.append(svg.line(_LEFT, bottom, right, bottom, class_="ww-axis"))
+    room = (right - _LEFT) / max(len(axis.ticks), 1) - 4
+    # Names that have no room for three letters would be noise.
+    for place, told in axis.ticks if room >= 3 * _TICK_SIZE or not axis.columns else ():
+        shown = svg.clip(told, _TICK_SIZE, room) if axis.columns else told
+        x, y = _across(place), bottom + 14
+        parts.append(svg.text(x, y, shown, svg.tooltip(told), size=_TICK_SIZE, anchor="middle"))
+    return parts

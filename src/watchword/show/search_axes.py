@@ -1,0 +1,166 @@
+"""Where the settings of a search stand on axes: the only home of scales, for Python and browser.
+
+Places are whole numbers from 0 to `FULL`, so that a picture of any size needs no more than them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from watchword.show import svg
+
+__all__ = ["FULL", "Axis", "is_number", "measure_axis", "parameter_axis", "told_by"]
+
+FULL = 1000
+
+_FEW = 8  # different numbers that are still drawn as so many columns
+_WIDE = 10  # the largest of numbers that ask for a logarithmic scale, in smallest ones
+_MARGIN = 0.04  # of an axis, where no point stands
+_ZERO = 0.1  # of a logarithmic axis, to keep what has no logarithm apart
+_GOLDEN = 0.6180339887  # its multiples never meet: columns spread evenly and always the same way
+_SPREAD = 0.62  # of a column's width
+_MOST_TICKS = 7
+_LARGEST = 1e300  # beyond it, whole numbers are no floats
+_CLIPPED_FROM = 8  # settings
+_GROUPS = 5  # into which a scale is cut to ask what it tells
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The place of every setting (None: nowhere), and what stands beside the axis."""
+
+    places: list[int | None]
+    ticks: list[tuple[int, str]]
+    columns: bool = False  # whether ticks are columns, one for each value
+    outside: int = 0  # settings that stand at the edge because they are far beyond it
+
+
+def measure_axis(values: Sequence[float | None], *, less: bool = False, digits: int = 4) -> Axis:
+    """The axis of a measure, on which the better settings have most of the room.
+
+    A few hopeless settings would press all others into a line, so they stand at the edge.
+
+    >>> measure_axis([0.8, 0.7, 0.6]).places
+    [960, 500, 40]
+    """
+    known = sorted((one for one in values if one is not None), reverse=not less)
+    if not known:
+        return Axis([None] * len(values), [])
+    best, worst = known[0], known[-1]
+    if len(known) >= _CLIPPED_FROM:
+        reach = 2 * (known[3 * len(known) // 4] - best) or worst - best
+        worst = min(worst, best + reach) if less else max(worst, best + reach)
+    low, high = min(best, worst), max(best, worst)
+    if high - low < 10.0**-digits:
+        low, high = low - 10.0**-digits, high + 10.0**-digits
+    places: list[int | None] = []
+    outside = 0
+    for one in values:
+        if one is None:
+            places.append(None)
+        elif low <= one <= high:
+            places.append(_inside((one - low) / (high - low)))
+        else:
+            places.append(0 if one < low else FULL)
+            outside += 1
+    # Beyond the margins there is nothing: a tick there would be off the axis.
+    marks = [one for one in svg.ticks(low, high, 5) if low <= one <= high]
+    ticks = [(_inside((one - low) / (high - low)), f"{one:g}") for one in marks]
+    return Axis(places, ticks, outside=outside)
+
+
+def parameter_axis(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
+    """The axis of a parameter: columns for names and few numbers, a scale for many numbers.
+
+    `spelt` says each value; what is spelt alike is the same.
+
+    >>> parameter_axis(["xai", "vanilla"], ["xai", "vanilla"]).ticks
+    [(250, 'vanilla'), (750, 'xai')]
+    >>> parameter_axis([10.0**at for at in range(9)], list("abcdefghi")).places[::4]
+    [40, 500, 960]
+    """
+    if len(set(spelt)) > _FEW and all(is_number(one) for one in values):
+        return _scale([float(one) for one in values])
+    return _columns(values, spelt)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value of a parameter has a place among numbers."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -_LARGEST < value < _LARGEST
+
+
+def told_by(axis: Axis, heights: Axis) -> float:
+    """How much of the spread of a measure a parameter alone explains, from 0 to 1.
+
+    >>> heights = Axis([0, 0, 1000, 1000], [])
+    >>> told_by(Axis([10, 10, 900, 900], [(250, "a"), (750, "b")], columns=True), heights)
+    1.0
+    """
+    count = len(axis.ticks) if axis.columns else _GROUPS
+    groups: dict[int, list[int]] = {}
+    for place, height in zip(axis.places, heights.places, strict=True):
+        if place is not None and height is not None:
+            groups.setdefault(place * count // (FULL + 1), []).append(height)
+    known = [height for group in groups.values() for height in group]
+    if len(known) < 2:
+        return 0.0
+    middle = fmean(known)
+    between = sum(len(group) * (fmean(group) - middle) ** 2 for group in groups.values())
+    total = sum((height - middle) ** 2 for height in known)
+    return between / total if total else 0.0
+
+
+def _inside(share: float) -> int:
+    return round(FULL * (_MARGIN + share * (1 - 2 * _MARGIN)))
+
+
+def _columns(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
+    numbers = {text: one for one, text in zip(values, spelt, strict=True) if is_number(one)}
+    order = sorted(set(spelt), key=lambda text: (text not in numbers, numbers.get(text, 0), text))
+    column = {text: at for at, text in enumerate(order)}
+    width = FULL / len(order) if order else FULL
+    places: list[int | None] = []
+    for at, text in enumerate(spelt):
+        jitter = ((at + 1) * _GOLDEN % 1 - 0.5) * _SPREAD
+        places.append(round((column[text] + 0.5 + jitter) * width))
+    ticks = [(round((at + 0.5) * width), text) for at, text in enumerate(order)]
+    return Axis(places, ticks, columns=True)
+
+
+def _scale(values: Sequence[float]) -> Axis:
+    positive = [one for one in values if one > 0]
+    wide = bool(positive) and max(positive) >= _WIDE * min(positive)
+    if wide and min(values) >= 0:
+        return _logarithmic(values, min(positive), max(positive))
+    low, high = min(values), max(values)
+    marks = svg.ticks(low, high, 6)
+    ticks = [(_inside((one - low) / (high - low)), f"{one:g}") for one in marks]
+    return Axis([_inside((one - low) / (high - low)) for one in values], ticks)
+
+
+def _logarithmic(values: Sequence[float], low: float, high: float) -> Axis:
+    zero = _ZERO if min(values) == 0 else 0.0
+
+    def place(one: float) -> int:
+        share = math.log(one / low) / math.log(high / low) if one > 0 else 0.0
+        return _inside(zero + (1 - zero) * share if one > 0 else 0.0)
+
+    ticks = [(place(one), f"{one:g}") for one in _powers(low, high)]
+    return Axis([place(one) for one in values], ([(place(0), "0")] if zero else []) + ticks)
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Round numbers that are about evenly far apart on a logarithmic axis."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        found = [factor * 10.0**power for power in decades for factor in factors]
+        found = [one for one in found if low * 0.999 <= one <= high * 1.001]
+        if len(found) <= _MOST_TICKS:
+            return found
+    return found[:: math.ceil(len(found) / _MOST_TICKS)]

@@ -1,0 +1,262 @@
+"""A search as small data for its page: every value once, counts as base64 of short numbers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import stdev
+from typing import Any
+
+from watchword.parameters import Parameters
+from watchword.plain import finite
+from watchword.render import visible
+from watchword.show.pictures import excerpt
+from watchword.show.search_axes import (
+    Axis,
+    is_number,
+    measure_axis,
+    parameter_axis,
+    told_by,
+)
+
+__all__ = ["Packed", "json_inside", "pack_search", "python_line", "shown_value", "spelt_measure"]
+
+Plain = Mapping[str, Any]
+
+DIGITS = 4  # of measures
+MOST_REPORTED = 500  # settings of which the page has counts
+MOST_COUNTS = 700_000  # characters that all these together may have
+_EXACT = 2**53  # up to which a browser knows whole numbers
+
+_PRUNE = "prune"  # varied like a parameter, but done after learning
+_DEFAULTS = {field.name: field.default for field in fields(Parameters)}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What the static part of a page is drawn from, and `data` for its script."""
+
+    value: list[float | None]
+    deviation: list[float | None]
+    complete: list[bool]
+    shown: list[list[str]]  # by parameter, by setting
+    axes: list[Axis]
+    heights: Axis
+    reported: int
+    data: dict[str, Any]
+
+
+def pack_search(plain: Plain) -> Packed:
+    """All that a page shows of a search.
+
+    >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
+    ...     "labels": ["a", "b"], "base": {}, "varied": ["prior"], "unfinished": 0, "settings": [
+    ...     {"parameters": {"prior": 0.5}, "value": 0.75, "by_fold": [0.5, 1.0],
+    ...      "confusion": [[0, 0, 2], [1, 0, 1], [1, 1, 1]], "per_label": [[2, 3, 2], [2, 1, 1]]}]}
+    >>> pack_search(plain).data["names"]
+    ['prior']
+    """
+    settings = plain["settings"]
+    value = [_rounded(one["value"]) for one in settings]
+    by_fold = [[_rounded(each) for each in one["by_fold"]] for one in settings]
+    complete = [len(one) >= plain["folds"] for one in by_fold]
+    columns = [_Column(name, plain) for name in plain["varied"]]
+    axes = [parameter_axis(column.values, column.shown) for column in columns]
+    heights = measure_axis(value, less=plain["better"] == "less", digits=DIGITS)
+    per_label, confusion = _counts(plain)
+    deviation = [_deviation(one) for one in by_fold]
+    base = {name: one for name, one in plain["base"].items() if name not in plain["varied"]}
+    data = {
+        "measure": visible(spelt_measure(plain["measure"])),
+        "less": plain["better"] == "less",
+        "several": bool(plain["several"]),
+        "folds": plain["folds"],
+        "labels": [visible(excerpt(label)) for label in plain["labels"]],
+        "names": [visible(name) for name in plain["varied"]],
+        "values": [column.distinct for column in columns],
+        "at": [column.at for column in columns],
+        "value": value,
+        "deviation": deviation,
+        "byFold": by_fold,
+        "places": [axis.places for axis in axes],
+        "ticks": [axis.ticks for axis in axes],
+        "columns": [axis.columns for axis in axes],
+        "first": _most_telling(axes, heights),
+        "heights": heights.places,
+        "heightTicks": heights.ticks,
+        "perLabel": per_label,
+        "confusion": confusion,
+        "base": [visible(_as_arguments(base)), visible(_as_options(base))],
+    }
+    shown = [column.shown for column in columns]
+    return Packed(value, deviation, complete, shown, axes, heights, len(per_label), data)
+
+
+def _most_telling(axes: Sequence[Axis], heights: Axis) -> list[int]:
+    """Which parameters the large plot begins with: across a scale, if there is one, and colour."""
+    order = sorted(range(len(axes)), key=lambda at: -told_by(axes[at], heights))
+    across = next((at for at in order if not axes[at].columns), order[0] if order else 0)
+    return [across, *(at for at in order if at != across)][:2]
+
+
+class _Column:
+    """A parameter over all settings."""
+
+    def __init__(self, name: str, plain: Plain) -> None:
+        fallback = plain["base"].get(name)
+        self.values = [one["parameters"].get(name, fallback) for one in plain["settings"]]
+        self.shown = [visible(shown_value(one)) for one in self.values]
+        self.distinct: list[Any] = []
+        self.at: list[int] = []
+        known: dict[str, int] = {}
+        for one, shown in zip(self.values, self.shown, strict=True):
+            literal = repr(one)
+            if literal not in known:
+                known[literal] = len(self.distinct)
+                self.distinct.append(_packed_value(name, one, shown))
+            self.at.append(known[literal])
+
+
+def _packed_value(name: str, value: Any, shown: str) -> Any:
+    """A number, or how a value is shown, given in Python, and given to `watchword train`."""
+    if is_number(value) and abs(value) <= _EXACT and name.isidentifier():
+        return value
+    return [shown, visible(_as_argument(name, value)), visible(_as_option(name, value))]
+
+
+def shown_value(value: Any) -> str:
+    """A value of a parameter for the eye.
+
+    >>> shown_value(0.123456789), shown_value("xai"), shown_value({"sentence": "max"})
+    ('0.1235', 'xai', 'sentence=max')
+    """
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={one}" for name, one in value.items())
+    return excerpt(value)
+
+
+def spelt_measure(name: str) -> str:
+    """What a measure is called among people.
+
+    >>> spelt_measure("macro_f1"), spelt_measure("hamming")
+    ('macro F1', 'hamming loss')
+    """
+    return name.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")
+
+
+# What makes a model with these settings
+
+
+def python_line(parameters: Plain, base: Plain) -> str:
+    """The model in Python, without what goes without saying.
+
+    >>> python_line({"smoothness": 0.2}, {"max_ngram": 3, "reading": "words_sum"})
+    "TauSS3(smoothness=0.2, reading='words_sum')"
+    >>> python_line({"smoothness": 0.2, "prune": 5}, {})
+    'TauSS3(smoothness=0.2)  # after learning: model.prune(5)'
+    """
+    given = [_as_argument(name, one) for name, one in parameters.items() if name != _PRUNE]
+    rest = _as_arguments({name: one for name, one in base.items() if name not in parameters})
+    floor = parameters.get(_PRUNE)
+    after = f"  # after learning: model.prune({floor})" if floor else ""
+    return f"TauSS3({', '.join(one for one in (*given, rest) if one)}){after}"
+
+
+def _as_arguments(base: Plain) -> str:
+    return ", ".join(_as_argument(name, one) for name, one in _unusual(base))
+
+
+def _as_options(base: Plain) -> str:
+    return " ".join(option for name, one in _unusual(base) if (option := _as_option(name, one)))
+
+
+def _unusual(base: Plain) -> Iterable[tuple[str, Any]]:
+    for name, value in base.items():
+        usual = _DEFAULTS.get(name)
+        everywhere = isinstance(value, Mapping) and set(value.values()) == {usual}
+        if value != usual and not everywhere:
+            yield name, value
+
+
+def _as_argument(name: str, value: Any) -> str:
+    plain = dict(value) if isinstance(value, Mapping) else value
+    return f"{name}={plain!r}" if str(name).isidentifier() else f"**{{{name!r}: {plain!r}}}"
+
+
+def _as_option(name: str, value: Any) -> str:
+    """Nothing for None, which an option cannot say."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        value = ",".join(f"{level}={one}" for level, one in value.items())
+    return f"{shlex.quote('--' + name.replace('_', '-'))} {shlex.quote(str(value))}"
+
+
+# Numbers
+
+
+def _rounded(value: float | None) -> float | None:
+    known: float | None = finite(value)
+    return None if known is None else round(known, DIGITS + 1)
+
+
+def _deviation(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return round(stdev(known), DIGITS + 1) if len(known) > 1 else None
+
+
+def _counts(plain: Plain) -> tuple[list[str], list[str] | None]:
+    """What the best settings did with each label, for as many as the page has room for."""
+    size = len(plain["labels"])
+    per_label: list[str] = []
+    confusion: list[str] = []
+    room = MOST_COUNTS
+    for one in plain["settings"][:MOST_REPORTED]:
+        rows = _short_numbers(number for row in one["per_label"] for number in row)
+        cells = "" if one["confusion"] is None else _short_numbers(_gaps(one["confusion"], size))
+        room -= len(rows) + len(cells)
+        if room < 0 and per_label:  # the best one always
+            break
+        per_label.append(rows)
+        confusion.append(cells)
+    return per_label, None if plain["several"] else confusion
+
+
+def _gaps(cells: Iterable[Sequence[int]], size: int) -> Iterable[int]:
+    """Twice the count of each cell, and 1 more if cells before it are empty; then how many."""
+    before = -1
+    for place, count in sorted((row * size + column, count) for row, column, count in cells):
+        gap = place - before - 1
+        yield 2 * count + (gap > 0)
+        if gap:
+            yield gap
+        before = place
+
+
+def _short_numbers(numbers: Iterable[int]) -> str:
+    """Seven bits to a byte, the lowest first; the eighth says that more follow."""
+    packed = bytearray()
+    for number in numbers:
+        rest = number
+        while rest > 0x7F:
+            packed.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        packed.append(rest)
+    return base64.b64encode(packed).decode("ascii")
+
+
+def json_inside(plain: object) -> str:
+    r"""JSON that may stand inside an HTML element: nothing in it begins or ends markup.
+
+    >>> print(json_inside("</script>"))
+    "\u003c/script\u003e"
+    """
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

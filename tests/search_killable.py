@@ -1,0 +1,64 @@
+"""A program that searches, and may be killed or interrupted at any moment.
+
+It reads a line of JSON per search and answers with one. Searches are forked: starting Python and
+loading the package for each would take far longer than they do.
+"""
+
+import json
+import os
+import signal
+import sys
+
+from search_samples import sample
+from watchword import Between, search
+
+SPACE = {"smoothness": Between(0.05, 1), "significance": Between(0.1, 4), "max_ngram": [1, 2, 3]}
+OPTIONS = {"folds": 4, "threads": 2, "measure": "macro_f1"}
+
+
+def found(order, texts, labels, **more):
+    return search(
+        texts, labels, SPACE, method=order["method"], trials=order["trials"], **OPTIONS, **more
+    )
+
+
+def run(order, texts, labels, answer):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.write(answer, b"began\n")  # from now on, Ctrl-C keeps what was found
+    result = found(order, texts, labels, keep=order["keep"])
+    said = {"table": result.to_dict(), "interrupted": result.interrupted}
+    os.write(answer, json.dumps(said).encode())
+
+
+def main():
+    texts, labels, _ = sample(240)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin:
+        order = json.loads(line)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            status = 1
+            try:
+                run(order, texts, labels, writing)
+                status = 0
+            except KeyboardInterrupt:
+                status = 130
+            finally:
+                os._exit(status)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as answer:
+            answer.readline()
+            if order["signal"] is not None:
+                # The child is waited for below: its number is nobody else's.
+                signal.sigtimedwait([], order["delay"])
+                os.kill(child, order["signal"])
+            said = answer.read()
+        _, status = os.waitpid(child, 0)
+        ended = {"code": os.waitstatus_to_exitcode(status), "said": None}
+        print(json.dumps(ended | ({"said": json.loads(said)} if said else {})), flush=True)
+
+
+if __name__ == "__main__":
+    main()
