@@ -4,6 +4,7 @@ What is killed: the driver, with its Java or without; executors; the Python proc
 Posts come twice besides, so that a batch that is read again would show.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -48,7 +49,7 @@ def committed(folder):
     return sum(name.name.isdigit() for name in commits.iterdir()) if commits.is_dir() else 0
 
 
-def wait_for(folder, batches, is_over, seconds=120):
+def wait_for(folder, batches, is_over, seconds=300):
     """Wait until so many batches are done; whether they are before it is all over."""
     end = time.monotonic() + seconds
     while committed(folder) < batches:
@@ -59,10 +60,28 @@ def wait_for(folder, batches, is_over, seconds=120):
     return True
 
 
-def kill(pids):
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    return len(pids)
+def kill(find):
+    """Kill what is found, which may be on its way at first, or gone already."""
+    killed, end = 0, time.monotonic() + 60
+    while not killed and time.monotonic() < end:
+        for pid in find():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        time.sleep(0.05)
+    return killed
+
+
+def processes_of(driver, *, only_java):
+    """A driver's processes: all, or only its Java, without which the Python one ends by itself."""
+    below = descendants(driver)
+    java = [pid for pid in below if "java" in command_of(pid)[:200]]
+    return java if only_java else [driver, *below]
+
+
+def python_workers(executors):
+    below = [pid for executor in executors for pid in descendants(executor)]
+    return [pid for pid in below if "pyspark" in command_of(pid)]
 
 
 def check(spark, folder, model, posts):
@@ -88,9 +107,7 @@ def test_the_driver_is_killed(spark, folder):
         if attempt < KILLS:
             assert wait_for(path, 1 + attempt, lambda: driver.poll() is not None)  # noqa: B023
             time.sleep(0.15 * attempt)  # not always at the same moment of a batch
-            java = [pid for pid in descendants(driver.pid) if "java" in command_of(pid)[:200]]
-            others = [pid for pid in descendants(driver.pid) if pid not in java]
-            kills += kill(java if attempt == 1 else [driver.pid, *java, *others]) > 0
+            kills += kill(lambda: processes_of(driver.pid, only_java=attempt == 1)) > 0  # noqa: B023
         driver.wait()
     assert driver.returncode == 0
     assert kills == KILLS
@@ -98,23 +115,37 @@ def test_the_driver_is_killed(spark, folder):
     check(spark, path, model, posts)
 
 
+class Restarted:
+    """A query that is started again if it fails, as somebody who looks after it would do."""
+
+    def __init__(self, spark, folder):
+        self._spark, self._folder = spark, folder
+        self._query = start(decisions(spark, folder), folder)
+
+    def is_over(self):
+        """Whether all was read; a query that failed is not over."""
+        if not self._query.isActive and self._query.exception() is not None:
+            self._query = start(decisions(self._spark, self._folder), self._folder)
+        return not self._query.isActive
+
+    def finish(self):
+        while not self.is_over():
+            time.sleep(0.1)
+
+
 @pytest.mark.parametrize("kind", ["executors", "Python workers"])
 def test_processes_of_workers_are_killed(cluster, spark, folder, kind):
     path, model, posts, batches = folder
-    query = start(decisions(spark, path), path)
-    application = spark.sparkContext.applicationId
+    query, application = Restarted(spark, path), spark.sparkContext.applicationId
     kills = 0
     for attempt in range(KILLS):
-        assert wait_for(path, 1 + attempt, lambda: not query.isActive)
+        assert wait_for(path, 1 + attempt, query.is_over)
         time.sleep(0.15 * attempt)
-        executors = cluster.executors(application)
         if kind == "executors":
-            killed = kill(executors[:1])
+            kills += kill(lambda: cluster.executors(application)[:1]) > 0
         else:
-            workers = [pid for executor in executors for pid in descendants(executor)]
-            killed = kill([pid for pid in workers if "pyspark" in command_of(pid)])
-        kills += killed > 0
-    query.awaitTermination()
+            kills += kill(lambda: python_workers(cluster.executors(application))) > 0
+    query.finish()
     assert kills == KILLS
     assert committed(path) >= batches
     check(spark, path, model, posts)
