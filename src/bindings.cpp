@@ -17,9 +17,13 @@
 #include <unistd.h>
 #endif
 
+#include "core/assemble.h"
 #include "core/decide.h"
+#include "core/level.h"
 #include "core/model.h"
+#include "core/rows.h"
 #include "core/unicode.h"
+#include "core/utf8.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -93,6 +97,11 @@ std::vector<T> from_vector(const VectorIn<T>& values) {
     return {values.data(), values.data() + values.shape(0)};
 }
 
+template <class T>
+std::span<const T> span_of(const VectorIn<T>& values) {
+    return {values.data(), values.shape(0)};
+}
+
 ww::TextView view_of(nb::handle text) {
     if (!PyUnicode_Check(text.ptr())) throw nb::type_error("text must be str");
     return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
@@ -113,6 +122,17 @@ ww::TermBatch read_terms(const Texts& texts, ww::Paragraphs paragraphs, bool wit
     ww::TermBatch batch;
     ww::TextReader reader(paragraphs, with_spans);
     for (const ww::TextView& view : views) reader.read(view, batch);
+    return batch;
+}
+
+// The same of texts as Arrow has them, without their places.
+ww::TermBatch read_utf8(const VectorIn<std::uint8_t>& data, const VectorIn<std::int32_t>& offsets,
+                        ww::Paragraphs paragraphs) {
+    const Released release;
+    const ww::Utf8Texts texts(span_of(data), span_of(offsets));
+    ww::TermBatch batch;
+    ww::TextReader reader(paragraphs, false);
+    for (const ww::TextView& view : texts.views()) reader.read(view, batch);
     return batch;
 }
 
@@ -293,7 +313,8 @@ std::vector<T> array_field(const nb::dict& dict, const char* name) {
     return from_vector<T>(field<VectorIn<T>>(dict, name));
 }
 
-ww::Snapshot snapshot_from(const nb::dict& dict) {
+// What is known of labels: all of a snapshot but its words and n-grams.
+ww::Snapshot totals_from(const nb::dict& dict) {
     ww::Snapshot snapshot;
     snapshot.labels = field<std::vector<ww::Label>>(dict, "labels");
     const auto documents = field<std::vector<ww::Count>>(dict, "documents");
@@ -306,11 +327,16 @@ ww::Snapshot snapshot_from(const nb::dict& dict) {
                        field<ww::Count>(dict, "pruned_counts")};
     snapshot.was_pruned = field<bool>(dict, "was_pruned");
     snapshot.words_since_prune = field<ww::Count>(dict, "words_since_prune");
+    snapshot.maxima = array_field<std::uint64_t>(dict, "maxima");
+    return snapshot;
+}
+
+ww::Snapshot snapshot_from(const nb::dict& dict) {
+    ww::Snapshot snapshot = totals_from(dict);
     const auto bytes = field<VectorIn<std::uint8_t>>(dict, "word_bytes");
     const char* data = reinterpret_cast<const char*>(bytes.data());
     snapshot.word_bytes.assign(data, data + bytes.shape(0));
     snapshot.word_offsets = array_field<std::uint64_t>(dict, "word_offsets");
-    snapshot.maxima = array_field<std::uint64_t>(dict, "maxima");
     for (const nb::handle entry : field<nb::list>(dict, "levels")) {
         const auto level = nb::cast<nb::dict>(entry);
         snapshot.levels.push_back({array_field<std::uint32_t>(level, "words"),
@@ -320,6 +346,48 @@ ww::Snapshot snapshot_from(const nb::dict& dict) {
                                    array_field<std::uint64_t>(level, "counts")});
     }
     return snapshot;
+}
+
+// The arrays as they lie in a file. They are somebody's memory, which is given back by whichever
+// thread lets go of it last.
+using Bytes = VectorIn<std::uint8_t>;
+using Mapped = std::vector<Bytes>;
+
+ww::Numbers numbers_from(const nb::dict& dict, const char* name, Mapped& kept) {
+    const auto [bytes, width] = field<std::pair<Bytes, unsigned>>(dict, name);
+    kept.push_back(bytes);
+    return {bytes.data(), bytes.shape(0) / width, width};
+}
+
+ww::MappedArrays mapped_from(const nb::dict& dict, std::string source) {
+    auto kept = std::make_unique<Mapped>();
+    ww::MappedArrays arrays;
+    arrays.word_bytes = numbers_from(dict, "word_bytes", *kept);
+    arrays.word_offsets = numbers_from(dict, "word_offsets", *kept);
+    for (const nb::handle entry : field<nb::list>(dict, "levels")) {
+        const auto level = nb::cast<nb::dict>(entry);
+        arrays.levels.push_back(
+            {numbers_from(level, "words", *kept), numbers_from(level, "children", *kept),
+             numbers_from(level, "rows", *kept), numbers_from(level, "labels", *kept),
+             numbers_from(level, "counts", *kept)});
+    }
+    arrays.source = std::move(source);
+    arrays.memory = std::shared_ptr<const void>(kept.release(), [](const void* memory) {
+        if (!Py_IsInitialized()) return;  // the process ends, and its memory with it
+        const nb::gil_scoped_acquire acquired;
+        delete static_cast<const Mapped*>(memory);
+    });
+    return arrays;
+}
+
+// A damaged file is found out while it is read, which may be anywhere.
+void translate_mapped_failure(const std::exception_ptr& thrown, void*) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const ww::MappedFailure& failure) {
+        const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelFormatError");
+        PyErr_SetString(kind.ptr(), failure.what());
+    }
 }
 
 ww::Parameters parameters_from(const nb::dict& dict) {
@@ -376,6 +444,110 @@ void bind_enums(nb::module_& m) {
         .value("blank_lines", ww::Paragraphs::BlankLines);
 }
 
+Named rows_dict(ww::CountRows&& rows) {
+    nb::dict out;
+    out["labels"] = to_vector(std::move(rows.labels));
+    out["keys"] = to_vector(std::move(rows.keys));
+    out["offsets"] = to_vector(std::move(rows.offsets));
+    out["counts"] = to_vector(std::move(rows.counts));
+    return out;
+}
+
+Named parts_dict(ww::ArrayParts&& parts) {
+    nb::dict out;
+    out["word_bytes"] = to_vector(std::move(parts.word_bytes));
+    out["word_offsets"] = to_vector(std::move(parts.word_offsets));
+    out["words"] = to_vector(std::move(parts.words));
+    out["children"] = to_vector(std::move(parts.children));
+    out["rows"] = to_vector(std::move(parts.rows));
+    out["labels"] = to_vector(std::move(parts.labels));
+    out["counts"] = to_vector(std::move(parts.counts));
+    out["ranks"] = to_vector(std::move(parts.ranks));
+    return out;
+}
+
+// Counts on their way out of a process, and into a file.
+void bind_rows(nb::module_& m) {
+    nb::class_<ww::CountDrain>(m, "CountDrain")
+        .def(
+            "next",
+            [](ww::CountDrain& self, std::size_t most) {
+                ww::CountRows rows;
+                {
+                    const Released release;
+                    rows = self.next(most);
+                }
+                return rows_dict(std::move(rows));
+            },
+            "most"_a);
+
+    nb::class_<ww::LevelCounter>(m, "LevelCounter")
+        .def(
+            "__init__",
+            [](ww::LevelCounter* self, const ww::Model& kept, unsigned length) {
+                new (self) ww::LevelCounter(kept.counts(), length);
+            },
+            "kept"_a, "length"_a)
+        .def(
+            "add",
+            [](ww::LevelCounter& self, const ww::TermBatch& batch, const Labels& labels) {
+                if (labels.size() != batch.documents()) throw nb::value_error("a label per text");
+                const Released release;
+                self.add(batch, labels);
+            },
+            "batch"_a, "labels"_a)
+        .def("size", &ww::LevelCounter::size)
+        .def(
+            "take",
+            [](ww::LevelCounter& self, std::size_t most) {
+                ww::CountRows rows;
+                {
+                    const Released release;
+                    rows = self.take(most);
+                }
+                return rows_dict(std::move(rows));
+            },
+            "most"_a);
+
+    using Ranks = VectorIn<std::uint32_t>;
+    nb::class_<ww::Assembler>(m, "Assembler")
+        .def(nb::init<unsigned, std::size_t>(), "max_ngram"_a, "labels"_a)
+        .def(
+            "add",
+            [](ww::Assembler& self, const VectorIn<std::uint8_t>& keys,
+               const VectorIn<std::int32_t>& offsets, const VectorIn<std::int32_t>& labels,
+               const VectorIn<std::int64_t>& counts, const Ranks& above) {
+                const std::size_t rows = counts.shape(0);
+                if (offsets.shape(0) != rows + 1 || labels.shape(0) != rows) {
+                    throw nb::value_error("columns differ in length");
+                }
+                ww::ArrayParts parts;
+                {
+                    const Released release;
+                    parts = self.add(
+                        {span_of(keys), span_of(offsets), span_of(labels), span_of(counts)},
+                        span_of(above));
+                }
+                return parts_dict(std::move(parts));
+            },
+            "keys"_a, "offsets"_a, "labels"_a, "counts"_a, "above"_a)
+        .def(
+            "end_length",
+            [](ww::Assembler& self, const Ranks& above) {
+                ww::ArrayParts parts;
+                {
+                    const Released release;
+                    parts = self.end_length(span_of(above));
+                }
+                return parts_dict(std::move(parts));
+            },
+            "above"_a)
+        .def("length", &ww::Assembler::length)
+        .def("ngrams", &ww::Assembler::ngrams)
+        .def("maxima",
+             [](const ww::Assembler& self) { return to_vector(std::vector(self.maxima())); });
+}
+
 // The equations alone, for whoever wants to check or plot them.
 void bind_equations(nb::module_& m) {
     m.def(
@@ -414,7 +586,9 @@ NB_MODULE(_native, m) {
     m.attr("max_ngram_limit") = ww::kMaxNgramLimit;
     nb::exception<ww::UnlearnFailure>(m, "UnlearnFailure");
     nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
+    nb::exception<ww::RowsFailure>(m, "RowsFailure");
     nb::exception<ww::LabelTypeFailure>(m, "LabelTypeFailure", PyExc_TypeError);
+    nb::register_exception_translator(&translate_mapped_failure);
     nb::set_leak_warnings(false);  // models may live as long as the interpreter
     bind_enums(m);
     bind_equations(m);
@@ -444,6 +618,7 @@ NB_MODULE(_native, m) {
         .def("part", &ww::TermBatch::part, "documents"_a)
         .def("tree", &term_tree);
     m.def("read_terms", &read_terms, "texts"_a, "paragraphs"_a, "with_spans"_a);
+    m.def("read_utf8", &read_utf8, "data"_a, "offsets"_a, "paragraphs"_a);
     m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
 
     nb::class_<ww::Trails>(m, "Trails")
@@ -478,6 +653,15 @@ NB_MODULE(_native, m) {
                 return std::make_unique<ww::Model>(settings, snapshot);
             },
             "parameters"_a, "arrays"_a)
+        .def_static(
+            "from_mapped",
+            [](const Named& parameters, const Named& known, const Named& arrays,
+               const std::string& source) {
+                const ww::Parameters settings = parameters_from(parameters);
+                return std::make_unique<ww::Model>(settings, totals_from(known),
+                                                   mapped_from(arrays, source));
+            },
+            "parameters"_a, "known"_a, "arrays"_a, "source"_a)
         .def(
             "replace",
             [](const ww::Model& self, const Named& parameters) {
@@ -593,6 +777,7 @@ NB_MODULE(_native, m) {
             },
             "words"_a, "label"_a.none())
         .def("stop_words", &ww::Model::stop_words, "threshold"_a, nb::call_guard<Released>())
+        .def("is_mapped", &ww::Model::is_mapped, nb::call_guard<Released>())
         .def("is_empty", &ww::Model::is_empty, nb::call_guard<Released>())
         .def("state", &ww::Model::state, nb::call_guard<Released>())
         .def("labels", &ww::Model::labels, nb::call_guard<Released>())
@@ -605,6 +790,21 @@ NB_MODULE(_native, m) {
                  }
                  return totals_dict(totals);
              })
+        .def("size", &ww::Model::size, nb::call_guard<Released>())
+        .def(
+            "drain",
+            [](ww::Model& self) {
+                const Released release;
+                return std::make_unique<ww::CountDrain>(self.take_counts(), self.max_ngram());
+            },
+            nb::sig("def drain(self) -> CountDrain"))
+        .def(
+            "rows",
+            [](const ww::Model& self) {
+                const Released release;
+                return std::make_unique<ww::CountDrain>(self.counts(), self.max_ngram());
+            },
+            nb::sig("def rows(self) -> CountDrain"))
         .def("ngrams_by_length", &ww::Model::ngrams_by_length, nb::call_guard<Released>())
         .def("snapshot", [](const ww::Model& self) {
             ww::Snapshot snapshot;
@@ -614,4 +814,5 @@ NB_MODULE(_native, m) {
             }
             return snapshot_dict(std::move(snapshot));
         });
+    bind_rows(m);
 }

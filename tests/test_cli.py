@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import watchword as ww
 from command_line import ENVIRONMENT, call, free_port, next_line, run, run_on_terminal, started
+from spark_cluster import HAS_SPARK
 from watchword.cli import cli
 from watchword.cli.base import Teller, progress
 from watchword.cli.demo import make_demo
@@ -76,8 +77,13 @@ def examples(path):
 
 
 @pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=NAMES)
-def test_every_help_ends_with_an_example_that_runs(path, tmp_path, monkeypatch):
+def test_every_help_ends_with_an_example_that_runs(path, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    if path[1:2] == ("spark",):
+        examples(path)
+        if not HAS_SPARK:
+            return  # tests/conftest.py says so
+        request.getfixturevalue("spark")  # the verbs use the session that is there
     run_commands(examples(path))
 
 

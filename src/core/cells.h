@@ -33,6 +33,15 @@ class RowPool;
 
 class Cell {
    public:
+    Cell() = default;
+    explicit Cell(LabelCount only) : bits_(only) {}
+    // Of several labels, with a row that no pool holds.
+    static Cell elsewhere() {
+        Cell cell;
+        cell.bits_.bits_ = kMany;
+        return cell;
+    }
+
     bool empty() const { return bits_.bits_ == 0; }
     bool single() const { return !(bits_.bits_ & kMany); }
     LabelCount only() const { return bits_; }

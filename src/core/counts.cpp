@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+
+#include "snapshot.h"
 
 namespace watchword {
 
@@ -21,6 +24,20 @@ Counts::Counts(const Counts& other, unsigned max_ngram)
     if (!stale_) std::copy_n(other.maxima_.begin(), max_ngram, maxima_.begin());
     if (max_ngram == other.max_ngram_) return;
     for (Trie& shard : shards_) shard.compact(max_ngram);
+}
+
+Counts::Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting)
+    : max_ngram_(static_cast<unsigned>(tree->arrays().levels.size())),
+      counting_(counting),
+      mapped_(std::move(tree)) {
+    labels_.find_or_add_all(known.labels);
+    totals_ = known.totals;
+    pruned_ = known.pruned;
+    was_pruned_ = known.was_pruned;
+    maxima_ = empty_maxima();
+    for (std::size_t at = 0; at < known.maxima.size(); ++at) {
+        maxima_[at / labels_.size()][at % labels_.size()] = known.maxima[at];
+    }
 }
 
 Counts::Maxima Counts::empty_maxima() const {
@@ -143,6 +160,29 @@ void Counts::find_maxima() const {
     stale_.store(false, std::memory_order_release);
 }
 
+Count Counts::count(unsigned length, NgramId ngram, LabelId label) const {
+    if (mapped_) return mapped_->count(length, mapped_->place(length, ngram), label);
+    if (length == 1) return word_cells_[ngram].count(label, word_pool(ngram));
+    const Trie& trie = shard_of(ngram);
+    return trie.cell(node_index(ngram)).count(label, trie.pool());
+}
+
+std::size_t Counts::size() const {
+    if (mapped_) return mapped_->size();
+    std::size_t ngrams = words_.id_limit();
+    for (const Trie& shard : shards_) ngrams += shard.size();
+    return ngrams;
+}
+
+WordId Counts::find_word(PaddedWord word) const {
+    if (mapped_) return mapped_->find_word({word.bytes, word.length});
+    return words_.find(word, hash_word(word));
+}
+
+WordId Counts::find_word(std::string_view word) const {
+    return mapped_ ? mapped_->find_word(word) : words_.find(word);
+}
+
 Scale Counts::scale() const {
     Scale scale;
     const auto labels = static_cast<LabelPosition>(labels_.size());
@@ -159,6 +199,7 @@ Scale Counts::scale() const {
 }
 
 std::vector<WordId> Counts::words_of(unsigned length, NgramId ngram) const {
+    if (mapped_) return mapped_->words_of(length, mapped_->place(length, ngram));
     if (length == 1) return {ngram};
     std::vector<WordId> words(length);
     const Trie& trie = shard_of(ngram);
@@ -175,6 +216,11 @@ std::vector<WordId> Counts::words_of(unsigned length, NgramId ngram) const {
 NgramId Counts::find(std::span<const WordId> words) const {
     if (words.empty() || words.size() > max_ngram_) return kNone;
     if (words.size() == 1) return words[0];
+    if (mapped_) {
+        const std::uint64_t place = mapped_->find(words);
+        if (place == MappedTree::kNone) return kNone;
+        return mapped_->id(static_cast<unsigned>(words.size()), place);
+    }
     const Trie::Key bigram = Trie::Key::of_bigram(words[0], words[1]);
     const std::size_t shard = shard_index(bigram.hash());
     const Trie& trie = shards_[shard];
@@ -187,6 +233,10 @@ NgramId Counts::find(std::span<const WordId> words) const {
 }
 
 void Counts::for_each(const Visitor& visit) const {
+    for (unsigned length = 1; mapped_ && length <= max_ngram_; ++length) {
+        const std::uint64_t ngrams = mapped_->ngrams(length);
+        for (std::uint64_t at = 0; at < ngrams; ++at) visit(length, mapped_->id(length, at));
+    }
     for (WordId word = 0; word < words_.id_limit(); ++word) {
         if (words_.holds(word) && !word_cells_[word].empty()) visit(1, word);
     }

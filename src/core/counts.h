@@ -7,19 +7,24 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "cells.h"
 #include "labels.h"
+#include "mapped.h"
 #include "text.h"
 #include "trie.h"
 #include "valuer.h"
 #include "vocabulary.h"
 
 namespace watchword {
+
+struct Snapshot;
 
 constexpr unsigned kMaxNgramLimit = 64;
 
@@ -67,6 +72,11 @@ class Counts {
     Counts(const Counts& other, unsigned max_ngram);
     Counts& operator=(const Counts&) = delete;
 
+    // Counts that stay in a file: they can be read, but not change. Of the snapshot, only what is
+    // known of labels is used.
+    Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting);
+    const MappedTree* mapped() const { return mapped_.get(); }
+
     // Adds documents. Each batch's word ids become this vocabulary's; `labels` has one id per
     // document, batch after batch.
     void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
@@ -97,7 +107,7 @@ class Counts {
     // What values are relative to.
     Scale scale() const;
 
-    // Where n-grams are.
+    // Where n-grams are, unless they stay in a file.
     const Trie& shard_of(NgramId ngram) const { return shards_[ngram >> 24]; }
     static NgramId ngram_id(std::size_t shard, NodeIndex index) {
         return static_cast<NgramId>(shard << 24 | index);
@@ -106,13 +116,27 @@ class Counts {
     static std::size_t shard_index(std::uint64_t bigram_hash) { return bigram_hash >> 56; }
     const Trie& shard(std::size_t index) const { return shards_[index]; }
 
-    // The counts of an n-gram, sorted by label id.
-    std::span<const LabelCount> row(unsigned length, NgramId ngram) const {
-        if (length == 1) return word_cells_[ngram].row(word_pool(ngram));
-        const Trie& trie = shard_of(ngram);
-        return trie.cell(node_index(ngram)).row(trie.pool());
+    // The counts of an n-gram, sorted by label id: in place or, from a file, in `room`.
+    std::span<const LabelCount> row(unsigned length, NgramId ngram,
+                                    std::vector<LabelCount>& room) const {
+        if (!mapped_) return row(length, ngram);
+        mapped_->read_row(length, mapped_->place(length, ngram), room);
+        return room;
     }
-    const Cell& word_cell(WordId word) const { return word_cells_[word]; }
+    Cell word_cell(WordId word) const {
+        return mapped_ ? mapped_->cell(1, word) : word_cells_[word];
+    }
+    // Under one label; 0 if it does not occur there.
+    Count count(unsigned length, NgramId ngram, LabelId label) const;
+    // About how many n-grams there are, without a pass over them.
+    std::size_t size() const;
+
+    // kUnknownWord if no such word is known.
+    WordId find_word(PaddedWord word) const;
+    WordId find_word(std::string_view word) const;
+    std::string_view word(WordId word) const {
+        return mapped_ ? mapped_->spelling(word) : words_.word(word);
+    }
 
     // Words of an n-gram, first to last.
     std::vector<WordId> words_of(unsigned length, NgramId ngram) const;
@@ -124,9 +148,16 @@ class Counts {
     using Visitor = std::function<void(unsigned, NgramId)>;
     void for_each(const Visitor& visit) const;
 
-   private:
-    friend class SnapshotReader;
     static constexpr std::size_t kShards = 256;
+
+   private:
+    std::span<const LabelCount> row(unsigned length, NgramId ngram) const {
+        if (length == 1) return word_cells_[ngram].row(word_pool(ngram));
+        const Trie& trie = shard_of(ngram);
+        return trie.cell(node_index(ngram)).row(trie.pool());
+    }
+
+    friend class SnapshotReader;
     static constexpr std::size_t kWordPools = 16;
 
     struct Item;    // where in a batch an n-gram begins
@@ -163,6 +194,7 @@ class Counts {
 
     unsigned max_ngram_;
     Counting counting_;
+    std::shared_ptr<const MappedTree> mapped_;  // instead of words, cells and shards
     LabelTable labels_;
     std::vector<LabelTotals> totals_;  // by label id
     Vocabulary words_;

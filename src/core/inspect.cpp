@@ -107,7 +107,7 @@ NgramId Model::find(const std::vector<std::string>& words) const {
     if (words.size() > parameters_.max_ngram) return Counts::kNone;
     std::vector<WordId> ids;
     for (const std::string& word : words) {
-        ids.push_back(counts_->words().find(word));
+        ids.push_back(counts_->find_word(word));
         if (ids.back() == kUnknownWord) return Counts::kNone;
     }
     return counts_->find(ids);
@@ -179,7 +179,7 @@ std::string Model::words_of(unsigned length, NgramId ngram) const {
     std::string words;
     for (const WordId word : counts_->words_of(length, ngram)) {
         if (!words.empty()) words += ' ';
-        words += counts_->words().word(word);
+        words += counts_->word(word);
     }
     return words;
 }
@@ -197,16 +197,25 @@ std::vector<Following> Model::next_words(const std::vector<std::string>& words,
         for (const LabelCount entry : row) {
             if (!id || entry.label() == *id) count += entry.count();
         }
-        if (count > 0) following.push_back({std::string(counts_->words().word(word)), count});
+        if (count > 0) following.push_back({std::string(counts_->word(word)), count});
     };
+    std::vector<LabelCount> room;
+    if (const MappedTree* mapped = counts_->mapped()) {
+        const auto length = static_cast<unsigned>(words.size());
+        const auto [begin, end] = mapped->children(length, mapped->place(length, prefix));
+        for (std::uint64_t at = begin; at < end; ++at) {
+            const NgramId ngram = mapped->id(length + 1, at);
+            add(mapped->last_word(length + 1, at), counts_->row(length + 1, ngram, room));
+        }
+    }
     counts_->for_each([&](unsigned length, NgramId ngram) {
-        if (length != words.size() + 1) return;
+        if (length != words.size() + 1 || counts_->mapped() != nullptr) return;
         const Trie& trie = counts_->shard_of(ngram);
         const Trie::Key key = trie.node(Counts::node_index(ngram)).key;
         const bool child = length == 2 ? key.first_word() == prefix
                                        : (prefix >> 24) == (ngram >> 24) &&
                                              key.parent_node() == Counts::node_index(prefix);
-        if (child) add(key.word, counts_->row(length, ngram));
+        if (child) add(key.word, counts_->row(length, ngram, room));
     });
     std::sort(following.begin(), following.end(), [](const Following& a, const Following& b) {
         return a.count != b.count ? a.count > b.count : a.word < b.word;
@@ -244,6 +253,11 @@ bool Model::is_empty() const {
     return counts_->labels().size() == 0;
 }
 
+bool Model::is_mapped() const {
+    const std::shared_lock guard(lock_);
+    return counts_->mapped() != nullptr;
+}
+
 std::uint64_t Model::state() const {
     const std::shared_lock guard(lock_);
     return state_;
@@ -267,6 +281,12 @@ Totals Model::totals() const {
 std::vector<std::uint64_t> Model::ngrams_by_length() const {
     const std::shared_lock guard(lock_);
     std::vector<std::uint64_t> ngrams(parameters_.max_ngram, 0);
+    if (const MappedTree* mapped = counts_->mapped()) {
+        for (unsigned length = 1; length <= ngrams.size(); ++length) {
+            ngrams[length - 1] = mapped->ngrams(length);
+        }
+        return ngrams;
+    }
     counts_->for_each([&](unsigned length, NgramId) {
         if (length <= parameters_.max_ngram) ++ngrams[length - 1];
     });

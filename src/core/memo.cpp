@@ -18,6 +18,7 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
     counts_by_position_.assign(labels_, 0);
     forget();
     valuer_.prepare(counts.scale(), parameters);
+    hashed_words_ = counts.mapped() != nullptr;
     // Never empty, so that a place can be named before it is known whether there is a word.
     words_.resize(std::max<std::size_t>({1, words_.size(), counts.words().id_limit()}));
     // What the words of an n-gram are worth matters here, so that nothing can be shared.
@@ -52,6 +53,15 @@ void Memo::grow(std::size_t slots) {
     }
 }
 
+const Memo::Entry& Memo::get_hashed_word(WordId word) {
+    Stamped& found = find_longer(longer_[slot_of(word)], word);
+    if (found.stamp != stamp_) {
+        found = {word_entry(word), stamp_, word};
+        ++used_;
+    }
+    return found.entry;
+}
+
 Memo::Entry Memo::word_entry(WordId word) {
     Stamped* shared = shared_place(1, counts_->word_cell(word));
     if (shared == nullptr) return compute(1, word);
@@ -66,7 +76,7 @@ Memo::Entry Memo::compute(unsigned length, NgramId ngram) {
 
 void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
     const LabelTable& labels = counts_->labels();
-    const std::span<const LabelCount> counts = counts_->row(length, ngram);
+    const std::span<const LabelCount> counts = counts_->row(length, ngram, room_);
     const std::size_t size = counts.size();
     row.resize(size);
     if (size * 2 > labels_) {
@@ -100,7 +110,7 @@ void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
 Memo::Entry Memo::bound(unsigned length, NgramId ngram) {
     if (parameters_.confidence_function != ConfidenceFunction::Gv) return compute(length, ngram);
     Entry entry{0, 0, kBound};
-    for (const LabelCount count : counts_->row(length, ngram)) {
+    for (const LabelCount count : counts_->row(length, ngram, room_)) {
         const LabelPosition position = counts_->labels().position(count.label());
         entry.best = std::max(entry.best, valuer_.local_value_of(length, position, count.count()));
     }

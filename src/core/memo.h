@@ -26,7 +26,10 @@ class Memo {
     void make_room(std::size_t entries);
 
     void prefetch_word(WordId word) const { prefetch(&words_[word]); }
+    void prefetch_mapped_word(WordId word) const { prefetch(&longer_[slot_of(word)]); }
     const Entry& get_word(WordId word) {
+        if (hashed_words_) [[unlikely]]
+            return get_hashed_word(word);
         Stamped& found = words_[word];
         if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
         return found.entry;
@@ -77,6 +80,7 @@ class Memo {
         const std::size_t of_label = (length - 1) * labels_limit_ + cell.only().label();
         return &shared_[of_label * kSharedCounts + cell.only().count()];
     }
+    const Entry& get_hashed_word(WordId word);
     Entry word_entry(WordId word);
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);
@@ -92,7 +96,9 @@ class Memo {
     std::size_t labels_limit_ = 0;  // label ids are below this
     Valuer valuer_;
     // Words have a place each: frequent ones were mostly learnt first, so those lie together.
+    // Those of a file lie among the others: most of its words may never be read.
     std::vector<Stamped> words_;
+    bool hashed_words_ = false;
     // Values of an n-gram of one label depend only on its length, label and count: such n-grams
     // share an entry, by length - 1, label id and count.
     std::vector<Stamped> shared_;
@@ -105,6 +111,7 @@ class Memo {
     WordsEvidence evidence_;
     std::vector<double> computed_;
     std::vector<Count> counts_by_position_;
+    std::vector<LabelCount> room_;  // for a row of counts
 };
 
 class Memo::Place {

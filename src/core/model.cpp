@@ -5,6 +5,7 @@
 #include <shared_mutex>
 #include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
 #include "lease.h"
 
@@ -50,6 +51,12 @@ Model::Model(const Parameters& parameters, const Snapshot& snapshot)
       words_since_prune_(snapshot.words_since_prune),
       state_(new_state()) {}
 
+Model::Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays)
+    : parameters_(parameters),
+      counts_(map_counts(known, std::move(arrays), parameters.counting)),
+      words_since_prune_(known.words_since_prune),
+      state_(new_state()) {}
+
 Model::Model(const Model& other, const Parameters& parameters)
     : parameters_(parameters), state_(new_state()) {
     const std::shared_lock guard(other.lock_);
@@ -58,6 +65,7 @@ Model::Model(const Model& other, const Parameters& parameters)
 }
 
 Counts& Model::writable() {
+    if (counts_->mapped() != nullptr) throw std::logic_error("a mapped model cannot change");
     const bool alone = counts_.use_count() == 1;
     std::atomic_thread_fence(std::memory_order_acquire);
     if (!alone || counts_->max_ngram() != parameters_.max_ngram) {
@@ -143,6 +151,7 @@ void Model::merge(const Model& other) {
     {
         const std::shared_lock guard(other.lock_);
         theirs = other.counts_;
+        if (theirs->mapped() != nullptr) throw std::logic_error("a mapped model cannot be merged");
         if (theirs->max_ngram() != other.parameters_.max_ngram) {
             theirs = std::make_shared<Counts>(*theirs, other.parameters_.max_ngram);
         }
@@ -196,8 +205,12 @@ ConfidenceTable Model::confidence(const TermBatch& batch) const {
 void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
     constexpr WordId kAhead = 8;
     const Vocabulary& words = batch.words;
+    const MappedTree* mapped = counts_->mapped();
     workspace.ids.assign(words.id_limit() + 1, kUnknownWord);
-    for (WordId id = 0; id < words.id_limit(); ++id) {
+    for (WordId id = 0; id < words.id_limit() && mapped != nullptr; ++id) {
+        workspace.ids[id] = workspace.ranks.find(*mapped, words.padded(id));
+    }
+    for (WordId id = 0; id < words.id_limit() && mapped == nullptr; ++id) {
         if (id + kAhead < words.id_limit()) {
             counts_->words().prefetch_word(hash_word(words.padded(id + kAhead)));
         }
@@ -283,9 +296,30 @@ void Model::for_each_value(Memo& memo, std::optional<unsigned> length,
     });
 }
 
+std::size_t Model::size() const {
+    const std::shared_lock guard(lock_);
+    return counts_->size();
+}
+
+std::shared_ptr<const Counts> Model::counts() const {
+    const std::shared_lock guard(lock_);
+    return counts_;
+}
+
+std::shared_ptr<const Counts> Model::take_counts() {
+    auto fresh = std::make_shared<Counts>(parameters_.max_ngram, parameters_.counting);
+    const std::lock_guard guard(lock_);
+    writable();
+    changed();
+    words_since_prune_ = 0;
+    return std::exchange(counts_, std::move(fresh));
+}
+
 Snapshot Model::snapshot() const {
     const std::shared_lock guard(lock_);
-    Snapshot snapshot = take_snapshot(*counts_, parameters_.max_ngram);
+    Snapshot snapshot = counts_->mapped() == nullptr
+                            ? take_snapshot(*counts_, parameters_.max_ngram)
+                            : copy_snapshot(*counts_, parameters_.max_ngram);
     snapshot.words_since_prune = words_since_prune_;
     return snapshot;
 }

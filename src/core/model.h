@@ -92,6 +92,8 @@ class Model {
    public:
     explicit Model(const Parameters& parameters);
     Model(const Parameters& parameters, const Snapshot& snapshot);
+    // Over a file: reads as any other, but never learns.
+    Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays);
     // The same counts with other parameters; max_ngram may only be smaller, counting the same.
     Model(const Model& other, const Parameters& parameters);
 
@@ -119,6 +121,7 @@ class Model {
                                       const std::optional<Label>& label) const;
     std::vector<std::string> stop_words(double threshold) const;
     bool is_empty() const;
+    bool is_mapped() const;
     // Another number after every change, never used twice in a process.
     std::uint64_t state() const;
     std::vector<Label> labels() const;
@@ -126,6 +129,13 @@ class Model {
     // Distinct n-grams; costs a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
     Snapshot snapshot() const;
+    // About how many n-grams there are; costs nothing.
+    std::size_t size() const;
+    // What was counted until now, whatever is learnt later.
+    std::shared_ptr<const Counts> counts() const;
+    // The same, and the model forgets it.
+    std::shared_ptr<const Counts> take_counts();
+    unsigned max_ngram() const { return parameters_.max_ngram; }
 
    private:
     struct Workspace {
@@ -133,6 +143,7 @@ class Model {
         TermBatch batch;
         std::vector<WordId> ids;
         std::vector<Symbol> symbols;
+        RankMemo ranks;  // where words stay in a file
     };
     class Lease;
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;

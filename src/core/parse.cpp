@@ -12,7 +12,11 @@ const Memo::Entry kNothing{};  // what an unknown word is worth
 std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
     const std::size_t end = std::min(symbols.size(), begin + kBlock);
     memo_.make_room(kBlock * max_ngram_);
-    walk(symbols, begin, end);
+    if (counts_.mapped() != nullptr) {
+        walk_mapped(symbols, begin, end);
+    } else {
+        walk(symbols, begin, end);
+    }
     choices_.clear();
     std::size_t at = begin;
     while (at < end) {
@@ -82,11 +86,73 @@ void Parser::find_open(unsigned length) {
     }
 }
 
+void Parser::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
+    const MappedTree& tree = *counts_.mapped();
+    found_.resize(kBlock * max_ngram_);
+    const auto word_at = [symbols](std::size_t at) {
+        return at < symbols.size() && is_word(symbols[at]);
+    };
+    steps_.clear();
+    for (std::size_t at = begin; at < end; ++at) {
+        if (!is_word(symbols[at])) continue;
+        memo_.prefetch_mapped_word(symbols[at]);
+        found_at(at - begin)->ngram = Counts::kNone;
+        if (max_ngram_ == 1 || !word_at(at + 1)) continue;
+        tree.prefetch_children(1, symbols[at]);
+        steps_.push_back({static_cast<std::uint32_t>(at - begin), symbols[at], {}});
+    }
+    for (unsigned length = 2; length <= max_ngram_ && !steps_.empty(); ++length) {
+        find_mapped(length, symbols.subspan(begin + length - 1));
+        std::size_t extended = 0;
+        for (std::size_t at = 0; at < steps_.size() && length < max_ngram_; ++at) {
+            if (!word_at(begin + steps_[at].offset + length)) continue;
+            tree.prefetch_children(length, steps_[at].place);
+            steps_[extended++] = steps_[at];
+        }
+        steps_.resize(extended);
+    }
+}
+
+// Goes one word further at every step, and forgets those that lead nowhere.
+void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
+    const MappedTree& tree = *counts_.mapped();
+    for (Step& step : steps_) {
+        step.among = tree.children(length - 1, step.place);
+        tree.prefetch_middle(length, step.among);
+    }
+    // All searches in step, so that each waits for memory while the others go on.
+    for (bool going = true; going;) {
+        going = false;
+        for (Step& step : steps_) {
+            going |= tree.narrow(length, step.among, following[step.offset]);
+        }
+    }
+    std::size_t found = 0;
+    for (const Step& step : steps_) {
+        const std::uint64_t place = tree.find_child(length, step.among, following[step.offset]);
+        if (place == MappedTree::kNone) continue;
+        tree.prefetch_row(length, place);
+        steps_[found++] = {step.offset, place, {}};
+    }
+    steps_.resize(found);
+    for (const Step& step : steps_) tree.prefetch_entries(length, step.place);
+    for (const Step& step : steps_) {
+        const NgramId ngram = tree.id(length, step.place);
+        Found* here = found_at(step.offset) + (length - 2);
+        here[0] = {memo_.place_of(length, ngram, tree.cell(length, step.place)), ngram};
+        here[1].ngram = Counts::kNone;
+    }
+}
+
 // The n-grams found at one position of the text.
 class Parser::Path {
    public:
     Path(Parser& parser, const Symbol* symbols, const Found* found)
-        : counts_(parser.counts_), memo_(parser.memo_), symbols_(symbols), found_(found) {}
+        : counts_(parser.counts_),
+          memo_(parser.memo_),
+          room_(parser.room_),
+          symbols_(symbols),
+          found_(found) {}
 
     bool has(unsigned length) const { return found_[length - 2].ngram != Counts::kNone; }
     const Memo::Entry& word(unsigned offset) { return memo_.get_word(symbols_[offset]); }
@@ -98,7 +164,7 @@ class Parser::Path {
     template <class Visit>
     void labels_of(unsigned length, const Visit& visit) const {
         const NgramId ngram = length == 1 ? symbols_[0] : found_[length - 2].ngram;
-        for (const LabelCount entry : counts_.row(length, ngram)) {
+        for (const LabelCount entry : counts_.row(length, ngram, room_)) {
             visit(counts_.labels().position(entry.label()));
         }
     }
@@ -106,6 +172,7 @@ class Parser::Path {
    private:
     const Counts& counts_;
     Memo& memo_;
+    std::vector<LabelCount>& room_;
     const Symbol* symbols_;
     const Found* found_;
 };

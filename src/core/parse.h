@@ -49,8 +49,18 @@ class Parser {
         std::uint64_t hash;
     };
 
+    // An n-gram to look for in a file.
+    struct Step {
+        std::uint32_t offset;
+        std::uint64_t place;  // of what it extends, then its own
+        MappedTree::Range among;
+    };
+
     void walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
     void find_open(unsigned length);
+    // The same in a file.
+    void walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
+    void find_mapped(unsigned length, std::span<const Symbol> following);
     // The n-grams found at an offset, by length - 2, up to the first that there is not.
     Found* found_at(std::size_t offset) { return &found_[offset * max_ngram_]; }
     class Path;
@@ -64,6 +74,8 @@ class Parser {
     std::vector<Choice> choices_;
     std::vector<Found> found_;  // by offset in the block and length - 2
     std::vector<Open> open_;
+    std::vector<Step> steps_;
+    std::vector<LabelCount> room_;
 };
 
 }  // namespace watchword

@@ -25,7 +25,8 @@ std::vector<WordId> sorted_words(const Counts& counts) {
 
 void append_row(const Counts& counts, unsigned length, NgramId id, SnapshotLevel& level) {
     std::vector<std::pair<LabelPosition, Count>> row;
-    for (const LabelCount entry : counts.row(length, id)) {
+    std::vector<LabelCount> room;
+    for (const LabelCount entry : counts.row(length, id, room)) {
         row.emplace_back(counts.labels().position(entry.label()), entry.count());
     }
     std::sort(row.begin(), row.end());
@@ -36,9 +37,8 @@ void append_row(const Counts& counts, unsigned length, NgramId id, SnapshotLevel
     level.rows.push_back(level.labels.size());
 }
 
-}  // namespace
-
-Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
+// All but the arrays of words and n-grams.
+Snapshot take_totals(const Counts& counts, unsigned max_ngram) {
     Snapshot snapshot;
     const LabelTable& labels = counts.labels();
     snapshot.labels = labels.sorted_names();
@@ -47,6 +47,42 @@ Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
     }
     snapshot.pruned = counts.pruned();
     snapshot.was_pruned = counts.was_pruned();
+    for (unsigned length = 1; length <= max_ngram; ++length) {
+        for (LabelPosition position = 0; position < labels.size(); ++position) {
+            snapshot.maxima.push_back(counts.maximum(length, labels.id_at(position)));
+        }
+    }
+    return snapshot;
+}
+
+template <class T>
+std::vector<T> copied(const Numbers& numbers) {
+    std::vector<T> copy(numbers.size());
+    for (std::size_t at = 0; at < copy.size(); ++at) copy[at] = static_cast<T>(numbers[at]);
+    return copy;
+}
+
+}  // namespace
+
+Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram) {
+    Snapshot snapshot = take_totals(counts, max_ngram);
+    const MappedArrays& arrays = counts.mapped()->arrays();
+    snapshot.word_bytes = copied<char>(arrays.word_bytes);
+    snapshot.word_offsets = copied<std::uint64_t>(arrays.word_offsets);
+    for (unsigned length = 1; length <= max_ngram; ++length) {
+        const MappedLevel& level = arrays.levels[length - 1];
+        const bool longest = length == max_ngram;
+        snapshot.levels.push_back(
+            {copied<std::uint32_t>(level.words),
+             longest ? std::vector<std::uint64_t>{} : copied<std::uint64_t>(level.children),
+             copied<std::uint64_t>(level.rows), copied<std::uint32_t>(level.labels),
+             copied<std::uint64_t>(level.counts)});
+    }
+    return snapshot;
+}
+
+Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
+    Snapshot snapshot = take_totals(counts, max_ngram);
 
     const std::vector<WordId> words = sorted_words(counts);
     std::vector<std::uint32_t> rank(counts.words().id_limit(), 0);
@@ -97,11 +133,6 @@ Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
         }
         std::partial_sum(children.begin(), children.end(), children.begin());
         parents = order.size();
-    }
-    for (unsigned length = 1; length <= max_ngram; ++length) {
-        for (LabelPosition position = 0; position < labels.size(); ++position) {
-            snapshot.maxima.push_back(counts.maximum(length, labels.id_at(position)));
-        }
     }
     return snapshot;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "counts.h"
@@ -34,6 +35,15 @@ struct Snapshot {
 };
 
 Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
+// The same of counts that stay in a file: its arrays.
+Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram);
+
+// Counts over the arrays of a file; `known` tells of its labels. Looks at no n-gram.
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting);
+
+// Whether a word of a model may look so: UTF-8 as Python would encode it (no surrogates, no
+// overlong forms), and no blank.
+bool is_word_text(std::string_view bytes);
 
 // What is wrong with a snapshot, in words for the person who tried to load it.
 class SnapshotFailure : public std::runtime_error {
@@ -47,8 +57,9 @@ class SnapshotReader {
         : snapshot_(snapshot), counting_(counting) {}
     std::shared_ptr<Counts> read();
 
-   private:
     void check_labels() const;
+
+   private:
     void check_words() const;
     void check_level(std::size_t level) const;
     void check_frequencies(std::size_t level) const;

@@ -17,7 +17,8 @@ bool is_blank(std::uint32_t code_point) {
     return kind == CharClass::Blank || kind == CharClass::LineEnd;
 }
 
-// UTF-8 as Python would encode it (no surrogates, no overlong forms), and no blank.
+}  // namespace
+
 bool is_word_text(std::string_view bytes) {
     std::size_t at = 0;
     while (at < bytes.size()) {
@@ -44,6 +45,8 @@ bool is_word_text(std::string_view bytes) {
     }
     return true;
 }
+
+namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw SnapshotFailure(what); }
 
@@ -84,6 +87,23 @@ std::shared_ptr<Counts> SnapshotReader::read() {
         }
     });
     return counts;
+}
+
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting) {
+    SnapshotReader(known, counting).check_labels();
+    for (const LabelTotals& total : known.totals) {
+        if (total.documents == 0 || total.words > kMaxWords) {
+            fail("totals of a label are not those of its counts");
+        }
+    }
+    for (std::size_t at = 0; at < known.maxima.size() && !known.totals.empty(); ++at) {
+        const LabelTotals& total = known.totals[at % known.totals.size()];
+        if (known.maxima[at] > total.words) fail("maxima are above the words of their labels");
+    }
+    arrays.labels = known.labels.size();
+    arrays.maxima = known.maxima;
+    return std::make_shared<Counts>(known, std::make_shared<MappedTree>(std::move(arrays)),
+                                    counting);
 }
 
 void SnapshotReader::check_labels() const {

@@ -55,7 +55,7 @@ class Trails::Interner {
             }
         }
         entries_.clear();
-        for (const LabelCount entry : counts_.row(length, ngram)) {
+        for (const LabelCount entry : counts_.row(length, ngram, room_)) {
             entries_.emplace_back(counts_.labels().position(entry.label()), entry.count());
         }
         std::sort(entries_.begin(), entries_.end());
@@ -100,6 +100,7 @@ class Trails::Interner {
     std::unordered_map<std::uint64_t, RowId> of_ngram_;
     std::unordered_multimap<std::uint64_t, RowId> by_hash_;
     std::vector<std::pair<LabelPosition, Count>> entries_;
+    std::vector<LabelCount> room_;
 };
 
 // The n-grams at one place, with the values of the moment.
@@ -180,6 +181,13 @@ void Trails::walk(const Counts& counts, std::span<const Symbol> symbols, Interne
         for (unsigned length = 2; length <= max_ngram_; ++length) {
             const std::size_t last = at + length - 1;
             if (last >= symbols.size() || !is_word(symbols[last])) break;
+            if (counts.mapped() != nullptr) {
+                const NgramId ngram = counts.find(symbols.subspan(at, length));
+                if (ngram == Counts::kNone) break;
+                steps_.push_back(interner.row_of(length, ngram));
+                place.matched = static_cast<std::uint8_t>(length);
+                continue;
+            }
             const Trie::Key key = length == 2 ? Trie::Key::of_bigram(symbol, symbols[last])
                                               : Trie::Key::of_child(node, symbols[last]);
             if (length == 2) shard = Counts::shard_index(key.hash());

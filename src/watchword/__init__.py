@@ -36,6 +36,7 @@ from watchword.errors import (
     EmptyModelError,
     HookError,
     IncompatibleModelsError,
+    MappedModelError,
     MissingExtraError,
     ModelFormatError,
     PrunedModelError,
@@ -102,6 +103,7 @@ __all__ = [
     "HookError",
     "IncompatibleModelsError",
     "Leaps",
+    "MappedModelError",
     "Measures",
     "MissingExtraError",
     "ModelFormatError",
@@ -169,9 +171,9 @@ UNICODE_VERSION: str = _native.unicode_version
 
 
 def __getattr__(name: str) -> object:
-    """`watchword.web` without importing it first; it is not loaded before somebody asks for it."""
-    if name == "web":
+    """`watchword.web` and `watchword.spark`, which are not loaded before somebody asks for them."""
+    if name in ("spark", "web"):
         import importlib
 
-        return importlib.import_module("watchword.web")
+        return importlib.import_module(f"watchword.{name}")
     raise AttributeError(f"module 'watchword' has no attribute {name!r}")

@@ -17,6 +17,7 @@ from watchword.checks import Label, as_label, as_threads
 from watchword.errors import (
     EmptyModelError,
     IncompatibleModelsError,
+    MappedModelError,
     PrunedModelError,
     UnknownLabelError,
     UnlearnError,
@@ -34,6 +35,8 @@ class Engine(NamedTuple):
     parameters: Parameters
     source: TextSource
     native: _native.Model
+    # Of a mapped model: what its file says of labels and arrays, if that is what we would write.
+    described: dict[str, Any] | None = None
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -66,12 +69,15 @@ class Engine(NamedTuple):
                 f"max_ngram can only be replaced by less than {longest}, "
                 f"got {parameters.max_ngram}: longer n-grams were not counted"
             )
-        return Engine(parameters, self.source, self.native.replace(parameters.for_native()))
+        native = self.native.replace(parameters.for_native())
+        described = self.described if parameters.max_ngram == longest else None
+        return Engine(parameters, self.source, native, described)
 
     # Learning
 
     def learn(self, texts: list[str], labels: list[Label], threads: int | None) -> None:
         """Learn documents."""
+        self.refuse_if_mapped("learning")
         workers = as_threads(threads)
         if self.parameters.prune_period is not None:
             if threads is not None and workers > 1:
@@ -88,6 +94,7 @@ class Engine(NamedTuple):
 
     def unlearn(self, text: str, label: Label) -> None:
         """Take a document back."""
+        self.refuse_if_mapped("unlearning")
         self.refuse_if_pruned("unlearning")
         if label not in self.labels:
             raise UnlearnError(f"cannot unlearn: no document with label {label!r} was learnt")
@@ -100,6 +107,7 @@ class Engine(NamedTuple):
     def merge(self, other: Engine) -> None:
         """Add the counts of another model."""
         for engine, which in ((self, "this"), (other, "the other")):
+            engine.refuse_if_mapped(f"merging ({which} model)")
             engine.refuse_if_pruned(f"merging ({which} model)")
         ours, theirs = self.description, other.description
         if ours != theirs:
@@ -205,6 +213,14 @@ class Engine(NamedTuple):
         self.source.refuse_if_incomplete()
         for operator in self.parameters.operators.values():
             refuse_missing(operator)
+
+    def refuse_if_mapped(self, what: str) -> None:
+        """Raise `MappedModelError` if the model stays in its file."""
+        if self.native.is_mapped():
+            raise MappedModelError(
+                f"{what} is refused: the model was loaded with mapped=True and can only be read; "
+                "load it without"
+            )
 
     def refuse_if_pruned(self, what: str) -> None:
         """Raise `PrunedModelError` if counts were lost."""

@@ -30,6 +30,10 @@ class PrunedModelError(WatchwordError):
     """The model was pruned, so what was asked for would no longer be exact."""
 
 
+class MappedModelError(WatchwordError):
+    """The model is read from its file as it lies there, so it cannot change."""
+
+
 class IncompatibleModelsError(WatchwordError):
     """Two models that count or read differently were to be merged."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -19,12 +20,15 @@ from watchword.text import TextSource, Tokenizer, WordHook
 def parts_of(engine: Engine) -> tuple[dict[str, Any], storage.Arrays]:
     """The manifest and the arrays of a model."""
     manifest, arrays = snapshot.to_file(engine.native.snapshot())
+    return manifest | settings_of(engine), arrays
+
+
+def settings_of(engine: Engine) -> dict[str, Any]:
+    """What a manifest says of how a model values and reads."""
     parameters = engine.parameters
     own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
     own["summary"] = parameters.operator_names
-    manifest["parameters"] = own
-    manifest["reading"] = engine.source.description
-    return manifest, arrays
+    return {"parameters": own, "reading": engine.source.description}
 
 
 def bytes_of(engine: Engine) -> bytes:
@@ -43,7 +47,11 @@ def fingerprint_of(engine: Engine) -> str:
     state = engine.native.state()
     known = _fingerprints.get(state)
     if known is None:
-        text = storage.manifest_text(*parts_of(engine))
+        if engine.described is None:
+            text = storage.manifest_text(*parts_of(engine))
+        else:
+            manifest = engine.described["totals"] | settings_of(engine)
+            text = storage.described_text(manifest, engine.described["arrays"])
         known = hashlib.sha256(text.encode()).hexdigest()[:32]
         if engine.native.state() == state:  # nobody taught the model meanwhile
             if len(_fingerprints) >= _FINGERPRINTS_KEPT:
@@ -61,33 +69,76 @@ def engine_from(
     source: str,
 ) -> Engine:
     """The model of a file, with these functions; `source` names the file in messages."""
-    given = {"word_hook": word_hook, "tokenizer": tokenizer}
-    for role, function in given.items():
-        check_function(role, function)
-    own_summary = None if summary is None else Parameters(summary=summary).operators
+    functions = _Functions(word_hook, tokenizer, summary)
     manifest, arrays = storage.read_model(data, source=source)
-    try:
-        parameters = _parameters(manifest["parameters"], own_summary)
-        reading = manifest["reading"]
-        unicode = reading["unicode"]
-        taught = {name: reading[name] for name in given}
-        if parameters.paragraphs != reading["paragraphs"]:
-            raise ValueError("contradictory entries")
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
-    if unicode != _native.unicode_version:
-        raise ModelFormatError(
-            f"{source} was taught with the characters of Unicode {unicode}, "
-            f"this version reads those of {_native.unicode_version}"
-        )
-    functions = {name: _hook(name, given[name], taught[name], source) for name in given}
-    text_source = TextSource(parameters.paragraphs, **functions)
+    parameters, text_source = functions.settle(manifest, source)
     built = snapshot.from_file(manifest, arrays, parameters.max_ngram, source=source)
     try:
         native = _native.Model.from_snapshot(parameters.for_native(), built)
     except (_native.SnapshotFailure, ValueError, OverflowError) as error:
         raise ModelFormatError(f"{source} is damaged: {error}") from None
     return Engine(parameters, text_source, native)
+
+
+def engine_over(
+    path: str | os.PathLike[str],
+    *,
+    word_hook: WordHook | None,
+    tokenizer: Tokenizer | None,
+    summary: Summary | None,
+) -> Engine:
+    """The model of a file that stays there, with these functions; nothing of it is read yet."""
+    functions, source = _Functions(word_hook, tokenizer, summary), str(path)
+    manifest, arrays = storage.read_model(storage.mapped_file(path), source=source, checksums=False)
+    parameters, text_source = functions.settle(manifest, source)
+    known = snapshot.totals_from_file(manifest, source=source)
+    placed = snapshot.in_place(arrays, parameters.max_ngram, source=source)
+    try:
+        native = _native.Model.from_mapped(
+            parameters.for_native(), known | {"maxima": placed["maxima"]}, placed, source
+        )
+    except (_native.SnapshotFailure, ValueError, OverflowError) as error:
+        raise ModelFormatError(f"{source} is damaged: {error}") from None
+    described = snapshot.as_written(
+        manifest["arrays"], arrays, parameters.max_ngram, len(known["labels"])
+    )
+    if described is not None:
+        described = {"totals": snapshot.totals_to_file(known), "arrays": described}
+    return Engine(parameters, text_source, native, described)
+
+
+class _Functions:
+    """The functions of a user that a file cannot hold."""
+
+    def __init__(
+        self, word_hook: WordHook | None, tokenizer: Tokenizer | None, summary: Summary | None
+    ) -> None:
+        self._given = {"word_hook": word_hook, "tokenizer": tokenizer}
+        for role, function in self._given.items():
+            check_function(role, function)
+        self._summary = None if summary is None else Parameters(summary=summary).operators
+
+    def settle(self, manifest: Mapping[str, Any], source: str) -> tuple[Parameters, TextSource]:
+        """How the model of this manifest values and reads; `source` names the file."""
+        given = self._given
+        try:
+            parameters = _parameters(manifest["parameters"], self._summary)
+            reading = manifest["reading"]
+            unicode = reading["unicode"]
+            taught = {name: reading[name] for name in given}
+            if parameters.paragraphs != reading["paragraphs"]:
+                raise ValueError("contradictory entries")
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFormatError(
+                f"{source} is damaged: bad entry in its manifest: {error}"
+            ) from None
+        if unicode != _native.unicode_version:
+            raise ModelFormatError(
+                f"{source} was taught with the characters of Unicode {unicode}, "
+                f"this version reads those of {_native.unicode_version}"
+            )
+        functions = {name: _hook(name, given[name], taught[name], source) for name in given}
+        return parameters, TextSource(parameters.paragraphs, **functions)
 
 
 # What models were like before there was a choice.

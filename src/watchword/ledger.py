@@ -40,6 +40,7 @@ class Ledger:
         engine.known_label(policy.positive)
         self.rounds = 0
         self._labels = engine.labels
+        self._described: tuple[dict[str, Any], str] | None = None  # the policy, and its hash
         self._size = 0
         self._sums: FloatArray = np.zeros((0, len(self._labels)))
         self._memory: FloatArray = np.zeros((0, policy.remembers))
@@ -135,10 +136,13 @@ class Ledger:
     def state_of(self, rows: int | slice, engine: Engine) -> State:
         """All about some rows."""
         chosen = slice(rows, rows + 1) if isinstance(rows, int) else rows
+        if self._described is None:
+            self._described = self.policy.to_dict(), policy_hash(self.policy)
+        policy, hashed = self._described
         return State(
             model=fingerprint_of(engine),
-            policy=self.policy.to_dict(),
-            policy_hash=policy_hash(self.policy),
+            policy=policy,
+            policy_hash=hashed,
             labels=self._labels,
             rounds=self.rounds,
             posts=self._posts[chosen],

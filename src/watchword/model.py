@@ -308,6 +308,7 @@ class TauSS3:
         """
         least = as_whole("floor", floor, 0)
         length = as_whole("shortest", shortest, 1, _native.max_ngram_limit)
+        self._engine.refuse_if_mapped("pruning")
         return Pruned(*self._engine.native.prune(least, length))
 
     # Reading
@@ -532,6 +533,7 @@ class TauSS3:
         cls,
         path: str | os.PathLike[str],
         *,
+        mapped: bool = False,
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
         summary: Summary | None = None,
@@ -540,7 +542,17 @@ class TauSS3:
 
         A file holds no functions: a model that was taught with a hook, or has a summary function,
         needs it again here before it can read or learn.
+
+        With `mapped` the counts stay in the file, which is mapped into memory: opening takes no
+        time whatever the size, and all processes that do so share one copy. Such a model reads,
+        explains and decides the same, somewhat slower, but cannot learn. Checksums are not
+        verified, so that damage shows only where it is read, as `ModelFormatError`. Replace such
+        a file by another, as `save` does; never write into it.
         """
+        if mapped:
+            return cls._of(
+                keeping.engine_over(path, word_hook=word_hook, tokenizer=tokenizer, summary=summary)
+            )
         return cls.from_bytes(
             Path(path).read_bytes(),
             word_hook=word_hook,
@@ -567,7 +579,7 @@ class TauSS3:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parameters, source, _ = self._engine
+        parameters, source = self._engine.parameters, self._engine.source
         own = dict(parameters.operators) if parameters.has_own_operators else None
         return _unpickle, (self.to_bytes(), source.word_hook, source.tokenizer, own)
 

@@ -33,6 +33,7 @@ VERSION = 1
 _MAGIC = b"wws"
 _HEAD = struct.Struct("<3sB16s8sIIHI")
 _LABEL = struct.Struct("<dBI")
+IDENTITY = 28  # so many bytes of a subject's state are the same for one model and one policy
 _MANY = "watchword states"
 _HEADER_LIMIT = 1 << 26
 _CHECKSUM = hashlib.sha256().digest_size

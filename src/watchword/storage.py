@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import logging
+import mmap
 import os
 import secrets
 import stat
@@ -21,7 +22,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +91,11 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
             "shape": [array.size],
             "sha256": checksum.hexdigest(),
         }
+    return described_text(manifest, described)
+
+
+def described_text(manifest: Mapping[str, Any], described: Mapping[str, Any]) -> str:
+    """The manifest as it stands in a file, where arrays were described before."""
     whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
     return json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
 
@@ -122,6 +128,19 @@ def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
     _sync_folder(target.parent)
 
 
+def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
+    """A file as read-only memory that all processes share.
+
+    It must stay as it is while it is in use: replace it by another (as `atomic_file` does), never
+    write into it.
+    """
+    with Path(path).open("rb") as file:
+        try:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            raise ModelFormatError(f"{path} is not a watchword model: it is empty") from None
+
+
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keep other processes from a file; the lock ends with the process, however that ends.
@@ -150,8 +169,14 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         os.close(lock)
 
 
-def read_model(data: bytes | memoryview, *, source: str) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and the arrays; `source` names the file in messages."""
+def read_model(
+    data: bytes | memoryview | mmap.mmap, *, source: str, checksums: bool = True
+) -> tuple[dict[str, Any], Arrays]:
+    """The manifest and the arrays; `source` names the file in messages.
+
+    The arrays are views of the data. Without `checksums` nothing of them is looked at but the
+    header.
+    """
     view = memoryview(data)
     members = _checked_members(data, source)
     if MANIFEST not in members:
@@ -162,7 +187,10 @@ def read_model(data: bytes | memoryview, *, source: str) -> tuple[dict[str, Any]
         member = members.get(f"{name}.npy")
         if member is None:
             raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
-        arrays[name] = _read_array(view, member, entry, f"{source}: array {name!r}")
+        what = f"{source}: array {name!r}"
+        arrays[name] = _read_array(view, member, entry, what)
+        if checksums and _checksum(view[member.begin : member.end]) != entry.get("sha256"):
+            raise ModelFormatError(f"{what} is damaged: its checksum is wrong")
     return manifest, arrays
 
 
@@ -220,10 +248,16 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _checked_members(data: bytes | memoryview, source: str) -> dict[str, _Member]:
+def _checksum(data: memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[str, _Member]:
     """The members by name: plain, whole and apart from each other."""
+    # What is mapped can be read like a file, and must not be copied.
+    file = cast("BinaryIO", data) if isinstance(data, mmap.mmap) else io.BytesIO(data)
     try:
-        with zipfile.ZipFile(io.BytesIO(data), "r") as archive:
+        with zipfile.ZipFile(file, "r") as archive:
             listed = archive.infolist()
     except Exception as error:  # damaged directories make zipfile fail in many ways
         raise ModelFormatError(
@@ -334,6 +368,4 @@ def _read_array(view: memoryview, member: _Member, entry: object, what: str) -> 
     header = _npy_header(dtype, shape[0])
     if len(data) != len(header) + shape[0] * _WIDTHS[dtype] or data[: len(header)] != header:
         raise ModelFormatError(f"{what} is damaged: it is not what the manifest says")
-    if hashlib.sha256(data).hexdigest() != described.get("sha256"):
-        raise ModelFormatError(f"{what} is damaged: its checksum is wrong")
     return np.frombuffer(data, dtype=dtype, offset=len(header))

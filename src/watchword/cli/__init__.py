@@ -9,7 +9,17 @@ from __future__ import annotations
 import logging
 import sys
 
-from watchword.cli import demo, erisk, explaining, judging, models, searching, serving, streams
+from watchword.cli import (
+    demo,
+    erisk,
+    explaining,
+    judging,
+    models,
+    searching,
+    serving,
+    spark,
+    streams,
+)
 from watchword.cli.base import Teller, cli
 
 __all__ = [
@@ -22,6 +32,7 @@ __all__ = [
     "run",
     "searching",
     "serving",
+    "spark",
     "streams",
 ]
 

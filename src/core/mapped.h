@@ -1,0 +1,178 @@
+// A model file's arrays where they lie in memory: read, never changed, and shared by all processes
+// that map the same file. Nobody has looked through them, so every number is checked where it is
+// used: a damaged file gives a MappedFailure, never a wrong address. N-grams are numbered as they
+// stand in the file, words first; so a word's id is its rank, and label ids are positions.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cells.h"
+#include "hash.h"
+#include "vocabulary.h"
+
+namespace watchword {
+
+// What is wrong with a file, with its name.
+class MappedFailure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Little-endian numbers of one, two, four or eight bytes each, wherever they begin.
+class Numbers {
+   public:
+    Numbers() = default;
+    Numbers(const std::uint8_t* data, std::uint64_t size, unsigned width)
+        : data_(data), size_(size), width_(width) {}
+
+    std::uint64_t size() const { return size_; }
+    const std::uint8_t* data() const { return data_; }
+    // Below the size: the caller sees to that.
+    std::uint64_t operator[](std::uint64_t at) const {
+        switch (width_) {
+            case 1: return data_[at];
+            case 2: return load<std::uint16_t>(at);
+            case 4: return load<std::uint32_t>(at);
+            default: return load<std::uint64_t>(at);
+        }
+    }
+    std::uint64_t back() const { return (*this)[size_ - 1]; }
+    // Any number: what is fetched ahead was not checked yet.
+    void prefetch_at(std::uint64_t at) const {
+        const auto address = reinterpret_cast<std::uintptr_t>(data_) + at * width_;
+        prefetch(reinterpret_cast<const void*>(address));
+    }
+
+   private:
+    template <class T>
+    std::uint64_t load(std::uint64_t at) const {
+        static_assert(std::endian::native == std::endian::little, "files are little-endian");
+        T value;
+        std::memcpy(&value, data_ + at * sizeof(T), sizeof(T));
+        return value;
+    }
+
+    const std::uint8_t* data_ = nullptr;
+    std::uint64_t size_ = 0;
+    unsigned width_ = 1;
+};
+
+struct MappedLevel {
+    Numbers words, children, rows, labels, counts;
+};
+
+struct MappedArrays {
+    Numbers word_bytes, word_offsets;
+    std::vector<MappedLevel> levels;
+    std::vector<Count> maxima;  // by length, then label
+    std::size_t labels = 0;
+    std::string source;                  // names the file in messages
+    std::shared_ptr<const void> memory;  // keeps it where it is
+};
+
+class MappedTree {
+   public:
+    static constexpr std::uint64_t kNone = ~0ull;
+
+    struct Range {
+        std::uint64_t begin, end;
+    };
+
+    // Checks the sizes of the arrays, and where they end.
+    explicit MappedTree(MappedArrays arrays);
+
+    unsigned lengths() const { return static_cast<unsigned>(arrays_.levels.size()); }
+
+    // Words; find gives kUnknownWord where there is none.
+    WordId words() const { return static_cast<WordId>(ngrams(1)); }
+    WordId find_word(std::string_view word) const;
+    std::string_view spelling(WordId rank) const;
+
+    // N-grams by their place among those of equal length, and as one number.
+    std::uint64_t ngrams(unsigned length) const { return level(length).rows.size() - 1; }
+    std::uint64_t size() const { return first_id_.back() + ngrams(lengths()); }
+    std::uint32_t id(unsigned length, std::uint64_t place) const {
+        return static_cast<std::uint32_t>(first_id_[length - 1] + place);
+    }
+    std::uint64_t place(unsigned length, std::uint32_t ngram) const {
+        return ngram - first_id_[length - 1];
+    }
+
+    // Down the tree: the extensions of an n-gram, and the one by this word among them.
+    Range children(unsigned length, std::uint64_t place) const;
+    std::uint64_t find_child(unsigned length, Range among, WordId word) const;
+    // One step of that search, with the memory of the next one fetched ahead; false if what is left
+    // is so small that no more steps are worth while.
+    bool narrow(unsigned length, Range& among, WordId word) const {
+        if (among.end - among.begin <= kSmall) return false;
+        const Numbers& words = level(length).words;
+        const std::uint64_t middle = among.begin + (among.end - among.begin) / 2;
+        (words[middle] <= word ? among.begin : among.end) = middle;
+        words.prefetch_at(among.begin + (among.end - among.begin) / 2);
+        return true;
+    }
+    WordId last_word(unsigned length, std::uint64_t place) const;
+    // And up again.
+    std::vector<WordId> words_of(unsigned length, std::uint64_t place) const;
+    std::uint64_t find(std::span<const WordId> words) const;
+
+    // The counts by label. A cell says the same where there is one label, otherwise only that.
+    void read_row(unsigned length, std::uint64_t place, std::vector<LabelCount>& row) const;
+    Cell cell(unsigned length, std::uint64_t place) const;
+    Count count(unsigned length, std::uint64_t place, LabelId label) const;
+
+    // What will be read next is fetched ahead.
+    void prefetch_children(unsigned length, std::uint64_t place) const {
+        level(length).children.prefetch_at(place);
+    }
+    void prefetch_middle(unsigned length, Range among) const {
+        level(length).words.prefetch_at(among.begin + (among.end - among.begin) / 2);
+    }
+    void prefetch_row(unsigned length, std::uint64_t place) const {
+        level(length).rows.prefetch_at(place);
+    }
+    void prefetch_entries(unsigned length, std::uint64_t place) const {
+        const std::uint64_t entry = level(length).rows[place];
+        level(length).labels.prefetch_at(entry);
+        level(length).counts.prefetch_at(entry);
+    }
+
+    const MappedArrays& arrays() const { return arrays_; }
+
+   private:
+    static constexpr std::uint64_t kSmall = 16;  // words that lie in one or two lines of the cache
+
+    std::string_view word(WordId rank) const;  // any bytes
+    const MappedLevel& level(unsigned length) const { return arrays_.levels[length - 1]; }
+    Range entries(unsigned length, std::uint64_t place) const;
+    LabelCount entry(unsigned length, std::uint64_t at) const;
+    void check_offsets(const Numbers& offsets, std::uint64_t items, std::uint64_t end,
+                       const std::string& name) const;
+    [[noreturn]] void fail(const std::string& what) const;
+
+    const MappedArrays arrays_;
+    std::vector<std::uint64_t> first_id_;  // by length - 1
+};
+
+// Which ranks words have, remembered: a search through the file costs much more. Belongs to one
+// thread at a time.
+class RankMemo {
+   public:
+    WordId find(const MappedTree& tree, PaddedWord word);
+
+   private:
+    static constexpr std::size_t kMostWords = std::size_t{1} << 18;
+
+    Vocabulary seen_;
+    std::vector<WordId> ranks_;  // by id in `seen_`
+};
+
+}  // namespace watchword

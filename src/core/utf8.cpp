@@ -1,0 +1,70 @@
+#include "utf8.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace watchword {
+namespace {
+
+bool is_ascii(std::span<const std::uint8_t> bytes) {
+    std::uint64_t seen = 0;
+    std::size_t at = 0;
+    for (; at + 8 <= bytes.size(); at += 8) {
+        std::uint64_t eight;
+        std::memcpy(&eight, bytes.data() + at, 8);
+        seen |= eight;
+    }
+    for (; at < bytes.size(); ++at) seen |= bytes[at];
+    return (seen & 0x8080808080808080) == 0;
+}
+
+// The code points; false if it is not UTF-8 (surrogates and overlong forms are not).
+bool decode(std::span<const std::uint8_t> bytes, std::vector<std::uint32_t>& text) {
+    constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    text.reserve(bytes.size());
+    for (std::size_t at = 0; at < bytes.size();) {
+        const std::uint32_t lead = bytes[at];
+        if (lead < 0x80) {
+            text.push_back(lead);
+            ++at;
+            continue;
+        }
+        const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+        if (lead < 0xC2 || lead > 0xF4 || at + length > bytes.size()) return false;
+        std::uint32_t code = lead & (0xFFu >> (length + 1));
+        for (std::size_t offset = 1; offset < length; ++offset) {
+            if ((bytes[at + offset] & 0xC0) != 0x80) return false;
+            code = code << 6 | (bytes[at + offset] & 0x3F);
+        }
+        if (code < kLeast[length] || code > 0x10FFFF) return false;
+        if (code >= 0xD800 && code <= 0xDFFF) return false;
+        text.push_back(code);
+        at += length;
+    }
+    return true;
+}
+
+}  // namespace
+
+Utf8Texts::Utf8Texts(std::span<const std::uint8_t> data, std::span<const std::int32_t> offsets) {
+    for (std::size_t at = 0; at + 1 < offsets.size(); ++at) {
+        const std::int32_t begin = offsets[at], end = offsets[at + 1];
+        if (begin < 0 || end < begin || static_cast<std::size_t>(end) > data.size()) {
+            throw std::invalid_argument("text " + std::to_string(at) + " lies elsewhere");
+        }
+        const auto bytes =
+            data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+        if (is_ascii(bytes)) {
+            views_.push_back({bytes.data(), bytes.size(), 1});
+            continue;
+        }
+        std::vector<std::uint32_t>& text = decoded_.emplace_back();
+        if (!decode(bytes, text)) {
+            throw std::invalid_argument("text " + std::to_string(at) + " is not UTF-8");
+        }
+        views_.push_back({text.data(), text.size(), 4});
+    }
+}
+
+}  // namespace watchword

@@ -1,0 +1,119 @@
+"""Sessions of Spark and the frames that are named on a command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from watchword.errors import DataFormatError
+from watchword.spark.needs import clear_errors, require, require_java, require_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS = ("parquet", "json", "text")
+CONTENT = "watchword content"  # the column of titles and texts together
+
+_SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".txt": "text"}
+
+
+@contextmanager
+def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSession]:
+    """A session, stopped in the end unless somebody else had begun it."""
+    require()
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is None and "SPARK_REMOTE" not in os.environ:
+        require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("watchword").config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+    if master is not None:
+        builder = builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with clear_errors():
+        session = builder.getOrCreate() if running is None else running
+        try:
+            yield session
+        finally:
+            if running is None:
+                session.stop()
+
+
+# Data
+
+
+def kind_of(data: tuple[str, ...], told: str | None) -> str:
+    """The format of data: as it was told, or as its name says."""
+    if told is not None:
+        return told
+    name = data[0].removesuffix(".gz").rstrip("/*")
+    found = _SUFFIXES.get(Path(name).suffix)
+    if found is None and Path(name).is_dir():
+        inside = [_SUFFIXES.get(path.suffix) for path in sorted(Path(name).iterdir())]
+        found = next((one for one in inside if one is not None), None)
+    if found is None:
+        raise click.UsageError(f"{data[0]!r} does not say what it is: give --format")
+    return found
+
+
+def place(path: str) -> str:
+    """A path that does not depend on where Java was started; addresses stay as they are."""
+    return path if "://" in path else str(Path(path).absolute())
+
+
+def read(session: SparkSession, data: tuple[str, ...], kind: str, **options: bool) -> DataFrame:
+    """All of the data, as an ordinary frame."""
+    from pyspark.errors import AnalysisException
+
+    places = [place(path) for path in data]
+    try:
+        found = session.read.options(**options).format(kind).load(places)
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            raise DataFormatError(f"there is no {', '.join(data)}") from None
+        raise DataFormatError(f"{', '.join(data)} cannot be read as {kind}") from error
+    return found.withColumnRenamed("value", "text") if kind == "text" else found
+
+
+def labelled_files(session: SparkSession, data: tuple[str, ...], label: str) -> DataFrame:
+    """Files LABEL/ID.txt, each a text."""
+    from pyspark.sql import functions
+
+    path = functions.regexp_replace(functions.col("_metadata.file_path"), r"\+", "%2B")
+    parts = functions.split(functions.url_decode(path), "/")
+    found = read(session, data, "text", wholetext=True, recursiveFileLookup=True)
+    return found.select(functions.col("text"), functions.element_at(parts, -2).alias(label))
+
+
+def with_content(frame: DataFrame, text: str, title: str) -> tuple[DataFrame, str]:
+    """The frame with a column of titles and texts together, as other verbs read posts."""
+    from pyspark.sql import functions
+
+    require_text(frame, "text", text)
+    if title not in frame.columns:
+        return frame, text
+    require_text(frame, "title", title)
+    above = frame[title]
+    whole = functions.when(
+        functions.length(above) > 0, functions.concat_ws("\n\n", above, frame[text])
+    ).otherwise(frame[text])
+    content = functions.when(frame[text].isNotNull(), whole)
+    return frame.withColumn(CONTENT, content), CONTENT
+
+
+def stream(session: SparkSession, data: str, kind: str, columns: DataFrame) -> DataFrame:
+    """The files of a folder as they come, or one file, with columns of these types."""
+    reader = session.readStream.schema(columns.schema).format(kind)
+    where = Path(data)
+    if "://" not in data and where.is_file():  # Spark only streams what is in a folder
+        return reader.option("pathGlobFilter", where.name).load(place(str(where.parent)))
+    return reader.load(place(data))

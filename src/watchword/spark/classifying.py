@@ -1,0 +1,86 @@
+"""classify: every text of a frame gets a label."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from watchword.checks import Label
+from watchword.parameters import Summary
+from watchword.spark.needs import check_workers, require, require_free, require_text
+from watchword.spark.opening import seen_by_driver
+from watchword.spark.scoring import Classifying
+from watchword.text import Tokenizer, WordHook
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def classify(
+    frame: DataFrame,
+    model_path: str | os.PathLike[str],
+    *,
+    text: str = "text",
+    label: str = "label",
+    confidence: str = "confidence",
+    word_hook: WordHook | None = None,
+    tokenizer: Tokenizer | None = None,
+    summary: Summary | None = None,
+) -> DataFrame:
+    """The frame with two columns more: the label of each text, and how much speaks for each label.
+
+    `label` and `confidence` name the new columns; a confidence is a map from labels to numbers.
+    Both are those of `TauSS3.predict_many` and `confidence_many`. Streaming frames work too.
+    The model file must be where all workers see it under the same path; each worker process
+    opens it once, mapped into memory, so those of one machine share one copy. Functions that the
+    model was taught with are given as to `TauSS3.load`.
+    """
+    require()
+    from pyspark.sql import functions
+    from pyspark.sql.types import ArrayType, DoubleType, StructField, StructType
+
+    require_text(frame, "text", text)
+    require_free(frame, "label", label)
+    require_free(frame, "confidence", confidence)
+    file, model = seen_by_driver(
+        model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
+    )
+    check_workers(frame.sparkSession, file)
+    labels = model.labels
+    result = StructType(
+        [
+            StructField("label", spark_label_type(labels)),
+            StructField("confidence", ArrayType(DoubleType())),
+        ]
+    )
+    found = _reading(Classifying(file, text), result)(frame[text])
+    values = functions.map_from_arrays(label_array(labels), found["confidence"])
+    return frame.withColumns({label: found["label"], confidence: values})
+
+
+def _reading(function: Classifying, result: Any) -> Any:
+    """A function of one column: Spark keeps the others to itself, and no text comes back."""
+    import pyarrow as pa
+    from pyspark.sql.pandas import functions
+
+    def read(texts: Any) -> Any:
+        return function(texts)
+
+    read.__annotations__ = {"texts": pa.Array, "return": pa.Array}  # by which Spark knows its kind
+    arrow_udf: Any = functions.arrow_udf  # whose types know no structures
+    return arrow_udf(read, result)
+
+
+def spark_label_type(labels: tuple[Label, ...]) -> Any:
+    """The type of a column of these labels."""
+    from pyspark.sql.types import LongType, StringType
+
+    return LongType() if isinstance(labels[0], int) else StringType()
+
+
+def label_array(labels: tuple[Label, ...]) -> Column:
+    """All labels as an array that stands in every row."""
+    from pyspark.sql import functions
+
+    kind = spark_label_type(labels)
+    return functions.array(*(functions.lit(label).cast(kind) for label in labels))

@@ -1,0 +1,198 @@
+r"""Counting inside Spark's Python workers: batches of Arrow in, rows of counts out.
+
+A row is a label, an n-gram and a count. The n-gram is a key whose bytes sort as a model file does:
+one byte for its number of words, then the words' UTF-8 with a zero between them (zeros and ones
+inside a word, which only a user's function can make, become `\x01\x01` and `\x01\x02`). What
+is known of a label itself travels likewise, ahead of all n-grams: `DOCUMENTS` and `WORDS`. So the
+rows of all partitions are added up by label and key, and sorted by them, and are then what
+`watchword.spark.writing` makes a model file of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from watchword import _native
+from watchword.checks import Label
+from watchword.errors import DataFormatError, PrunedModelError
+from watchword.model import TauSS3
+from watchword.parameters import Parameters
+from watchword.spark.columns import labels_of, terms_of
+from watchword.spark.opening import ModelFile
+from watchword.spark.scoring import refuse_null
+from watchword.text import TextSource, Tokenizer, WordHook
+
+DOCUMENTS = b"\x00d"
+WORDS = b"\x00w"
+FIRST_WORD = b"\x01"  # no key of an n-gram is less
+
+# So many rows make a batch; about so many bytes are read before the size of what is held is asked.
+_BATCH_ROWS = 1 << 16
+_SLICE_BYTES = 1 << 22
+
+Rows = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """Which columns are counted, how texts become words, and how much may be held meanwhile."""
+
+    text: str
+    label: str
+    max_ngram: int = Parameters.max_ngram
+    counting: str = Parameters.counting
+    paragraphs: str = Parameters.paragraphs
+    word_hook: WordHook | None = None
+    tokenizer: Tokenizer | None = None
+    most_ngrams: int = 1 << 22  # held at once, at about 40 bytes each
+    sign: int = 1  # -1 takes documents back
+
+    @property
+    def source(self) -> TextSource:
+        """What makes words of texts."""
+        return TextSource(self.paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
+
+
+def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
+    """The n-grams of all texts and their labels as rows; each may come several times."""
+    own: dict[str, Any] = {
+        name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs")
+    }
+    counter = _native.Model(Parameters(**own).for_native())
+    kind = None
+    for terms, labels, kind in _slices(batches, how):
+        counter.learn_terms(terms, labels)
+        if counter.size() >= how.most_ngrams:
+            yield from _drained(counter, kind, how.sign)
+    if kind is not None:
+        yield from _drained(counter, kind, how.sign)
+
+
+def count_level(
+    batches: Iterator[Any], how: Counting, *, length: int, kept: str | os.PathLike[str]
+) -> Iterator[Any]:
+    """The n-grams of exactly this length that can still be frequent, as rows.
+
+    That is those whose first and last `length` - 1 words are n-grams of the model file `kept`
+    under the same label. Single words need no such file; they bring the totals of labels along.
+    """
+    if length == 1:
+        yield from count_batches(batches, replace(how, max_ngram=1))
+        return
+    model = ModelFile(os.fspath(kept)).open()
+    counter = _native.LevelCounter(model._engine.native, length)
+    labels_known = list(model.labels)
+    kind = None
+    for terms, labels, kind in _slices(batches, how):
+        try:
+            counter.add(terms, labels)
+        except ValueError:
+            raise DataFormatError(
+                f"the column {how.label!r} has other values than when words were counted: "
+                "a frame must give the same rows every time, or be saved first"
+            ) from None
+        if counter.size() >= how.most_ngrams:
+            yield from _batches(counter.take, labels_known, kind, how.sign)
+    if kind is not None:
+        yield from _batches(counter.take, labels_known, kind, how.sign)
+
+
+def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
+    """All that a model (or the model of a file) has counted, as rows, to be counted on from."""
+    import pyarrow as pa
+
+    if not isinstance(model, TauSS3):
+        model = TauSS3.load(model, mapped=True)
+    native = model._engine.native
+    if native.totals()["was_pruned"]:
+        raise PrunedModelError(
+            "counting on from this model is refused: counts were lost to pruning, so the result "
+            "would not be exact"
+        )
+    if model.labels:
+        kind = pa.int64() if isinstance(model.labels[0], int) else pa.string()
+        yield _totals(native, kind, 1)
+        yield from _batches(native.rows().next, list(model.labels), kind, 1)
+
+
+def label_type(kind: Any) -> Any:
+    """What labels of this Arrow type are in rows: text, or whole numbers of 64 bits."""
+    import pyarrow as pa
+
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_integer(kind):
+        return pa.int64()
+    raise DataFormatError(f"labels must be strings or whole numbers, but are {kind}")
+
+
+def _slices(
+    batches: Iterator[Any], how: Counting
+) -> Iterator[tuple[_native.TermBatch, list[Label], Any]]:
+    """Terms and labels in slices of bounded size, with the Arrow type of the labels."""
+    source = how.source
+    for batch in batches:
+        labels, texts = refuse_null(batch, how.label), refuse_null(batch, how.text)
+        kind = label_type(labels.type)
+        for begin, rows in _bounded(texts):
+            terms = terms_of(texts.slice(begin, rows), source)
+            yield terms, labels_of(labels.slice(begin, rows)), kind
+
+
+def _bounded(texts: Any) -> Iterator[tuple[int, int]]:
+    """Where slices of about so many bytes begin, and their rows: one text may be very long."""
+    import pyarrow.compute as pc
+
+    ends = np.cumsum(pc.binary_length(texts).to_numpy(zero_copy_only=False), dtype=np.int64)
+    begin = read = 0
+    while begin < len(texts):
+        end = min(int(np.searchsorted(ends, read + _SLICE_BYTES)) + 1, len(texts))
+        yield begin, end - begin
+        begin, read = end, int(ends[end - 1])
+
+
+def _drained(native: _native.Model, kind: Any, sign: int) -> Iterator[Any]:
+    """All that was counted until now, which the model then forgets."""
+    labels = native.labels()
+    yield _totals(native, kind, sign)
+    yield from _batches(native.drain().next, labels, kind, sign)
+
+
+def _totals(native: _native.Model, kind: Any, sign: int) -> Any:
+    import pyarrow as pa
+
+    totals = native.totals()
+    labels = totals["labels"]
+    keys = [DOCUMENTS] * len(labels) + [WORDS] * len(labels)
+    counts = [sign * count for count in totals["documents"] + totals["words"]]
+    return pa.record_batch(
+        [pa.array(labels * 2, kind), pa.array(keys, pa.binary()), pa.array(counts, pa.int64())],
+        names=["label", "ngram", "count"],
+    )
+
+
+def _batches(
+    take: Callable[[int], Rows], labels: list[Label], kind: Any, sign: int
+) -> Iterator[Any]:
+    """What the core hands out, until nothing comes."""
+    import pyarrow as pa
+
+    names = pa.array(labels, kind)
+    while True:
+        rows = take(_BATCH_ROWS)
+        size = len(rows["counts"])
+        if not size:
+            return
+        coded = pa.DictionaryArray.from_arrays(pa.array(rows["labels"]), names)
+        buffers = [None, pa.py_buffer(rows["offsets"]), pa.py_buffer(rows["keys"])]
+        columns = [
+            coded.dictionary_decode(),
+            pa.Array.from_buffers(pa.binary(), size, buffers),
+            pa.array(sign * rows["counts"]),
+        ]
+        yield pa.record_batch(columns, names=["label", "ngram", "count"])

@@ -1,0 +1,281 @@
+"""fit: a model of all texts of a frame, count for count that of one machine.
+
+Workers count their parts in the core and hand out (label, n-gram, count); Spark adds up, drops what
+is rare if there is a floor, and sorts; the driver writes the sorted rows to a model file as they
+come. Only n-grams that are kept reach the driver, and never all at once.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from watchword.checks import as_whole
+from watchword.errors import DataFormatError, UnlearnError
+from watchword.model import TauSS3
+from watchword.spark.counting import Counting, count_batches, rows_of
+from watchword.spark.needs import (
+    check_shippable,
+    check_workers,
+    clear_errors,
+    column_type,
+    require,
+    require_text,
+)
+from watchword.spark.opening import seen_by_driver
+from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
+from watchword.spark.writing import write_sorted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_NGRAMS = 1 << 22
+
+
+class _Job(NamedTuple):
+    """What is to be counted, and what the model is like that comes of it."""
+
+    frame: DataFrame
+    model: TauSS3  # empty
+    counting: Counting
+    base: DataFrame | None  # rows of a model that is gone on from
+    floor: int | None
+
+
+def fit(
+    frame: DataFrame,
+    *,
+    text: str = "text",
+    label: str = "label",
+    prune_floor: int | None = None,
+    add_to: TauSS3 | str | os.PathLike[str] | None = None,
+    levelwise: bool = False,
+    most_ngrams: int = _MOST_NGRAMS,
+    **parameters: Any,
+) -> TauSS3:
+    """The model that has learnt all texts of a frame: what `TauSS3.learn_many` gives.
+
+    Parameters
+    ----------
+    frame
+        any frame with a text and a label per row.
+    text, label
+        the columns that hold them; labels are strings or whole numbers.
+    prune_floor
+        drop n-grams seen so often or less under a label, once all are counted, as
+        `TauSS3.prune` would (`prune_shortest` says how short ones stay). By default all are kept.
+    add_to
+        a model, or a model file that workers see, that was not pruned: count on from it.
+    levelwise
+        with a floor: count single words first, then only pairs of words that were kept, and so
+        on. The counts are the same and far less is shuffled, but the frame is read once per
+        length of n-gram and must give the same rows every time; and nobody knows how many n-grams
+        there were that were never counted, so the model's statistics of what was pruned hold only
+        those that were.
+    most_ngrams
+        how many n-grams a worker holds before it hands them on, at about 40 bytes each.
+    parameters
+        those of `TauSS3`. Periodic pruning is refused: what it drops depends on the order of texts.
+
+    The model passes through a file of the driver's. For one that its memory would not hold, see
+    `fit_file`.
+    """
+    with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
+        path = Path(folder) / "model.ww"
+        job = _job(frame, text, label, prune_floor, add_to, most_ngrams, parameters)
+        _write(path, job, levelwise=levelwise)
+        return _loaded(path, job.model)
+
+
+def fit_file(
+    frame: DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    text: str = "text",
+    label: str = "label",
+    prune_floor: int | None = None,
+    add_to: TauSS3 | str | os.PathLike[str] | None = None,
+    levelwise: bool = False,
+    most_ngrams: int = _MOST_NGRAMS,
+    **parameters: Any,
+) -> None:
+    """Write the model that `fit` gives to a file of the driver's, whole or not at all.
+
+    Of the model only its words are ever in memory. The file is that of `TauSS3.save`.
+    """
+    job = _job(frame, text, label, prune_floor, add_to, most_ngrams, parameters)
+    _write(Path(path), job, levelwise=levelwise)
+
+
+def unlearn(
+    frame: DataFrame,
+    model: TauSS3 | str | os.PathLike[str],
+    *,
+    text: str = "text",
+    label: str = "label",
+    most_ngrams: int = _MOST_NGRAMS,
+) -> TauSS3:
+    """The model without the texts of a frame, as if it had never seen them.
+
+    Refused with `UnlearnError` if they cannot all have been learnt, and with `PrunedModelError` if
+    the model was pruned. The model itself stays as it is.
+    """
+    with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
+        path = Path(folder) / "model.ww"
+        job = _job(frame, text, label, None, model, most_ngrams, {}, sign=-1)
+        _write(path, job, levelwise=False)
+        return _loaded(path, job.model)
+
+
+def _job(
+    frame: DataFrame,
+    text: str,
+    label: str,
+    floor: int | None,
+    add_to: TauSS3 | str | os.PathLike[str] | None,
+    most_ngrams: int,
+    parameters: dict[str, Any],
+    *,
+    sign: int = 1,
+) -> _Job:
+    require()
+    require_text(frame, "text", text)
+    if frame.isStreaming:
+        raise DataFormatError("a stream has no end to be learnt up to: give an ordinary frame")
+    if floor is not None:
+        parameters = parameters | {"prune_floor": as_whole("prune_floor", floor, 0)}
+    if parameters.get("prune_period") is not None:
+        raise ValueError(
+            "prune_period is refused: what periodic pruning drops depends on the order of texts, "
+            "and a cluster has none; give prune_floor, which drops once, when all is counted"
+        )
+    model, base = _begun(frame, add_to, parameters)
+    own = model.parameters
+    for role in ("word_hook", "tokenizer"):
+        check_shippable(role, own[role])
+    counting = Counting(
+        text=text,
+        label=label,
+        max_ngram=own["max_ngram"],
+        counting=own["counting"],
+        paragraphs=own["paragraphs"],
+        word_hook=own["word_hook"],
+        tokenizer=own["tokenizer"],
+        most_ngrams=as_whole("most_ngrams", most_ngrams, 1),
+        sign=sign,
+    )
+    chosen = frame.select(frame[text], _label_column(frame, label))
+    check_workers(frame.sparkSession)
+    return _Job(chosen, model, counting, base, floor)
+
+
+def _begun(
+    frame: DataFrame,
+    add_to: TauSS3 | str | os.PathLike[str] | None,
+    parameters: dict[str, Any],
+) -> tuple[TauSS3, DataFrame | None]:
+    """An empty model with all parameters, and the rows of one that is gone on from."""
+    import pyarrow as pa
+
+    if add_to is None:
+        return TauSS3(**parameters), None
+    session = frame.sparkSession
+    if isinstance(add_to, TauSS3):
+        known, batches = add_to, list(rows_of(add_to))
+        rows = session.createDataFrame(pa.Table.from_batches(batches)) if batches else None
+    else:
+        functions = {name: parameters.get(name) for name in ("word_hook", "tokenizer")}
+        file, known = seen_by_driver(add_to, **functions)
+        known._engine.refuse_if_pruned("counting on from this model")
+        kind = "long" if isinstance(known.labels[0], int) else "string"
+        rows = session.range(0, 1, 1, 1).mapInArrow(
+            lambda batches: (
+                row for batch in batches if batch.num_rows for row in rows_of(file.open())
+            ),
+            f"label {kind}, ngram binary, count long",
+        )
+    own = known.replace(**parameters).parameters
+    return TauSS3(**own), rows
+
+
+def _label_column(frame: DataFrame, label: str) -> Any:
+    """The labels as strings or as whole numbers of 64 bits."""
+    from pyspark.sql.types import IntegralType, StringType
+
+    kind = column_type(frame, "label", label)
+    if isinstance(kind, IntegralType):
+        return frame[label].cast("long").alias(label)
+    if isinstance(kind, StringType):
+        return frame[label]
+    raise DataFormatError(
+        f"the column {label!r} for label must hold strings or whole numbers, "
+        f"but is {kind.simpleString()}"
+    )
+
+
+def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
+    with clear_errors():
+        if levelwise:
+            from watchword.spark.levels import write_levels
+
+            if job.floor is None or job.base is not None:
+                raise ValueError("levelwise needs a prune_floor, and cannot go on from a model")
+            write_levels(path, job.frame, job.model, job.counting, job.floor)
+            return
+        aside = Aside()
+        rows = sorted_rows(_counted(job), aside)
+        if job.counting.sign < 0:
+            rows = _without_negatives(rows)
+        write_sorted(
+            path,
+            rows,
+            parameters=job.model,
+            pruned=None
+            if job.floor is None
+            else lambda: (aside.dropped_ngrams, aside.dropped_counts),
+        )
+
+
+def _counted(job: _Job) -> DataFrame:
+    """All rows added up; with a floor, without those that are dropped."""
+    how, label = job.counting, job.frame.schema[job.counting.label].dataType
+    schema = f"label {label.simpleString()}, ngram binary, count long"
+    rows = job.frame.mapInArrow(lambda batches: count_batches(batches, how), schema)
+    if job.base is not None:
+        if job.base.schema["label"].dataType != rows.schema["label"].dataType:
+            raise DataFormatError(
+                f"the column {how.label!r} holds other labels than the model: strings and whole "
+                "numbers do not mix"
+            )
+        rows = rows.unionByName(job.base)
+    summed = add_up(rows, how.max_ngram)
+    if job.floor is None:
+        return summed
+    return fold(summed, job.floor, job.model.parameters["prune_shortest"])
+
+
+def _without_negatives(batches: Iterator[Any]) -> Iterator[Any]:
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        counts = batch.column("count")
+        if batch.num_rows and pc.min(counts).as_py() < 0:
+            row = batch.filter(pc.less(counts, 0)).slice(0, 1).to_pylist()[0]
+            raise UnlearnError(
+                f"cannot unlearn this frame from {row['label']!r}: not all of it was learnt"
+            )
+        yield batch
+
+
+def _loaded(path: Path, model: TauSS3) -> TauSS3:
+    own = model.parameters
+    operators = model._engine.parameters
+    return TauSS3.load(
+        path,
+        word_hook=own["word_hook"],
+        tokenizer=own["tokenizer"],
+        summary=dict(operators.operators) if operators.has_own_operators else None,
+    )

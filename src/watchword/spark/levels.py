@@ -1,0 +1,141 @@
+"""Counting level by level: single words, then pairs of words that were kept, and so on.
+
+An n-gram occurs no more often under a label than the shorter ones inside it. So one that is above
+the floor consists of such ones, and no other needs to be counted, shuffled or dropped.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watchword.checks import Label
+from watchword.errors import DataFormatError
+from watchword.model import TauSS3
+from watchword.spark.counting import DOCUMENTS, Counting, count_level
+from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
+from watchword.spark.writing import write_sorted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def write_levels(
+    path: Path, frame: DataFrame, model: TauSS3, counting: Counting, floor: int
+) -> None:
+    """Write the model of a frame whose n-grams are above the floor."""
+    shortest, ngrams, counts = model.parameters["prune_shortest"], 0, 0
+    documents: dict[Any, int] = {}
+    with tempfile.TemporaryDirectory(prefix="watchword-") as name:
+        folder = Path(name)
+        for length in range(1, counting.max_ngram + 1):
+            rows = _level(frame, counting, length, _shipped(frame, folder, model, length))
+            aside = Aside()
+            found = sorted_rows(fold(rows, floor, shortest), aside)
+            _keep(_part(folder, length), found, with_totals=length == 1)
+            documents = documents or aside.documents
+            if documents != aside.documents:
+                raise DataFormatError(
+                    "the frame gave other rows when it was read again, so n-grams cannot be "
+                    "counted length by length: save it first, or leave out levelwise"
+                )
+            ngrams += aside.dropped_ngrams
+            counts += aside.dropped_counts
+        write_sorted(
+            path,
+            _parts(folder, counting.max_ngram),
+            parameters=model,
+            pruned=(ngrams, counts),
+        )
+
+
+def _level(frame: DataFrame, counting: Counting, length: int, kept: str | None) -> DataFrame:
+    """All n-grams of a length that can still be above the floor."""
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import SparkFiles
+
+        if kept is None:
+            yield from count_level(batches, counting, length=1, kept="")
+            return
+        seen = _Seen(counting.label)
+        path = SparkFiles.get(kept)
+        yield from count_level(seen.passed(batches), counting, length=length, kept=path)
+        yield from seen.rows()
+
+    label = frame.schema[counting.label].dataType.simpleString()
+    return add_up(
+        frame.mapInArrow(count, f"label {label}, ngram binary, count long"), counting.max_ngram
+    )
+
+
+class _Seen:
+    """How many documents of each label went by, so that a frame that changes is found out."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._counts: Counter[Label] = Counter()
+        self._kind: Any = None
+
+    def passed(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            column = batch.column(batch.schema.get_field_index(self._label))
+            self._kind = column.type
+            for pair in column.value_counts().to_pylist():
+                self._counts[pair["values"]] += pair["counts"]
+            yield batch
+
+    def rows(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        if self._counts:
+            labels, counts = list(self._counts), list(self._counts.values())
+            keys = pa.array([DOCUMENTS] * len(labels), pa.binary())
+            columns = [pa.array(labels, self._kind), keys, pa.array(counts, pa.int64())]
+            yield pa.record_batch(columns, ["label", "ngram", "count"])
+
+
+def _shipped(frame: DataFrame, folder: Path, model: TauSS3, length: int) -> str | None:
+    """Send what was kept of shorter n-grams to all workers; the name that they know it by."""
+    if length == 1:
+        return None
+    path = folder / f"{folder.name}-{length - 1}.ww"
+    shorter = model.parameters | {"max_ngram": length - 1}
+    functions = {"word_hook": None, "tokenizer": None, "summary": "sum"}  # it is only looked up in
+    write_sorted(
+        path, _parts(folder, length - 1), parameters=TauSS3(**shorter | functions), pruned=(0, 0)
+    )
+    frame.sparkSession.addArtifacts(str(path), file=True)
+    return path.name
+
+
+def _part(folder: Path, length: int) -> Path:
+    return folder / f"{length}.arrow"
+
+
+def _keep(path: Path, batches: Iterator[Any], *, with_totals: bool) -> None:
+    import pyarrow as pa
+
+    with path.open("wb") as file:
+        writer = None
+        for place, batch in enumerate(batches):
+            if place == 0 and not with_totals:
+                continue
+            writer = writer or pa.ipc.new_stream(file, batch.schema)
+            writer.write_batch(batch)
+        if writer is not None:
+            writer.close()
+
+
+def _parts(folder: Path, length: int) -> Iterator[Any]:
+    """All rows of n-grams up to a length: shorter ones come first in the order of keys."""
+    import pyarrow as pa
+
+    for each in range(1, length + 1):
+        path = _part(folder, each)
+        if path.stat().st_size:
+            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
+                yield from stream

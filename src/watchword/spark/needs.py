@@ -1,0 +1,226 @@
+"""What Spark needs before anything can run, and what its failures mean in one line.
+
+Spark's own errors are a traceback of Java inside one of Python; what a user can do about them is
+known, so it is said instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watchword.errors import DataFormatError, MissingExtraError, WatchwordError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from watchword.spark.opening import ModelFile
+
+INSTALL = "pip install 'watchword[spark]'"
+_LEAST = (4, 1)
+
+
+class SparkError(WatchwordError):
+    """Spark cannot do what was asked for; the message says what to change."""
+
+
+def require() -> None:
+    """Raise unless pyspark and what it needs are installed, in versions that fit together."""
+    if sys.version_info < (3, 11):
+        raise MissingExtraError("watchword.spark needs Python 3.11 or later, as pyspark 4.1 does")
+    for module in ("pyspark", "pyarrow", "pandas", "google.protobuf"):
+        if not _is_installed(module):
+            raise MissingExtraError(f"watchword.spark needs {module}; install with: {INSTALL}")
+    import pandas
+    import pyspark
+
+    version = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
+    if version < _LEAST:
+        raise MissingExtraError(
+            f"pyspark {pyspark.__version__} is too old, 4.1 is needed; install with: {INSTALL}"
+        )
+    if int(pandas.__version__.partition(".")[0]) >= 3:
+        raise MissingExtraError(
+            f"pyspark does not work with pandas {pandas.__version__}; "
+            "install with: pip install 'pandas>=2.2,<3'"
+        )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:  # not even the package that it would be in
+        return False
+
+
+def require_java() -> None:
+    """Raise if this machine has no Java, which a session of its own would need."""
+    home = os.environ.get("JAVA_HOME")
+    if home is not None:
+        if not any((Path(home) / "bin" / name).is_file() for name in ("java", "java.exe")):
+            raise SparkError(f"there is no bin/java in JAVA_HOME, which is {home!r}")
+    elif shutil.which("java") is None:
+        raise SparkError(
+            "Spark needs Java 17 or later, which is not installed "
+            "(on Debian: apt-get install openjdk-17-jre-headless), or JAVA_HOME to point to it"
+        )
+
+
+# Columns
+
+
+def column_type(frame: DataFrame, role: str, name: str) -> Any:
+    """The type of a column that is needed, if it is there."""
+    if not isinstance(name, str):
+        raise TypeError(f"{role} must be the name of a column, got {name!r}")
+    for field in frame.schema.fields:
+        if field.name == name:
+            return field.dataType
+    listed = ", ".join(map(repr, frame.columns)) or "none"
+    raise DataFormatError(
+        f"there is no column {name!r} for {role}; the frame has {listed}: pass {role}=…"
+    )
+
+
+def require_text(frame: DataFrame, role: str, name: str) -> None:
+    """Raise unless a column is there and holds strings."""
+    from pyspark.sql.types import StringType
+
+    kind = column_type(frame, role, name)
+    if not isinstance(kind, StringType):
+        raise DataFormatError(
+            f"the column {name!r} for {role} must hold strings, but is {kind.simpleString()}: "
+            f'cast it with frame.withColumn("{name}", frame["{name}"].cast("string"))'
+        )
+
+
+def require_free(frame: DataFrame, role: str, name: str) -> None:
+    """Raise if a column that is to be added is there already."""
+    if name in frame.columns:
+        raise DataFormatError(
+            f"there is a column {name!r} already: name the new one with {role}=…, or drop the old"
+        )
+
+
+def check_shippable(role: str, function: object) -> None:
+    """Raise unless a function of the user's can be sent to workers."""
+    from pyspark import cloudpickle
+
+    try:
+        cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+    except Exception as error:
+        raise SparkError(
+            f"the {role} cannot be sent to the workers ({error}): it must not hold open files, "
+            "locks or sessions; define it in a module that the workers have"
+        ) from None
+
+
+# Failures
+
+
+@contextlib.contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what Spark says about known mistakes into one line that says what to do.
+
+    `fit` and the command line do this themselves. What `classify` and `watch` give is run later
+    and by you; wrap that to be told the same:
+
+    >>> with clear_errors():
+    ...     pass  # frame.write.parquet("labels"), query.awaitTermination(), …
+    """
+    try:
+        yield
+    except WatchwordError:
+        raise
+    except Exception as error:
+        clear = explained(str(error)) if type(error).__module__.startswith(_FOREIGN) else None
+        if clear is None:
+            raise
+        raise clear from error
+
+
+_FOREIGN = ("pyspark", "py4j")
+
+# What is found in Spark's messages, and what it means; {0} is what was found in brackets.
+_MEANINGS = (
+    (
+        r"PYTHON_VERSION_MISMATCH.*?worker has a different version of Python: ([\d.]+)",
+        "the workers run Python {0}, the driver {python}: let PYSPARK_PYTHON name the same "
+        "Python on both",
+    ),
+    (
+        r"PYTHON_VERSION_MISMATCH|different version in worker",
+        "the workers run another Python than the driver, {python}: let PYSPARK_PYTHON name the "
+        "same on both",
+    ),
+    (
+        r"Cannot run program \"([^\"]+)\"",
+        "the workers have no Python called {0}: let PYSPARK_PYTHON name one that has watchword",
+    ),
+    (
+        r"ModuleNotFoundError: No module named '(watchword|pyarrow|numpy|pandas|google)\b",
+        "the workers' Python has no {0}: install watchword[spark] on every worker, or let "
+        "PYSPARK_PYTHON name a Python that has it",
+    ),
+    (
+        r"ModuleNotFoundError: No module named '([^']+)'",
+        "the workers' Python has no module {0}, which a function of yours comes from: install it "
+        "there, or ship it with spark.addArtifacts(…, pyfile=True)",
+    ),
+    (
+        r"(?:PicklingError|PICKLING|Could not serialize object)[:.\] ]*([^\n]*)",
+        "a function of yours cannot be shipped to the workers ({0}): it must not hold open files, "
+        "locks or sessions; define it in a module that the workers have",
+    ),
+    (
+        r"JAVA_GATEWAY_EXITED",
+        "Java could not be started; Spark needs Java 17 or later",
+    ),
+)
+
+
+def explained(message: str) -> WatchwordError | None:
+    """What a failure of Spark means, where that is known."""
+    own = _own_error(message)
+    if own is not None:
+        return own
+    python = ".".join(map(str, sys.version_info[:2]))
+    for pattern, meaning in _MEANINGS:
+        found = re.search(pattern, message, re.DOTALL)
+        if found is not None:
+            return SparkError(meaning.format(*found.groups(), python=python))
+    return None
+
+
+def _own_error(message: str) -> WatchwordError | None:
+    """An error of ours that a worker raised, out of the traceback that Spark made of it."""
+    from watchword import errors
+
+    found = re.search(r"^watchword\.(?:\w+\.)+(\w+): (.+)$", message, re.MULTILINE)
+    if found is None:
+        return None
+    kind: type[WatchwordError] = getattr(errors, found[1], SparkError)
+    return kind(found[2].strip())
+
+
+# Workers
+
+
+def check_workers(session: SparkSession, model: ModelFile | None = None) -> None:
+    """Run something tiny on the workers: better an error now than in the middle of the night."""
+
+    def check(batches: Any) -> Any:
+        for batch in batches:
+            if model is not None:
+                model.open()
+            yield batch
+
+    with clear_errors():
+        session.range(0, 4, 1, 4).mapInArrow(check, "id long").collect()

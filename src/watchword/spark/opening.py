@@ -1,0 +1,83 @@
+"""Model files in the processes of workers: opened once each, and only those the driver meant."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from watchword.errors import ModelFormatError
+from watchword.functions import check_function
+from watchword.model import TauSS3
+from watchword.parameters import Summary
+from watchword.spark.needs import check_shippable
+from watchword.text import Tokenizer, WordHook
+
+_open: dict[tuple[object, ...], TauSS3] = {}
+_KEPT = 4  # a stream may go on with a new model; the old one must not stay for ever
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model file as workers are told of it: where it is, and which one it must be."""
+
+    path: str
+    fingerprint: str | None = None
+    word_hook: WordHook | None = None
+    tokenizer: Tokenizer | None = None
+    summary: Summary | None = None
+
+    def open(self) -> TauSS3:
+        """The model; all calls of a process share one."""
+        try:
+            found = Path(self.path).stat()
+        except OSError as error:
+            raise ModelFormatError(
+                f"a worker cannot see the model file {self.path} ({error.strerror}): put it where "
+                "every machine has it under this path, on shared storage or as a copy"
+            ) from None
+        key = (self.path, found.st_ino, found.st_size, found.st_mtime_ns, self.fingerprint)
+        model = _open.get(key)
+        if model is None:
+            model = self._load()
+            if len(_open) >= _KEPT:
+                _open.clear()
+            _open[key] = model
+        return model
+
+    def _load(self) -> TauSS3:
+        model = TauSS3.load(
+            self.path,
+            mapped=True,
+            word_hook=self.word_hook,
+            tokenizer=self.tokenizer,
+            summary=self.summary,
+        )
+        if self.fingerprint is not None and model.fingerprint != self.fingerprint:
+            raise ModelFormatError(
+                f"a worker has another model file at {self.path} than the driver: "
+                "copy the same file to all machines"
+            )
+        return model
+
+
+def seen_by_driver(
+    path: str | os.PathLike[str],
+    *,
+    word_hook: WordHook | None = None,
+    tokenizer: Tokenizer | None = None,
+    summary: Summary | None = None,
+) -> tuple[ModelFile, TauSS3]:
+    """A model file as the driver sees it, and the model in it."""
+    absolute = str(Path(path).expanduser().absolute())
+    if not Path(absolute).is_file():
+        raise ModelFormatError(f"there is no model file {absolute}: the driver must see it, too")
+    for role, function in (("word_hook", word_hook), ("tokenizer", tokenizer)):
+        check_function(role, function)
+        check_shippable(role, function)
+    check_shippable("summary", summary)
+    model = ModelFile(absolute, None, word_hook, tokenizer, summary).open()
+    model._engine.refuse_if_empty()
+    model._engine.refuse_if_incomplete()
+    told = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary)
+    return told, model

@@ -1,0 +1,105 @@
+"""Reading texts inside Spark's Python workers: a batch of Arrow in, values out.
+
+Nothing here needs pyspark; what a worker is sent is a frozen dataclass with plain data in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watchword.errors import DataFormatError
+from watchword.parameters import FloatArray
+from watchword.results import ConfidenceTable
+from watchword.spark.columns import confidence_of
+from watchword.spark.opening import ModelFile
+
+
+@dataclass(frozen=True)
+class Classifying:
+    """Turns a column of texts into one of labels and confidences, each a list."""
+
+    model: ModelFile
+    text: str  # the column's name, for messages
+
+    def __call__(self, texts: Any) -> Any:
+        """A structure of both for every text."""
+        import pyarrow as pa
+
+        model = self.model.open()
+        table = confidence_of(without_null(texts, self.text), model._engine)
+        found = pa.array(model.decide(table), pa_label_type(table))
+        return pa.StructArray.from_arrays([found, _lists(table.values)], ["label", "confidence"])
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Turns posts into what they add to each label, in 8 bytes each: no text goes any further."""
+
+    model: ModelFile
+    text: str
+    kept: tuple[str, ...]  # columns that travel on, the first of them the subject
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The kept columns, the gains as bytes, and the place in the source."""
+        import pyarrow as pa
+
+        model, place = self.model.open(), _first_place()
+        for batch in batches:
+            gains = confidence_of(refuse_null(batch, self.text), model._engine).values
+            columns = [refuse_null(batch, name) for name in self.kept]
+            places = pa.array(np.arange(place, place + batch.num_rows, dtype=np.int64))
+            place += batch.num_rows
+            yield pa.RecordBatch.from_arrays(
+                [*columns, _blobs(gains), places], [*self.kept, "gains", "place"]
+            )
+
+
+def _first_place() -> int:
+    """Posts of one partition keep their order, those of a later one come after."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId() << 33
+
+
+def refuse_null(batch: Any, name: str) -> Any:
+    """The column of a batch, if there are no nulls in it."""
+    return without_null(batch.column(batch.schema.get_field_index(name)), name)
+
+
+def without_null(column: Any, name: str) -> Any:
+    """The column, if there are no nulls in it."""
+    if column.null_count:
+        raise DataFormatError(
+            f"the column {name!r} holds null: leave such rows out with "
+            f'frame.where("{name} is not null")'
+        )
+    return column
+
+
+def pa_label_type(table: ConfidenceTable) -> Any:
+    """The Arrow type of the labels of a model."""
+    import pyarrow as pa
+
+    return pa.int64() if isinstance(table.labels[0], int) else pa.string()
+
+
+def _lists(values: FloatArray) -> Any:
+    import pyarrow as pa
+
+    rows, columns = values.shape
+    offsets = np.arange(0, rows * columns + 1, columns, dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.reshape(-1)))
+
+
+def _blobs(values: FloatArray) -> Any:
+    import pyarrow as pa
+
+    rows, columns = values.shape
+    offsets = np.arange(0, 8 * rows * columns + 1, 8 * columns, dtype=np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values.astype("<f8").tobytes())]
+    return pa.Array.from_buffers(pa.binary(), rows, buffers)

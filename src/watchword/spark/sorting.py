@@ -1,0 +1,146 @@
+"""Rows of counts inside Spark: added up, the rare ones dropped, sorted, and brought to the driver.
+
+Rows are those of `watchword.spark.counting`. The driver gets them in pieces of Arrow, a partition
+at a time: rows of Spark's own would cost more than all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_DROPPED = b"\x00p"  # how many rows were dropped, and their counts: a row of its own
+_PIECE_ROWS = 1 << 17
+
+
+@dataclass
+class Aside:
+    """What comes along with the rows of n-grams."""
+
+    dropped_ngrams: int = 0  # by a floor; counted per label
+    dropped_counts: int = 0
+    documents: dict[Any, int] = field(default_factory=dict)  # by label
+
+
+def add_up(rows: DataFrame, max_ngram: int) -> DataFrame:
+    """One row per label and n-gram, without n-grams that came to nothing."""
+    from pyspark.sql import functions
+
+    if max_ngram < 255:  # a model that is gone on from may have longer ones
+        rows = rows.where(functions.col("ngram") < _key(bytes([max_ngram + 1])))
+    summed = rows.groupBy("label", "ngram").agg(functions.sum("count").alias("count"))
+    return summed.where((functions.col("count") != 0) | (functions.col("ngram") < _key(FIRST_WORD)))
+
+
+def fold(summed: DataFrame, floor: int, shortest: int) -> DataFrame:
+    """Only rows above the floor, and one more that says what was dropped.
+
+    In one pass: all that is dropped is added up under one key, beside those that stay.
+    """
+    from pyspark.sql import functions
+
+    ngram, count = functions.col("ngram"), functions.col("count")
+    rare = (ngram >= _key(bytes([shortest]))) & (count <= floor)
+    return (
+        summed.select(
+            functions.when(~rare, functions.col("label")).alias("label"),
+            functions.when(rare, _key(_DROPPED)).otherwise(ngram).alias("ngram"),
+            count,
+        )
+        .groupBy("label", "ngram")
+        .agg(functions.sum("count").alias("count"), functions.count("count").alias("rows"))
+    )
+
+
+def sorted_rows(rows: DataFrame, aside: Aside) -> Iterator[Any]:
+    """Record batches in the order of n-grams, then labels; what else is known is noted aside."""
+    totals: list[Any] | None = []
+    for batch in _pieces(rows.orderBy("ngram", "label")):
+        first = _first_ngram(batch)
+        if totals is not None and first:
+            totals.append(batch.slice(0, first))
+        if first < batch.num_rows:
+            if totals is not None:
+                yield from _known(totals, aside)
+                totals = None
+            yield batch.slice(first).select(["label", "ngram", "count"])
+    if totals:
+        yield from _known(totals, aside)
+
+
+def _key(key: bytes) -> Column:
+    from pyspark.sql import functions
+
+    return functions.lit(bytearray(key))
+
+
+def _pieces(rows: DataFrame) -> Iterator[Any]:
+    """The rows as Arrow, one partition after the other."""
+    import pyarrow as pa
+
+    for row in rows.mapInArrow(_packed, "piece binary").toLocalIterator(prefetchPartitions=True):
+        with pa.ipc.open_stream(pa.py_buffer(bytes(row["piece"]))) as piece:
+            yield from piece
+
+
+def _packed(batches: Iterator[Any]) -> Iterator[Any]:
+    """In a worker: many rows as one, in the format that Arrow's processes talk in."""
+    held: list[Any] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.num_rows
+        if size >= _PIECE_ROWS:
+            yield _piece(held)
+            held, size = [], 0
+    if size:
+        yield _piece(held)
+
+
+def _piece(batches: list[Any]) -> Any:
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(batches).combine_chunks()
+    buffer = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(buffer, table.schema, options=options) as file:
+        file.write_table(table)
+    return pa.record_batch([pa.array([buffer.getvalue().to_pybytes()], pa.binary())], ["piece"])
+
+
+def _first_ngram(batch: Any) -> int:
+    """How many rows of totals come before the first n-gram."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    below = pc.less(batch.column("ngram"), pa.scalar(FIRST_WORD, pa.binary()))
+    return int(pc.sum(below).as_py() or 0)
+
+
+def _known(totals: list[Any], aside: Aside) -> Iterator[Any]:
+    """The totals of labels that have any documents left."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches(totals)
+    found: dict[bytes, dict[Any, int]] = {DOCUMENTS: {}, WORDS: {}}
+    for row in table.to_pylist():
+        if row["ngram"] == _DROPPED:
+            aside.dropped_ngrams, aside.dropped_counts = row["rows"], row["count"]
+        else:
+            found[row["ngram"]][row["label"]] = row["count"]
+    aside.documents = {label: count for label, count in found[DOCUMENTS].items() if count}
+    left = [
+        (label, key, counts[label])
+        for key, counts in found.items()
+        for label in aside.documents
+        if label in counts
+    ]
+    types = [table.schema.field("label").type, pa.binary(), pa.int64()]
+    columns = [pa.array([row[at] for row in left], kind) for at, kind in enumerate(types)]
+    yield pa.record_batch(columns, ["label", "ngram", "count"])

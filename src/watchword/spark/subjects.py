@@ -1,0 +1,175 @@
+"""What is kept of a subject in Spark's state, and how a post adds to it.
+
+One value per subject: the state of a `Reader` as `Reader.to_bytes` writes it, the hashes of the
+latest post ids (8 bytes each, oldest first), and the highest place in the order so far. Spark
+checks the columns when a query goes on from a checkpoint; what is inside the bytes has a version of
+its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watchword import states
+from watchword.engine import Engine
+from watchword.ledger import Ledger
+from watchword.policy import Policy
+from watchword.spark.opening import ModelFile
+
+STATE = "reader binary, seen binary, last long"
+STATE_NAME = "subject"
+_HASH = 8
+_ROW = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class Watching:
+    """How subjects are to be read; what workers are told."""
+
+    model: ModelFile
+    policy: Policy
+    has_id: bool
+    has_order: bool
+    horizon: int | None  # latest post ids that are remembered; None: the order must rise
+    alerts_only: bool
+    allow_changed_model: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a post brings along besides its gains."""
+        given = {"subject": True, "post_id": self.has_id, "order": self.has_order}
+        return tuple(name for name, is_there in given.items() if is_there)
+
+
+class SubjectProcessor:
+    """Reads the posts of one subject after the other, as Spark hands them over.
+
+    It has the methods of pyspark's `StatefulProcessor`, which Spark calls by name.
+    """
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self._state: Any = None
+        self._desk: Desk | None = None
+
+    def init(self, handle: Any) -> None:
+        """Say what is kept of each subject."""
+        self._state = handle.getValueState(STATE_NAME, STATE)
+
+    def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803, ARG002
+        """Read the new posts of a subject; what is decided after each."""
+        from pyspark.sql import Row
+
+        if self._desk is None:
+            self._desk = Desk(self._watching)
+        found, kept = self._desk.read(self._state.get(), rows)
+        self._state.update(kept)
+        template = Row(*self._watching.columns, "posts", "delay", "sums")
+        return (template(*each) for each in found)
+
+    def handleExpiredTimer(self, *_: Any) -> Iterator[Any]:  # noqa: N802
+        """Nothing is ever due."""
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+Kept = tuple[bytes, bytes, int | None]
+
+
+class Desk:
+    """Where subjects are read one at a time; what all have in common is worked out once."""
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self._engine: Engine = watching.model.open()._engine
+        self._labels = self._engine.labels
+        self._ledger = self._new_ledger()
+        blank = states.to_bytes(self._ledger.state_of(0, self._engine))
+        self._blank = states.from_bytes(blank)
+        self._own = blank[: states.IDENTITY]  # of all states of this model and this policy
+
+    def _new_ledger(self) -> Ledger:
+        ledger = Ledger(self._engine, self._watching.policy)
+        ledger.resize(1)
+        return ledger
+
+    def read(self, kept: Kept | None, rows: Iterable[Any]) -> tuple[list[tuple[Any, ...]], Kept]:
+        """What is decided after each of these posts, and what is kept of the subject then."""
+        reader, seen, last = (None, b"", None) if kept is None else kept
+        ledger = self._ledger_of(None if reader is None else bytes(reader))
+        marks = _Marks(self._watching, bytes(seen), last)
+        found = list(self._decisions(ledger, marks, rows))
+        state = states.to_bytes(ledger.state_of(0, self._engine))
+        return found, (state, marks.to_bytes(), marks.last)
+
+    def _ledger_of(self, reader: bytes | None) -> Ledger:
+        """A ledger with the state of one subject."""
+        ledger, state = self._ledger, self._blank
+        if reader is not None:
+            state, watching = states.from_bytes(reader), self._watching
+            if reader[: states.IDENTITY] != self._own:
+                allowed = watching.allow_changed_model
+                states.check(state, self._engine, watching.policy, allow_changed_model=allowed)
+            if state.labels != self._labels:
+                ledger = self._new_ledger()  # it gets columns that the others must not have
+        ledger.restore(state)
+        return ledger
+
+    def _decisions(
+        self, ledger: Ledger, marks: _Marks, rows: Iterable[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Read posts in their order, but for duplicates."""
+        watching = self._watching
+        placed = [(row["order"] if watching.has_order else 0, row) for row in rows]
+        placed.sort(key=lambda pair: (pair[0], pair[1]["place"]))
+        for place, row in placed:
+            if marks.was_read(place, row):
+                continue
+            gains = np.frombuffer(row["gains"], "<f8").reshape(1, -1)
+            new = bool(ledger.advance(_ROW, self._labels, gains)[0])
+            if new or not watching.alerts_only:
+                [(posts, delay, sums)] = ledger.records(_ROW)
+                values = [sums[label] for label in self._labels]
+                yield (*(row[name] for name in watching.columns), posts, delay, values)
+
+
+class _Marks:
+    """Which posts of a subject were read."""
+
+    def __init__(self, watching: Watching, seen: bytes, last: int | None) -> None:
+        self.last = last
+        self._watching = watching
+        self._seen = dict.fromkeys(_hashes(seen))  # in the order in which they came
+
+    def was_read(self, place: int, row: Any) -> bool:
+        """Whether the post was read before; takes note of it otherwise."""
+        watching, last = self._watching, self.last
+        if watching.has_order:
+            self.last = place if last is None else max(last, place)
+        if watching.horizon is None:
+            return watching.has_order and last is not None and place <= last
+        mark = _hash(row["post_id"])
+        if mark in self._seen:
+            return True
+        self._seen[mark] = None
+        if len(self._seen) > watching.horizon:
+            del self._seen[next(iter(self._seen))]
+        return False
+
+    def to_bytes(self) -> bytes:
+        return b"".join(self._seen)
+
+
+def _hash(post_id: object) -> bytes:
+    return hashlib.blake2b(str(post_id).encode(), digest_size=_HASH).digest()
+
+
+def _hashes(seen: bytes) -> Iterator[bytes]:
+    return (seen[at : at + _HASH] for at in range(0, len(seen), _HASH))

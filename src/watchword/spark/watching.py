@@ -1,0 +1,211 @@
+"""watch: the posts of a stream are read subject by subject, and decided about one by one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from watchword.checks import as_whole
+from watchword.errors import DataFormatError
+from watchword.model import TauSS3
+from watchword.parameters import Summary
+from watchword.policy import Policy, as_policy
+from watchword.spark.classifying import label_array, spark_label_type
+from watchword.spark.needs import check_workers, column_type, require, require_text
+from watchword.spark.opening import seen_by_driver
+from watchword.spark.scoring import Scoring
+from watchword.spark.subjects import SubjectProcessor, Watching
+from watchword.text import Tokenizer, WordHook
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+HORIZON = 64
+
+
+def watch(
+    stream: DataFrame,
+    model_path: str | os.PathLike[str],
+    policy: Policy,
+    *,
+    subject: str = "subject",
+    text: str = "text",
+    post_id: str | None = None,
+    order: str | None = None,
+    horizon: int | None = HORIZON,
+    alerts_only: bool = False,
+    allow_changed_model: bool = False,
+    word_hook: WordHook | None = None,
+    tokenizer: Tokenizer | None = None,
+    summary: Summary | None = None,
+) -> DataFrame:
+    """What is decided after every post of a stream, subject by subject, as a `Reader` would.
+
+    Parameters
+    ----------
+    stream
+        a streaming frame (or an ordinary one, which is then read to its end) with a post per row.
+    model_path
+        a model file that all workers see under this path; see `classify`.
+    policy
+        what decides. One that compares all subjects of a round is refused.
+    subject, text
+        the columns that say who wrote what.
+    post_id
+        a column that tells posts of a subject apart. A post whose id is among the latest
+        `horizon` of its subject was read before and is left out.
+    order
+        a column of whole numbers or times by which the posts of a subject are read within a batch
+        of the stream; by default they are read as the source gives them. A post that comes in a
+        later batch than others that it belongs before is read when it comes.
+    horizon
+        how many ids are remembered per subject, 8 bytes each. None, or no `post_id`: the order
+        must rise, and a post that is not above all before it was read before and is left out.
+    alerts_only
+        give only the rows of posts at which an alert fell.
+    allow_changed_model
+        go on from a checkpoint of another model's reading, as `TauSS3.reader` would.
+    word_hook, tokenizer, summary
+        functions that the model was taught with, as `TauSS3.load` takes them.
+
+    The columns of the result: the subject, the post's id and order if there are such columns,
+    `posts` read so far, the `label` of the alert or null, its `delay` in posts or 0, `is_new` where
+    it fell at this post, and the `confidence` of every label by then. Start it with a checkpoint
+    location in the output mode `append`; it goes on from there, whatever was killed. Spark keeps
+    the state of this operator in RocksDB only, so that is set for the session.
+    """
+    require()
+    as_policy("policy", policy)
+    if policy.is_population:
+        raise ValueError(
+            f"{policy!r} compares all subjects of a round, which are never in one place here: "
+            "take another policy, or read rounds with a Watcher on one machine"
+        )
+    for role, name in (("subject", subject), ("text", text)):
+        require_text(stream, role, name)
+    if horizon is not None:
+        horizon = as_whole("horizon", horizon, 1, 2**20) if post_id is not None else None
+    file, model = seen_by_driver(
+        model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
+    )
+    model.reader(policy)  # refuses a label that the model does not know
+    told = Watching(
+        model=file,
+        policy=policy,
+        has_id=post_id is not None,
+        has_order=order is not None,
+        horizon=horizon,
+        alerts_only=alerts_only,
+        allow_changed_model=allow_changed_model,
+    )
+    posts = _plain(stream, subject, text, post_id, order)
+    check_workers(stream.sparkSession, file)
+    stream.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
+    decided = _decided(posts, told)
+    return decided.select(*_shown(stream, model, policy, subject, post_id, order))
+
+
+def _plain(
+    stream: DataFrame, subject: str, text: str, post_id: str | None, order: str | None
+) -> DataFrame:
+    """The columns that are needed, under names of our own."""
+    chosen = [stream[subject].alias("subject"), stream[text].alias("text")]
+    if post_id is not None:
+        column_type(stream, "post_id", post_id)
+        chosen.append(stream[post_id].cast("string").alias("post_id"))
+    if order is not None:
+        chosen.append(_as_number(stream, order).alias("order"))
+    return stream.select(*chosen)
+
+
+def _as_number(stream: DataFrame, order: str) -> Column:
+    """The order as a whole number, whatever it counts."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import DateType, IntegralType, TimestampType
+
+    kind = column_type(stream, "order", order)
+    if isinstance(kind, TimestampType):
+        return functions.unix_micros(stream[order])
+    if isinstance(kind, DateType):
+        return functions.unix_date(stream[order]).cast("long")
+    if isinstance(kind, IntegralType):
+        return stream[order].cast("long")
+    raise DataFormatError(
+        f"the column {order!r} for order must hold whole numbers or times, "
+        f"but is {kind.simpleString()}: cast it to long or timestamp"
+    )
+
+
+def _as_it_was(stream: DataFrame, order: str) -> Column:
+    """The order as the stream has it, from the number."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import DateType, TimestampType
+
+    kind, number = column_type(stream, "order", order), functions.col("order")
+    if isinstance(kind, TimestampType):
+        return functions.timestamp_micros(number)
+    if isinstance(kind, DateType):
+        return functions.date_from_unix_date(number.cast("int"))
+    return number.cast(kind)
+
+
+def _decided(posts: DataFrame, told: Watching) -> DataFrame:
+    from pyspark.sql.types import (
+        ArrayType,
+        BinaryType,
+        DoubleType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+    )
+
+    kinds = {"subject": StringType(), "post_id": StringType(), "order": LongType()}
+    kept = [StructField(name, kinds[name]) for name in told.columns]
+    scored = StructType(
+        [*kept, StructField("gains", BinaryType()), StructField("place", LongType())]
+    )
+    result = StructType(
+        [
+            *kept,
+            StructField("posts", LongType()),
+            StructField("delay", LongType()),
+            StructField("sums", ArrayType(DoubleType())),
+        ]
+    )
+    processor: Any = SubjectProcessor(told)
+    return (
+        posts.mapInArrow(Scoring(told.model, "text", told.columns), scored)
+        .groupBy("subject")
+        .transformWithState(processor, result, outputMode="Append", timeMode="None")
+    )
+
+
+def _shown(
+    stream: DataFrame,
+    model: TauSS3,
+    policy: Policy,
+    subject: str,
+    post_id: str | None,
+    order: str | None,
+) -> list[Column]:
+    from pyspark.sql import functions
+
+    posts, delay = functions.col("posts"), functions.col("delay")
+    positive = functions.lit(policy.positive).cast(spark_label_type(model.labels))
+    confidence = functions.map_from_arrays(label_array(model.labels), functions.col("sums"))
+    own = [functions.col("subject").alias(subject)]
+    if post_id is not None:
+        own.append(functions.col("post_id").cast(stream.schema[post_id].dataType).alias(post_id))
+    if order is not None:
+        own.append(_as_it_was(stream, order).alias(order))
+    return [
+        *own,
+        posts,
+        functions.when(delay > 0, positive).alias("label"),
+        delay,
+        ((delay > 0) & (delay == posts)).alias("is_new"),
+        confidence.alias("confidence"),
+    ]

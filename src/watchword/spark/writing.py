@@ -1,0 +1,269 @@
+"""From sorted rows of counts to a model file, however large, in little memory.
+
+Rows are those of `watchword.spark.counting`, added up, sorted by n-gram and then by label. They
+may come from anywhere: this needs Arrow but not Spark. Arrays grow in files beside the target and
+are put together at the end (docs/model-file.md, "As a stream"); only the vocabulary is held.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword import _native, keeping, snapshot, storage
+from watchword.checks import Label
+from watchword.errors import DataFormatError
+from watchword.model import TauSS3
+from watchword.spark.columns import buffers_of
+from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
+
+PrunedCounts = tuple[int, int]
+
+_PIECE = 1 << 20  # numbers that are made narrower at once
+_WIDE = {"words": "<u4", "labels": "<u4", "ranks": "<u4", "word_bytes": "|u1"}  # others: <u8
+
+
+def write_sorted(
+    path: str | os.PathLike[str],
+    batches: Iterable[Any],
+    *,
+    parameters: TauSS3,
+    pruned: PrunedCounts | Callable[[], PrunedCounts] | None = None,
+) -> None:
+    """Write the model file of rows of counts: the bytes that `TauSS3.save` would write.
+
+    `batches` are Arrow record batches of `label`, `ngram`, `count`, sorted by n-gram, then label.
+    `parameters` is an empty model that has the parameters. `pruned` marks the model as pruned:
+    how many n-grams (per label) and counts were dropped, or a function that is asked at the end.
+    """
+    target = Path(os.path.realpath(path))
+    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
+    try:
+        with storage.atomic_file(path) as file, _Writing(folder, parameters) as writing:
+            writing.add_all(batches)
+            manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
+            storage.write_model(file, manifest, arrays)
+    except _native.RowsFailure as error:
+        raise DataFormatError(f"the rows of counts make no model: {error}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Column:
+    """One array that grows in a file."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self._path = path
+        self._file = path.open("wb")
+        self._dtype = np.dtype(dtype)
+        self.size = 0
+        self.largest = 0
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        if values.size:
+            self._file.write(values.astype(self._dtype, copy=False).data)
+            self.size += values.size
+            self.largest = max(self.largest, int(values.max()))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def mapped(self) -> npt.NDArray[Any]:
+        """All of it, in place; nothing can be appended any more."""
+        self.close()
+        return _mapped(self._path, self._dtype, self.size)
+
+    def narrowed(self, least_width: int) -> npt.NDArray[Any]:
+        """All of it in the narrowest type; nothing can be appended any more."""
+        array = self.mapped()
+        dtype = snapshot.narrowest(self.largest, least_width)
+        if array.dtype == dtype:
+            return array
+        narrow = self._path.with_suffix(".narrow")
+        with narrow.open("wb") as file:
+            for begin in range(0, array.size, _PIECE):
+                file.write(array[begin : begin + _PIECE].astype(dtype).data)
+        del array
+        self._path.unlink()
+        return _mapped(narrow, dtype, self.size)
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], size: int) -> npt.NDArray[Any]:
+    return np.memmap(path, dtype, "r", shape=(size,)) if size else np.empty(0, dtype)
+
+
+class _Writing:
+    """The arrays of one model, growing."""
+
+    def __init__(self, folder: Path, parameters: TauSS3) -> None:
+        self._folder = folder
+        self._engine = parameters._engine
+        self._max_ngram = self._engine.parameters.max_ngram
+        self._columns: dict[str, _Column] = {}
+        self._totals: dict[bytes, dict[Label, int]] = {DOCUMENTS: {}, WORDS: {}}
+        self._label_type: Any = None  # of Arrow
+        self._labels: Any = None  # and all labels in it
+        self._core: _native.Assembler | None = None
+        self._above = np.empty(0, np.uint32)
+
+    def __enter__(self) -> _Writing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for column in self._columns.values():
+            column.close()
+
+    # Rows
+
+    def add_all(self, batches: Iterable[Any]) -> None:
+        for batch in batches:
+            for rows in _by_length(batch):
+                self._add(rows)
+
+    def _add(self, batch: Any) -> None:
+        keys, offsets = _key_buffers(batch.column("ngram"))
+        first = keys[offsets[0]]
+        if first < FIRST_WORD[0]:
+            self._add_totals(batch)
+            return
+        if first > self._max_ngram:
+            raise DataFormatError(
+                f"a row of counts has an n-gram of {first} words, but max_ngram is "
+                f"{self._max_ngram}"
+            )
+        core = self._begun()
+        while core.length() < first:
+            self._end_length(core)
+        labels = _positions(batch.column("label"), self._labels)
+        counts = _numbers(batch.column("count").to_numpy(zero_copy_only=False), np.int64)
+        self._append(core.length(), core.add(keys, offsets, labels, counts, self._above))
+
+    def _add_totals(self, batch: Any) -> None:
+        if self._core is not None:
+            raise DataFormatError("the rows of counts are not sorted: totals come after n-grams")
+        for row in batch.to_pylist():
+            known = self._totals.get(row["ngram"])
+            if known is None:
+                raise DataFormatError(f"a row of counts has an unknown key {row['ngram']!r}")
+            if known and row["label"] <= next(reversed(known)):
+                raise DataFormatError("the rows of counts are not sorted by label, or repeat")
+            known[row["label"]] = row["count"]
+        self._label_type = label_type(batch.column("label").type)
+
+    def _begun(self) -> _native.Assembler:
+        """The core, which wants to know the labels first."""
+        if self._core is None:
+            import pyarrow as pa
+
+            names = list(self._totals[DOCUMENTS])
+            if not names or not self._totals[WORDS].keys() <= self._totals[DOCUMENTS].keys():
+                raise DataFormatError("the rows of counts lack the documents of a label")
+            self._labels = pa.array(names, self._label_type)
+            self._core = _native.Assembler(self._max_ngram, len(names))
+        return self._core
+
+    def _end_length(self, core: _native.Assembler) -> None:
+        length = core.length()
+        if length > 1:  # where the first children begin; the core tells where they end
+            self._column(length - 1, "children")
+        self._append(length, core.end_length(self._above))
+        if 1 < length < self._max_ngram:
+            self._above = self._column(length, "ranks").mapped()
+
+    def _append(self, length: int, parts: dict[str, npt.NDArray[Any]]) -> None:
+        for name, values in parts.items():
+            if values.size:
+                self._column(length - 1 if name == "children" else length, name).append(values)
+
+    def _column(self, length: int, name: str) -> _Column:
+        label = f"{name}{length}"
+        if label not in self._columns:
+            column = _Column(self._folder / label, _WIDE.get(name, "<u8"))
+            self._columns[label] = column
+            if name == "children":
+                column.append(np.zeros(1, np.uint64))
+        return self._columns[label]
+
+    # The file
+
+    def finish(self, pruned: PrunedCounts | None) -> tuple[dict[str, Any], storage.Arrays]:
+        """The manifest and the arrays, which stay in their files."""
+        maxima = np.empty(0, np.uint64)
+        if self._totals[DOCUMENTS]:
+            core = self._begun()
+            while core.length() <= self._max_ngram:
+                self._end_length(core)
+            maxima = core.maxima()
+        else:  # nothing was learnt
+            for length in range(1, self._max_ngram + 1):
+                self._column(length, "rows").append(np.zeros(1, np.uint64))
+                self._column(length, "children")
+            self._column(1, "word_offsets").append(np.zeros(1, np.uint64))
+        arrays: storage.Arrays = {
+            "words.bytes": self._column(1, "word_bytes").mapped(),
+            "words.offsets": self._column(1, "word_offsets").narrowed(4),
+            "maxima": maxima.astype(snapshot.narrowest(int(maxima.max(initial=0)), 4)),
+        }
+        for length in range(1, self._max_ngram + 1):
+            for name in snapshot.array_names(length, self._max_ngram):
+                column = self._column(length, name)
+                arrays[f"ngrams{length}.{name}"] = column.narrowed(1 if name == "labels" else 4)
+        return {
+            "labels": list(self._label_entries()),
+            "pruned": {
+                "ngrams": pruned[0] if pruned else 0,
+                "counts": pruned[1] if pruned else 0,
+                "was_pruned": pruned is not None,
+            },
+            "words_since_prune": 0,
+        } | keeping.settings_of(self._engine), arrays
+
+    def _label_entries(self) -> Iterator[dict[str, Any]]:
+        for label, documents in self._totals[DOCUMENTS].items():
+            if documents < 1:
+                raise DataFormatError(f"the label {label!r} has {documents} documents")
+            words = self._totals[WORDS].get(label, 0)  # rows of 0 may have been left out
+            yield {"label": label, "documents": documents, "words": words}
+
+
+def _by_length(batch: Any) -> Iterator[Any]:
+    """The parts of a batch whose n-grams have equally many words; empty keys go to the core."""
+    if batch.num_rows == 0:
+        return
+    keys, offsets = _key_buffers(batch.column("ngram"))
+    if (np.diff(offsets) < 1).any():
+        raise DataFormatError("a row of counts has no n-gram")
+    lengths = keys[offsets[:-1]]
+    changes = (np.flatnonzero(np.diff(lengths)) + 1).tolist()
+    for begin, end in zip([0, *changes], [*changes, batch.num_rows], strict=True):
+        yield batch.slice(begin, end - begin)
+
+
+def _key_buffers(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Bytes and offsets of a binary column, as Arrow has them."""
+    import pyarrow as pa
+
+    if column.type != pa.binary():
+        column = column.cast(pa.binary())
+    if column.null_count:
+        raise DataFormatError("a row of counts has no n-gram")
+    return buffers_of(column)
+
+
+def _positions(column: Any, labels: Any) -> npt.NDArray[np.int32]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.index_in(column.cast(labels.type), value_set=labels)
+    return _numbers(pc.fill_null(found, pa.scalar(-1, pa.int32())).to_numpy(), np.int32)
+
+
+def _numbers(values: npt.NDArray[Any], dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(values, dtype)

@@ -1,0 +1,98 @@
+"""watchword spark: the verbs, on the session that the tests have."""
+
+import json
+
+import pytest
+
+import watchword as ww
+from command_line import failure, records, write_lines
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    records("make", "posts.jsonl", "--subjects", 30, "--by-time")
+    return tmp_path
+
+
+def test_train_writes_the_model_of_the_ordinary_verb(here):
+    records("train", "posts.jsonl", "-o", "one.ww", "--max-ngram", 2)
+    [told] = records("spark", "train", "posts.jsonl", "-o", "many.ww", "--max-ngram", 2)
+    assert told["model"] == "many.ww"
+    assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
+
+
+def test_train_reads_text_files_and_goes_on_from_a_model(here):
+    for label, number, text in (("good day", 1, "a+b"), ("bad", 1, "c d"), ("bad", 2, "e\n\nf")):
+        (here / "texts" / label).mkdir(parents=True, exist_ok=True)
+        (here / "texts" / label / f"{number}.txt").write_text(text, encoding="utf-8")
+    records("train", "texts", "-o", "one.ww")
+    records("spark", "train", "texts", "--format", "text", "-o", "many.ww")
+    assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
+    [told] = records(
+        "spark", "train", "texts", "--format", "text", "-o", "more.ww", "--add-to", "many.ww"
+    )
+    assert told["documents"] == {"bad": 4, "good day": 2}
+
+
+def test_classify_adds_columns(here, spark):
+    records("train", "posts.jsonl", "-o", "model.ww")
+    [told] = records(
+        "spark", "classify", "model.ww", "posts.jsonl", "--label", "guess", "-o", "out.parquet"
+    )
+    rows = spark.read.parquet(str(here / "out.parquet")).collect()
+    model = ww.TauSS3.load("model.ww")
+    contents = [ww.Post(row["text"], title=row["title"]).content for row in rows]
+    assert [row["guess"] for row in rows] == model.predict_many(contents)
+    assert sum(told["labels"].values()) == len(rows)
+    assert "exists already" in failure(
+        "spark", "classify", "model.ww", "posts.jsonl", "--label", "guess", "-o", "out.parquet",
+        code=2,
+    )  # fmt: skip
+
+
+def test_watch_goes_on_from_its_checkpoint(here, spark):
+    records("train", "posts.jsonl", "-o", "model.ww")
+    records("make", "new.jsonl", "--subjects", 20, "--seed", 1, "--by-time")
+    lines = [json.loads(line) for line in (here / "new.jsonl").read_text().splitlines()]
+    (here / "new").mkdir()
+    command = (
+        "spark", "watch", "model.ww", "new", "--positive", "at risk", "--post-id", "post_id",
+        "--order", "time", "--checkpoint", "checkpoint", "-o", "alerts.json",
+    )  # fmt: skip
+    some = len(lines) // 8
+    write_lines(here / "new" / "1.json", lines[:some])
+    [first] = records(*command)
+    write_lines(here / "new" / "2.json", lines[some:])
+    [second] = records(*command)
+    assert (first["posts"], second["posts"]) == (some, len(lines) - some)
+    alerts = records("watch", "model.ww", "new.jsonl", "--positive", "at risk")
+    assert second["alerts"] == len(alerts) > first["alerts"]
+    found = spark.read.schema("subject string, delay long").json(str(here / "alerts.json"))
+    assert {(row["subject"], row["delay"]) for row in found.collect()} == {
+        (alert["subject"], alert["delay"]) for alert in alerts
+    }
+
+
+@pytest.mark.usefixtures("here")
+def test_mistakes_are_one_line():
+    records("train", "posts.jsonl", "-o", "model.ww")
+    assert failure("spark", "train", "nowhere.jsonl", "-o", "x.ww").startswith("Error: there is no")
+    assert "give --format" in failure("spark", "train", "data", "-o", "x.ww", code=2)
+    wrong = failure("spark", "train", "posts.jsonl", "-o", "x.ww", "--text", "body")
+    assert wrong.startswith("Error: there is no column 'body' for text")
+    assert "--levelwise goes with --floor" in failure(
+        "spark", "train", "posts.jsonl", "-o", "x.ww", "--levelwise", code=2
+    )
+    assert "is not KEY=VALUE" in failure(
+        "spark", "train", "posts.jsonl", "-o", "x.ww", "--set", "x", code=2
+    )
+    assert "depends on the order of texts" in failure(
+        "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-period", 100
+    )
+    assert "do not say who wrote them" in failure(
+        "spark", "watch", "model.ww", "lines.txt", "--positive", "at risk", "--checkpoint", "c",
+        "-o", "out", code=2,
+    )  # fmt: skip
