@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,11 @@ def show_evaluation(
     more: dict[str, Any] | None = None,
 ) -> None:
     """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
-    writers = (found.to_json, found.to_csv, lambda: found.to_html(page=True))
+    writers: tuple[Callable[[], str], ...] = (
+        found.to_json,
+        found.to_csv,
+        lambda: found.to_html(page=True),
+    )
     for file, text in zip(files, writers, strict=True):
         if file is not None:
             write_text(file, text())

@@ -197,7 +197,11 @@ def _show_search(
     found: Search, *, table: bool, files: Sequence[str | None], more: dict[str, Any]
 ) -> None:
     """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
-    writers = (found.to_json, found.to_csv, lambda: found.to_html(page=True))
+    writers: tuple[Callable[[], str], ...] = (
+        found.to_json,
+        found.to_csv,
+        lambda: found.to_html(page=True),
+    )
     for file, text in zip(files, writers, strict=True):
         if file is not None:
             write_text(file, text())
