@@ -7,7 +7,7 @@ posts = {
     "I cannot work today, so I sleep. We watched a film.": "control",
     "The garden is lovely, and we sleep well. No work today.": "control",
 }
-model = ww.TauSS3()
+model = ww.TauSS3(prior=0)  # so few posts: once must be enough
 model.learn_many(posts.keys(), posts.values())
 
 new = "The garden can wait. I cannot sleep, I feel so drained!"

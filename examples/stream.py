@@ -3,7 +3,7 @@ import watchword as ww
 people = ww.make_risk_streams(200, seed=0)  # made up, and the truth is known
 model = ww.TauSS3()
 ww.teach(model, people[:100])
-policy = ww.Overtakes("at risk", margin=0.5)
+policy = ww.Overtakes("at risk", margin=0.05)
 
 reader = model.reader(policy)
 for post in people[100].posts:

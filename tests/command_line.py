@@ -53,6 +53,29 @@ def run(*arguments, **variables):
     )
 
 
+def run_on_terminal(*arguments, **variables):
+    """Run the command on a pseudo-terminal: the exit code, and all that appeared there."""
+    import pty  # not everywhere
+
+    ours, theirs = pty.openpty()
+    terminal = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    environment = ENVIRONMENT | terminal | variables
+    command = [sys.executable, "-m", "watchword", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # Linux's way to say: the other side has closed
+                break
+            if not chunk:
+                break
+            seen += chunk
+    os.close(ours)
+    return process.returncode, seen.decode()
+
+
 @contextlib.contextmanager
 def started(*arguments, cwd=None):
     """A command that goes on running, with pipes to its input and outputs."""

@@ -22,7 +22,7 @@ def subjects(count=12, *, posts=(3, 7), seed=3):
 
 
 def taught(**parameters):
-    model = ww.TauSS3(**parameters)
+    model = ww.TauSS3.paper(**parameters)
     for subject in subjects(16, posts=(8, 12), seed=11):
         texts = [post.content for post in subject.posts]
         model.learn_many(texts, [subject.label] * len(texts), threads=1)

@@ -14,7 +14,7 @@ MANIFEST = "manifest.json"
 
 def taught(**parameters):
     """Return a small model in which every array has something to say."""
-    model = ww.TauSS3(**parameters)
+    model = ww.TauSS3.paper(**parameters)
     model.learn_one("a b c. a b d, b c", "x")
     model.learn_one("a b c a b é", "y")
     model.learn_one("d d", "z")

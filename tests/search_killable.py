@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 from search_samples import sample
 from watchword import Between, search
@@ -26,6 +27,7 @@ def run(order, texts, labels, answer):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.write(answer, b"began\n")  # from now on, Ctrl-C keeps what was found
     result = found(order, texts, labels, keep=order["keep"])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # too late for it to matter
     said = {"table": result.to_dict(), "interrupted": result.interrupted}
     os.write(answer, json.dumps(said).encode())
 
@@ -52,7 +54,7 @@ def main():
             answer.readline()
             if order["signal"] is not None:
                 # The child is waited for below: its number is nobody else's.
-                signal.sigtimedwait([], order["delay"])
+                time.sleep(order["delay"])
                 os.kill(child, order["signal"])
             said = answer.read()
         _, status = os.waitpid(child, 0)

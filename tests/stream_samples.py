@@ -29,7 +29,7 @@ def eighths(rows):
 def taught(labels=LABELS[1], *, exact=False):
     """A model in which most words speak for one label, some for two."""
     rounded = {"sentence": "sum", "paragraph": "sum", "document": eighths}
-    model = ww.TauSS3(summary=rounded if exact else "sum", max_ngram=2)
+    model = ww.TauSS3.paper(summary=rounded if exact else "sum", max_ngram=2)
     model.learn_many(TEXTS[: len(labels)], labels)
     return model
 

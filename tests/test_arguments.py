@@ -141,7 +141,7 @@ def test_a_bad_summary_is_not_blamed_on_the_file(model):
 
 @pytest.mark.parametrize("name", ["counting", "paragraphs", "word_hook", "tokenizer"])
 def test_what_the_counts_depend_on_cannot_be_replaced(model, name):
-    other = {"counting": "documents"}
+    other = {"counting": "occurrences"}
     other |= {"paragraphs": "blank_lines", "word_hook": str.upper, "tokenizer": str.split}
     with pytest.raises(ValueError, match=f"^{name} cannot be replaced"):
         model.replace(**{name: other[name]})

@@ -141,7 +141,7 @@ def test_with_addition_it_is_as_good_as_always_certain(drawn):
 
 @cache
 def two_labels(**parameters):
-    model = ww.TauSS3(max_ngram=1, **parameters)
+    model = ww.TauSS3.paper(max_ngram=1, **parameters)
     model.learn_many(["x x y", "a a b"], ["high", "low"])
     return model
 
@@ -224,7 +224,7 @@ POSTS = ["", "x", "y", "a", "b", "x a", "x. y", "a b\nx", "z", "x x", "z y a", "
 
 @cache
 def taught(labels, summary="sum"):
-    model = ww.TauSS3(max_ngram=1, summary=summary)
+    model = ww.TauSS3.paper(max_ngram=1, summary=summary)
     texts = ["x x x y y z z z", "a a b z y", "z b b b c", "y b a"]
     model.learn_many(texts[: len(labels)], labels)
     return model

@@ -13,36 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import watchword as ww
-from command_line import ENVIRONMENT, call, free_port, next_line, run, started
+from command_line import ENVIRONMENT, call, free_port, next_line, run, run_on_terminal, started
 from spark_cluster import HAS_SPARK
 from watchword.cli import cli
 from watchword.cli.base import Teller, progress
 from watchword.cli.demo import make_demo
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-
-
-def run_on_terminal(*arguments, **variables):
-    """Run the command on a pseudo-terminal: the exit code, and all that appeared there."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    terminal = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    environment = ENVIRONMENT | terminal | variables
-    command = [sys.executable, "-m", "watchword", *arguments]
-    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment) as process:
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:  # Linux's way to say: the other side has closed
-                break
-            if not chunk:
-                break
-            seen += chunk
-    os.close(ours)
-    return process.returncode, seen.decode()
 
 
 @pytest.fixture

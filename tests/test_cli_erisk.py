@@ -52,6 +52,11 @@ def test_a_task_is_shown_among_the_published(collection):
     assert "> OURS" in shown.stdout
 
 
+def test_a_task_tells_the_papers_parameters_as_its_defaults():
+    assert "[default: 0.455]" in call("erisk", "run", "--help").output
+    assert "[default: 0.13]" in call("train", "--help").output
+
+
 def test_a_task_takes_other_parameters_and_policies(collection):
     arguments = ("--policy", "overtakes(margin=1000)", "--max-ngram", 1, "--json", "-")
     done = call("erisk", "run", "2018-anorexia", "--data", collection, *arguments)

@@ -127,7 +127,7 @@ def test_labels_that_the_model_cannot_know_are_told(here):
 def test_evaluate_says_what_is_wrong_with_texts(here, arguments, code, message):
     (here / "empty.jsonl").write_text("")
     write_lines(here / "unlabelled.jsonl", [{"text": "a"}])
-    write_lines(here / "numbers.jsonl", [{"text": "a", "label": 1}])
+    write_lines(here / "numbers.jsonl", [{"text": "unheard", "label": 1}])
     assert message in failure("evaluate", *arguments, code=code)
 
 
@@ -177,7 +177,10 @@ def test_validate_takes_the_parameters_of_a_model():
     like = records("validate", "people.jsonl", "--like", "other.ww", "--smoothness", 0.3)
     assert like == records("validate", "people.jsonl", "--max-ngram", 1, "--smoothness", 0.3)
     assert like != records("validate", "people.jsonl")
-    assert records("validate", "people.jsonl", "--paper") == records("validate", "people.jsonl")
+    ww.TauSS3.paper().save("paper.ww")
+    paper = records("validate", "people.jsonl", "--paper")
+    assert paper == records("validate", "people.jsonl", "--like", "paper.ww")
+    assert paper != records("validate", "people.jsonl")
 
 
 def test_a_default_label_may_be_a_number(here):

@@ -14,7 +14,7 @@ TEXT = "I cannot sleep, so I work. What a lovely garden!"
 
 
 def taught():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     ww.teach(model, PEOPLE)
     return model
 

@@ -8,6 +8,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure, next_line, records, say, started, write_lines
 from watchword.datasets import read_jsonl
+from watchword.presets import PAPER, PYSS3
 
 TEXTS = [
     {"text": "I cannot sleep, so I work", "label": "at risk", "id": "a"},
@@ -155,7 +156,8 @@ def test_fields_may_have_other_names(here):
         (["--summary", "sentence=max,document=mean"],
          {"summary": {"sentence": "max", "document": "mean"}}),
         (["--default-label", "control"], {"default_label": "control"}),
-        (["--paper", "--sanction", "2"], {"sanction": 2}),
+        (["--paper", "--sanction", "2"], PAPER | {"sanction": 2}),
+        (["--pyss3", "--max-ngram", "2"], PYSS3 | {"max_ngram": 2}),
         (["--prune-period", "5", "--prune-floor", "0"], {"prune_period": 5, "prune_floor": 0}),
     ],
 )  # fmt: skip
@@ -245,6 +247,7 @@ def test_bad_lines_can_be_skipped(here):
         (["texts.jsonl", "-o", "m.ww", "--field", "body=x"], 2, "no field is called 'body'"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "no.ww"], 1, "no.ww: No such file"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "x", "--paper"], 2, "cannot go together"),
+        (["texts.jsonl", "-o", "m.ww", "--paper", "--pyss3"], 2, "--paper and --pyss3 cannot go"),
     ],
 )
 def test_train_says_what_is_wrong(texts, arguments, code, message):

@@ -43,14 +43,15 @@ def tune(*arguments):
 @pytest.mark.parametrize("by", ["post", "chunk"])
 @pytest.mark.usefixtures("here")
 def test_evaluate_measures_what_python_measures(by):
-    [told] = evaluate("--policy", "overtakes(margin=1) after 2", "--by", by)
-    policy = ww.Overtakes("at risk", margin=1).after(2)
+    [told] = evaluate("--policy", "overtakes(margin=0.01) after 2", "--by", by)
+    policy = ww.Overtakes("at risk", margin=0.01).after(2)
     measures = ww.replay(OTHERS, taught(), policy, by=by).measures
-    assert told["policy"] == "overtakes(margin=1) after 2"
+    assert told["policy"] == "overtakes(margin=0.01) after 2"
     assert (told["positive"], told["by"]) == ("at risk", by)
     for name in ("subjects", "alerts", "erde5", "erde50", "f1", "f_latency"):
         assert told[name] == getattr(measures, name)
     assert told["erde50_bounds"]["never"] == 0.25
+    assert 0 < measures.alerts < measures.subjects
 
 
 @pytest.mark.usefixtures("here")
@@ -147,16 +148,16 @@ def test_evaluate_says_what_is_wrong(here, arguments, code, message):
 
 @pytest.mark.usefixtures("here")
 def test_tune_tries_what_python_tries():
-    found = tune("--max-ngram", "1,3", "--policy", "overtakes(margin=0|1)", "--folds", 3)
+    found = tune("--max-ngram", "1,3", "--policy", "overtakes(margin=0|0.01)", "--folds", 3)
     tuning = ww.tune(
         PEOPLE,
-        ww.grid(ww.Overtakes, "at risk", margin=[0, 1]),
+        ww.grid(ww.Overtakes, "at risk", margin=[0, 0.01]),
         parameters={"max_ngram": [1, 3]},
         folds=3,
     )
     assert [one["erde50"] for one in found] == [trial.value for trial in tuning.trials]
     assert [one["parameters"] for one in found] == [trial.parameters for trial in tuning.trials]
-    assert {one["policy"] for one in found} == {"overtakes", "overtakes(margin=1)"}
+    assert {one["policy"] for one in found} == {"overtakes", "overtakes(margin=0.01)"}
     assert len(found[0]["by_fold"]) == 3
 
 

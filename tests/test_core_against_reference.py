@@ -17,7 +17,7 @@ COUNTING = st.sampled_from(["occurrences", "documents"])
 
 def learn(corpus, arguments, prune=None):
     """Teach the model and the oracle the same."""
-    model, oracle = ww.TauSS3(**arguments), Reference(**arguments)
+    model, oracle = ww.TauSS3.paper(**arguments), Reference(**arguments)
     for text, label in corpus:
         model.learn_one(text, label)
         oracle.learn(text, label)
@@ -420,7 +420,7 @@ def test_training_figure_of_the_paper():
 
 @pytest.mark.parametrize("reading", ["paper", "words_sum"])
 def test_reading_figure_of_the_paper(reading):
-    model = ww.TauSS3(smoothness=0.5, reading=reading)
+    model = ww.TauSS3.paper(smoothness=0.5, reading=reading)
     model.learn_one("Machine learning, is, is, is, is. Learning.", "technology")
     model.learn_one("is. is. is. is. used.", "sports")
     explanation = model.explain("Machine learning is being widely used")

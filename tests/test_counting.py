@@ -51,7 +51,7 @@ def test_words_of_a_label_are_the_distinct_ones_of_each_document():
 
 
 def test_labels_are_compared_by_documents():
-    model = ww.TauSS3(max_ngram=1, counting="documents", smoothness=1)
+    model = ww.TauSS3.paper(max_ngram=1, counting="documents", smoothness=1)
     model.learn_many(["a a a a a b", "a b", "b"], ["x", "x", "x"])
     value = model.value("a")["x"]
     assert (value.count, value.lv) == (2, pytest.approx(2 / 3))
@@ -73,8 +73,8 @@ def test_periodic_pruning_counts_the_words_that_were_read():
     assert model.counts() == {}
 
 
-def test_occurrences_are_the_default_and_the_paper_s():
-    assert ww.TauSS3().parameters["counting"] == "occurrences"
+def test_documents_are_the_default_and_occurrences_the_paper_s():
+    assert ww.TauSS3().parameters["counting"] == "documents"
     assert ww.TauSS3.paper().parameters["counting"] == "occurrences"
 
 
@@ -132,7 +132,7 @@ def test_unlearning_is_refused_of_a_document(documents, refused):
 @given(corpus=corpora(texts(4), max_labels=1), text=texts(4), max_ngram=st.integers(1, 3))
 def test_what_unlearning_leaves_is_a_model(corpus, text, max_ngram):
     arguments = {"max_ngram": max_ngram, "counting": "documents"}
-    model, oracle = ww.TauSS3(**arguments), Reference(**arguments)
+    model, oracle = ww.TauSS3.paper(**arguments), Reference(**arguments)
     for document, label in corpus:
         model.learn_one(document, label)
         oracle.learn(document, label)

@@ -63,7 +63,16 @@ def test_the_model_and_the_policy_are_the_papers_by_default(made):
     same = run_task(
         "2017-depression",
         made,
-        model=ww.TauSS3(smoothness=0.455, significance=1, sanction=1, max_ngram=3),
+        model=ww.TauSS3(
+            smoothness=0.455,
+            significance=1,
+            sanction=1,
+            max_ngram=3,
+            prior=0,
+            ngram_scale="length",
+            significance_function="vanilla",
+            counting="occurrences",
+        ),
         policy=ww.Overtakes("positive"),
     )
     assert own.score == same.score

@@ -54,7 +54,7 @@ def test_bins_are_as_narrow_as_the_largest_value_allows():
 
 
 def test_values_above_1_have_bins():
-    model = ww.TauSS3(confidence_function="norm_gv_xai")
+    model = ww.TauSS3.paper(confidence_function="norm_gv_xai")
     model.learn_one("a b a b", "x")
     model.learn_one("c d", "y")
     glance = model.glance()

@@ -19,7 +19,7 @@ from watchword.show.html import document, escaped, explanation_html, kept, stand
 from watchword.show.marks import PART, Mark, marked
 from watchword.show.painting import Painter
 
-MODEL = ww.TauSS3()
+MODEL = ww.TauSS3.paper()
 MODEL.learn_many(
     ["machine learning " * 3, "learning to rest", "the machine rests", "a match, a b c is"],
     ["tech", "calm", "calm", "sports"],
@@ -521,7 +521,7 @@ def test_what_is_worth_nothing_is_no_stop():
 
 
 def many_labels():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     for number in range(30):
         model.learn_one(f"word{number} " * (number + 1) + "all", number)
     return model
@@ -565,7 +565,7 @@ def test_texts_of_one_painter_share_rules_and_scale():
 
 
 def test_a_painter_refuses_other_labels():
-    other = ww.TauSS3()
+    other = ww.TauSS3.paper()
     other.learn_one("a match", "sports")
     with pytest.raises(ValueError, match="cannot paint what has"):
         painter_for(MODEL.explain("a")).paint(other.explain("a"))

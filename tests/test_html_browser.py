@@ -6,7 +6,7 @@ import watchword as ww
 from browser import DESKTOP, PHONE
 from test_html import HOSTILE, whole_words
 
-MODEL = ww.TauSS3()
+MODEL = ww.TauSS3.paper()
 MODEL.learn_many(
     ["machine learning " * 3, "learning to rest", "the machine rests", "a match"],
     ["tech", "calm", "calm", "sports"],

@@ -233,7 +233,8 @@ def other_text():
         {"model": TauSS3(word_hook=cut)},
         {"model": TauSS3(prior=1)},
         {"model": TauSS3(default_label="food")},
-        {"model": TauSS3(counting="documents")},
+        {"model": TauSS3(counting="documents", sanction=2)},
+        {"model": TauSS3(counting="occurrences", sanction=2)},
     ],
     ids=lambda change: " ".join(change),
 )

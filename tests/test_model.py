@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import watchword as ww
+from watchword.presets import PAPER
 
 
 def taught(corpus=None, **arguments):
-    model = ww.TauSS3(**arguments)
+    model = ww.TauSS3.paper(**arguments)
     corpus = corpus or {"sports": "the match", "tech": "machine learning is machine learning"}
     for label, text in corpus.items():
         model.learn_one(text, label)
@@ -83,6 +84,13 @@ def test_repr_names_the_labels():
 def test_repr_of_many_labels_is_short():
     model = taught(dict.fromkeys(range(1000), "a"))
     assert repr(model) == "<TauSS3 of 1000 labels: 0, 1, 2, 3, 4, …>"
+
+
+def test_the_defaults():
+    told = ww.TauSS3().parameters
+    assert (told["smoothness"], told["significance"], told["sanction"]) == (0.13, 0.7, 0.25)
+    assert (told["prior"], told["ngram_scale"], told["counting"]) == (3, "label", "documents")
+    assert (told["significance_function"], told["max_ngram"]) == ("ratio", 3)
 
 
 def test_the_papers_parameters():
@@ -296,7 +304,7 @@ LARGE = 30_000_000
 
 def test_a_huge_text():
     text = "one two three four, " * (LARGE // 20)
-    model = ww.TauSS3()
+    model = ww.TauSS3(counting="occurrences")
     model.learn_one(text, "x")
     model.learn_one("five", "y")
     assert model.statistics.words["x"] == LARGE // 5
@@ -309,14 +317,14 @@ def test_a_huge_text():
 
 def test_a_huge_text_of_wide_characters():
     text = "Größe 😀 " * (LARGE // 32)
-    model = ww.TauSS3()
+    model = ww.TauSS3(counting="occurrences")
     model.learn_one(text, "x")
     assert model.counts() == {"grosse": {"x": LARGE // 32}}
 
 
 def test_a_huge_word():
     word = "x" * 5_000_000
-    model = ww.TauSS3()
+    model = ww.TauSS3(counting="occurrences")
     model.learn_one(f"{word} {word.upper()}", "x")
     model.learn_one(word[:-1], "y")
     assert model.value([word])["x"].count == 2
@@ -394,7 +402,7 @@ def test_values_are_finite_whatever_the_parameters():
 
 
 def test_two_words_may_be_repeated_millions_of_times():
-    model = ww.TauSS3(max_ngram=3)
+    model = ww.TauSS3(max_ngram=3, counting="occurrences")
     times = 9_000_000  # more occurrences in one shard than a shard can have n-grams
     model.learn_one("a " * times, "x")
     assert model.counts() == {
@@ -405,8 +413,8 @@ def test_two_words_may_be_repeated_millions_of_times():
 
 
 def test_the_equations_alone_give_the_values_of_the_model():
-    model = ww.TauSS3(max_ngram=1)
+    model = ww.TauSS3.paper(max_ngram=1)
     model.learn_many(["a a a b", "a c c"], ["x", "y"])
-    parameters = ww.parameters.Parameters(max_ngram=1).for_native()
+    parameters = ww.parameters.Parameters(**PAPER | {"max_ngram": 1}).for_native()
     alone = ww._native.evaluate([3, 1], [3, 2], parameters)  # of "a", and of the most frequent
     assert alone == [(v.lv, v.sg, v.sn, v.gv) for v in model.value("a").values()]

@@ -132,7 +132,7 @@ def test_labels_of_another_kind_are_another_truth():
 
 def test_replaying_is_scoring_and_judging():
     people = ww.make_risk_streams(20, seed=1, posts_per_subject=(3, 6))
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     ww.teach(model, people[10:])
     policy = ww.Overtakes("at risk", margin=0.2)
     one = replay(people[:10], model, policy)

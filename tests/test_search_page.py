@@ -55,7 +55,7 @@ def made_up(count, labels=LABELS, *, folds=4, texts=900, seed=1, dropped=0, seve
         "folds": folds,
         "labels": list(labels),
         "several": several,
-        "base": {"sanction": 1.0, "reading": "words_sum", "summary": {"sentence": "sum"}},
+        "base": {"sanction": 0.25, "reading": "words_sum", "summary": {"sentence": "sum"}},
         "varied": list(VARIED),
         "settings": settings,
         "unfinished": 0,

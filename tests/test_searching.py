@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 import watchword as ww
 from search_samples import by_hand, plain, sample
 from strategies import corpora
-from watchword import Between, TauSS3, search, searching
+from watchword import (
+    Between,
+    EmptyModelError,
+    TauSS3,
+    UnknownLabelError,
+    search,
+    searching,
+)
 from watchword.searching import search_within, seconds_of
 from watchword.space import DEFAULT_SPACE, all_of
 
@@ -22,6 +29,11 @@ MANY = sample(several=True)
 
 GRID = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
 LONG = {"smoothness": Between(0.05, 1), "significance": Between(0.1, 4), "max_ngram": [1, 2, 3]}
+
+
+def usual(names):
+    """What a model has unless it is told otherwise."""
+    return {name: TauSS3().parameters[name] for name in names}
 
 
 def shorten(word):
@@ -95,7 +107,8 @@ def test_all_parameters_give_what_they_give_by_hand(space, several):
         {"tokenizer": by_blanks},
         {"word_hook": shorten, "tokenizer": by_blanks, "paragraphs": "blank_lines"},
         {"default_label": "sports", "min_count": 4},
-        {"counting": "documents", "reading": "words_sum", "summary": "max"},
+        {"counting": "occurrences", "reading": "words_sum", "summary": "max"},
+        {"counting": "documents", "significance_function": "vanilla"},
     ],
     ids=lambda base: " ".join(base),
 )
@@ -142,8 +155,7 @@ def test_a_grid_tries_all_combinations():
 
 def test_a_random_search_begins_with_the_model_and_goes_on_when_it_is_larger():
     few, many = (search(TEXTS, LABELS, LONG, trials=count) for count in (4, 9))
-    own = {"smoothness": 0.455, "significance": 1.0, "max_ngram": 3}
-    assert own in [one.parameters for one in few.settings]
+    assert usual(LONG) in [one.parameters for one in few.settings]
     assert len(few.settings) == 4
     assert len(many.settings) == 9
     known = {str(one.parameters): one.value for one in many.settings}
@@ -151,8 +163,8 @@ def test_a_random_search_begins_with_the_model_and_goes_on_when_it_is_larger():
 
 
 def test_a_sample_of_lists_has_no_more_than_all_of_them_and_the_model():
-    found = search(TEXTS, LABELS, {"max_ngram": [1, 2]}, trials=50)
-    assert sorted(one.parameters["max_ngram"] for one in found.settings) == [1, 2, 3]
+    found = search(TEXTS, LABELS, {"max_ngram": [4, 5]}, trials=50)
+    assert sorted(one.parameters["max_ngram"] for one in found.settings) == [3, 4, 5]
 
 
 def test_another_seed_draws_other_settings():
@@ -171,7 +183,7 @@ def test_without_a_space_what_matters_most_is_searched():
 def test_a_list_of_settings_is_tried_as_it_is():
     given = [{"smoothness": 0.2}, {"max_ngram": 1, "prune": 1}, {}]
     found = search(TEXTS, LABELS, given, folds=2)
-    full = {"smoothness": 0.455, "max_ngram": 3, "prune": 0}
+    full = usual(["smoothness", "max_ngram"]) | {"prune": 0}
     expected = sorted(str(full | one) for one in given)
     assert sorted(str(full | one.parameters) for one in found.settings) == expected
     equal_to_hand(found, TEXTS, LABELS, folds=2)
@@ -381,9 +393,7 @@ def test_the_budget_ends_it(method, late_after, monkeypatch):
 @pytest.mark.parametrize("method", ["random", "halving"])
 def test_for_the_model_itself_there_is_always_time(method):
     found = search(TEXTS, LABELS, LONG, method=method, trials=9, budget=1e-9)
-    assert [one.parameters for one in found.settings] == [
-        {"smoothness": 0.455, "significance": 1.0, "max_ngram": 3}
-    ]
+    assert [one.parameters for one in found.settings] == [usual(LONG)]
     assert found.unfinished == 8
 
 
@@ -509,6 +519,8 @@ def test_the_text_says_what_was_left_out():
         ({"threads": 0}, ValueError, "threads must be at least 1, got 0"),
         ({"model": 3}, TypeError, "model must be a TauSS3, got int"),
         ({"model": TauSS3(summary=np.sum)}, ValueError, "cannot summarise with functions of"),
+        ({"model": TauSS3(default_label="x")}, UnknownLabelError, "unknown label 'x'.*no text has"),
+        ({"labels": [[]] * 47 + [["x"]]}, EmptyModelError, "no text with a label is left to learn"),
         ({"labels": LABELS[1:]}, ValueError, "48 texts but 47 labels"),
         ({"texts": "text"}, TypeError, "expected many texts, got a single string"),
     ],

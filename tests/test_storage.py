@@ -366,7 +366,7 @@ def test_equal_models_give_equal_bytes_in_every_process():
 
 
 def test_history_leaves_no_trace():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     model.learn_one("something else entirely", "gone")
     model.learn_one("d d", "z")
     model.learn_one("a b c a b é", "y")

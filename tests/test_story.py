@@ -44,7 +44,7 @@ def told(given=None, policy=None, labels=("at risk", "control")):
 
 
 def synthetic():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     ww.teach(model, PEOPLE[:15])
     return model
 

@@ -206,7 +206,7 @@ def test_a_decision_is_true_only_with_an_alert():
 
 
 def test_an_alert_for_a_label_that_is_false_itself_is_true():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     model.learn_many(["alone", "garden"], [0, 1])
     decision = model.reader(ww.Overtakes(0)).read("alone")
     assert decision
@@ -257,7 +257,7 @@ def test_what_a_decision_says_does_not_change_when_reading_goes_on():
 @pytest.mark.parametrize("paragraphs", ["lines", "blank_lines"])
 def test_title_and_text_of_a_post_are_two_paragraphs(paragraphs):
     # The words are as common under both labels; only in a row they are not.
-    model = ww.TauSS3(paragraphs=paragraphs)
+    model = ww.TauSS3.paper(paragraphs=paragraphs)
     texts = ["cannot sleep"] * 6 + ["cannot go", "cannot go", "garden sleep", "sleep"]
     model.learn_many(texts, ["risk"] * 6 + ["control"] * 4)
     reader = model.reader(ww.Overtakes("risk", margin=0.5))
@@ -317,7 +317,7 @@ def test_a_reader_refuses_policies_that_compare_subjects():
 
 
 def test_a_label_learnt_while_reading_joins_the_comparison():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     model.learn_many(["alone", "garden"], ["risk", "control"])
     reader = model.reader(ww.Overtakes("risk", margin=10))
     first = reader.read("alone match").confidence
@@ -333,7 +333,7 @@ def test_a_label_learnt_while_reading_joins_the_comparison():
 
 
 def test_a_label_forgotten_while_reading_keeps_its_sum():
-    model = ww.TauSS3()
+    model = ww.TauSS3.paper()
     model.learn_many(["alone", "garden", "match"], ["risk", "control", "sports"])
     reader = model.reader(ww.Overtakes("risk", margin=10))
     before = reader.read("match").confidence["sports"]

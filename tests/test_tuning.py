@@ -17,7 +17,7 @@ from watchword.tuning import folds_of, grid, teach, tune
 
 RISK = ww.Overtakes("at risk")
 PEOPLE = ww.make_risk_streams(23, seed=4, prevalence=0.4, posts_per_subject=(3, 9))
-MARGINS = grid(ww.Overtakes, "at risk", margin=[0, 0.3, 1])
+MARGINS = grid(ww.Overtakes, "at risk", margin=[0, 0.01, 0.05])
 
 
 class Calls:
@@ -127,7 +127,7 @@ def test_a_function_is_minimised():
 
     tuning = tune(PEOPLE, MARGINS, measure=false_alarms, folds=2)
     assert tuning.measure == "false_alarms"
-    assert tuning.best.policy.margin == 1.0
+    assert tuning.best.policy.margin == 0.05
     assert [trial.value for trial in tuning.trials] == sorted(
         trial.value for trial in tuning.trials
     )
@@ -156,8 +156,8 @@ def test_a_policy_of_ones_own_is_tuned_like_ours():
         def alerts(self, step):
             return step.value > 2 * step.other + self.margin
 
-    own = tune(PEOPLE, grid(Doubles, "at risk", margin=[0, 0.3]))
-    ours = tune(PEOPLE, grid(ww.Overtakes, "at risk", ratio=[2], margin=[0, 0.3]))
+    own = tune(PEOPLE, grid(Doubles, "at risk", margin=[0, 0.005]))
+    ours = tune(PEOPLE, grid(ww.Overtakes, "at risk", ratio=[2], margin=[0, 0.005]))
     assert [trial.by_fold for trial in own.trials] == [trial.by_fold for trial in ours.trials]
 
 

@@ -145,7 +145,7 @@ def test_marks_inside_a_word(kinds, width):
 @each_width
 def test_all_others_break_sequences(kinds, width):
     breaks = list(chain(*(kinds[width][kind] for kind in ("break", "closer", "terminator"))))
-    model = ww.TauSS3(max_ngram=2)
+    model = ww.TauSS3(max_ngram=2, counting="occurrences")
     model.learn_one(" ".join(f"a{c}b" for c in breaks), "x")
     alike = {"a": len(breaks), "b": len(breaks), "b a": len(breaks) - 1}
     assert model.counts() == {ngram: {"x": count} for ngram, count in alike.items()}

@@ -34,7 +34,7 @@ def people(count=24, seed=3):
 
 @cache
 def model():
-    taught = ww.TauSS3()
+    taught = ww.TauSS3.paper()
     ww.teach(taught, ww.make_risk_streams(40, seed=11, prevalence=0.4, posts_per_subject=(8, 12)))
     return taught
 

@@ -27,7 +27,7 @@ DOCUMENTS = [
 
 def sample() -> ww.TauSS3:
     """Make a model with several labels, other parameters than the defaults, and odd words."""
-    model = ww.TauSS3(
+    model = ww.TauSS3.paper(
         smoothness=0.5,
         significance=0.75,
         sanction=1.25,

@@ -31,7 +31,7 @@ def story() -> Story:
     people = ww.make_risk_streams(160, seed=3)
     model = ww.TauSS3()
     ww.teach(model, people[:80])
-    return model.story(people[83], ww.Overtakes(RISK, margin=0.5))
+    return model.story(people[83], ww.Overtakes(RISK, margin=0.05))
 
 
 PICTURES: dict[str, Callable[[], str]] = {

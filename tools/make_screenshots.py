@@ -61,7 +61,7 @@ def main() -> None:
     people = ww.make_risk_streams(160, seed=3)
     model = ww.TauSS3()
     ww.teach(model, people[:80])
-    policy = ww.Overtakes("at risk", margin=0.5)
+    policy = ww.Overtakes("at risk", margin=0.05)
     with (
         running_page(model, subjects=people[80:], policy=policy, name="model.ww") as live,
         sync_playwright() as playwright,

@@ -84,7 +84,7 @@ class Glance:
     """A model at a glance: what `TauSS3.glance` gives. Shows itself in a notebook.
 
     >>> from watchword import TauSS3
-    >>> model = TauSS3(max_ngram=2)
+    >>> model = TauSS3(max_ngram=2, prior=0)
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
     >>> print(model.glance(n=2))
     2 labels; distinct n-grams: 4 of 1 word, 2 of 2 words
@@ -272,7 +272,7 @@ def ngram_worth(
     """What an n-gram is worth in a model, what its words are, and what follows it.
 
     >>> from watchword import TauSS3
-    >>> model = TauSS3()
+    >>> model = TauSS3(prior=0)
     >>> model.learn_many(["machine learning is fun", "a match is fun"], ["tech", "sports"])
     >>> worth = ngram_worth(model, "Machine learning")
     >>> worth.values["tech"].cv, [one.word for one in worth.words], worth.following[0].word

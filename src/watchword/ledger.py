@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,11 @@ class Ledger:
             self._delays = _longer(self._delays, added)
         self._size = rows
 
-    def records(self, rows: IntArray) -> Iterator[tuple[int, int, dict[Label, float]]]:
-        """Of each of these rows: posts read, after how many the alert fell (0: none), the sums."""
-        columns = (self._posts[rows].tolist(), self._delays[rows].tolist())
-        for posts, delay, sums in zip(*columns, self._sums[rows].tolist(), strict=True):
-            yield posts, delay, dict(zip(self._labels, sums, strict=True))
+    def records(self, rows: IntArray) -> tuple[list[int], list[int], Iterator[dict[Label, float]]]:
+        """Of these rows: posts read, after how many the alert fell (0: none), the sums."""
+        # Without a loop in Python: streams full of alerts spend their time here.
+        sums = map(dict, map(zip, repeat(self._labels), self._sums[rows].tolist()))
+        return self._posts[rows].tolist(), self._delays[rows].tolist(), sums
 
     def scores(self) -> FloatArray:
         """Of each row: how much more speaks for the positive label than for the best other."""

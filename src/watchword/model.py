@@ -72,8 +72,9 @@ class TauSS3:
     alpha
         values at or below this count as 0.
     prior
-        occurrences assumed beforehand, over all labels, where labels are compared (in sg): what
-        was seen once under one label and never under another is then no proof. 0 is the paper's.
+        counts assumed beforehand, over all labels, where labels are compared (in sg): what
+        was seen once under one label and never under another is then no proof. With a handful of
+        texts nothing is, and values are small; 0, as in the paper, takes them at their word.
     ngram_scale
         what n-grams are frequent in comparison with (max tf in lv): those of equal `"length"`, as
         in the paper, where a rare long one is worth more than a common word; the `"words"`; or all
@@ -108,6 +109,8 @@ class TauSS3:
         every so many words forget the n-grams of at least `prune_shortest` words seen at most
         `prune_floor` times under a label. Off by default.
 
+    The defaults were chosen on several corpora and streams; `TauSS3.paper()` has the paper's.
+
     Many threads may read a model at once; learning waits its turn.
 
     >>> model = TauSS3()
@@ -122,20 +125,20 @@ class TauSS3:
     def __init__(
         self,
         *,
-        smoothness: float = 0.455,
-        significance: float = 1.0,
-        sanction: float = 1.0,
+        smoothness: float = 0.13,
+        significance: float = 0.7,
+        sanction: float = 0.25,
         max_ngram: int = 3,
         min_count: int = 1,
         alpha: float = 0.0,
-        prior: float = 0.0,
-        ngram_scale: Literal["length", "words", "label"] = "length",
-        significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla",
+        prior: float = 3.0,
+        ngram_scale: Literal["length", "words", "label"] = "label",
+        significance_function: Literal["vanilla", "xai", "ratio"] = "ratio",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
         summary: Summary = "sum",
         default_label: Label | None = None,
-        counting: Literal["occurrences", "documents"] = "occurrences",
+        counting: Literal["occurrences", "documents"] = "documents",
         paragraphs: Literal["lines", "blank_lines"] = "lines",
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
@@ -491,7 +494,7 @@ class TauSS3:
         """Every n-gram with its count per label, sorted by spelling.
 
         >>> model = TauSS3(max_ngram=2)
-        >>> model.learn_one("so so", "greeting")
+        >>> model.learn_many(["so so", "so"], ["greeting", "greeting"])
         >>> model.counts()
         {'so': {'greeting': 2}, 'so so': {'greeting': 1}}
         """

@@ -43,20 +43,20 @@ class Parameters:
     ValueError: smoothness must be in (0, 1], got 3
     """
 
-    smoothness: float = 0.455
-    significance: float = 1.0
-    sanction: float = 1.0
+    smoothness: float = 0.13
+    significance: float = 0.7
+    sanction: float = 0.25
     max_ngram: int = 3
     min_count: int = 1
     alpha: float = 0.0
-    prior: float = 0.0
-    ngram_scale: Literal["length", "words", "label"] = "length"
-    significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla"
+    prior: float = 3.0
+    ngram_scale: Literal["length", "words", "label"] = "label"
+    significance_function: Literal["vanilla", "xai", "ratio"] = "ratio"
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv"
     reading: Literal["paper", "words_sum"] = "paper"
     summary: Summary = "sum"
     default_label: Label | None = None
-    counting: Literal["occurrences", "documents"] = "occurrences"
+    counting: Literal["occurrences", "documents"] = "documents"
     paragraphs: Literal["lines", "blank_lines"] = "lines"
     prune_period: int | None = None
     prune_floor: int = 10

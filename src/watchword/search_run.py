@@ -14,6 +14,7 @@ import numpy as np
 
 from watchword import _native
 from watchword.checks import Label, as_list, as_texts
+from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation
 from watchword.folds import Fold, deal
 from watchword.kept_results import KeptResults, digest_of
@@ -71,8 +72,10 @@ class Job:
         parts = deal(truth, seed=seed, **dealing)
         several = are_several(truth)
         base = parameters_of(own._engine.parameters)
-        default = () if base["default_label"] is None else (base["default_label"],)
-        order = in_order([*default, *(label for one in known for label in one)])
+        order = in_order(label for one in known for label in one)
+        default = base["default_label"]
+        if default is not None and default not in order:
+            raise UnknownLabelError(f"unknown label {default!r} (default_label): no text has it")
         source = own._engine.source
         terms = source.read(documents)
         digest = digest_of(

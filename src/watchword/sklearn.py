@@ -43,7 +43,8 @@ _Array = npt.NDArray[Any]
 class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The τ-SS3 text classifier as a scikit-learn estimator.
 
-    The parameters are those of `watchword.TauSS3`, checked in `fit`; besides:
+    The parameters are those of `watchword.TauSS3`, checked in `fit`; those of the paper are
+    `TauSS3Classifier(**watchword.presets.PAPER)`. Besides:
 
     Parameters
     ----------
@@ -80,20 +81,20 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        smoothness: float = 0.455,
-        significance: float = 1.0,
-        sanction: float = 1.0,
+        smoothness: float = 0.13,
+        significance: float = 0.7,
+        sanction: float = 0.25,
         max_ngram: int = 3,
         min_count: int = 1,
         alpha: float = 0.0,
-        prior: float = 0.0,
-        ngram_scale: Literal["length", "words", "label"] = "length",
-        significance_function: Literal["vanilla", "xai", "ratio"] = "vanilla",
+        prior: float = 3.0,
+        ngram_scale: Literal["length", "words", "label"] = "label",
+        significance_function: Literal["vanilla", "xai", "ratio"] = "ratio",
         confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
         reading: Literal["paper", "words_sum"] = "paper",
         summary: SummaryOperator | Mapping[Level, SummaryOperator] = "sum",
         default_label: Hashable = None,
-        counting: Literal["occurrences", "documents"] = "occurrences",
+        counting: Literal["occurrences", "documents"] = "documents",
         paragraphs: Literal["lines", "blank_lines"] = "lines",
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,

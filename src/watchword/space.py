@@ -56,6 +56,7 @@ DEFAULT_SPACE: dict[str, Sequence[Any] | Between] = {
     "sanction": [0.25, 0.5, 1, 2],
     "prior": Between(0.1, 10),
     "max_ngram": [1, 2, 3],
+    "counting": ["documents", "occurrences"],
 }
 """What is searched unless something else is asked for: what matters on most corpora."""
 

@@ -249,20 +249,22 @@ class Watcher:
         """The rows of subjects, new ones for those that are."""
         rows = self._rows
         try:
-            found: list[Any] = list(map(rows.get, names))
-        except TypeError:  # not even to be looked up
-            found = [None]
-        if None in found:
+            return np.fromiter(map(rows.__getitem__, names), np.int64, len(names))
+        except (KeyError, TypeError):  # a new one, or something that cannot even be looked up
             for kind in set(map(type, names)):
                 if not issubclass(kind, str):
-                    raise TypeError(f"the id of a subject must be str, got {kind.__name__}")
-            found = [rows.setdefault(name, len(rows)) for name in names]
-            self._ledger.resize(len(rows))
+                    raise TypeError(
+                        f"the id of a subject must be str, got {kind.__name__}"
+                    ) from None
+        found = [rows.setdefault(name, len(rows)) for name in names]
+        self._ledger.resize(len(rows))
         return np.array(found, np.int64)
 
 
 def _turns(rows: IntArray) -> list[IntArray] | list[slice]:
     """The places of a batch in turns without a row twice: all first posts, then all second."""
+    if rows.size and rows.max() < 8 * rows.size and np.bincount(rows).max() == 1:
+        return [slice(None)]  # a view: nothing is copied
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if rows.size else order
@@ -283,7 +285,6 @@ def _contents(posts: list[Any]) -> list[str]:
 
 def _decisions(ledger: Ledger, rows: IntArray, subjects: Iterable[str | None]) -> list[Decision]:
     positive = ledger.policy.positive
-    return [
-        Decision(positive if delay else None, delay, posts, confidence, subject)
-        for (posts, delay, confidence), subject in zip(ledger.records(rows), subjects, strict=True)
-    ]
+    posts, delays, sums = ledger.records(rows)
+    labels = [positive if delay else None for delay in delays]
+    return list(map(Decision, labels, delays, posts, sums, subjects))

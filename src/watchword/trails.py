@@ -17,6 +17,7 @@ import numpy.typing as npt
 from watchword import _native
 from watchword.checks import Label
 from watchword.engine import Engine, winners
+from watchword.errors import EmptyModelError
 from watchword.parameters import Parameters
 from watchword.results import ConfidenceTable
 from watchword.space import PRUNE, Setting
@@ -35,7 +36,7 @@ class Trails:
     """Held-out texts, followed through what was learnt from others."""
 
     native: _native.Trails
-    most_words: Label | None  # what is predicted where nothing is known, unless told otherwise
+    most_words: Label  # what is predicted where nothing is known, unless told otherwise
 
     def confidence(self, parameters: Parameters) -> ConfidenceTable:
         """The confidences that a model with these parameters would have."""
@@ -59,11 +60,7 @@ class Trails:
     def default(self, parameters: Parameters) -> Label:
         """What is predicted where nothing is known."""
         given = parameters.default_label
-        if given is not None:
-            return given
-        if self.most_words is None:
-            raise ValueError("a fold has no labelled texts to learn from")
-        return self.most_words
+        return self.most_words if given is None else given
 
 
 def follow(
@@ -87,6 +84,10 @@ def follow(
     native = _native.Model(parameters.for_native())
     pairs = [(at, label) for at in learnt.tolist() for label in labels[at]]
     native.learn_terms(terms.part([at for at, _ in pairs]), [label for _, label in pairs])
+    if native.is_empty():
+        raise EmptyModelError(
+            "for some fold no text with a label is left to learn: take fewer folds"
+        )
     if prune:
         native.prune(prune, parameters.prune_shortest)
     functions = {setting["confidence_function"] for setting in tried}
@@ -95,5 +96,4 @@ def follow(
         not functions.isdisjoint(_NORMALISED),
         "norm_gv_xai" in functions,
     )
-    engine = Engine(parameters, source, native)
-    return Trails(trails, None if native.is_empty() else engine.label_with_most_words())
+    return Trails(trails, Engine(parameters, source, native).label_with_most_words())

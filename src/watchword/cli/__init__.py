@@ -9,7 +9,17 @@ from __future__ import annotations
 import logging
 import sys
 
-from watchword.cli import demo, erisk, explaining, judging, models, serving, spark, streams
+from watchword.cli import (
+    demo,
+    erisk,
+    explaining,
+    judging,
+    models,
+    searching,
+    serving,
+    spark,
+    streams,
+)
 from watchword.cli.base import Teller, cli
 
 __all__ = [
@@ -20,6 +30,7 @@ __all__ = [
     "judging",
     "models",
     "run",
+    "searching",
     "serving",
     "spark",
     "streams",

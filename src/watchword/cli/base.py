@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 from rich.table import Table
 from rich.text import Text
 
@@ -178,7 +178,8 @@ def _cell(value: object) -> Text:
 
 def ngram_table(title: str, ngrams: Iterable[RankedNgram]) -> Table:
     """N-grams with values and counts, for eyes."""
-    table = Table("n-gram", title=Text(visible(title)), box=None, title_justify="left")
+    name = Text(visible(title))  # on one line, also above short n-grams
+    table = Table("n-gram", title=name, box=None, title_justify="left", min_width=name.cell_len)
     table.add_column("value", justify="right")
     table.add_column("count", justify="right")
     for ngram, value, count in ngrams:
@@ -193,6 +194,27 @@ def progress(items: Iterable[_Item], description: str, *, total: int | None) -> 
         return
     errors = Console(stderr=True)
     yield from track(items, description, total=total, console=errors, transient=True)
+
+
+def telling_progress(
+    tell: Callable[[Any], str], *, timed: bool = False
+) -> Callable[[Iterable[Any], int], Iterable[Any]]:
+    """`progress` for library functions, with words that may change with every item.
+
+    If it is time that ends it (`timed`), how many items there would be says nothing.
+    """
+
+    def passed_on(items: Iterable[Any], total: int) -> Iterator[Any]:
+        if not sys.stderr.isatty():
+            yield from items
+            return
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=None if timed else total)
+            for item in items:
+                bar.update(task, advance=1, description=tell(item))
+                yield item
+
+    return passed_on
 
 
 def progress_of(description: str) -> Callable[[Iterable[Any], int], Iterable[Any]]:

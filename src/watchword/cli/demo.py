@@ -14,7 +14,7 @@ from watchword.datasets import AT_RISK, CONTROL, Subject, make_risk_streams
 from watchword.render import strongest_ngrams, to_terminal
 from watchword.scores import score_streams
 
-_POLICIES = ("overtakes", "overtakes(margin=0.5)", "overtakes(margin=1)")
+_POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
 
 
 @dataclass(frozen=True)

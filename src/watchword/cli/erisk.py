@@ -28,7 +28,7 @@ from watchword.cli.base import (
 )
 from watchword.cli.options import (
     data_options,
-    parameter_options,
+    paper_parameter_options,
     policies_option,
     policy_option,
     table_option,
@@ -123,7 +123,7 @@ def make(
 @click.option("--name", default="watchword", show_default=True, help="The name of the run.")
 @click.option("--model", type=FILE, help="A model to use as it is, instead of training one.")
 @policy_option
-@parameter_options
+@paper_parameter_options
 @click.option("--json", "json_file", metavar="FILE", help="Write all there is, - for output.")
 @threads_option
 @table_option

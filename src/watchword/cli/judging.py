@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,13 @@ from watchword.cli.base import (
     warn,
     write_text,
 )
-from watchword.cli.options import data_options, parameter_options, table_option, threads_option
+from watchword.cli.options import (
+    data_options,
+    dealing_options,
+    parameter_options,
+    table_option,
+    threads_option,
+)
 from watchword.cli.texts import Data, Item, labelled
 from watchword.lines import name_of
 from watchword.targets import in_order
@@ -76,7 +82,11 @@ def show_evaluation(
     more: dict[str, Any] | None = None,
 ) -> None:
     """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
-    writers = (found.to_json, found.to_csv, lambda: found.to_html(page=True))
+    writers: tuple[Callable[[], str], ...] = (
+        found.to_json,
+        found.to_csv,
+        lambda: found.to_html(page=True),
+    )
     for file, text in zip(files, writers, strict=True):
         if file is not None:
             write_text(file, text())
@@ -114,28 +124,7 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
 @click.option("--like", type=FILE, metavar="MODEL", help="Begin with the parameters of this model.")
 @click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
 @parameter_options
-@click.option(
-    "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts of the data."
-)
-@click.option(
-    "--repeats",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="How often to deal all texts to parts.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Other seed, other parts.",
-)
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Keep texts together that are equal in this field; by default those of a subject.",
-)
+@dealing_options(folds=5)
 @click.option(
     "--json", "json_file", metavar="FILE", help="Write all there is, every fold included."
 )
@@ -166,17 +155,13 @@ def validate(
     share of each label; each part is judged by what was learnt from the others. What one subject
     wrote is never on both sides. A FILE may be - for standard output.
     """
-    if like is not None and paper:
-        raise click.UsageError("--like and --paper cannot go together")
-    for file in (json_file, csv_file, html_file):
-        check_folder(None if file in (None, "-") else Path(str(file)))
-    begun = _model_of(like, paper, parameters)
-    items, groups = _grouped(data, reading, group)
-    labels = [item.label for item in items if item.label is not None]
+    check_files(json_file, csv_file, html_file)
+    begun = model_of(like, paper, parameters)
+    texts, labels, groups = grouped(data, reading, group)
     found = watchword.cross_validate(
-        [item.text for item in items],
+        texts,
         labels,
-        model=_with_known_default(begun, labels),
+        model=with_known_default(begun, labels),
         folds=folds,
         groups=groups,
         repeats=repeats,
@@ -193,13 +178,22 @@ def validate(
     show_evaluation(found, table=table, files=(json_file, csv_file, html_file), more=setting)
 
 
-def _model_of(like: Path | None, paper: bool, parameters: dict[str, Any]) -> TauSS3:
+def check_files(*files: str | None) -> None:
+    """Refuse files in folders that are not there; - is standard output."""
+    for file in files:
+        check_folder(None if file in (None, "-") else Path(str(file)))
+
+
+def model_of(like: Path | None, paper: bool, parameters: dict[str, Any]) -> TauSS3:
+    """An empty model: with parameters of another one, or of the paper, and those given."""
+    if like is not None and paper:
+        raise click.UsageError("--like and --paper cannot go together")
     if paper:
         return TauSS3.paper(**parameters)
     return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))
 
 
-def _with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
+def with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
     """The default label as data spells it; on a command line numbers are text, too."""
     given = model.parameters["default_label"]
     if given is None:
@@ -207,18 +201,26 @@ def _with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
     return model.replace(default_label=find_label(str(given), set(labels), where="the data"))
 
 
-def _grouped(
+def grouped(
     data: Sequence[str], reading: Data, group: str | None
-) -> tuple[list[Item], list[Hashable] | None]:
-    """All texts, and what must stay together: posts of a subject; a text of nobody is alone."""
+) -> tuple[list[str], list[Label], list[Hashable] | None]:
+    """All texts, their labels, and what must stay together.
+
+    That is what a subject wrote; a text of nobody is alone.
+    """
     if group is not None:
         reading.names["subject"] = group
     batches = labelled(reading.batches(data), reading.bad)
     items = [item for batch in batches for item in batch]
     if not items:
         raise reading.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
+    texts = [item.text for item in items]
+    labels = [item.label for item in items if item.label is not None]
     if any(item.subject is not None for item in items):
-        return items, [at if one.subject is None else one.subject for at, one in enumerate(items)]
+        own: list[Hashable] = [
+            at if one.subject is None else one.subject for at, one in enumerate(items)
+        ]
+        return texts, labels, own
     if group is not None:
         raise click.UsageError(f"no text has a field {group!r} to group by")
-    return items, None
+    return texts, labels, None

@@ -25,6 +25,8 @@ from watchword.cli.base import (
     write_text,
 )
 from watchword.cli.options import data_options, parameter_options, table_option, threads_option
+from watchword.cli.search_options import Tuning, tuning_options
+from watchword.cli.searching import end_as_interrupted, tuned
 from watchword.cli.texts import Data, Item, labelled
 from watchword.datasets import Post, Subject, make_risk_streams, write_jsonl
 from watchword.errors import DataFormatError
@@ -119,6 +121,7 @@ def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
     help="Go on teaching this model, which stays as it is unless it is also the output.",
 )
 @click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
+@click.option("--pyss3", is_flag=True, help="Begin with the parameters of PySS3.")
 @parameter_options
 @click.option(
     "--prune",
@@ -126,6 +129,7 @@ def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
     metavar="TIMES",
     help="At the end, forget n-grams seen so often or less under a label.",
 )
+@tuning_options
 @data_options(bad_lines="error")
 @threads_option
 @table_option
@@ -134,8 +138,10 @@ def train(
     output: Path,
     add_to: Path | None,
     paper: bool,
+    pyss3: bool,
     parameters: dict[str, Any],
     prune: int | None,
+    tuning: Tuning | None,
     reading: Data,
     threads: int | None,
     table: bool,
@@ -146,10 +152,26 @@ def train(
     folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
     the label of its subject. Prints what the model knows in the end.
     """
-    if add_to is not None and paper:
-        raise click.UsageError("--paper and --add-to cannot go together")
+    begins = {"--add-to": add_to is not None, "--paper": paper, "--pyss3": pyss3}
+    if len(given := [name for name, is_given in begins.items() if is_given]) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} cannot go together")
+    for other, value in (("--add-to", add_to), ("--prune", prune)):
+        if tuning is not None and value is not None:
+            raise click.UsageError(f"--tune and {other} cannot go together")
     check_folder(output)
-    model = _begin(add_to, paper, parameters)
+    if add_to is not None:
+        model = TauSS3.load(add_to).replace(**parameters)
+    else:
+        begin = TauSS3.paper if paper else TauSS3.pyss3 if pyss3 else TauSS3
+        model = begin(**parameters)
+    if tuning is not None:
+        model, found = tuned(model, data, reading, tuning, threads)
+        model.save(output)
+        reading.report()
+        more = {"model": str(output), "learnt": found.texts, "tried": len(found.settings)}
+        show_model(model, more | {found.measure: found.best.value}, table=table)
+        end_as_interrupted(found, tuning.keep)
+        return
     learnt = learn(model, labelled(reading.batches(data), reading.bad), threads)
     if not learnt:
         raise reading.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
@@ -169,12 +191,6 @@ def learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None)
         model.learn_many([item.text for item in batch], labels, threads=threads)
         learnt += len(batch)
     return learnt
-
-
-def _begin(add_to: Path | None, paper: bool, parameters: Mapping[str, Any]) -> TauSS3:
-    if add_to is not None:
-        return TauSS3.load(add_to).replace(**parameters)
-    return TauSS3.paper(**parameters) if paper else TauSS3(**parameters)
 
 
 def _with_known_default(model: TauSS3) -> TauSS3:

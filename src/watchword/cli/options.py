@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 from watchword.cli.policies import check_policy, known_policies
 from watchword.cli.texts import Data
 from watchword.parameters import LEVELS, Parameters
+from watchword.presets import PAPER
 from watchword.records import SUBJECT_FIELDS
 
 Function = Callable[..., Any]
@@ -49,7 +50,7 @@ PARAMETERS = (
     Parameter("max_ngram", "The longest word sequence to learn.", int, "WORDS"),
     Parameter("min_count", "N-grams seen less often count for nothing.", int, "TIMES"),
     Parameter("alpha", "Values at or below this count as 0.", float, "NUMBER"),
-    Parameter("prior", "Occurrences assumed beforehand, over all labels.", float, "NUMBER"),
+    Parameter("prior", "Counts assumed beforehand, over all labels.", float, "NUMBER"),
     Parameter(
         "ngram_scale",
         "N-grams are frequent compared with others as long, with words, or with all words.",
@@ -86,11 +87,11 @@ ONLY_TRAINING = (
 _DEFAULTS = {field.name: field.default for field in fields(Parameters)}
 
 
-def parameter_options(function: Function) -> Function:
+def parameter_options(function: Function, defaults: Mapping[str, Any] = _DEFAULTS) -> Function:
     """Add every parameter of TauSS3 that is plain data; `parameters` are those that were given."""
     options = []
     for one in PARAMETERS + ONLY_TRAINING:
-        default = _DEFAULTS[one.name]
+        default = defaults[one.name]
         told = "" if default is None else f"  [default: {default}]"
         options.append(
             click.option(
@@ -102,6 +103,11 @@ def parameter_options(function: Function) -> Function:
             )
         )
     return joined(function, options, "parameters", _given)
+
+
+def paper_parameter_options(function: Function) -> Function:
+    """The same, for verbs that begin with the parameters of the paper."""
+    return parameter_options(function, _DEFAULTS | PAPER)
 
 
 def list_options(function: Function) -> Function:

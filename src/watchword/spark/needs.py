@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,8 +113,9 @@ def check_shippable(role: str, function: object) -> None:
     """Raise unless a function of the user's can be sent to workers."""
     from pyspark import cloudpickle
 
+    dumps: Callable[[object], bytes] = cloudpickle.dumps
     try:
-        cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
+        dumps(function)
     except Exception as error:
         raise SparkError(
             f"the {role} cannot be sent to the workers ({error}): it must not hold open files, "

@@ -135,7 +135,7 @@ class Desk:
             gains = np.frombuffer(row["gains"], "<f8").reshape(1, -1)
             new = bool(ledger.advance(_ROW, self._labels, gains)[0])
             if new or not watching.alerts_only:
-                [(posts, delay, sums)] = ledger.records(_ROW)
+                [posts], [delay], [sums] = ledger.records(_ROW)
                 values = [sums[label] for label in self._labels]
                 yield (*(row[name] for name in watching.columns), posts, delay, values)
 

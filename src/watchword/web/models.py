@@ -64,7 +64,7 @@ class Models:
     def settings(self, given: Mapping[str, Any]) -> Settings:
         """Settings out of what a request says, as far as they differ from the model's.
 
-        >>> Models(TauSS3()).settings({"smoothness": "0.3", "sanction": "1", "page": "2"})
+        >>> Models(TauSS3()).settings({"smoothness": "0.3", "sanction": "0.25", "page": "2"})
         (('smoothness', 0.3),)
         """
         own = self.first.parameters

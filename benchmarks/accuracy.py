@@ -1,0 +1,162 @@
+"""How right on corpora: τ-SS3 beside MultinomialNB and LinearSVC: `accuracy.py FOLDER …`.
+
+Tuned contestants are tuned on the training part only, by the same cross-validation and with the
+same lengths of n-grams, and then read the test part, once. Each runs alone in a process of its own;
+scikit-learn is installed into an environment below `build/benchmarks`. README.md beside this file
+says what is tuned and what the columns mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accuracy_job import Job
+from accuracy_ours import folds_of
+from accuracy_report import print_corpus
+from command import run_command
+from peers import install_peer, peers_python
+from process import ONE_THREAD
+from report import BenchmarkError
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Contestant:
+    title: str
+    script: str = "accuracy_peers.py"
+    package: str | None = "scikit-learn"  # to be installed for it
+
+
+CONTESTANTS = {
+    "tau-ss3-paper": Contestant("τ-SS3, the paper's values", "accuracy_ours.py", None),
+    "tau-ss3-untuned": Contestant("τ-SS3, untuned", "accuracy_ours.py", None),
+    "naive-bayes-untuned": Contestant("MultinomialNB, untuned"),
+    "linear-svm-untuned": Contestant("LinearSVC, untuned"),
+    "tau-ss3": Contestant("τ-SS3, tuned", "accuracy_ours.py", None),
+    "naive-bayes": Contestant("MultinomialNB, tuned"),
+    "linear-svm": Contestant("LinearSVC, tuned"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    return run_command("accuracy.py", lambda: _run_all(options))
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="accuracy.py", description=__doc__)
+    parser.add_argument(
+        "corpora",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help='folder with train.jsonl.gz and test.jsonl.gz, {"label", "text"} per line',
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=list(CONTESTANTS),
+        metavar="NAME",
+        help=f"only this contestant; may be repeated ({', '.join(CONTESTANTS)})",
+    )
+    parser.add_argument(
+        "--trials",
+        type=int,
+        default=150,
+        metavar="N",
+        help="settings of τ-SS3 that are tried (default: %(default)s)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every answer to FILE")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=HERE.parent / "build" / "benchmarks",
+        metavar="FOLDER",
+        help="where the peers are kept (default: build/benchmarks)",
+    )
+    options = parser.parse_args(arguments)
+    if options.trials < 1:
+        parser.error(f"--trials must be at least 1, got {options.trials}")
+    return options
+
+
+def _run_all(options: argparse.Namespace) -> int:
+    names = [name for name in CONTESTANTS if not options.only or name in options.only]
+    jobs = [_job(folder.resolve(), options.trials) for folder in options.corpora]
+    failures: dict[str, str] = {}
+    pythons = _interpreters(names, options.cache.resolve(), failures)
+    results = []
+    for job in jobs:
+        rows: dict[str, dict[str, Any]] = {}
+        for name, python in pythons.items():
+            try:
+                rows[CONTESTANTS[name].title] = _row(python, name, job)
+            except BenchmarkError as error:
+                failures[f"{name} on {job.folder.name}"] = str(error)
+        print_corpus(job, rows, CONTESTANTS["tau-ss3"].title)
+        sys.stdout.flush()  # hours may lie between two corpora
+        results.append({"corpus": job.folder.name, "rows": rows})
+    if options.json:
+        _write_json(options.json, results)
+    for name, reason in failures.items():
+        print(f"accuracy.py: {name} was not measured: {reason}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _job(folder: Path, trials: int) -> Job:
+    corpus = Job(folder, (), trials).corpus  # a wrong file is said before the first run
+    job = Job(folder, folds_of(corpus.train.labels), trials)
+    job.say(f"{len(corpus.train.texts):,} training texts, {len(corpus.test.texts):,} test texts")
+    return job
+
+
+def _interpreters(names: list[str], cache: Path, failures: dict[str, str]) -> dict[str, Path]:
+    """The interpreter that each contestant runs with; what cannot be had is named with a reason."""
+    pythons = {}
+    for name in names:
+        package = CONTESTANTS[name].package
+        try:
+            pythons[name] = Path(sys.executable) if package is None else peers_python(cache)
+            if package is not None:
+                install_peer(pythons[name], package)
+        except BenchmarkError as error:
+            pythons.pop(name, None)
+            failures[name] = str(error)
+    return pythons
+
+
+def _row(python: Path, name: str, job: Job) -> dict[str, Any]:
+    job.say(name)
+    finished = subprocess.run(
+        [str(python), str(HERE / CONTESTANTS[name].script), name],
+        env=os.environ | ONE_THREAD,
+        input=job.to_json(),
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if finished.returncode:
+        raise BenchmarkError(f"its process ended with status {finished.returncode}, see above")
+    row: dict[str, Any] = json.loads(finished.stdout)
+    return row
+
+
+def _write_json(path: Path, results: list[dict[str, Any]]) -> None:
+    try:
+        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BenchmarkError(f"cannot write {path}: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

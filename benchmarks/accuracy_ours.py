@@ -1,0 +1,68 @@
+"""watchword on corpora: τ-SS3 as it comes, as in the paper, and tuned by `watchword.search`.
+
+`python accuracy_ours.py NAME < JOB` prints what the test texts got.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accuracy_job import Job, Row, answer
+from ours import watchword
+from process import Stopwatch
+
+FOLDS = 4
+SEED = 0
+UNTUNED = {"tau-ss3-untuned": "TauSS3()", "tau-ss3-paper": "TauSS3.paper()"}
+
+
+def folds_of(labels: list[str]) -> tuple[tuple[int, ...], ...]:
+    """The folds that `watchword.search` uses, for everybody else."""
+    watchword()
+    from watchword.folds import deal
+
+    return tuple(tuple(fold.held_out.tolist()) for fold in deal(labels, folds=FOLDS, seed=SEED))
+
+
+def run(name: str, job: Job) -> Row:
+    ww = watchword()
+    train, test = job.corpus.train, job.corpus.test
+    watch = Stopwatch()
+    with watch.step("learn"):
+        if name in UNTUNED:
+            setting, value = UNTUNED[name], None
+            model = ww.TauSS3.paper() if name == "tau-ss3-paper" else ww.TauSS3()
+            model.learn_many(train.texts, train.labels, threads=1)
+        else:
+            model, setting, value = _tuned(ww, job)
+    with watch.step("read"):
+        predicted = list(model.predict_many(test.texts, threads=1))
+    return Row(ww.__version__, setting, value, predicted, watch.processor)
+
+
+def _tuned(ww: Any, job: Job) -> tuple[Any, str, float]:
+    train = job.corpus.train
+
+    def progress(items: Any, total: int) -> Any:
+        for number, item in enumerate(items, start=1):
+            if number % 50 == 0:
+                job.say(f"tau-ss3: {number} of {total} settings")
+            yield item
+
+    found = ww.search(
+        train.texts,
+        train.labels,
+        method="random",
+        trials=job.trials,
+        folds=FOLDS,
+        seed=SEED,
+        threads=1,
+        progress=progress,
+    )
+    best = found.best
+    setting = ", ".join(f"{name}={value!r}" for name, value in best.parameters.items())
+    return found.model(train.texts, train.labels, threads=1), setting, best.value
+
+
+if __name__ == "__main__":
+    answer(run, ("tau-ss3", *UNTUNED))

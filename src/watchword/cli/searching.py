@@ -1,0 +1,216 @@
+"""watchword search, and what train does with --tune: which parameters fit texts best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import watchword
+from watchword import Search, SearchedSetting, TauSS3
+from watchword.cli.base import (
+    FILE,
+    INTERRUPTED,
+    check_folder,
+    console,
+    emit,
+    show,
+    telling_progress,
+    verb,
+    warn,
+    write_text,
+)
+from watchword.cli.judging import check_files, grouped, model_of, with_known_default
+from watchword.cli.options import (
+    data_options,
+    dealing_options,
+    parameter_options,
+    table_option,
+    threads_option,
+)
+from watchword.cli.search_options import (
+    Tuning,
+    budget_option,
+    keep_option,
+    measure_option,
+    try_option,
+)
+from watchword.cli.texts import Data
+from watchword.search_result import rank_of
+from watchword.searching import search_within
+from watchword.space import DEFAULT_SPACE, combinations
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword search streams.jsonl --try smoothness=0.2,0.4 --try max-ngram=1..3 --table
+    watchword search streams.jsonl --trials 20 --measure macro_f1 --keep search.kept -o model.ww
+    """
+)
+@click.argument("data", nargs=-1, required=True)
+@try_option
+@click.option(
+    "--method",
+    type=click.Choice(["grid", "random", "halving"]),
+    help="All combinations, a sample, or a sample of which the worse half is dropped after every "
+    "part.  [default: grid of lists, random of ranges]",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many settings to draw.  [default: 100, or as many as --budget has time for]",
+)
+@budget_option("End after this time at the latest: 90s, 5m, 1h.")
+@measure_option
+@dealing_options(folds=4)
+@keep_option
+@click.option("--like", type=FILE, metavar="MODEL", help="Begin with the parameters of this model.")
+@click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
+@parameter_options
+@click.option("-o", "--output", type=FILE, help="Write the best model, taught with all texts.")
+@click.option("--json", "json_file", metavar="FILE", help="Write all there is.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every setting.")
+@click.option("--html", "html_file", metavar="FILE", help="Write a page to look into.")
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def search(
+    data: tuple[str, ...],
+    like: Path | None,
+    paper: bool,
+    parameters: dict[str, Any],
+    group: str | None,
+    output: Path | None,
+    json_file: str | None,
+    csv_file: str | None,
+    html_file: str | None,
+    reading: Data,
+    table: bool,
+    **options: Any,
+) -> None:
+    """Find the parameters that fit texts best, by cross-validation.
+
+    DATA are texts with labels, or posts, as for train. Without --try, what matters on most data is
+    searched. All other parameters are those of the options, or of a model. What one subject wrote
+    is never on both sides. Ctrl-C ends the search, and what was found until then is printed and
+    written; with --keep the same command goes on where it ended. A FILE may be - for standard
+    output.
+    """
+    check_folder(output)
+    check_folder(options["keep"])
+    check_files(json_file, csv_file, html_file)
+    begun = model_of(like, paper, parameters)
+    texts, labels, groups = grouped(data, reading, group)
+    model = with_known_default(begun, labels)
+    found = _searched(texts, labels, model=model, groups=groups, **options)
+    reading.report()
+    if output is not None:
+        found.model(texts, labels, threads=options["threads"]).save(output)
+    more: dict[str, Any] = {"groups": None if groups is None else len(set(groups))}
+    more |= {} if output is None else {"model": str(output)}
+    _show_search(found, table=table, files=(json_file, csv_file, html_file), more=more)
+    end_as_interrupted(found, options["keep"])
+
+
+def _searched(
+    texts: Sequence[str],
+    labels: Sequence[Any],
+    *,
+    space: Any,
+    method: Any,
+    trials: int | None,
+    budget: float | None,
+    measure: str | None,
+    **options: Any,
+) -> Search:
+    options["measure"] = measure or "accuracy"
+    options["progress"] = _best_so_far(options["measure"], timed=budget is not None)
+    wanted = DEFAULT_SPACE if space is None else space
+    endless = combinations(wanted) == math.inf
+    if budget is not None and trials is None and method in (None, "random") and endless:
+        return search_within(budget, texts, labels, wanted, **options)
+    return watchword.search(
+        texts, labels, wanted, method=method, trials=trials, budget=budget, **options
+    )
+
+
+def tuned(
+    model: TauSS3, data: Sequence[str], reading: Data, tuning: Tuning, threads: int | None
+) -> tuple[TauSS3, Search]:
+    """A model with the best parameters that were found in time, and the search for them."""
+    check_folder(tuning.keep)
+    texts, labels, groups = grouped(data, reading, None)
+    found = search_within(
+        tuning.budget,
+        texts,
+        labels,
+        None,
+        model=with_known_default(model, labels),
+        groups=groups,
+        measure=tuning.measure,
+        keep=tuning.keep,
+        threads=threads,
+        progress=_best_so_far(tuning.measure, timed=True),
+    )
+    return found.model(texts, labels, threads=threads), found
+
+
+def end_as_interrupted(found: Search, keep: Path | None) -> None:
+    """After Ctrl-C, say how to go on, and end as shells expect it."""
+    if not found.interrupted:
+        return
+    tried = f"{len(found.settings)} settings"
+    if found.unfinished:
+        tried = f"{len(found.settings)} of {len(found.settings) + found.unfinished} settings"
+    if keep is None:
+        how = "to be able to go on the next time, keep results in a file: --keep FILE"
+    else:
+        how = f"the same command goes on from {str(keep)!r}"
+    warn(f"interrupted after {tried}; {how}")
+    raise click.exceptions.Exit(INTERRUPTED)
+
+
+def _best_so_far(measure: str, *, timed: bool) -> Any:
+    """A bar that tells the best value until now."""
+    return telling_progress(_teller(measure), timed=timed)
+
+
+def _teller(measure: str) -> Callable[[SearchedSetting], str]:
+    best: list[SearchedSetting] = []
+
+    def rank(one: SearchedSetting) -> tuple[Any, ...]:
+        return -len(one.by_fold), *rank_of(one.value, measure)
+
+    def tell(one: SearchedSetting) -> str:
+        best[:] = [min(*best, one, key=rank)] if best else [one]
+        return f"best {measure} so far: {best[0].value:.4f}"
+
+    return tell
+
+
+def _show_search(
+    found: Search, *, table: bool, files: Sequence[str | None], more: dict[str, Any]
+) -> None:
+    """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
+    writers: tuple[Callable[[], str], ...] = (
+        found.to_json,
+        found.to_csv,
+        lambda: found.to_html(page=True),
+    )
+    for file, text in zip(files, writers, strict=True):
+        if file is not None:
+            write_text(file, text())
+    if "-" in files:
+        return
+    if table:
+        show(console(), str(found))
+        return
+    record: dict[str, Any] = {found.measure: found.best.value, "by_fold": found.best.by_fold}
+    record |= {"parameters": found.best.parameters, "tried": len(found.settings)}
+    record |= {"unfinished": found.unfinished, "texts": found.texts, "folds": found.folds}
+    emit([record | more])
