@@ -129,7 +129,7 @@ def test_counting_level_by_level_keeps_what_one_count_and_one_pruning_keep(
 
 def test_level_by_level_reads_as_the_hook_does(tmp_path):
     how = Counting(text="post", label="own", word_hook=controls)
-    documents = [("a b c a b c", "x"), ("b a d d", "y")]
+    documents = [("a b c a b c", "x"), ("b a d d", "y")] * 2
     kept = level_by_level(documents, how, 1, tmp_path)
     assert kept == floored(added(count_batches(frame(documents), how)), 1)[0]
     assert any(key[0] == 3 for key, _ in kept)
