@@ -37,10 +37,11 @@ def folder(tmp_path):
     """A model, and a stream of as many batches as it takes to be killed in between."""
     people, model, _ = people_and_model(tmp_path)
     posts = posts_of(people)
-    batches = in_batches(posts, 2 + KILLS)
+    # Two files become one batch if a kill falls between Spark's two logs: some are to spare.
+    batches = in_batches(posts, 4 + KILLS)
     again = [batch + before[::4] for before, batch in zip([[], *batches], batches, strict=False)]
     write_batches(tmp_path / "posts", again)
-    return tmp_path, model, posts, len(batches)
+    return tmp_path, model, posts
 
 
 def committed(folder):
@@ -93,7 +94,7 @@ def check(spark, folder, model, posts):
 
 
 def test_the_driver_is_killed(spark, folder):
-    path, model, posts, batches = folder
+    path, model, posts = folder
     kills = 0
     for attempt in range(KILLS + 1):
         command = [sys.executable, str(HERE / "spark_killable.py"), "local[2]", str(path)]
@@ -111,7 +112,6 @@ def test_the_driver_is_killed(spark, folder):
         driver.wait()
     assert driver.returncode == 0
     assert kills == KILLS
-    assert committed(path) >= batches
     check(spark, path, model, posts)
 
 
@@ -135,7 +135,7 @@ class Restarted:
 
 @pytest.mark.parametrize("kind", ["executors", "Python workers"])
 def test_processes_of_workers_are_killed(cluster, spark, folder, kind):
-    path, model, posts, batches = folder
+    path, model, posts = folder
     query, application = Restarted(spark, path), spark.sparkContext.applicationId
     kills = 0
     for attempt in range(KILLS):
@@ -147,5 +147,4 @@ def test_processes_of_workers_are_killed(cluster, spark, folder, kind):
             kills += kill(lambda: python_workers(cluster.executors(application))) > 0
     query.finish()
     assert kills == KILLS
-    assert committed(path) >= batches
     check(spark, path, model, posts)
