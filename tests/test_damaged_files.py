@@ -552,7 +552,7 @@ def test_arrays_that_contradict_each_other(change):
 
 
 def two_phrases():
-    model = ww.TauSS3(max_ngram=4)
+    model = ww.TauSS3.paper(max_ngram=4)
     model.learn_one("a b c e", "x")
     model.learn_one("a b d", "x")
     return model.to_bytes()

@@ -6,9 +6,13 @@ the floor consists of such ones, and no other needs to be counted, shuffled or d
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +33,7 @@ def write_levels(
     """Write the model of a frame whose n-grams are above the floor."""
     shortest, ngrams, counts = model.parameters["prune_shortest"], 0, 0
     documents: dict[Any, int] = {}
-    with tempfile.TemporaryDirectory(prefix="watchword-") as name:
+    with tempfile.TemporaryDirectory(prefix="watchword-") as name, _emptied(Path(name).name):
         folder = Path(name)
         for length in range(1, counting.max_ngram + 1):
             rows = _level(frame, counting, length, _shipped(frame, folder, model, length))
@@ -102,7 +106,7 @@ def _shipped(frame: DataFrame, folder: Path, model: TauSS3, length: int) -> str 
     """Send what was kept of shorter n-grams to all workers; the name that they know it by."""
     if length == 1:
         return None
-    path = folder / f"{folder.name}-{length - 1}.ww"
+    path = _shipping_folder() / f"{folder.name}-{length - 1}.ww"
     shorter = model.parameters | {"max_ngram": length - 1}
     functions = {"word_hook": None, "tokenizer": None, "summary": "sum"}  # it is only looked up in
     write_sorted(
@@ -110,6 +114,28 @@ def _shipped(frame: DataFrame, folder: Path, model: TauSS3, length: int) -> str 
     )
     frame.sparkSession.addArtifacts(str(path), file=True)
     return path.name
+
+
+@lru_cache(maxsize=1)
+def _shipping_folder() -> Path:
+    """Where files to be sent are until this process ends.
+
+    An executor that starts later, because another one died, fetches all files that were ever sent,
+    and cannot work if one is gone.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="watchword-sent-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def _emptied(name: str) -> Iterator[None]:
+    """Give back the room of what was sent under this name; the files themselves stay."""
+    try:
+        yield
+    finally:
+        for path in _shipping_folder().glob(f"{name}-*.ww"):
+            path.write_bytes(b"")
 
 
 def _part(folder: Path, length: int) -> Path:
