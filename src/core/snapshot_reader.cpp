@@ -8,6 +8,7 @@
 #include "parallel.h"
 #include "snapshot.h"
 #include "unicode.h"
+#include "utf8.h"
 
 namespace watchword {
 namespace {
@@ -20,28 +21,12 @@ bool is_blank(std::uint32_t code_point) {
 }  // namespace
 
 bool is_word_text(std::string_view bytes) {
-    std::size_t at = 0;
-    while (at < bytes.size()) {
-        const auto byte = [&bytes, at](std::size_t offset) {
-            return static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + offset]));
-        };
-        const std::uint32_t lead = byte(0);
-        if (lead < 0x80) {
-            if (is_blank(lead)) return false;
-            ++at;
-            continue;
-        }
-        const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-        if (lead < 0xC2 || lead > 0xF4 || at + length > bytes.size()) return false;
-        std::uint32_t code = lead & (0xFFu >> (length + 1));
-        for (std::size_t offset = 1; offset < length; ++offset) {
-            if ((byte(offset) & 0xC0) != 0x80) return false;
-            code = code << 6 | (byte(offset) & 0x3F);
-        }
-        constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-        if (code < kLeast[length] || code > 0x10FFFF) return false;
-        if ((code >= 0xD800 && code <= 0xDFFF) || is_blank(code)) return false;
-        at += length;
+    std::span<const std::uint8_t> left(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                       bytes.size());
+    while (!left.empty()) {
+        const CodePoint first = first_code_point(left);
+        if (first.bytes == 0 || is_blank(first.code)) return false;
+        left = left.subspan(first.bytes);
     }
     return true;
 }

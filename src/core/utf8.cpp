@@ -19,33 +19,37 @@ bool is_ascii(std::span<const std::uint8_t> bytes) {
     return (seen & 0x8080808080808080) == 0;
 }
 
-// The code points; false if it is not UTF-8 (surrogates and overlong forms are not).
+// The code points; false if it is not UTF-8.
 bool decode(std::span<const std::uint8_t> bytes, std::vector<std::uint32_t>& text) {
-    constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
     text.reserve(bytes.size());
-    for (std::size_t at = 0; at < bytes.size();) {
-        const std::uint32_t lead = bytes[at];
-        if (lead < 0x80) {
-            text.push_back(lead);
-            ++at;
-            continue;
-        }
-        const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-        if (lead < 0xC2 || lead > 0xF4 || at + length > bytes.size()) return false;
-        std::uint32_t code = lead & (0xFFu >> (length + 1));
-        for (std::size_t offset = 1; offset < length; ++offset) {
-            if ((bytes[at + offset] & 0xC0) != 0x80) return false;
-            code = code << 6 | (bytes[at + offset] & 0x3F);
-        }
-        if (code < kLeast[length] || code > 0x10FFFF) return false;
-        if (code >= 0xD800 && code <= 0xDFFF) return false;
-        text.push_back(code);
-        at += length;
+    while (!bytes.empty()) {
+        const CodePoint first = first_code_point(bytes);
+        if (first.bytes == 0) return false;
+        text.push_back(first.code);
+        bytes = bytes.subspan(first.bytes);
     }
     return true;
 }
 
 }  // namespace
+
+CodePoint first_code_point(std::span<const std::uint8_t> bytes) {
+    constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    constexpr CodePoint kNone{0, 0};
+    if (bytes.empty()) return kNone;
+    const std::uint32_t lead = bytes[0];
+    if (lead < 0x80) return {lead, 1};
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || length > bytes.size()) return kNone;
+    std::uint32_t code = lead & (0xFFu >> (length + 1));
+    for (std::size_t at = 1; at < length; ++at) {
+        if ((bytes[at] & 0xC0) != 0x80) return kNone;
+        code = code << 6 | (bytes[at] & 0x3F);
+    }
+    if (code < kLeast[length] || code > 0x10FFFF) return kNone;
+    if (code >= 0xD800 && code <= 0xDFFF) return kNone;
+    return {code, length};
+}
 
 Utf8Texts::Utf8Texts(std::span<const std::uint8_t> data, std::span<const std::int32_t> offsets) {
     for (std::size_t at = 0; at + 1 < offsets.size(); ++at) {

@@ -1,5 +1,6 @@
-// Texts that come as UTF-8, as columns of Arrow have them, for a TextReader. What is ASCII is read
-// in place, and must stay there as long as this; the rest is decoded, and owned here.
+// Reading UTF-8. Texts that come so, as columns of Arrow have them, are made ready for a
+// TextReader: what is ASCII is read in place, and must stay there as long as this; the rest is
+// decoded, and owned here.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,14 @@
 #include "text.h"
 
 namespace watchword {
+
+// The code point at the beginning of some bytes, and how many of them it takes; 0 if they do not
+// begin with one (surrogates and overlong forms are none).
+struct CodePoint {
+    std::uint32_t code;
+    std::size_t bytes;
+};
+CodePoint first_code_point(std::span<const std::uint8_t> bytes);
 
 class Utf8Texts {
    public:

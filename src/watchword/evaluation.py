@@ -19,6 +19,7 @@ from watchword.label_counts import (
     IntArray,
     LabelCounts,
     LabelMeasures,
+    cells_of,
     empty_matrix,
     matrix_of,
     rows_of,
@@ -273,11 +274,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the confusion as [row, column, count], without what is 0."""
-        cells = None
-        if self.confusion is not None:
-            rows, columns = np.nonzero(self.confusion)
-            counts = self.confusion[rows, columns]
-            cells = np.stack([rows, columns, counts], axis=1).tolist()
+        cells = None if self.confusion is None else cells_of(self.confusion)
         return {
             "labels": list(self.labels),
             "texts": self.texts,

@@ -77,6 +77,17 @@ class LabelCounts(NamedTuple):
         return tuple(LabelMeasures(label, *(one[label] for one in self)) for label in order)
 
 
+def cells_of(matrix: IntArray) -> list[list[int]]:
+    """The cells of a matrix as [row, column, count], without what is 0.
+
+    >>> cells_of(np.array([[2, 0], [1, 0]]))
+    [[0, 0, 2], [1, 0, 1]]
+    """
+    rows, columns = np.nonzero(matrix)
+    cells: list[list[int]] = np.stack([rows, columns, matrix[rows, columns]], axis=1).tolist()
+    return cells
+
+
 def empty_matrix(size: int) -> IntArray:
     """A confusion matrix of so many labels, before anything is counted."""
     if size > _MOST_LABELS:

@@ -13,7 +13,7 @@ import numpy as np
 
 from watchword.checks import Label, as_texts
 from watchword.evaluation import MEASURES, Evaluation
-from watchword.label_counts import LabelMeasures
+from watchword.label_counts import LabelMeasures, cells_of
 from watchword.model import TauSS3
 from watchword.parameters import Parameters
 from watchword.plain import finite
@@ -166,11 +166,7 @@ class Search:
 
     def _plain(self, setting: SearchedSetting) -> dict[str, Any]:
         found = _evaluation(setting.results, self.labels, drop=False)
-        cells = None
-        if found.confusion is not None:
-            rows, columns = np.nonzero(found.confusion)
-            counts = found.confusion[rows, columns]
-            cells = np.stack([rows, columns, counts], axis=1).tolist()
+        cells = None if found.confusion is None else cells_of(found.confusion)
         return {
             "parameters": setting.parameters,
             "value": setting.value,

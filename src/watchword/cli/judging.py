@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Evaluation, TauSS3
+from watchword import Evaluation, Search, TauSS3
 from watchword.checks import Label
 from watchword.cli.base import (
     FILE,
@@ -82,6 +82,17 @@ def show_evaluation(
     more: dict[str, Any] | None = None,
 ) -> None:
     """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
+    write_files(found, files)
+    if "-" in files:
+        return
+    if table:
+        show(console(), str(found))
+    else:
+        emit([(more or {}) | _record_of(found)])
+
+
+def write_files(found: Evaluation | Search, files: Sequence[str | None]) -> None:
+    """Write it to those of the three files (JSON, CSV, HTML) that were named."""
     writers: tuple[Callable[[], str], ...] = (
         found.to_json,
         found.to_csv,
@@ -90,12 +101,6 @@ def show_evaluation(
     for file, text in zip(files, writers, strict=True):
         if file is not None:
             write_text(file, text())
-    if "-" in files:
-        return
-    if table:
-        show(console(), str(found))
-    else:
-        emit([(more or {}) | _record_of(found)])
 
 
 def _record_of(found: Evaluation) -> dict[str, Any]:

@@ -21,9 +21,14 @@ from watchword.cli.base import (
     telling_progress,
     verb,
     warn,
-    write_text,
 )
-from watchword.cli.judging import check_files, grouped, model_of, with_known_default
+from watchword.cli.judging import (
+    check_files,
+    grouped,
+    model_of,
+    with_known_default,
+    write_files,
+)
 from watchword.cli.options import (
     data_options,
     dealing_options,
@@ -197,14 +202,7 @@ def _show_search(
     found: Search, *, table: bool, files: Sequence[str | None], more: dict[str, Any]
 ) -> None:
     """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
-    writers: tuple[Callable[[], str], ...] = (
-        found.to_json,
-        found.to_csv,
-        lambda: found.to_html(page=True),
-    )
-    for file, text in zip(files, writers, strict=True):
-        if file is not None:
-            write_text(file, text())
+    write_files(found, files)
     if "-" in files:
         return
     if table:
