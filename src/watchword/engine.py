@@ -243,6 +243,11 @@ def decide(
     return decided
 
 
+def decide_several(labels: Sequence[Label], values: FloatArray) -> list[tuple[Label, ...]]:
+    """The labels in the upper of the two clusters of each row of confidences (2-means)."""
+    return [tuple(labels[at] for at in columns) for columns in _native.several(values)]
+
+
 def winners(values: FloatArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """The column of the highest value of each row, and the rows where none is above 0."""
     if not len(values):

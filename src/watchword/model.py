@@ -21,7 +21,7 @@ from watchword.checks import (
     as_whole,
 )
 from watchword.datasets import Post, Subject
-from watchword.engine import Engine
+from watchword.engine import Engine, decide_several
 from watchword.explanation import Explanation
 from watchword.glance import Glance, glance_at
 from watchword.parameters import FloatArray, Parameters, Summary
@@ -355,8 +355,7 @@ class TauSS3:
 
     def decide_several(self, table: ConfidenceTable) -> list[tuple[Label, ...]]:
         """The labels that `predict_labels_many` gives, from confidences that are there already."""
-        labels, values = table
-        return [tuple(labels[at] for at in columns) for columns in _native.several(values)]
+        return decide_several(*table)
 
     def explain(self, text: str) -> Explanation:
         """How the text is read and what each part of it is worth.

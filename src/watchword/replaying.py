@@ -17,7 +17,7 @@ from watchword.checks import Label
 from watchword.datasets import Subject
 from watchword.metrics import ErdeBounds
 from watchword.model import TauSS3
-from watchword.plain import finite
+from watchword.plain import aligned, finite
 from watchword.policy import BoolArray, IntArray, Policy, as_policy
 from watchword.scores import By, Scores, alerts_of, score_streams
 
@@ -79,7 +79,7 @@ class Measures:
             )
         ]
         counts = f"{self.subjects} subjects, {self.positives} positive, {self.alerts} alerts"
-        return "\n".join([counts, *_aligned(rows)])
+        return "\n".join([counts, *aligned(rows)])
 
 
 @dataclass(frozen=True)
@@ -261,15 +261,3 @@ def _csv_line(cells: list[Any]) -> str:
     # The writer puts only the line ends that it uses itself into quotes, and an id may hold both.
     csv.writer(buffer, lineterminator="\r\n").writerow(cells)
     return buffer.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns as wide as their widest cell; the first to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

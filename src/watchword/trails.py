@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from watchword import _native
 from watchword.checks import Label
-from watchword.engine import Engine, winners
+from watchword.engine import Engine, decide_several, winners
 from watchword.errors import EmptyModelError
 from watchword.parameters import Parameters
 from watchword.results import ConfidenceTable
@@ -54,8 +54,7 @@ class Trails:
 
     def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
         """The labels of each text, where it may have several."""
-        labels, values = self.confidence(parameters)
-        return [tuple(labels[at] for at in columns) for columns in _native.several(values)]
+        return decide_several(*self.confidence(parameters))
 
     def default(self, parameters: Parameters) -> Label:
         """What is predicted where nothing is known."""

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 import watchword
-from watchword import RankedNgram, UnknownLabelError, WatchwordError
+from watchword import RankedNgram, TauSS3, UnknownLabelError, WatchwordError
 from watchword.checks import Label
 from watchword.plain import finite
 from watchword.render import visible
@@ -253,3 +253,11 @@ def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
             return label
     listed = ", ".join(map(repr, known[:20])) + (", …" if len(known) > 20 else "")
     raise UnknownLabelError(f"unknown label {text!r}; {where} has {listed or 'none'}")
+
+
+def with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
+    """The default label as data spells it; on a command line numbers are text, too."""
+    given = model.parameters["default_label"]
+    if given is None:
+        return model
+    return model.replace(default_label=find_label(str(given), set(labels), where="the data"))

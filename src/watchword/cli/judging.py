@@ -16,12 +16,12 @@ from watchword.cli.base import (
     check_folder,
     console,
     emit,
-    find_label,
     progress,
     progress_of,
     show,
     verb,
     warn,
+    with_known_default,
     write_text,
 )
 from watchword.cli.options import (
@@ -196,14 +196,6 @@ def model_of(like: Path | None, paper: bool, parameters: dict[str, Any]) -> TauS
     if paper:
         return TauSS3.paper(**parameters)
     return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))
-
-
-def with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
-    """The default label as data spells it; on a command line numbers are text, too."""
-    given = model.parameters["default_label"]
-    if given is None:
-        return model
-    return model.replace(default_label=find_label(str(given), set(labels), where="the data"))
 
 
 def grouped(

@@ -22,6 +22,7 @@ from watchword.cli.base import (
     show_records,
     show_table,
     verb,
+    with_known_default,
     write_text,
 )
 from watchword.cli.options import data_options, parameter_options, table_option, threads_option
@@ -175,7 +176,7 @@ def train(
     learnt = learn(model, labelled(reading.batches(data), reading.bad), threads)
     if not learnt:
         raise reading.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
-    model = _with_known_default(model)
+    model = with_known_default(model, model.labels)
     if prune is not None:
         model.prune(prune, parameters.get("prune_shortest", 1))
     model.save(output)
@@ -191,14 +192,6 @@ def learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None)
         model.learn_many([item.text for item in batch], labels, threads=threads)
         learnt += len(batch)
     return learnt
-
-
-def _with_known_default(model: TauSS3) -> TauSS3:
-    """The default label as data spells it; on a command line numbers are text, too."""
-    given = model.parameters["default_label"]
-    if given is None:
-        return model
-    return model.replace(default_label=find_label(str(given), model.labels, where="the data"))
 
 
 # watchword classify

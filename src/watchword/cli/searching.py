@@ -21,14 +21,9 @@ from watchword.cli.base import (
     telling_progress,
     verb,
     warn,
-)
-from watchword.cli.judging import (
-    check_files,
-    grouped,
-    model_of,
     with_known_default,
-    write_files,
 )
+from watchword.cli.judging import check_files, grouped, model_of, write_files
 from watchword.cli.options import (
     data_options,
     dealing_options,

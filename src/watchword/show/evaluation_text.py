@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from watchword.plain import aligned
 from watchword.render import visible
 from watchword.show.confusion import most_mistaken
 
@@ -86,7 +87,7 @@ def _folds(plain: Plain) -> list[str]:
     for name, spelt in names.items():
         spread = plain["spread"][name]
         rows.append((spelt, f"{spread['mean']:.3f}", f"{spread['deviation']:.3f}"))
-    return [f"Over {many(len(plain['folds']), 'fold')}:\n" + "\n".join(_aligned(rows))]
+    return [f"Over {many(len(plain['folds']), 'fold')}:\n" + "\n".join(aligned(rows))]
 
 
 def _labels(plain: Plain) -> str:
@@ -107,7 +108,7 @@ def _labels(plain: Plain) -> str:
             f"{plain['measures'][f'{kind}_{one}']:.3f}" for one in ("precision", "recall", "f1")
         )
         rows.append((kind, *numbers, *totals.get(kind, ("", ""))))
-    return "\n".join(_aligned(rows))
+    return "\n".join(aligned(rows))
 
 
 def _confusion(plain: Plain) -> str:
@@ -118,28 +119,16 @@ def _confusion(plain: Plain) -> str:
             (name, *(f"{counts.get((at, column), 0):,}" for column in range(len(names))))
             for at, name in enumerate(names)
         ]
-        return "\n".join(_aligned([("truth \\ predicted", *names), *rows]))
+        return "\n".join(aligned([("truth \\ predicted", *names), *rows]))
     mistakes = most_mistaken(plain["confusion"], _MISTAKES)
     if not mistakes:
         return ""
     listed = [(names[row], names[column], f"{count:,}") for row, column, count in mistakes]
     return "Most frequent mistakes:\n" + "\n".join(
-        _aligned([("truth", "predicted", "texts"), *listed], words=2)
+        aligned([("truth", "predicted", "texts"), *listed], words=2)
     )
 
 
 def _name(label: object) -> str:
     text = visible(str(label)).translate(_ONE_LINE)
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
-
-
-def _aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
-    """Columns as wide as their widest cell; the first ones are words, to the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < words else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
