@@ -9,9 +9,6 @@ says what is tuned and what the columns mean.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +19,7 @@ from accuracy_job import Job
 from accuracy_ours import folds_of
 from accuracy_report import print_corpus
 from command import run_command
-from peers import install_peer, peers_python
-from process import ONE_THREAD
+from contest import asked, interpreters, write_json
 from report import BenchmarkError
 
 HERE = Path(__file__).resolve().parent
@@ -93,7 +89,8 @@ def _run_all(options: argparse.Namespace) -> int:
     names = [name for name in CONTESTANTS if not options.only or name in options.only]
     jobs = [_job(folder.resolve(), options.trials) for folder in options.corpora]
     failures: dict[str, str] = {}
-    pythons = _interpreters(names, options.cache.resolve(), failures)
+    packages = {name: CONTESTANTS[name].package for name in names}
+    pythons = interpreters(packages, options.cache.resolve(), failures)
     results = []
     for job in jobs:
         rows: dict[str, dict[str, Any]] = {}
@@ -106,7 +103,7 @@ def _run_all(options: argparse.Namespace) -> int:
         sys.stdout.flush()  # hours may lie between two corpora
         results.append({"corpus": job.folder.name, "rows": rows})
     if options.json:
-        _write_json(options.json, results)
+        write_json(options.json, results)
     for name, reason in failures.items():
         print(f"accuracy.py: {name} was not measured: {reason}", file=sys.stderr)
     return 1 if failures else 0
@@ -119,43 +116,9 @@ def _job(folder: Path, trials: int) -> Job:
     return job
 
 
-def _interpreters(names: list[str], cache: Path, failures: dict[str, str]) -> dict[str, Path]:
-    """The interpreter that each contestant runs with; what cannot be had is named with a reason."""
-    pythons = {}
-    for name in names:
-        package = CONTESTANTS[name].package
-        try:
-            pythons[name] = Path(sys.executable) if package is None else peers_python(cache)
-            if package is not None:
-                install_peer(pythons[name], package)
-        except BenchmarkError as error:
-            pythons.pop(name, None)
-            failures[name] = str(error)
-    return pythons
-
-
 def _row(python: Path, name: str, job: Job) -> dict[str, Any]:
     job.say(name)
-    finished = subprocess.run(
-        [str(python), str(HERE / CONTESTANTS[name].script), name],
-        env=os.environ | ONE_THREAD,
-        input=job.to_json(),
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if finished.returncode:
-        raise BenchmarkError(f"its process ended with status {finished.returncode}, see above")
-    row: dict[str, Any] = json.loads(finished.stdout)
-    return row
-
-
-def _write_json(path: Path, results: list[dict[str, Any]]) -> None:
-    try:
-        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BenchmarkError(f"cannot write {path}: {error.strerror}") from None
+    return asked(python, HERE / CONTESTANTS[name].script, name, job.to_json())
 
 
 if __name__ == "__main__":

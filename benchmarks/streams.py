@@ -9,9 +9,6 @@ README.md beside this file says what is tuned and what the columns mean.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from command import run_command
-from peers import install_peer, peers_python
-from process import ONE_THREAD
+from contest import asked, interpreters, write_json
 from report import BenchmarkError
 from stream_job import Job
 from stream_ours import folds_of, rows_of_values
@@ -93,7 +89,8 @@ def _run_all(options: argparse.Namespace) -> int:
     names = [name for name in CONTESTANTS if not options.only or name in options.only]
     jobs = [_job(folder.resolve(), options.order) for folder in options.streams]
     failures: dict[str, str] = {}
-    pythons = _interpreters(names, options.cache.resolve(), failures)
+    packages = {name: CONTESTANTS[name].package for name in names}
+    pythons = interpreters(packages, options.cache.resolve(), failures)
     results = []
     for job in jobs:
         rows: dict[str, dict[str, Any]] = {measure: {} for measure in MEASURES}
@@ -108,7 +105,7 @@ def _run_all(options: argparse.Namespace) -> int:
         print_stream(job, rows)
         results.append({"stream": job.folder.name, "tuned_for": rows})
     if options.json:
-        _write_json(options.json, results)
+        write_json(options.json, results)
     for name, reason in failures.items():
         print(f"streams.py: {name} was not measured: {reason}", file=sys.stderr)
     return 1 if failures else 0
@@ -123,44 +120,10 @@ def _job(folder: Path, order: str) -> Job:
     return job
 
 
-def _interpreters(names: list[str], cache: Path, failures: dict[str, str]) -> dict[str, Path]:
-    """The interpreter that each contestant runs with; what cannot be had is named with a reason."""
-    pythons = {}
-    for name in names:
-        package = CONTESTANTS[name].package
-        try:
-            pythons[name] = Path(sys.executable) if package is None else peers_python(cache)
-            if package is not None:
-                install_peer(pythons[name], package)
-        except BenchmarkError as error:
-            pythons.pop(name, None)
-            failures[name] = str(error)
-    return pythons
-
-
 def _rows(python: Path, name: str, job: Job) -> dict[str, Any]:
-    command = [str(python), str(HERE / CONTESTANTS[name].script), name]
-    finished = subprocess.run(
-        command,
-        env=os.environ | ONE_THREAD,
-        input=job.to_json(),
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if finished.returncode:
-        raise BenchmarkError(f"its process ended with status {finished.returncode}, see above")
-    answered = json.loads(finished.stdout)
+    answered = asked(python, HERE / CONTESTANTS[name].script, name, job.to_json())
     rows = answered["rows"] if "rows" in answered else rows_of_values(answered, job)
     return {measure: row | {"version": answered["version"]} for measure, row in rows.items()}
-
-
-def _write_json(path: Path, results: list[dict[str, Any]]) -> None:
-    try:
-        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BenchmarkError(f"cannot write {path}: {error.strerror}") from None
 
 
 if __name__ == "__main__":
