@@ -1,11 +1,14 @@
 """watchword spark: the verbs, on the session that the tests have."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
 import watchword as ww
 from command_line import failure, records, write_lines
+from spark_cluster import SETTINGS, environment
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -21,6 +24,25 @@ def test_train_writes_the_model_of_the_ordinary_verb(here):
     records("train", "posts.jsonl", "-o", "one.ww", "--max-ngram", 2)
     [told] = records("spark", "train", "posts.jsonl", "-o", "many.ww", "--max-ngram", 2)
     assert told["model"] == "many.ww"
+    assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
+
+
+def test_the_verbs_run_under_spark_submit(here, cluster):
+    """As the page on Spark says, with a driver of its own."""
+    import pyspark
+
+    records("train", "posts.jsonl", "-o", "one.ww")
+    script = here / "submit.py"
+    script.write_text("from watchword.__main__ import main; raise SystemExit(main())")
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    settings = [f"--conf={name}={value}" for name, value in SETTINGS.items()]
+    done = subprocess.run(
+        [submit, "--master", cluster.url, *settings, script,
+         "spark", "train", "posts.jsonl", "-o", "many.ww"],
+        capture_output=True, text=True, env=environment(), timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert json.loads(done.stdout)["model"] == "many.ww"
     assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
 
 
