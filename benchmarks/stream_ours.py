@@ -1,13 +1,12 @@
 """watchword on streams: τ-SS3 and SS3, model and policy tuned by `watchword.tune`.
 
 `python stream_ours.py NAME < JOB` prints what was decided about the test subjects. OURS, PAPERS and
-`policies` are what is tried, the policies also on the values of PySS3.
+`thresholds` are what is tried, the thresholds also on the values of PySS3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,32 +15,26 @@ from ours import watchword
 from process import Stopwatch
 from stream_job import Job, Row, answer
 from stream_parts import NEGATIVE, POSITIVE, Part
+from stream_threshold import FIRST_POSTS
 
 FOLDS = 4
 SEED = 0
 # The parameters that are tuned: around those of the package, and around those of the paper (ρ
 # changes nothing between two labels).
 OURS: dict[str, Sequence[Any]] = {
-    "smoothness": (0.07, 0.13, 0.25, 0.455),
-    "significance": (0.35, 0.7, 1.4, 2.8),
+    "smoothness": (0.07, 0.13, 0.25),
+    "significance": (0.35, 0.7, 1.4),
 }
 PAPERS: dict[str, Sequence[Any]] = {
     "smoothness": (0.2, 0.3, 0.455),
     "significance": (0.5, 1.0, 2.0),
 }
 NAMES = ("tau-ss3", "tau-ss3-paper", "ss3")
-_RATIOS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.15, 1.3, 1.5, 2, 3, 5)
-_MARGINS = (0, 0.25, 0.5, 1, 2, 4, 8)
-_FIRST_POSTS = (1, 2, 3, 5, 8, 12, 20, 30)
 
 
-def policies() -> list[Any]:
-    """What is tried for every setting of the model: of equals the most cautious is taken."""
-    ww = watchword()
-    return [
-        ww.Overtakes(POSITIVE, ratio=ratio, margin=margin).after(first)
-        for first, ratio, margin in product(_FIRST_POSTS[::-1], _RATIOS[::-1], _MARGINS[::-1])
-    ]
+def thresholds() -> Any:
+    """What is tried for every setting of the model."""
+    return watchword().Thresholds(POSITIVE, FIRST_POSTS)
 
 
 def subjects_of(part: Part) -> list[Any]:
@@ -81,7 +74,7 @@ def run(name: str, job: Job) -> dict[str, Any]:
         with watch.step("learn"):
             tuning = ww.tune(
                 train,
-                policies(),
+                thresholds(),
                 measure=measure,
                 parameters=parameters,
                 model=base,
@@ -144,7 +137,7 @@ def _best_policy(scores: Any, job: Job, measure: str) -> tuple[float, Any]:
 
     sign = -1 if measure == "f_latency" else 1
     sizes = [len(fold) for fold in job.folds]
-    tried = policies()
+    tried = thresholds().policies([scores])
     values = [
         float(np.average([judged(fold, policy) for fold in job.folds], weights=sizes))
         for policy in tried

@@ -98,7 +98,7 @@ def wants_alert(policy, history, number=0, scores=()):
     value, other = against(now["sums"], policy["positive"])
     gain, other_gain = against(now["gains"], policy["positive"])
     if kind == "Overtakes":
-        return value > policy["ratio"] * other + policy["margin"]
+        return value > 0 and value > policy["ratio"] * other + policy["margin"]
     if kind == "Leaps":
         return gain > 0 and gain >= policy["factor"] * other_gain
     if kind == "Reaches":

@@ -8,6 +8,7 @@ import pytest
 
 import watchword as ww
 from command_line import call, failure, records, write_lines
+from watchword.cli.policies import parse_policy
 from watchword.datasets import write_jsonl
 
 PEOPLE = ww.make_risk_streams(24, seed=3, prevalence=0.25, posts_per_subject=(8, 16))
@@ -169,8 +170,19 @@ def test_tune_tries_several_kinds_of_policies_for_another_measure():
     assert [one["f1"] for one in found] == sorted((one["f1"] for one in found), reverse=True)
 
 
+@pytest.mark.usefixtures("here")
+def test_tune_tries_thresholds_that_fit_unless_told_otherwise():
+    found = tune("--folds", 3, "--top", 2)
+    tuning = ww.tune(PEOPLE, ww.Thresholds("at risk"), folds=3)
+    assert [trial["erde50"] for trial in found] == [one.value for one in tuning.trials[:2]]
+    assert parse_policy(found[0]["policy"], "at risk") == tuning.best.policy
+    both = tune("--folds", 3, "--top", 10_000, "--policy", "thresholds", "--policy", "leaps")
+    assert len(both) == len(tuning.trials) + 1
+
+
 def test_tune_writes_the_best_model_and_all_settings(here):
-    best, *_ = tune("--smoothness", "0.3,0.6", "-o", "best.ww", "--report", "report.json")
+    settings = ("--smoothness", "0.3,0.6", "--policy", "overtakes")
+    best, *_ = tune(*settings, "-o", "best.ww", "--report", "report.json")
     report = json.loads((here / "report.json").read_text())
     assert len(report["trials"]) == 2
     assert report["trials"][0]["parameters"] == best["parameters"]
@@ -185,8 +197,10 @@ def test_the_best_policy_can_be_used_as_it_is_printed():
 
 @pytest.mark.usefixtures("here")
 def test_tune_as_a_table():
-    arguments = ("tune", "people.jsonl", "--positive", "at risk", "--max-ngram", "1,2", "--table")
-    first, *rows = call(*arguments).stdout.splitlines()
+    settings = ("--max-ngram", "1,2", "--policy", "overtakes", "--table")
+    first, *rows = call(
+        "tune", "people.jsonl", "--positive", "at risk", *settings
+    ).stdout.splitlines()
     assert first.split()[0] == "erde50"
     assert len(rows) == 2
 

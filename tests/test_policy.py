@@ -59,6 +59,10 @@ def test_a_margin_below_0_is_a_head_start():
     assert says(ww.Overtakes("x", margin=-0.5), [0.6, 0.5], 1.0) == [True, False]
 
 
+def test_of_nothing_there_is_no_alert_however_far_a_value_may_lag_behind():
+    assert says(ww.Overtakes("x", margin=-0.5), [0.0, 0.1], [0.0, 0.0]) == [False, True]
+
+
 @pytest.mark.parametrize(
     ("gain", "other", "alert"),
     [(1.0, 0.25, True), (0.9, 0.25, False), (0.1, 0.0, True), (0.0, 0.0, False)],

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -409,6 +410,95 @@ def test_what_cannot_be_tuned_is_refused(arguments, message):
 def test_arguments_of_the_wrong_kind_are_refused(arguments, message):
     with pytest.raises(TypeError, match=message):
         tune(**({"subjects": PEOPLE, "policies": RISK} | arguments))
+
+
+# Thresholds
+
+
+def shares_of(*people):
+    names = [f"person {at}" for at in range(len(people))]
+    truth = ["at risk"] * len(people)
+    return ww.Scores.from_shares(names, truth, map(np.array, people), positive="at risk")
+
+
+def test_thresholds_are_scores_that_were_met():
+    met = np.linspace(0.1, 0.9, 401).round(4)
+    policies = ww.Thresholds("at risk", (3,)).policies([shares_of(met[::2]), shares_of(met[1::2])])
+    assert {policy.posts for policy in policies} == {3}
+    reached = [one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)]
+    margins = [one.of.margin for one in policies if isinstance(one.of, ww.Overtakes)]
+    assert len(reached) + len(margins) == len(policies)
+    assert reached == sorted(reached, reverse=True)  # the cautious ones first
+    assert set(reached) <= set(met.tolist())
+    assert reached[-1] == 0.1
+    assert 0.89 < reached[0] <= 0.9
+    # A share p of two values that add up to 1 per post is a lead of 2p - 1.
+    assert sorted(margins) == pytest.approx([2 * one - 1 for one in sorted(reached)], abs=1e-9)
+    # Four fifths of all scores lie below .8: there, and above, thresholds are close to each other.
+    assert min(abs(np.quantile(met, 0.8) - one) for one in reached) < 0.005
+    assert sum(one >= 0.74 for one in reached) > len(reached) / 2
+
+
+def test_everybody_counts_the_same_however_much_they_write():
+    policies = ww.Thresholds("at risk", (1,)).policies([shares_of([0.9] * 1000, [0.2])])
+    assert {one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)} == {0.2, 0.9}
+    rare = ww.Thresholds("at risk", (1,)).policies([shares_of(*[[0.2]] * 9, [0.9] * 1000)])
+    reached = [one.of.threshold for one in rare if isinstance(one.of, ww.Reaches)]
+    assert set(reached) == {0.2, 0.9}
+
+
+def test_where_nothing_was_read_there_is_still_a_policy():
+    assert ww.Thresholds("at risk", (2,)).policies([]) == [RISK.after(2)]
+
+
+@pytest.mark.parametrize("by", ["post", "chunk"])
+def test_thresholds_are_tried_like_any_policies(by):
+    asked = [ww.Thresholds("at risk", (1, 4)), RISK]
+    tuning = tune(
+        PEOPLE, asked, folds=3, by=by, measure="f1", parameters={"smoothness": [0.3, 0.6]}
+    )
+    by_setting = [
+        {trial.policy for trial in tuning.trials if trial.parameters == {"smoothness": value}}
+        for value in (0.3, 0.6)
+    ]
+    assert sum(map(len, by_setting)) == len(tuning.trials)
+    assert all(RISK in own and len(own) > 10 for own in by_setting)
+    assert by_setting[0] != by_setting[1]  # each setting has thresholds of its own
+    for trial in tuning.trials[:: len(tuning.trials) // 5]:
+        mean, values = by_hand(trial.parameters, trial.policy, lambda one: one.f1, folds=3, by=by)
+        assert trial.by_fold == pytest.approx(values, abs=1e-12)
+        assert trial.value == pytest.approx(mean, abs=1e-12)
+
+
+def test_a_tuning_of_thresholds_shows_both_its_halves():
+    steps = []
+
+    def progress(work, total):
+        for at, one in enumerate(work):
+            steps.append((at, total))
+            yield one
+
+    tune(PEOPLE, ww.Thresholds("at risk", (1,)), folds=3, progress=progress)
+    assert steps == [(0, 3), (1, 3), (2, 3)] * 2
+
+
+def test_thresholds_of_another_label_are_refused():
+    with pytest.raises(ValueError, match="all policies must be for the same label"):
+        tune(PEOPLE, [RISK, ww.Thresholds("control")])
+
+
+@pytest.mark.parametrize(
+    ("posts", "error", "message"),
+    [
+        ((), ValueError, "first_posts must hold at least one number"),
+        ("5", TypeError, "first_posts must be numbers of posts, got '5'"),
+        (5, TypeError, "first_posts must be numbers of posts, got 5"),
+        ((0,), ValueError, "first_posts"),
+    ],
+)
+def test_posts_that_are_none_are_refused(posts, error, message):
+    with pytest.raises(error, match=message):
+        ww.Thresholds("at risk", posts)
 
 
 def test_subjects_without_a_label_teach_nothing():

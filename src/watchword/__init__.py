@@ -81,6 +81,7 @@ from watchword.searching import search
 from watchword.space import Between
 from watchword.stream import Decision, Reader, Watcher
 from watchword.text import Term, read_terms
+from watchword.thresholds import Thresholds
 from watchword.tuning import Trial, Tuning, grid, teach, tune
 from watchword.validation import cross_validate
 
@@ -134,6 +135,7 @@ __all__ = [
     "Subject",
     "TauSS3",
     "Term",
+    "Thresholds",
     "Trial",
     "Tuning",
     "UnknownLabelError",

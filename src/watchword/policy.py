@@ -77,7 +77,8 @@ class Overtakes(Policy):
     A good first choice: it needs no tuning if both labels are equally well known. If alerts come
     too easily (few words speak for the other label at the beginning), ask for more with `margin`,
     which delays the first alerts, or with `ratio`, which matters as long as posts come in:
-    alert if value > ratio · other + margin.
+    alert if value > ratio · other + margin. With a negative margin the value may lag behind, but
+    where nothing speaks for the label there is no alert.
 
     >>> Overtakes("at risk")
     Overtakes(positive='at risk', ratio=1.0, margin=0.0)
@@ -91,8 +92,9 @@ class Overtakes(Policy):
         settle(self, positive=as_label, ratio=as_positive, margin=as_number)
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where value > ratio · other + margin."""
-        return np.asarray(step.value > self.ratio * step.other + self.margin)
+        """Where value > ratio · other + margin, and value > 0."""
+        enough = step.value > self.ratio * step.other + self.margin
+        return np.asarray(enough & (step.value > 0))
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def settle(policy: Policy, **checks: Any) -> None:
+def settle(policy: object, **checks: Any) -> None:
     """Check the fields and make them plain; they are frozen for everybody else."""
     for name, check in checks.items():
         value = getattr(policy, name)

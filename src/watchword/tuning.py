@@ -19,6 +19,7 @@ from watchword.model import TauSS3
 from watchword.policy import BoolArray, IntArray, Policy
 from watchword.replaying import csv_of, is_positive
 from watchword.scores import By, Scores, alerts_of, score_streams
+from watchword.thresholds import Thresholds
 
 Order = Literal["random", "time"]
 Measure = str | Callable[..., float]
@@ -111,7 +112,7 @@ def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = N
 
 def tune(
     subjects: Iterable[Subject],
-    policies: Policy | Iterable[Policy],
+    policies: Policy | Thresholds | Iterable[Policy | Thresholds],
     *,
     measure: Measure = "erde50",
     parameters: Mapping[str, Sequence[Any]] | None = None,
@@ -132,6 +133,8 @@ def tune(
     Counts are learnt once per fold; with every combination of `parameters` (values
     for arguments of `TauSS3`, such as smoothness, max_ngram or min_count) the held-out posts are
     read once, and all policies are tried on the result. `model` gives the other parameters.
+    `Thresholds` stand for policies that fit each setting; what was read with all settings is then
+    held in memory, 40 bytes per post and setting.
 
     `measure` is `"erde5"`, `"erde50"` (with each fold's own share of positives as the cost of a
     false alarm), `"f1"`, `"f_latency"`, or a function of `(y_true, y_pred, delays, positive=…)` to
@@ -148,8 +151,8 @@ def tune(
     4
     """
     everybody = list(subjects)
-    tried = [policies] if isinstance(policies, Policy) else list(policies)
-    positive = _common_positive(tried)
+    asked = [policies] if isinstance(policies, Policy | Thresholds) else list(policies)
+    positive = _common_positive(asked)
     name, judge, sign = _measure(measure)
     base = {} if model is None else model.parameters
     settings = _settings(parameters or {})
@@ -166,15 +169,32 @@ def tune(
 
     total = len(parts) * len(settings)
     readings = read_all() if progress is None else progress(read_all(), total)
-    judged = [[judge(scores, *alerts_of(scores, one)) for one in tried] for scores in readings]
-    values = np.array(judged).reshape(len(parts), len(settings), len(tried))
-    means = np.average(values, axis=0, weights=[len(part) for part in parts])
+    tried = [[one for one in asked if isinstance(one, Policy)]] * len(settings)
+    if tried[0] != asked:
+        held = list(readings)
+        by_setting = [held[at :: len(settings)] for at in range(len(settings))]
+        tried = [_fitting(asked, scores) for scores in by_setting]
+        readings = held if progress is None else progress(iter(held), total)
+    judged = [
+        [judge(scores, *alerts_of(scores, one)) for one in tried[at % len(settings)]]
+        for at, scores in enumerate(readings)
+    ]
+    sizes = [len(part) for part in parts]
     trials = []
-    for place in np.argsort(sign * means, axis=None, kind="stable").tolist():
-        at = divmod(place, len(tried))
-        by_fold = tuple(values[:, at[0], at[1]].tolist())
-        trials.append(Trial(settings[at[0]], tried[at[1]], float(means[at]), by_fold))
-    return Tuning(name, tuple(trials), base)
+    for at, (setting, own) in enumerate(zip(settings, tried, strict=True)):
+        values = np.array(judged[at :: len(settings)])
+        means = np.average(values, axis=0, weights=sizes)
+        trials += [
+            Trial(setting, policy, float(mean), tuple(by_fold))
+            for policy, mean, by_fold in zip(own, means, values.T.tolist(), strict=True)
+        ]
+    return Tuning(name, tuple(sorted(trials, key=lambda trial: sign * trial.value)), base)
+
+
+def _fitting(asked: list[Policy | Thresholds], scores: Sequence[Scores]) -> list[Policy]:
+    """All policies, where thresholds are asked for those that fit."""
+    own = [[one] if isinstance(one, Policy) else one.policies(scores) for one in asked]
+    return list(itertools.chain.from_iterable(own))
 
 
 def folds_of(
@@ -260,11 +280,11 @@ def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(parameters, chosen, strict=True)) for chosen in combined]
 
 
-def _common_positive(policies: list[Policy]) -> Label:
+def _common_positive(policies: list[Policy | Thresholds]) -> Label:
     if not policies:
         raise ValueError("there must be at least one policy")
     for policy in policies:
-        if not isinstance(policy, Policy):
+        if not isinstance(policy, Policy | Thresholds):
             raise TypeError(f"policies must be Policy objects, got {policy!r}")
     labels = {policy.positive for policy in policies}
     if len(labels) > 1:

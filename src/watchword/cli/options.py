@@ -9,7 +9,12 @@ from typing import Any
 
 import click
 
-from watchword.cli.policies import check_policy, known_policies
+from watchword.cli.policies import (
+    THRESHOLDS,
+    check_policy,
+    check_thresholds,
+    known_policies,
+)
 from watchword.cli.texts import Data
 from watchword.parameters import LEVELS, Parameters
 from watchword.presets import PAPER
@@ -307,15 +312,15 @@ policy_option = click.option(
 )
 
 
-def policies_option(told: str) -> Option:
+def policies_option(told: str, *, default: str = "overtakes") -> Option:
     """`--policy` that may be given several times, with lists of values."""
     return click.option(
         "--policy",
         "policies",
         multiple=True,
-        default=["overtakes"],
+        default=[default],
         show_default=True,
         metavar="POLICY",
-        callback=check_policy,
+        callback=check_thresholds if default == THRESHOLDS else check_policy,
         help=told,
     )

@@ -23,7 +23,9 @@ import click
 
 from watchword.checks import Label
 from watchword.policy import POLICIES, After, AllOf, AnyOf, Policy
+from watchword.thresholds import Thresholds
 
+THRESHOLDS = "thresholds"
 MOST_POLICIES = 100_000
 _DEEPEST = 50
 
@@ -126,6 +128,27 @@ def check_policy(
     except (ValueError, TypeError) as error:
         raise click.BadParameter(str(error), ctx, param) from None
     return value
+
+
+def check_thresholds(
+    ctx: click.Context, param: click.Parameter, value: Sequence[str]
+) -> Sequence[str]:
+    """The same where `thresholds` is understood, too."""
+    check_policy(ctx, param, [text for text in value if text.strip() != THRESHOLDS])
+    return value
+
+
+def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | Thresholds]:
+    """All that is to be tried; `thresholds` stands for policies that fit.
+
+    >>> parse_tried(["thresholds"], "at risk")[0].positive
+    'at risk'
+    """
+    tried: list[Policy | Thresholds] = []
+    for text in texts:
+        fits = text.strip() == THRESHOLDS
+        tried += [Thresholds(positive)] if fits else parse_policies(text, positive)
+    return tried
 
 
 class _Parser:

@@ -34,9 +34,10 @@ from watchword.cli.options import (
     threads_option,
 )
 from watchword.cli.policies import (
+    THRESHOLDS,
     known_policies,
-    parse_policies,
     parse_policy,
+    parse_tried,
     spell_policy,
 )
 from watchword.cli.signals import Stops
@@ -262,7 +263,9 @@ def _record_of(found: Replay) -> dict[str, Any]:
 @positive_option
 @policies_option(
     "Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3). "
-    f"Several times for several. Known: {known_policies()}."
+    f"Several times for several. Known: {known_policies()}; and thresholds, which are many with "
+    "values that fit.",
+    default=THRESHOLDS,
 )
 @click.option(
     "--measure",
@@ -326,7 +329,7 @@ def tune(
     label = find_label(positive, labels, where="the data")
     found = watchword.tune(
         subjects,
-        [policy for text in policies for policy in parse_policies(text, label)],
+        parse_tried(policies, label),
         measure=measure,
         parameters=parameters,
         folds=folds,

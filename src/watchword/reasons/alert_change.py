@@ -204,9 +204,13 @@ def _roughly(history: History, zeroing: _Zeroing) -> Found:
 
 
 def paper_rule(policy: Policy) -> tuple[Overtakes, int] | None:
-    """The rule and from which post on it counts, if it is the paper's."""
+    """The rule and from which post on it counts, if it is the paper's.
+
+    With a negative margin nobody can say so simply: where nothing speaks for the label any more,
+    the alert is off, too.
+    """
     after = 1
     while isinstance(policy, After):
         after = max(after, policy.posts)
         policy = policy.of
-    return (policy, after) if type(policy) is Overtakes else None
+    return (policy, after) if type(policy) is Overtakes and policy.margin >= 0 else None
