@@ -1,6 +1,8 @@
 """Many threads on one model: reading sees some state between documents, never half of one."""
 
 import functools
+import os
+import signal
 import sys
 import threading
 import time
@@ -239,3 +241,39 @@ def test_two_models_may_merge_into_each_other_without_a_deadlock():
     assert words == sum(
         count for ngram, row in first.counts().items() if " " not in ngram for count in row.values()
     )
+
+
+def distinct_words(count):
+    return " ".join(f"w{number}" for number in range(count))
+
+
+def learns_in_a_child():
+    """A process that is forked off and teaches a model enough to need large tables."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # one that waits for a lock for ever is killed
+        model = ww.TauSS3()
+        model.learn_one(distinct_words(20_000), "x")
+        os._exit(0 if model.labels == ("x",) else 1)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_can_learn_whatever_other_threads_of_its_parent_were_doing():
+    over = threading.Event()
+
+    def learn():
+        while not over.is_set():
+            ww.TauSS3().learn_one(distinct_words(5_000), "x")
+
+    beside = [threading.Thread(target=learn) for _ in range(2)]
+    for thread in beside:
+        thread.start()
+    try:
+        assert [learns_in_a_child() for _ in range(10)] == [0] * 10
+    finally:
+        over.set()
+        for thread in beside:
+            thread.join()

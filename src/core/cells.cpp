@@ -110,14 +110,14 @@ std::uint64_t RowPool::allocate(unsigned log2_size) {
     }
     const std::uint64_t place = entries_.size();
     const std::size_t needed = entries_.size() + (std::size_t{1} << log2_size);
-    if (needed > entries_.capacity()) entries_.reserve(needed + needed / 5);
+    reserve_tightly(entries_, needed);
     entries_.resize(needed);
     return place;
 }
 
 void RowPool::release(std::uint64_t place, unsigned log2_size) {
     if (released_.size() <= log2_size) released_.resize(log2_size + 1);
-    push_back_tightly(released_[log2_size], place);
+    released_[log2_size].push_back(place);
 }
 
 }  // namespace watchword

@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "hash.h"
+#include "pages.h"
+
 namespace watchword {
 
 using LabelId = std::uint32_t;  // in order of appearance; ids of removed labels are given out again
@@ -48,6 +51,7 @@ class Cell {
 
     // The labels with a count above zero, sorted by label.
     inline std::span<const LabelCount> row(const RowPool& pool) const;
+    inline void prefetch_row(const RowPool& pool) const;
     Count count(LabelId label, const RowPool& pool) const;
 
     // Add and subtract return the new count; subtracting below zero is the caller's mistake.
@@ -89,7 +93,7 @@ class RowPool {
     const LabelCount* at(std::uint64_t place) const { return entries_.data() + place; }
 
    private:
-    std::vector<LabelCount> entries_;
+    Table<LabelCount> entries_;
     std::vector<std::vector<std::uint64_t>> released_;  // by log2 of the size; mostly empty
 };
 
@@ -98,11 +102,8 @@ inline std::span<const LabelCount> Cell::row(const RowPool& pool) const {
     return {&bits_, empty() ? std::size_t{0} : std::size_t{1}};
 }
 
-// Vectors that double waste up to half of a large model's memory: grow by less.
-template <class T>
-void push_back_tightly(std::vector<T>& values, const T& value) {
-    if (values.size() == values.capacity()) values.reserve(values.size() + values.size() / 3 + 16);
-    values.push_back(value);
+inline void Cell::prefetch_row(const RowPool& pool) const {
+    if (!single()) prefetch(pool.at(place()));
 }
 
 }  // namespace watchword

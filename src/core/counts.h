@@ -17,6 +17,7 @@
 #include "cells.h"
 #include "labels.h"
 #include "mapped.h"
+#include "pages.h"
 #include "text.h"
 #include "trie.h"
 #include "valuer.h"
@@ -198,7 +199,7 @@ class Counts {
     LabelTable labels_;
     std::vector<LabelTotals> totals_;  // by label id
     Vocabulary words_;
-    std::vector<Cell> word_cells_;  // by word id
+    Table<Cell> word_cells_;  // by word id
     std::array<RowPool, kWordPools> word_pools_;
     std::array<Trie, kShards> shards_;
     PruneResult pruned_;

@@ -38,6 +38,8 @@ inline std::uint64_t hash_pair(std::uint32_t a, std::uint32_t b) {
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(address);
+    // Else a function that does nothing but this is taken to do nothing at all, and left out.
+    asm volatile("" : : "r"(address));
 #endif
 }
 

@@ -38,15 +38,15 @@ void Memo::forget() {
     used_ = 0;
     known_.clear(labels_);
     if (++stamp_ == 0) {
-        for (std::vector<Stamped>* all : {&words_, &shared_, &longer_}) {
-            std::fill(all->begin(), all->end(), Stamped{});
-        }
+        std::fill(words_.begin(), words_.end(), Stamped{});
+        std::fill(shared_.begin(), shared_.end(), Stamped{});
+        std::fill(longer_.begin(), longer_.end(), Stamped{});
         stamp_ = 1;
     }
 }
 
 void Memo::grow(std::size_t slots) {
-    std::vector<Stamped> old(slots);
+    Table<Stamped> old(slots);
     std::swap(old, longer_);
     for (const Stamped& entry : old) {
         if (entry.stamp == stamp_) find_longer(longer_[slot_of(entry.ngram)], entry.ngram) = entry;

@@ -9,6 +9,7 @@
 
 #include "counts.h"
 #include "hash.h"
+#include "pages.h"
 #include "valuer.h"
 
 namespace watchword {
@@ -46,7 +47,7 @@ class Memo {
         constexpr std::size_t kLine = 64 / sizeof(double);
         const ConfidenceRow row = known_.confidences(entry);
         prefetch(row.values);
-        if (row.positions != nullptr) return;
+        if (row.positions != nullptr) return prefetch(row.positions);
         for (std::size_t at = kLine; at < row.size && at < 4 * kLine; at += kLine)
             prefetch(row.values + at);
     }
@@ -95,7 +96,8 @@ class Memo {
     std::size_t labels_ = 0;
     std::size_t labels_limit_ = 0;  // label ids are below this
     Valuer valuer_;
-    // Words have a place each: frequent ones were mostly learnt first, so those lie together.
+    // Words have a place each: frequent ones were mostly learnt first, so those lie together, and
+    // most of the others are never read: no huge pages for them.
     // Those of a file lie among the others: most of its words may never be read.
     std::vector<Stamped> words_;
     bool hashed_words_ = false;
@@ -103,7 +105,7 @@ class Memo {
     // share an entry, by length - 1, label id and count.
     std::vector<Stamped> shared_;
     // The others, by hash.
-    std::vector<Stamped> longer_;
+    Table<Stamped> longer_;
     std::size_t used_ = 0;  // of `longer_`
     std::uint32_t stamp_ = 1;
     ConfidenceStore known_;

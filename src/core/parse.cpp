@@ -74,11 +74,12 @@ void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_
 }
 
 void Parser::find_open(unsigned length) {
-    for (const Open& open : open_) counts_.shard(open.shard).prefetch_node(open.hash);
+    for (Open& open : open_) open.slot = counts_.shard(open.shard).prefetch_node(open.hash);
     for (const Open& open : open_) {
         const Trie& trie = counts_.shard(open.shard);
-        const NodeIndex node = trie.find(open.key, open.hash);
+        const NodeIndex node = trie.find_from(open.slot, open.key, open.hash);
         if (node == Trie::kNone || trie.cell(node).empty()) continue;
+        trie.cell(node).prefetch_row(trie.pool());
         const NgramId ngram = Counts::ngram_id(open.shard, node);
         Found* found = found_at(open.offset) + (length - 2);
         found[0] = {memo_.place_of(length, ngram, trie.cell(node)), ngram};

@@ -47,6 +47,7 @@ class Parser {
         std::uint32_t shard;
         Trie::Key key;
         std::uint64_t hash;
+        std::size_t slot = 0;  // where to go on searching
     };
 
     // An n-gram to look for in a file.

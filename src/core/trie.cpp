@@ -12,7 +12,8 @@ NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
     }
     const NodeIndex index = size();
     slots_[slot] = Slot(tag_of(hash), index);
-    push_back_tightly(nodes_, Node{key, Cell{}});
+    reserve_tightly(nodes_, nodes_.size() + 1);
+    nodes_.push_back(Node{key, Cell{}});
     return index;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cells.h"
 #include "hash.h"
+#include "pages.h"
 #include "vocabulary.h"
 
 namespace watchword {
@@ -44,12 +45,7 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     };
 
     NodeIndex find(Key key, std::uint64_t hash) const {
-        if (slots_.empty()) return kNone;
-        for (std::size_t at = slot_of(hash);; at = (at + 1) & mask_) {
-            const Slot slot = slots_[at];
-            if (slot.index == kEmptySlot) return kNone;
-            if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
-        }
+        return find_from(slot_of(hash), key, hash);
     }
     NodeIndex find(Key key) const { return find(key, key.hash()); }
     NodeIndex find_or_add(Key key, std::uint64_t hash) {
@@ -65,10 +61,25 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     void prefetch_slot(std::uint64_t hash) const {
         if (!slots_.empty()) prefetch(&slots_[slot_of(hash)]);
     }
-    void prefetch_node(std::uint64_t hash) const {
-        if (slots_.empty()) return;
-        const Slot slot = slots_[slot_of(hash)];
-        if (slot.tag == tag_of(hash) && slot.index != kEmptySlot) prefetch(&nodes_[slot.index]);
+    // Gives the slot to go on from: that of a node which may be the one, or an empty one.
+    std::size_t prefetch_node(std::uint64_t hash) const {
+        if (slots_.empty()) return 0;
+        std::size_t at = slot_of(hash);
+        Slot slot = slots_[at];
+        while (slot.tag != tag_of(hash) && slot.index != kEmptySlot) {
+            at = (at + 1) & mask_;
+            slot = slots_[at];
+        }
+        if (slot.index != kEmptySlot) prefetch(&nodes_[slot.index]);
+        return at;
+    }
+    NodeIndex find_from(std::size_t at, Key key, std::uint64_t hash) const {
+        if (slots_.empty()) return kNone;
+        for (;; at = (at + 1) & mask_) {
+            const Slot slot = slots_[at];
+            if (slot.index == kEmptySlot) return kNone;
+            if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
+        }
     }
 
     NodeIndex size() const { return static_cast<NodeIndex>(nodes_.size()); }
@@ -117,8 +128,8 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     std::size_t larger_table() const;
     void grow(std::size_t slots);
 
-    std::vector<Slot> slots_;
-    std::vector<Node> nodes_;
+    Table<Slot> slots_;
+    Table<Node> nodes_;
     std::size_t mask_ = 0;
     std::size_t live_ = 0;  // nodes with a count
     RowPool pool_;

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "pages.h"
 #include "value.h"
 
 namespace watchword {
@@ -100,8 +101,8 @@ class ConfidenceStore {
 
    private:
     std::size_t labels_ = 0;
-    std::vector<double> values_;
-    std::vector<LabelPosition> positions_;  // beside the values; meaningless where those are dense
+    Table<double> values_;
+    Table<LabelPosition> positions_;  // beside the values; meaningless where those are dense
 };
 
 }  // namespace watchword

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hash.h"
+#include "pages.h"
 
 namespace watchword {
 
@@ -107,7 +108,7 @@ class Vocabulary {
     std::vector<char> bytes_;
     std::vector<Entry> entries_;
     std::vector<WordId> free_ids_;
-    std::vector<Slot> slots_;
+    Table<Slot> slots_;
     std::size_t live_ = 0;
     std::size_t dead_bytes_ = 0;
     unsigned shift_ = 63;

@@ -1,0 +1,143 @@
+#include "pages.h"
+
+// The sanitizers watch over memory from the usual place only.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#define WATCHWORD_HUGE_PAGES 1
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+#endif
+
+namespace watchword {
+
+#if defined(WATCHWORD_HUGE_PAGES)
+
+namespace {
+
+constexpr std::size_t kPage = std::size_t{1} << 21;
+constexpr std::size_t kUnit = std::size_t{1} << 10;   // what sizes are multiples of
+constexpr std::size_t kLeast = std::size_t{1} << 14;  // less comes from the usual place
+
+std::size_t round_up(std::size_t value, std::size_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+using Address = std::uintptr_t;
+
+// Whole pages, to begin where a huge one does.
+Address map_pages(std::size_t bytes) {
+    void* const memory =
+        mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    const auto mapped = reinterpret_cast<Address>(memory);
+    const Address begin = round_up(mapped, kPage);
+    if (begin > mapped) munmap(memory, begin - mapped);
+    munmap(reinterpret_cast<void*>(begin + bytes), mapped + kPage - begin);
+    madvise(reinterpret_cast<void*>(begin), bytes, MADV_HUGEPAGE);  // may be refused
+    return begin;
+}
+
+// Tables lie side by side, so that many small ones share a page. What is free is known by address,
+// to grow together with its neighbours, and by size, to find the least that is enough.
+class Pool {
+   public:
+    Pool() {
+        // A child must not find the lock in the hands of a thread that it does not have.
+        pthread_atfork([] { pool().mutex_.lock(); }, [] { pool().mutex_.unlock(); },
+                       [] { pool().mutex_.unlock(); });
+    }
+
+    static Pool& pool() {
+        // Never destroyed: nobody knows which model goes last.
+        static Pool* const only = std::make_unique<Pool>().release();
+        return *only;
+    }
+
+    void* take(std::size_t bytes) {
+        const std::lock_guard guard(mutex_);
+        auto found = by_size_.lower_bound({bytes, 0});
+        if (found == by_size_.end()) {
+            const std::size_t mapped = round_up(bytes, kPage);
+            add_free(map_pages(mapped), mapped);
+            found = by_size_.lower_bound({bytes, 0});
+        }
+        const auto [size, begin] = *found;
+        remove_free(begin, size);
+        if (size > bytes) add_free(begin + bytes, size - bytes);
+        return reinterpret_cast<void*>(begin);
+    }
+
+    void give_back(void* memory, std::size_t bytes) {
+        const std::lock_guard guard(mutex_);
+        auto begin = reinterpret_cast<Address>(memory);
+        Address end = begin + bytes;
+        const auto next = by_address_.lower_bound(begin);
+        if (next != by_address_.begin()) {
+            const auto [before, size] = *std::prev(next);
+            if (before + size == begin) {
+                remove_free(before, size);
+                begin = before;
+            }
+        }
+        if (next != by_address_.end() && next->first == end) {
+            end += next->second;
+            remove_free(next->first, next->second);
+        }
+        // Whole pages go back to the system.
+        const Address first = round_up(begin, kPage), last = end / kPage * kPage;
+        if (first >= last) return add_free(begin, end - begin);
+        munmap(reinterpret_cast<void*>(first), last - first);
+        if (begin < first) add_free(begin, first - begin);
+        if (last < end) add_free(last, end - last);
+    }
+
+   private:
+    void add_free(Address begin, std::size_t bytes) {
+        by_address_.emplace(begin, bytes);
+        by_size_.emplace(bytes, begin);
+    }
+    void remove_free(Address begin, std::size_t bytes) {
+        by_address_.erase(begin);
+        by_size_.erase({bytes, begin});
+    }
+
+    std::mutex mutex_;
+    std::map<Address, std::size_t> by_address_;
+    std::set<std::pair<std::size_t, Address>> by_size_;
+};
+
+}  // namespace
+
+std::size_t usable_bytes(std::size_t bytes) {
+    return bytes < kLeast ? bytes : round_up(bytes, kUnit);
+}
+
+void* allocate_pages(std::size_t bytes) {
+    return bytes < kLeast ? ::operator new(bytes) : Pool::pool().take(usable_bytes(bytes));
+}
+
+void release_pages(void* memory, std::size_t bytes) noexcept {
+    if (bytes < kLeast) return ::operator delete(memory);
+    try {
+        Pool::pool().give_back(memory, usable_bytes(bytes));
+    } catch (const std::bad_alloc&) {
+        // There was no memory to note what is free: it stays unused.
+    }
+}
+
+#else
+
+std::size_t usable_bytes(std::size_t bytes) { return bytes; }
+void* allocate_pages(std::size_t bytes) { return ::operator new(bytes); }
+void release_pages(void* memory, std::size_t) noexcept { ::operator delete(memory); }
+
+#endif
+
+}  // namespace watchword
