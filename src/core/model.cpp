@@ -231,12 +231,7 @@ void Model::read_batch(Workspace& workspace, const TermBatch& batch, double* out
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
     DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
-    const std::span<const Symbol> symbols = workspace.symbols;
-    for (std::size_t document = 0; document < batch.documents(); ++document) {
-        const std::size_t begin = batch.begin_of(document);
-        const auto values = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
-        out = std::copy(values.begin(), values.end(), out);
-    }
+    reader.read(workspace.symbols, batch.ends, out);
 }
 
 std::unique_ptr<Trails> Model::trails(const TermBatch& batch, bool largest_values,
@@ -257,7 +252,7 @@ Explained Model::explain(const TermBatch& batch) const {
                   workspace.memo);
     DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
     Explained explained;
-    const auto values = reader.read(workspace.symbols, &batch, &explained.reading);
+    const auto values = reader.read(workspace.symbols, batch, explained.reading);
     explained.document.assign(values.begin(), values.end());
     set_block_spans(batch, explained.reading);
     explained.values.labels = counts_->labels().sorted_names();

@@ -65,22 +65,54 @@ DocumentReader::DocumentReader(Parser& parser, const Memo& memo, SummaryOperator
                                double alpha)
     : parser_(parser), memo_(memo), alpha_(alpha), levels_(operators, memo.labels()) {}
 
-std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
-                                             const TermBatch* batch, Reading* reading) {
+void DocumentReader::read(std::span<const Symbol> symbols, std::span<const std::size_t> ends,
+                          double* out) {
+    std::size_t document = 0;
+    const auto finish_document = [&] {
+        const std::span<const double> values = finish(nullptr);
+        out = std::copy(values.begin(), values.end(), out);
+        levels_.reset();
+        ++document;
+    };
     levels_.reset();
-    std::size_t at = 0;
-    while (at < symbols.size()) {
+    // No n-gram reaches into the next document, as there is a mark between them.
+    for (std::size_t at = 0; at < symbols.size();) {
+        at = parser_.parse(symbols, at);
+        for (const Choice& choice : parser_.choices()) {
+            while (choice.position >= ends[document]) finish_document();
+            if (choice.entry != nullptr) {
+                levels_.add(memo_.confidences(*choice.entry), alpha_);
+            } else {
+                end(choice, nullptr);
+            }
+        }
+    }
+    while (document < ends.size()) finish_document();
+}
+
+std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
+                                             const TermBatch& batch, Reading& reading) {
+    levels_.reset();
+    for (std::size_t at = 0; at < symbols.size();) {
         at = parser_.parse(symbols, at);
         for (const Choice& choice : parser_.choices()) {
             if (choice.entry != nullptr) {
                 levels_.add(memo_.confidences(*choice.entry), alpha_);
-                if (reading != nullptr) record_ngram(choice, *batch, *reading);
+                record_ngram(choice, batch, reading);
             } else {
-                end_sentence(reading);
-                if (choice.ngram == kParagraphEnd) end_paragraph(reading);
+                end(choice, &reading);
             }
         }
     }
+    return finish(&reading);
+}
+
+void DocumentReader::end(const Choice& choice, Reading* reading) {
+    end_sentence(reading);
+    if (choice.ngram == kParagraphEnd) end_paragraph(reading);
+}
+
+std::span<const double> DocumentReader::finish(Reading* reading) {
     end_sentence(reading);
     end_paragraph(reading);
     return levels_.finish();

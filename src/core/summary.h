@@ -96,12 +96,16 @@ class DocumentReader {
    public:
     DocumentReader(Parser& parser, const Memo& memo, SummaryOperators operators, double alpha);
 
-    // The document's vector; valid until the next call. Symbols are words of the model; with a
-    // `reading`, `batch` (the document alone, with spans) tells what the words and spans were.
-    std::span<const double> read(std::span<const Symbol> symbols, const TermBatch* batch = nullptr,
-                                 Reading* reading = nullptr);
+    // Symbols are words of the model. Writes the vectors of documents that end at these places.
+    void read(std::span<const Symbol> symbols, std::span<const std::size_t> ends, double* out);
+    // The vector of one document; valid until the next call. `batch`, the document alone, with
+    // spans, tells what the words and spans were.
+    std::span<const double> read(std::span<const Symbol> symbols, const TermBatch& batch,
+                                 Reading& reading);
 
    private:
+    void end(const Choice& choice, Reading* reading);
+    std::span<const double> finish(Reading* reading);
     void record_ngram(const Choice& choice, const TermBatch& batch, Reading& reading) const;
     void end_sentence(Reading* reading);
     void end_paragraph(Reading* reading);

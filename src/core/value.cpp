@@ -18,7 +18,11 @@ constexpr double kLeastWordValue = .01;
 // From here on tanh is 1 to the last bit of a double.
 constexpr double kTanhIsOne = 20;
 
-double fast_tanh(double value) { return value >= kTanhIsOne ? 1 : std::tanh(value); }
+// By exp, which takes a third of the time: where tanh is near -1, the digits lost are those that
+// adding .5 would lose anyway.
+double fast_tanh(double value) {
+    return value >= kTanhIsOne ? 1 : 1 - 2 / (std::exp(2 * value) + 1);
+}
 
 }  // namespace
 
