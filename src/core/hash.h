@@ -2,6 +2,7 @@
 // whose words all collide; nothing a user sees depends on their values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #if !defined(__SIZEOF_INT128__) && defined(_MSC_VER)
@@ -41,6 +42,13 @@ inline void prefetch([[maybe_unused]] const void* address) {
     // Else a function that does nothing but this is taken to do nothing at all, and left out.
     asm volatile("" : : "r"(address));
 #endif
+}
+
+// Something small, which may lie across the border of two lines of the cache.
+template <class T>
+void prefetch_both_ends(const T* first, std::size_t count = 1) {
+    prefetch(first);
+    prefetch(reinterpret_cast<const char*>(first + count) - 1);
 }
 
 }  // namespace watchword

@@ -26,8 +26,8 @@ class Memo {
     // next call entries and places stay where they are.
     void make_room(std::size_t entries);
 
-    void prefetch_word(WordId word) const { prefetch(&words_[word]); }
-    void prefetch_mapped_word(WordId word) const { prefetch(&longer_[slot_of(word)]); }
+    void prefetch_word(WordId word) const { prefetch_both_ends(&words_[word]); }
+    void prefetch_mapped_word(WordId word) const { prefetch_both_ends(&longer_[slot_of(word)]); }
     const Entry& get_word(WordId word) {
         if (hashed_words_) [[unlikely]]
             return get_hashed_word(word);
@@ -46,8 +46,8 @@ class Memo {
     void prefetch_confidences(const Entry& entry) const {
         constexpr std::size_t kLine = 64 / sizeof(double);
         const ConfidenceRow row = known_.confidences(entry);
-        prefetch(row.values);
-        if (row.positions != nullptr) return prefetch(row.positions);
+        prefetch_both_ends(row.values, row.size);
+        if (row.positions != nullptr) return prefetch_both_ends(row.positions, row.size);
         for (std::size_t at = kLine; at < row.size && at < 4 * kLine; at += kLine)
             prefetch(row.values + at);
     }
@@ -130,7 +130,7 @@ class Memo::Place {
 inline Memo::Place Memo::place_of(unsigned length, NgramId ngram, const Cell& cell) {
     if (Stamped* shared = shared_place(length, cell)) return {shared, false};
     Stamped* place = &longer_[slot_of(ngram)];
-    prefetch(place);
+    prefetch_both_ends(place);
     return {place, true};
 }
 
