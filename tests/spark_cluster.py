@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sanitizing import SANITIZED
+
 HAS_SPARK = sys.version_info >= (3, 11)  # pyspark needs a later Python than the rest does
 
 CORES = 4  # of each worker: half for the session of all tests, half for drivers that get killed
@@ -136,7 +138,7 @@ def _wait_for(is_true, what, seconds=60):
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
     """A standalone cluster for all tests."""
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    if SANITIZED:
         pytest.skip("Spark does not run with the sanitizers")
     running = Cluster(tmp_path_factory.mktemp("spark"))
     yield running

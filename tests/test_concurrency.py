@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import watchword as ww
+from sanitizing import SANITIZED
 
 WORDS = [
     "the",
@@ -260,6 +261,7 @@ def learns_in_a_child():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(SANITIZED, reason="the sanitizers' own memory does not survive forks")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_can_learn_whatever_other_threads_of_its_parent_were_doing():
     over = threading.Event()
