@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sanitizing import SANITIZED
+
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 
@@ -54,7 +56,7 @@ def browser_process():
     if _RUNNING:  # a fixture that another module imports is another fixture to pytest
         yield _RUNNING[0]
         return
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    if SANITIZED:
         pytest.skip("a browser does not run with the sanitizers")
     path = chromium()
     if path is None:
