@@ -1,7 +1,15 @@
 #include "pages.h"
 
 // The sanitizers watch over memory from the usual place only.
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHWORD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WATCHWORD_SANITIZED 1
+#endif
+#endif
+
+#if defined(__linux__) && !defined(WATCHWORD_SANITIZED)
 #define WATCHWORD_HUGE_PAGES 1
 #include <pthread.h>
 #include <sys/mman.h>
