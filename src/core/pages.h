@@ -38,7 +38,7 @@ using Table = std::vector<T, PageAllocator<T>>;
 template <class T>
 void reserve_tightly(Table<T>& table, std::size_t size) {
     if (size <= table.capacity()) return;
-    table.reserve(usable_bytes((size + size / 4 + 16) * sizeof(T)) / sizeof(T));
+    table.reserve(usable_bytes((size + size / 6 + 16) * sizeof(T)) / sizeof(T));
 }
 
 }  // namespace watchword
