@@ -561,11 +561,12 @@ void bind_equations(nb::module_& m) {
             ww::ValueRow row;
             for (std::size_t at = 0; at < counts.size(); ++at) {
                 if (counts[at] == 0) continue;
-                row.resize(row.size() + 1);
-                row.position.back() = static_cast<ww::LabelPosition>(at);
-                row.count.back() = counts[at];
-                row.lv.back() = ww::local_value(counts[at], units[at], values);
-                row.compared.back() = ww::compared_value(counts[at], units[at], share, values);
+                const std::size_t last = row.size();
+                row.resize(last + 1);
+                row.position[last] = static_cast<ww::LabelPosition>(at);
+                row.count[last] = counts[at];
+                row.lv[last] = ww::local_value(counts[at], units[at], values);
+                row.compared[last] = ww::compared_value(counts[at], units[at], share, values);
             }
             const double absent = values.prior > 0 ? ww::compared_value(0, 1, share, values) : 0;
             ww::evaluate(row, units.size(), absent, values);

@@ -85,7 +85,7 @@ void Model::append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable
     }
     table.count.resize(row + columns, 0);
     ValueRow values;
-    std::vector<double> confidences;
+    std::span<const double> confidences;
     if (ngram != Counts::kNone) {
         values = memo.values(length, ngram);
         confidences = memo.confidences(length, ngram, values);
@@ -158,7 +158,7 @@ Survey Model::survey(std::size_t most) const {
     for_each_value(
         lease.prepared().memo, std::nullopt,
         [&](unsigned length, NgramId ngram, const ValueRow& values, Memo& memo) {
-            const std::vector<double>& cv = memo.confidences(length, ngram, values);
+            const std::span<const double> cv = memo.confidences(length, ngram, values);
             for (std::size_t at = 0; at < values.size(); ++at) {
                 const std::size_t cell = values.position[at] * survey.lengths + length - 1;
                 if (cv[at] <= parameters_.alpha) {

@@ -122,8 +122,7 @@ const ValueRow& Memo::values(unsigned length, NgramId ngram) {
     return row_;
 }
 
-const std::vector<double>& Memo::confidences(unsigned length, NgramId ngram,
-                                             const ValueRow& values) {
+std::span<const double> Memo::confidences(unsigned length, NgramId ngram, const ValueRow& values) {
     const ConfidenceFunction function = parameters_.confidence_function;
     if (function == ConfidenceFunction::Gv) return values.gv;
     evidence_.reset(labels_);

@@ -55,7 +55,7 @@ class Memo {
     // All values under the labels where the n-gram occurs; valid until the next call.
     const ValueRow& values(unsigned length, NgramId ngram);
     // And the cv for each of them; valid until the next call.
-    const std::vector<double>& confidences(unsigned length, NgramId ngram, const ValueRow& values);
+    std::span<const double> confidences(unsigned length, NgramId ngram, const ValueRow& values);
     std::size_t labels() const { return labels_; }
 
    private:

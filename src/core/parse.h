@@ -34,7 +34,8 @@ class Parser {
     const std::vector<Choice>& choices() const { return choices_; }
 
    private:
-    static constexpr std::size_t kBlock = 256;
+    // What is fetched for so many words fits into the first cache.
+    static constexpr std::size_t kBlock = 96;
 
     // An n-gram of the block that is in the tree.
     struct Found {

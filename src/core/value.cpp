@@ -29,7 +29,7 @@ double fast_tanh(double value) {
 void ValueRow::resize(std::size_t size) {
     position.resize(size);
     count.resize(size);
-    for (std::vector<double>* column : {&lv, &sg, &sn, &gv, &compared}) column->resize(size);
+    for (Column<double>* column : {&lv, &sg, &sn, &gv, &compared, &sorted}) column->resize(size);
 }
 
 std::vector<double> units_of(std::span<const Count> largest, std::span<const Count> words,
@@ -58,18 +58,19 @@ double compared_value(Count count, double unit, double share, const ValueParamet
     return std::pow((own + share) / (1 + share), parameters.smoothness);
 }
 
-Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent,
+Spread spread_of(std::span<double> present, std::size_t labels, double absent,
                  SignificanceFunction function) {
-    const std::size_t missing = labels - sorted.size();
+    const std::size_t missing = labels - present.size();
     const std::size_t middle = (labels - 1) / 2;
-    const double centre = middle < missing ? absent : sorted[middle - missing];
+    if (middle >= missing) std::sort(present.begin(), present.end());
+    const double centre = middle < missing ? absent : present[middle - missing];
     const bool by_ratio = function == SignificanceFunction::Ratio && labels > 1;
     if (labels == 2 || by_ratio) return {centre, centre};
     double sum = 0;
     if (centre > absent) {
         for (std::size_t at = 0; at < missing; ++at) sum += centre - absent;
     }
-    for (const double value : sorted) sum += std::fabs(centre - value);
+    for (const double value : present) sum += std::fabs(centre - value);
     return {centre, sum / static_cast<double>(labels)};
 }
 
@@ -100,20 +101,17 @@ double sanction(double others, std::size_t labels, double exponent) {
 }
 
 void evaluate(ValueRow& row, std::size_t labels, double absent, const ValueParameters& parameters) {
-    thread_local std::vector<double> sorted;
-    const std::vector<double>& values = parameters.prior > 0 ? row.compared : row.lv;
+    const Column<double>& values = parameters.prior > 0 ? row.compared : row.lv;
     const std::size_t size = row.size();
-    sorted.resize(size);
     std::size_t present = 0;
     bool above_noise = size == labels || absent > kNoise;
     for (const double value : values) {
         above_noise = above_noise && value > kNoise;
-        sorted[present] = value;
+        row.sorted[present] = value;
         present += value > absent;
     }
-    std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(present));
     const Spread spread =
-        spread_of({sorted.data(), present}, labels, absent, parameters.significance_function);
+        spread_of({row.sorted.data(), present}, labels, absent, parameters.significance_function);
     for (std::size_t at = 0; at < size; ++at) {
         row.sg[at] = significance(values[at], spread, above_noise, parameters);
     }

@@ -29,13 +29,38 @@ struct ValueParameters {
     ConfidenceFunction confidence_function;
 };
 
+// Values of which there are sometimes more and sometimes fewer: changing that costs nothing, and
+// new ones are whatever was there before.
+template <class T>
+class Column {
+   public:
+    std::size_t size() const { return size_; }
+    void resize(std::size_t size) {
+        if (size > room_.size()) room_.resize(size);
+        size_ = size;
+    }
+    T* data() { return room_.data(); }
+    T* begin() { return data(); }
+    T* end() { return data() + size_; }
+    T& operator[](std::size_t at) { return room_[at]; }
+    const T* data() const { return room_.data(); }
+    const T* begin() const { return data(); }
+    const T* end() const { return data() + size_; }
+    const T& operator[](std::size_t at) const { return room_[at]; }
+
+   private:
+    std::vector<T> room_;
+    std::size_t size_ = 0;
+};
+
 // An n-gram under the labels where it occurred, by ascending position. Under the other labels
 // count, lv, sg, gv and cv are 0.
 struct ValueRow {
-    std::vector<LabelPosition> position;
-    std::vector<Count> count;
-    std::vector<double> lv, sg, sn, gv;
-    std::vector<double> compared;  // what sg compares instead of lv, where there is a prior
+    Column<LabelPosition> position;
+    Column<Count> count;
+    Column<double> lv, sg, sn, gv;
+    Column<double> compared;  // what sg compares instead of lv, where there is a prior
+    Column<double> sorted;    // room to sort these
 
     std::size_t size() const { return position.size(); }
     void resize(std::size_t size);
@@ -60,9 +85,9 @@ double local_value(Count count, double unit, const ValueParameters& parameters);
 // that was seen once hardly less so.
 double compared_value(Count count, double unit, double share, const ValueParameters& parameters);
 
-// M and D of `labels` values of which those not in `sorted` (ascending) are `absent`, the least.
-// D = M for two labels, and by "ratio" for any number.
-Spread spread_of(std::span<const double> sorted, std::size_t labels, double absent,
+// M and D of `labels` values of which those not in `present` are `absent`, the least; sorts those
+// that are, if it has to. D = M for two labels, and by "ratio" for any number.
+Spread spread_of(std::span<double> present, std::size_t labels, double absent,
                  SignificanceFunction function);
 
 // sg of a value (lv, or what is compared instead) in a label where the n-gram occurs.

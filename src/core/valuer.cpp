@@ -97,8 +97,8 @@ void ConfidenceStore::clear(std::size_t labels) {
     positions_.clear();
 }
 
-ConfidenceStore::Entry ConfidenceStore::add(const std::vector<LabelPosition>& positions,
-                                            const std::vector<double>& confidences) {
+ConfidenceStore::Entry ConfidenceStore::add(std::span<const LabelPosition> positions,
+                                            std::span<const double> confidences) {
     Entry entry{0, static_cast<std::uint32_t>(values_.size()),
                 static_cast<std::uint32_t>(positions.size())};
     for (const double value : confidences) entry.best = std::max(entry.best, value);

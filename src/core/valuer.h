@@ -91,7 +91,7 @@ class ConfidenceStore {
     static constexpr std::uint32_t kBound = ~0u - 1;
 
     void clear(std::size_t labels);
-    Entry add(const std::vector<LabelPosition>& positions, const std::vector<double>& confidences);
+    Entry add(std::span<const LabelPosition> positions, std::span<const double> confidences);
     ConfidenceRow confidences(const Entry& entry) const {
         const bool dense = entry.size == kDense;
         return {values_.data() + entry.begin, dense ? nullptr : positions_.data() + entry.begin,
