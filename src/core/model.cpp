@@ -15,6 +15,7 @@ namespace {
 // Texts are read and learnt in slices of about this many characters per thread: large enough that
 // words repeat, small enough for the cache.
 constexpr std::size_t kSliceCharacters = 1 << 20;
+constexpr std::size_t kLeastSlice = 1 << 15;
 // So many slices per thread are learnt together: the more, the longer each shard stays in the
 // cache.
 constexpr std::size_t kSlicesAtOnce = 4;
@@ -24,14 +25,23 @@ std::uint64_t new_state() {
     return ++last;
 }
 
-// The ends of slices of consecutive texts of about `characters` each.
-std::vector<std::size_t> slice_ends(const std::vector<TextView>& texts, std::size_t characters) {
+std::size_t characters_of(const std::vector<TextView>& texts) {
+    std::size_t characters = 0;
+    for (const TextView& text : texts) characters += text.size + 1;
+    return characters;
+}
+
+// The ends of slices of consecutive texts; `wanted` says how many characters the next one is to
+// have, given how many are left.
+template <class Wanted>
+std::vector<std::size_t> slice_ends(const std::vector<TextView>& texts, const Wanted& wanted) {
     std::vector<std::size_t> ends;
-    std::size_t size = 0;
+    std::size_t size = 0, left = characters_of(texts);
     for (std::size_t at = 0; at < texts.size(); ++at) {
         size += texts[at].size + 1;
-        if (size >= characters || at + 1 == texts.size()) {
+        if (size >= wanted(left) || at + 1 == texts.size()) {
             ends.push_back(at + 1);
+            left -= size;
             size = 0;
         }
     }
@@ -80,7 +90,9 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
                   unsigned threads) {
     // With periodic pruning every document may be followed by one.
     const bool one_by_one = parameters_.prune_period.has_value();
-    const std::vector<std::size_t> ends = slice_ends(texts, one_by_one ? 1 : kSliceCharacters);
+    const std::size_t characters = one_by_one ? 1 : kSliceCharacters;
+    const std::vector<std::size_t> ends =
+        slice_ends(texts, [characters](std::size_t) { return characters; });
     const std::size_t at_once = one_by_one ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
     std::vector<TermBatch> batches(at_once);
     std::vector<TextReader> readers(at_once, TextReader(parameters_.paragraphs, false));
@@ -172,12 +184,11 @@ ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned t
     const std::size_t columns = counts_->labels().size();
     ConfidenceTable table{counts_->labels().sorted_names(), texts.size(), {}};
     table.values.resize(texts.size() * columns);
-    std::size_t characters = 0;
-    for (const TextView& text : texts) characters += text.size;
-    // Many slices per thread, so that all finish together.
-    const std::size_t fair = characters / (std::size_t{threads} * 16) + 1;
-    const std::vector<std::size_t> ends =
-        slice_ends(texts, threads > 1 ? std::min(kSliceCharacters, fair) : kSliceCharacters);
+    // Shorter and shorter slices, so that all threads finish together.
+    const std::vector<std::size_t> ends = slice_ends(texts, [threads](std::size_t left) {
+        if (threads <= 1) return kSliceCharacters;
+        return std::clamp(left / (std::size_t{threads} * 4), kLeastSlice, kSliceCharacters);
+    });
     parallel_for(ends.size(), threads, [&](std::size_t slice, unsigned) {
         Lease lease(*this);
         Workspace& workspace = lease.prepared();
