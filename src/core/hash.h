@@ -48,7 +48,8 @@ inline void prefetch([[maybe_unused]] const void* address) {
 template <class T>
 void prefetch_both_ends(const T* first, std::size_t count = 1) {
     prefetch(first);
-    prefetch(reinterpret_cast<const char*>(first + count) - 1);
+    // As a number: of nothing, the place before it may not be pointed to.
+    prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(first + count) - 1));
 }
 
 }  // namespace watchword
