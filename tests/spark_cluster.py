@@ -31,6 +31,13 @@ SETTINGS = {
 }
 
 
+def configured(builder):
+    """A builder of sessions with the settings of all tests."""
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    return builder
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
@@ -153,10 +160,8 @@ def spark(cluster, tmp_path_factory):
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(environment())
-    builder = SparkSession.builder.master(cluster.url).appName("tests")
+    builder = configured(SparkSession.builder.master(cluster.url).appName("tests"))
     warehouse = tmp_path_factory.mktemp("warehouse")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
     session = builder.config("spark.sql.warehouse.dir", str(warehouse)).getOrCreate()
     session.sparkContext.setLogLevel("OFF")  # failures that tests expect are long
     yield session

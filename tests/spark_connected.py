@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import watchword as ww
-from spark_cluster import SETTINGS
+from spark_cluster import configured
 from spark_killable import decisions
 from spark_samples import frame_of, start, texts
 from watchword import spark as ws
@@ -16,10 +16,7 @@ from watchword import spark as ws
 def main(folder):
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.remote("local[2]")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = configured(SparkSession.builder.remote("local[2]")).getOrCreate()
     assert "connect" in type(spark).__module__
     rows = texts(120)
     frame = frame_of(spark, rows).repartition(2)

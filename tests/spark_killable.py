@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import watchword as ww
-from spark_cluster import SETTINGS
+from spark_cluster import configured
 from spark_samples import start, stream_of
 from watchword import spark as ws
 
@@ -22,10 +22,7 @@ def decisions(spark, folder):
 def main(master, folder):
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName("killable")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = configured(SparkSession.builder.master(master).appName("killable")).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     start(decisions(spark, folder), folder).awaitTermination()
     spark.stop()

@@ -80,11 +80,7 @@ void DocumentReader::read(std::span<const Symbol> symbols, std::span<const std::
         at = parser_.parse(symbols, at);
         for (const Choice& choice : parser_.choices()) {
             while (choice.position >= ends[document]) finish_document();
-            if (choice.entry != nullptr) {
-                levels_.add(memo_.confidences(*choice.entry), alpha_);
-            } else {
-                end(choice, nullptr);
-            }
+            take(choice, nullptr, nullptr);
         }
     }
     while (document < ends.size()) finish_document();
@@ -95,21 +91,19 @@ std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
     levels_.reset();
     for (std::size_t at = 0; at < symbols.size();) {
         at = parser_.parse(symbols, at);
-        for (const Choice& choice : parser_.choices()) {
-            if (choice.entry != nullptr) {
-                levels_.add(memo_.confidences(*choice.entry), alpha_);
-                record_ngram(choice, batch, reading);
-            } else {
-                end(choice, &reading);
-            }
-        }
+        for (const Choice& choice : parser_.choices()) take(choice, &batch, &reading);
     }
     return finish(&reading);
 }
 
-void DocumentReader::end(const Choice& choice, Reading* reading) {
-    end_sentence(reading);
-    if (choice.ngram == kParagraphEnd) end_paragraph(reading);
+void DocumentReader::take(const Choice& choice, const TermBatch* batch, Reading* reading) {
+    if (choice.entry != nullptr) {
+        levels_.add(memo_.confidences(*choice.entry), alpha_);
+        if (reading != nullptr) record_ngram(choice, *batch, *reading);
+    } else {
+        end_sentence(reading);
+        if (choice.ngram == kParagraphEnd) end_paragraph(reading);
+    }
 }
 
 std::span<const double> DocumentReader::finish(Reading* reading) {

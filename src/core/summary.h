@@ -104,7 +104,7 @@ class DocumentReader {
                                  Reading& reading);
 
    private:
-    void end(const Choice& choice, Reading* reading);
+    void take(const Choice& choice, const TermBatch* batch, Reading* reading);
     std::span<const double> finish(Reading* reading);
     void record_ngram(const Choice& choice, const TermBatch& batch, Reading& reading) const;
     void end_sentence(Reading* reading);

@@ -37,14 +37,13 @@ class Step:
         >>> step.score("share").tolist(), step.score("softmax").round(3).tolist()
         ([0.75], [0.574])
         """
-        total = self.value + self.other
         said = (self.value != 0) | (self.other != 0)  # of nothing there must be no alert
         if name == "softmax":
             difference = (self.value - self.other) / np.maximum(self.posts, 1)
             return np.asarray(
                 np.where(said, 0.5 + 0.5 * np.tanh(difference / 2), 0.0)
             )  # cannot overflow
-        return np.asarray(np.divide(self.value, total, out=np.zeros(total.shape), where=total > 0))
+        return share_of(self.value, self.other)
 
     def in_a_row(self, holds: BoolArray) -> FloatArray:
         """For how many steps this has held now, noted in the first column of the memory."""
@@ -54,3 +53,13 @@ class Step:
     def with_memory(self, begin: int, end: int) -> Step:
         """The same, seen by a policy that has only these columns of the memory."""
         return replace(self, memory=self.memory[:, begin:end])
+
+
+def share_of(value: FloatArray, other: FloatArray) -> FloatArray:
+    """Value / (value + other); 0 where nothing was said.
+
+    >>> share_of(np.array([0.9, 0.0]), np.array([0.3, 0.0])).tolist()
+    [0.75, 0.0]
+    """
+    total = value + other
+    return np.asarray(np.divide(value, total, out=np.zeros(total.shape), where=total > 0))

@@ -11,7 +11,7 @@ from watchword.checks import Label, as_label, as_whole
 from watchword.policy import Overtakes, Policy, Reaches
 from watchword.policy_base import settle
 from watchword.scores import Scores
-from watchword.steps import FloatArray
+from watchword.steps import FloatArray, share_of
 
 # Which part of all scores lies below a threshold: finer where alerts are rare.
 _LEVELS = np.r_[0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7:0.78:0.02, 0.78:0.98:0.01, 0.98:0.9999:0.002]
@@ -49,8 +49,7 @@ class Thresholds:
         value = np.concatenate([one.value for one in series])
         other = np.concatenate([one.other for one in series])
         weights = np.concatenate([np.full(one.value.size, 1 / one.value.size) for one in series])
-        total = value + other
-        share = np.divide(value, total, out=np.zeros(total.shape), where=total > 0)
+        share = share_of(value, other)
         # A share of 0 is that of somebody about whom nothing speaks.
         shares = [Reaches(self.positive, one) for one in _quantiles(share, weights) if one > 0]
         leads = [Overtakes(self.positive, margin=one) for one in _quantiles(value - other, weights)]

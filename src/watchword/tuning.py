@@ -169,12 +169,12 @@ def tune(
 
     total = len(parts) * len(settings)
     readings = read_all() if progress is None else progress(read_all(), total)
-    tried = [[one for one in asked if isinstance(one, Policy)]] * len(settings)
-    if tried[0] != asked:
+    if any(isinstance(one, Thresholds) for one in asked):
         held = list(readings)
-        by_setting = [held[at :: len(settings)] for at in range(len(settings))]
-        tried = [_fitting(asked, scores) for scores in by_setting]
+        tried = [_fitting(asked, held[at :: len(settings)]) for at in range(len(settings))]
         readings = held if progress is None else progress(iter(held), total)
+    else:
+        tried = [_fitting(asked, [])] * len(settings)
     judged = [
         [judge(scores, *alerts_of(scores, one)) for one in tried[at % len(settings)]]
         for at, scores in enumerate(readings)

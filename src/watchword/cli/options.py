@@ -9,12 +9,7 @@ from typing import Any
 
 import click
 
-from watchword.cli.policies import (
-    THRESHOLDS,
-    check_policy,
-    check_thresholds,
-    known_policies,
-)
+from watchword.cli.policies import check_policy, known_policies
 from watchword.cli.texts import Data
 from watchword.parameters import LEVELS, Parameters
 from watchword.presets import PAPER
@@ -312,7 +307,9 @@ policy_option = click.option(
 )
 
 
-def policies_option(told: str, *, default: str = "overtakes") -> Option:
+def policies_option(
+    told: str, *, default: str = "overtakes", check: Callable[..., Any] = check_policy
+) -> Option:
     """`--policy` that may be given several times, with lists of values."""
     return click.option(
         "--policy",
@@ -321,6 +318,6 @@ def policies_option(told: str, *, default: str = "overtakes") -> Option:
         default=[default],
         show_default=True,
         metavar="POLICY",
-        callback=check_thresholds if default == THRESHOLDS else check_policy,
+        callback=check,
         help=told,
     )

@@ -134,7 +134,7 @@ def check_thresholds(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> Sequence[str]:
     """The same where `thresholds` is understood, too."""
-    check_policy(ctx, param, [text for text in value if text.strip() != THRESHOLDS])
+    check_policy(ctx, param, [text for text in value if not _is_thresholds(text)])
     return value
 
 
@@ -146,9 +146,13 @@ def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | Threshol
     """
     tried: list[Policy | Thresholds] = []
     for text in texts:
-        fits = text.strip() == THRESHOLDS
+        fits = _is_thresholds(text)
         tried += [Thresholds(positive)] if fits else parse_policies(text, positive)
     return tried
+
+
+def _is_thresholds(text: str) -> bool:
+    return text.strip().lower() == THRESHOLDS
 
 
 class _Parser:

@@ -35,6 +35,7 @@ from watchword.cli.options import (
 )
 from watchword.cli.policies import (
     THRESHOLDS,
+    check_thresholds,
     known_policies,
     parse_policy,
     parse_tried,
@@ -266,6 +267,7 @@ def _record_of(found: Replay) -> dict[str, Any]:
     f"Several times for several. Known: {known_policies()}; and thresholds, which are many with "
     "values that fit.",
     default=THRESHOLDS,
+    check=check_thresholds,
 )
 @click.option(
     "--measure",
