@@ -365,6 +365,19 @@ def test_an_interrupted_search_that_was_kept_goes_on(tmp_path):
     assert plain(found) == plain(search(TEXTS, LABELS, LONG, trials=8))
 
 
+def test_settings_are_compared_by_the_same_folds_whichever_ended_first(tmp_path):
+    keep = tmp_path / "kept"
+    options = {"trials": 8, "folds": 3, "threads": 1, "keep": keep}
+    whole = search(TEXTS, LABELS, LONG, **options)
+    lines = keep.read_bytes().splitlines(keepends=True)
+    keep.write_bytes(b"".join(line for line in lines if b'"fold":0' not in line))
+    found = search(TEXTS, LABELS, LONG, progress=stop_after(0), **options)
+    known = {str(one.parameters): one.by_fold for one in whole.settings}
+    assert 1 <= len(found.settings) < 8
+    assert all(one.by_fold == known[str(one.parameters)] for one in found.settings)
+    assert plain(search(TEXTS, LABELS, LONG, **options)) == plain(whole)
+
+
 @pytest.mark.parametrize("method", ["random", "halving"])
 @pytest.mark.parametrize("late_after", [1, 3, 9, 11])
 def test_the_budget_ends_it(method, late_after, monkeypatch):

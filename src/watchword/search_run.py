@@ -180,12 +180,14 @@ class Run:
 
         def collect(most: int) -> Iterator[int]:
             while len(waiting) > most:
+                finished: list[int] = []
                 for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                     at, fold = waiting.pop(done)
                     self.kept.add(self.key(at), fold, done.result())
                     missing[at].discard(fold)
                     if not missing[at]:
-                        yield at
+                        finished.append(at)
+                yield from finished  # all are kept by now: whoever is told may interrupt
 
         # Settings that learn alike together, unless time may end before the last of them.
         order = settings if self.deadline else sorted(settings, key=lambda at: str(self.shapes[at]))
@@ -259,12 +261,16 @@ class Run:
         return rank_of(self.setting(at, measure).value, measure)
 
     def setting(self, at: int, measure: Measure) -> SearchedSetting:
-        """A setting with what is known of it."""
-        results = {
-            fold: result
-            for fold in self.asked[at]
-            if (result := self.kept.get(self.key(at), fold)) is not None
-        }
+        """A setting with what is known of it: its first folds, up to one that is missing.
+
+        Folds are finished in any order; an interruption must not leave settings that were judged
+        by different folds side by side.
+        """
+        results: dict[int, dict[str, Any]] = {}
+        for fold in self.asked[at]:
+            if (result := self.kept.get(self.key(at), fold)) is None:
+                break
+            results[fold] = result
         return SearchedSetting.of(self.tried[at], results, self.job.order, measure)
 
     def result(self, measure: Measure, *, interrupted: bool) -> Search:
