@@ -218,7 +218,7 @@ def test_a_block_tells_its_values_for_every_label():
     value = MODEL.value("machine learning")["tech"]
     assert telling.splitlines() == [
         "machine learning",
-        f"tech {value.cv:.3f} (seen {value.count} times; lv {value.lv:.3f}, sg {value.sg:.3f}, "
+        f"tech {value.cv:.3f} (count {value.count}; lv {value.lv:.3f}, sg {value.sg:.3f}, "
         f"sn {value.sn:.3f})",
         "calm, sports 0 (never seen there)",
     ]

@@ -122,7 +122,6 @@ def _numbers(block: Plain, at: int) -> str:
     if part is not None and part[at] != value:
         numbers += f", of which {as_value(part[at])} reaches the score"
     if block["kind"] == "ngram":
-        times = "once" if block["count"][at] == 1 else f"{block['count'][at]:,} times"
         made_of = (f"{name} {as_value(block[name][at])}" for name in ("lv", "sg", "sn"))
-        numbers += f" (seen {times}; {', '.join(made_of)})"
+        numbers += f" (count {block['count'][at]:,}; {', '.join(made_of)})"
     return numbers

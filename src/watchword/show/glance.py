@@ -24,7 +24,7 @@ MOST_LABELS = 50  # that are drawn in a page, unless others are asked for
 MOST_IN_SNIPPET = 10
 _STEPS = ("count", "lv", "sg", "sn", "gv", "cv")
 _MEANINGS = {
-    "count": "how often it was seen",
+    "count": "how often it was counted: in documents, or every time",
     "lv": "local value: how frequent it is under the label",
     "sg": "significance: how much more frequent than under other labels",
     "sn": "sanction: less, the more labels it is significant for",

@@ -234,7 +234,7 @@ def excerpt(name: object) -> str:
 
 
 def _telling(one: Plain) -> str:
-    return f"{excerpt(one['ngram'])}: {as_value(one['value'])}, seen {one['count']:,}×"
+    return f"{excerpt(one['ngram'])}: {as_value(one['value'])}, count {one['count']:,}"
 
 
 def _told(ngrams: Sequence[Plain]) -> str:
