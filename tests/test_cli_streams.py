@@ -178,6 +178,23 @@ def test_tune_tries_thresholds_that_fit_unless_told_otherwise():
     assert parse_policy(found[0]["policy"], "at risk") == tuning.best.policy
     both = tune("--folds", 3, "--top", 10_000, "--policy", "thresholds", "--policy", "leaps")
     assert len(both) == len(tuning.trials) + 1
+    later = tune("--folds", 3, "--top", 10_000, "--policy", "Thresholds after 5|10")
+    assert {one["policy"].rpartition(" after ")[2] for one in later} == {"5", "10"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("thresholds and leaps", "expected 'after' or the end instead of 'and'"),
+        ("thresholds after", "expected a value instead of the end"),
+        ("thresholds after 0", "first_posts must be"),
+        ("leaps and thresholds", "unknown policy 'thresholds'"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_thresholds_that_cannot_be_are_refused(policy, words):
+    said = failure("tune", "people.jsonl", "--positive", "at risk", "--policy", policy, code=2)
+    assert words in said
 
 
 def test_tune_writes_the_best_model_and_all_settings(here):

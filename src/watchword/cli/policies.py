@@ -14,7 +14,8 @@ they can be told come from `watchword.policy`, so that a new policy is known her
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, fields
 from itertools import islice, product
 from typing import Any, NoReturn
@@ -122,11 +123,9 @@ def check_policy(
     Lists of values are understood where the option may be given several times.
     """
     texts = (value,) if isinstance(value, str) else value
-    try:
+    with _mistakes_of(ctx, param):
         for text in texts:
             (parse_policies if param.multiple else parse_policy)(text, "positive")
-    except (ValueError, TypeError) as error:
-        raise click.BadParameter(str(error), ctx, param) from None
     return value
 
 
@@ -134,25 +133,30 @@ def check_thresholds(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> Sequence[str]:
     """The same where `thresholds` is understood, too."""
-    check_policy(ctx, param, [text for text in value if not _is_thresholds(text)])
+    with _mistakes_of(ctx, param):
+        parse_tried(value, "positive")
     return value
+
+
+@contextmanager
+def _mistakes_of(ctx: click.Context, param: click.Parameter) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.BadParameter(str(error), ctx, param) from None
 
 
 def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | Thresholds]:
     """All that is to be tried; `thresholds` stands for policies that fit.
 
-    >>> parse_tried(["thresholds"], "at risk")[0].positive
-    'at risk'
+    >>> parse_tried(["thresholds after 5|10"], "at risk")[0].first_posts
+    (5, 10)
     """
     tried: list[Policy | Thresholds] = []
     for text in texts:
-        fits = _is_thresholds(text)
-        tried += [Thresholds(positive)] if fits else parse_policies(text, positive)
+        fitting = _Parser(text, positive).thresholds()
+        tried += parse_policies(text, positive) if fitting is None else [fitting]
     return tried
-
-
-def _is_thresholds(text: str) -> bool:
-    return text.strip().lower() == THRESHOLDS
 
 
 class _Parser:
@@ -170,6 +174,15 @@ class _Parser:
         if self._next != _END:
             self._fail("'or', 'and', 'after' or the end")
         return found
+
+    def thresholds(self) -> Thresholds | None:
+        """Policies that fit, if it is these that the text asks for."""
+        if not self._take(THRESHOLDS):
+            return None
+        posts = {"first_posts": tuple(self._values())} if self._take("after") else {}
+        if self._next != _END:
+            self._fail("'after' or the end")
+        return Thresholds(self._positive, **posts)
 
     def _tokenise(self) -> list[_Token]:
         tokens: list[_Token] = []
