@@ -177,10 +177,15 @@ def test_validate_takes_the_parameters_of_a_model():
     like = records("validate", "people.jsonl", "--like", "other.ww", "--smoothness", 0.3)
     assert like == records("validate", "people.jsonl", "--max-ngram", 1, "--smoothness", 0.3)
     assert like != records("validate", "people.jsonl")
-    ww.TauSS3.paper().save("paper.ww")
-    paper = records("validate", "people.jsonl", "--paper")
-    assert paper == records("validate", "people.jsonl", "--like", "paper.ww")
-    assert paper != records("validate", "people.jsonl")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("preset", ["paper", "pyss3"])
+def test_validate_takes_the_parameters_of_others(preset):
+    getattr(ww.TauSS3, preset)().save("theirs.ww")
+    found = records("validate", "people.jsonl", f"--{preset}")
+    assert found == records("validate", "people.jsonl", "--like", "theirs.ww")
+    assert found != records("validate", "people.jsonl")
 
 
 def test_a_default_label_may_be_a_number(here):
@@ -211,7 +216,8 @@ def test_validate_writes_files_and_tables(here):
         (["few.jsonl", "--group", "author"], 2, "no text has a field 'author' to group by"),
         (["people.jsonl", "--seed", "-1"], 2, "Invalid value for '--seed'"),
         (["people.jsonl", "--like", "no.ww"], 1, "no.ww: No such file"),
-        (["people.jsonl", "--like", "model.ww", "--paper"], 2, "cannot go together"),
+        (["people.jsonl", "--like", "model.ww", "--paper"], 2, "--like and --paper cannot go"),
+        (["people.jsonl", "--paper", "--pyss3"], 2, "--paper and --pyss3 cannot go together"),
         (["people.jsonl", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
         (["people.jsonl", "--html", "no/x"], 2, "there is no folder 'no'"),
         (["empty.jsonl"], 1, "there are no texts with labels in it"),

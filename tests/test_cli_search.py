@@ -107,8 +107,9 @@ def test_all_other_parameters_are_those_of_options_or_of_a_model():
     [told] = records("search", "people.jsonl", *GRID, "--like", "other.ww", "--prior", 1)
     model = ww.TauSS3(prior=1, significance=0.5, default_label="control")
     assert told["accuracy"] == expected(SPACE, model=model).best.value
-    [paper] = records("search", "people.jsonl", *GRID, "--paper")
-    assert paper["accuracy"] == expected(SPACE, model=ww.TauSS3.paper()).best.value
+    for begin in (ww.TauSS3.paper, ww.TauSS3.pyss3):
+        [told] = records("search", "people.jsonl", *GRID, f"--{begin.__name__}")
+        assert told["accuracy"] == expected(SPACE, model=begin()).best.value
 
 
 def test_a_default_label_may_be_a_number(here):

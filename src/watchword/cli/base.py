@@ -255,6 +255,15 @@ def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
     raise UnknownLabelError(f"unknown label {text!r}; {where} has {listed or 'none'}")
 
 
+def model_of(like: Path | None, preset: str | None, parameters: dict[str, Any]) -> TauSS3:
+    """An empty model: with parameters of another one, or of a preset, and those given."""
+    if like is not None and preset is not None:
+        raise click.UsageError(f"--like and --{preset} cannot go together")
+    if preset is not None:
+        return {"paper": TauSS3.paper, "pyss3": TauSS3.pyss3}[preset](**parameters)
+    return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))
+
+
 def with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
     """The default label as data spells it; on a command line numbers are text, too."""
     given = model.parameters["default_label"]

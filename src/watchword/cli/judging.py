@@ -16,6 +16,7 @@ from watchword.cli.base import (
     check_folder,
     console,
     emit,
+    model_of,
     progress,
     progress_of,
     show,
@@ -28,6 +29,7 @@ from watchword.cli.options import (
     data_options,
     dealing_options,
     parameter_options,
+    preset_options,
     table_option,
     threads_option,
 )
@@ -127,7 +129,7 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
 )
 @click.argument("data", nargs=-1, required=True)
 @click.option("--like", type=FILE, metavar="MODEL", help="Begin with the parameters of this model.")
-@click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
+@preset_options
 @parameter_options
 @dealing_options(folds=5)
 @click.option(
@@ -141,7 +143,7 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
 def validate(
     data: tuple[str, ...],
     like: Path | None,
-    paper: bool,
+    preset: str | None,
     parameters: dict[str, Any],
     folds: int,
     repeats: int,
@@ -161,7 +163,7 @@ def validate(
     wrote is never on both sides. A FILE may be - for standard output.
     """
     check_files(json_file, csv_file, html_file)
-    begun = model_of(like, paper, parameters)
+    begun = model_of(like, preset, parameters)
     texts, labels, groups = grouped(data, reading, group)
     found = watchword.cross_validate(
         texts,
@@ -187,15 +189,6 @@ def check_files(*files: str | None) -> None:
     """Refuse files in folders that are not there; - is standard output."""
     for file in files:
         check_folder(None if file in (None, "-") else Path(str(file)))
-
-
-def model_of(like: Path | None, paper: bool, parameters: dict[str, Any]) -> TauSS3:
-    """An empty model: with parameters of another one, or of the paper, and those given."""
-    if like is not None and paper:
-        raise click.UsageError("--like and --paper cannot go together")
-    if paper:
-        return TauSS3.paper(**parameters)
-    return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))
 
 
 def grouped(

@@ -18,6 +18,7 @@ from watchword.cli.base import (
     check_folder,
     emit,
     find_label,
+    model_of,
     progress,
     show_records,
     show_table,
@@ -25,7 +26,13 @@ from watchword.cli.base import (
     with_known_default,
     write_text,
 )
-from watchword.cli.options import data_options, parameter_options, table_option, threads_option
+from watchword.cli.options import (
+    data_options,
+    parameter_options,
+    preset_options,
+    table_option,
+    threads_option,
+)
 from watchword.cli.search_options import Tuning, tuning_options
 from watchword.cli.searching import end_as_interrupted, tuned
 from watchword.cli.texts import Data, Item, labelled
@@ -121,8 +128,7 @@ def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
     metavar="MODEL",
     help="Go on teaching this model, which stays as it is unless it is also the output.",
 )
-@click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
-@click.option("--pyss3", is_flag=True, help="Begin with the parameters of PySS3.")
+@preset_options
 @parameter_options
 @click.option(
     "--prune",
@@ -138,8 +144,7 @@ def train(
     data: tuple[str, ...],
     output: Path,
     add_to: Path | None,
-    paper: bool,
-    pyss3: bool,
+    preset: str | None,
     parameters: dict[str, Any],
     prune: int | None,
     tuning: Tuning | None,
@@ -153,9 +158,8 @@ def train(
     folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
     the label of its subject. Prints what the model knows in the end.
     """
-    begins = {"--add-to": add_to is not None, "--paper": paper, "--pyss3": pyss3}
-    if len(given := [name for name, is_given in begins.items() if is_given]) > 1:
-        raise click.UsageError(f"{given[0]} and {given[1]} cannot go together")
+    if add_to is not None and preset is not None:
+        raise click.UsageError(f"--add-to and --{preset} cannot go together")
     for other, value in (("--add-to", add_to), ("--prune", prune)):
         if tuning is not None and value is not None:
             raise click.UsageError(f"--tune and {other} cannot go together")
@@ -163,8 +167,7 @@ def train(
     if add_to is not None:
         model = TauSS3.load(add_to).replace(**parameters)
     else:
-        begin = TauSS3.paper if paper else TauSS3.pyss3 if pyss3 else TauSS3
-        model = begin(**parameters)
+        model = model_of(None, preset, parameters)
     if tuning is not None:
         model, found = tuned(model, data, reading, tuning, threads)
         model.save(output)

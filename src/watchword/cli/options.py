@@ -105,6 +105,22 @@ def parameter_options(function: Function, defaults: Mapping[str, Any] = _DEFAULT
     return joined(function, options, "parameters", _given)
 
 
+def preset_options(function: Function) -> Function:
+    """Add the flags for parameters of others; `preset` is the name of the one given, if any."""
+    options = [
+        click.option("--paper", is_flag=True, help="Begin with the parameters of the paper."),
+        click.option("--pyss3", is_flag=True, help="Begin with the parameters of PySS3."),
+    ]
+    return joined(function, options, "preset", _only_one)
+
+
+def _only_one(**flags: bool) -> str | None:
+    given = sorted(name for name, is_given in flags.items() if is_given)
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0]} and --{given[1]} cannot go together")
+    return given[0] if given else None
+
+
 def paper_parameter_options(function: Function) -> Function:
     """The same, for verbs that begin with the parameters of the paper."""
     return parameter_options(function, _DEFAULTS | PAPER)

@@ -17,17 +17,19 @@ from watchword.cli.base import (
     check_folder,
     console,
     emit,
+    model_of,
     show,
     telling_progress,
     verb,
     warn,
     with_known_default,
 )
-from watchword.cli.judging import check_files, grouped, model_of, write_files
+from watchword.cli.judging import check_files, grouped, write_files
 from watchword.cli.options import (
     data_options,
     dealing_options,
     parameter_options,
+    preset_options,
     table_option,
     threads_option,
 )
@@ -70,7 +72,7 @@ from watchword.space import DEFAULT_SPACE, combinations
 @dealing_options(folds=4)
 @keep_option
 @click.option("--like", type=FILE, metavar="MODEL", help="Begin with the parameters of this model.")
-@click.option("--paper", is_flag=True, help="Begin with the parameters of the paper.")
+@preset_options
 @parameter_options
 @click.option("-o", "--output", type=FILE, help="Write the best model, taught with all texts.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all there is.")
@@ -82,7 +84,7 @@ from watchword.space import DEFAULT_SPACE, combinations
 def search(
     data: tuple[str, ...],
     like: Path | None,
-    paper: bool,
+    preset: str | None,
     parameters: dict[str, Any],
     group: str | None,
     output: Path | None,
@@ -104,7 +106,7 @@ def search(
     check_folder(output)
     check_folder(options["keep"])
     check_files(json_file, csv_file, html_file)
-    begun = model_of(like, paper, parameters)
+    begun = model_of(like, preset, parameters)
     texts, labels, groups = grouped(data, reading, group)
     model = with_known_default(begun, labels)
     found = _searched(texts, labels, model=model, groups=groups, **options)
