@@ -31,7 +31,8 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
 void Memo::make_room(std::size_t entries) {
     if (used_ >= kMaxEntries || known_.size() >= kMaxValues) forget();
     const std::size_t needed = std::bit_ceil((used_ + entries) * 2);
-    if (longer_.size() < needed) grow(needed);
+    // In large steps: moving all entries costs more than room for some more.
+    if (longer_.size() < needed) grow(std::max(needed, std::min(needed * 4, kMaxEntries * 2)));
 }
 
 void Memo::forget() {

@@ -2,6 +2,7 @@
 // small ones the processor spends longer on finding out where memory is than on fetching it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <new>
@@ -39,6 +40,15 @@ template <class T>
 void reserve_tightly(Table<T>& table, std::size_t size) {
     if (size <= table.capacity()) return;
     table.reserve(usable_bytes((size + size / 6 + 16) * sizeof(T)) / sizeof(T));
+}
+
+// For a table that is filled bit by bit and hardly ever gets beyond `most`: memory that nobody has
+// touched costs nothing, so once it is no longer small all of it is asked for, and never copied.
+template <class T>
+void reserve_ahead(Table<T>& table, std::size_t size, std::size_t most) {
+    constexpr std::size_t kSmall = std::size_t{1} << 12;
+    if (size <= table.capacity()) return;
+    table.reserve(size <= kSmall ? kSmall : std::max(most, size * 2));
 }
 
 }  // namespace watchword

@@ -115,16 +115,17 @@ void evaluate(ValueRow& row, std::size_t labels, double absent, const ValueParam
     for (std::size_t at = 0; at < size; ++at) {
         row.sg[at] = significance(values[at], spread, above_noise, parameters);
     }
-    // Every label's sum over the others (Ĉ), in label order, first gathered in the place of sn:
-    // each sg is added to all sums but its own.
-    std::fill(row.sn.begin(), row.sn.end(), 0);
-    for (std::size_t term = 0; term < size; ++term) {
-        const double own = row.sn[term], sg = row.sg[term];
-        if (sg == 0) continue;
-        for (double& sum : row.sn) sum += sg;
-        row.sn[term] = own;
+    // Every label's sum over the others (Ĉ), gathered in the place of sn: of those before it, in
+    // label order, and of those behind it, from the last one on.
+    double before = 0, behind = 0;
+    for (std::size_t at = 0; at < size; ++at) {
+        row.sn[at] = before;
+        before += row.sg[at];
     }
-    for (double& sn : row.sn) sn = sanction(sn, labels, parameters.sanction);
+    for (std::size_t at = size; at-- > 0;) {
+        row.sn[at] = sanction(row.sn[at] + behind, labels, parameters.sanction);
+        behind += row.sg[at];
+    }
     for (std::size_t at = 0; at < size; ++at) row.gv[at] = row.lv[at] * (row.sg[at] * row.sn[at]);
 }
 

@@ -1,6 +1,6 @@
 // The equations of the model: pure functions of counts, of the largest count per length and label,
-// and of the parameters. This is the only place that holds them. Sums run in label order and
-// deviations in ascending order, so that equal counts give equal bits.
+// and of the parameters. This is the only place that holds them. Sums run in one order of the
+// labels and deviations in ascending order, so that equal counts give equal bits.
 #pragma once
 
 #include <cstdint>

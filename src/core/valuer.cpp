@@ -102,6 +102,9 @@ ConfidenceStore::Entry ConfidenceStore::add(std::span<const LabelPosition> posit
     Entry entry{0, static_cast<std::uint32_t>(values_.size()),
                 static_cast<std::uint32_t>(positions.size())};
     for (const double value : confidences) entry.best = std::max(entry.best, value);
+    const std::size_t size = values_.size() + std::max(labels_, positions.size());
+    reserve_ahead(values_, size, kEnough);
+    reserve_ahead(positions_, size, kEnough);
     if (positions.size() * 2 > labels_) {
         entry.size = kDense;
         values_.resize(values_.size() + labels_, 0);

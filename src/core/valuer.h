@@ -100,6 +100,8 @@ class ConfidenceStore {
     std::size_t size() const { return values_.size(); }
 
    private:
+    static constexpr std::size_t kEnough = std::size_t{1} << 21;  // mostly
+
     std::size_t labels_ = 0;
     Table<double> values_;
     Table<LabelPosition> positions_;  // beside the values; meaningless where those are dense
