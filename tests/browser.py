@@ -20,6 +20,9 @@ from sanitizing import SANITIZED
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 
+# Milliseconds; a busy machine may need many times as long as an idle one.
+_PATIENCE = 60_000
+
 _FLAGS = [
     "--no-sandbox",  # tests may run as root
     "--disable-gpu",
@@ -63,7 +66,9 @@ def browser_process():
         if os.environ.get("CI"):
             pytest.fail("there is no chromium: .ci/run installs it")
         pytest.skip("there is no chromium")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=_PATIENCE)
 
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=_FLAGS)
@@ -85,7 +90,7 @@ class Pages:
         if idle:
             return idle.pop(), idle
         context = self._process.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(_PATIENCE)
         context.add_init_script(_WATCH)
         return context.new_page(), idle
 

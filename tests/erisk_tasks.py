@@ -14,7 +14,7 @@ from watchword.erisk.task import PracticeTask
 from watchword.policy import Overtakes, Repeats, StandsOut
 
 TOKEN = "very-secret-token"
-QUICK = {"timeout": 5.0, "first_wait": 0.001, "threads": 1}
+QUICK = {"timeout": 60.0, "first_wait": 0.001, "threads": 1}
 
 
 def subjects(count=12, *, posts=(3, 7), seed=3):
@@ -61,7 +61,7 @@ def ask(url, path, body=None, *, headers=None):
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(f"{url}{path}", data=data, headers=headers or {})
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:

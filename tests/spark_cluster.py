@@ -67,13 +67,14 @@ class Cluster:
         port = free_port()
         self.url = f"spark://127.0.0.1:{port}"
         self._start("master.Master", "--port", port, "--webui-port", 0)
+        # Before the workers take ports of their own.
+        _wait_for(lambda: _listens(port), "the master of Spark")
         for name in ("one", "two"):
             work = folder / name
             self._start(
                 "worker.Worker", "--cores", CORES, "--memory", MEMORY,
                 "--work-dir", work, "--webui-port", 0, self.url,
             )  # fmt: skip
-        _wait_for(lambda: _listens(port), "the master of Spark")
 
     def _start(self, kind, *arguments):
         log = (self._folder / f"{kind}-{len(self._processes)}.log").open("wb")

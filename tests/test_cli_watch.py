@@ -299,11 +299,37 @@ def test_alerts_that_nobody_took_are_not_in_the_state(here):
 def test_a_signal_ends_the_waiting_at_once():
     def items():
         yield "first"
-        signal.raise_signal(signal.SIGTERM)
-        raise AssertionError("went on waiting")
+        with stops.waiting():
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("went on waiting")
 
     with Stops() as stops:
         assert list(stops.until_stopped(items())) == ["first"]
+    assert stops.exit_code == 143
+
+
+def test_what_was_read_when_a_signal_came_is_not_lost():
+    def items():
+        yield "first"
+        signal.raise_signal(signal.SIGTERM)  # after the waiting, while the item is being made
+        yield "second"
+        with stops.waiting():
+            raise AssertionError("went on waiting")
+
+    with Stops() as stops:
+        assert list(stops.until_stopped(items())) == ["first", "second"]
+    assert stops.exit_code == 143
+
+
+def test_nobody_begins_to_wait_after_a_signal():
+    def items():
+        signal.raise_signal(signal.SIGTERM)
+        with stops.waiting():
+            raise AssertionError("began to wait")
+        yield
+
+    with Stops() as stops:
+        assert list(stops.until_stopped(items())) == []
     assert stops.exit_code == 143
 
 

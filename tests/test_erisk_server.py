@@ -340,7 +340,7 @@ def test_impossible_faults_are_refused(options):
 def raw(server):
     """All that comes back for a GET, byte by byte."""
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         header = "Host: x\r\nConnection: close"
         connection.sendall(f"GET /getwritings/{TOKEN} HTTP/1.1\r\n{header}\r\n\r\n".encode())
         received = b""

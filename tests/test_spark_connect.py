@@ -34,7 +34,9 @@ def client(cluster, tmp_path_factory):  # noqa: ARG001  (with the sanitizers it 
     script = Path(__file__).with_name("spark_connected.py")
     done = subprocess.run(
         [sys.executable, str(script), str(folder)],
-        capture_output=True, text=True, env=environment(), timeout=300, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
+        # Only so is the port of the server a free one.
+        env=environment() | {"SPARK_TESTING": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     return folder, model, posts

@@ -105,11 +105,15 @@ def test_the_driver_is_killed(spark, folder):
             env=environment(),
             start_new_session=True,
         )
-        if attempt < KILLS:
-            assert wait_for(path, 1 + attempt, lambda: driver.poll() is not None)  # noqa: B023
-            time.sleep(0.15 * attempt)  # not always at the same moment of a batch
-            kills += kill(lambda: processes_of(driver.pid, only_java=attempt == 1)) > 0  # noqa: B023
-        driver.wait()
+        try:
+            if attempt < KILLS:
+                assert wait_for(path, 1 + attempt, lambda: driver.poll() is not None)  # noqa: B023
+                time.sleep(0.15 * attempt)  # not always at the same moment of a batch
+                kills += kill(lambda: processes_of(driver.pid, only_java=attempt == 1)) > 0  # noqa: B023
+            driver.wait()
+        finally:
+            if driver.poll() is None:
+                kill(lambda: processes_of(driver.pid, only_java=False))  # noqa: B023
     assert driver.returncode == 0
     assert kills == KILLS
     check(spark, path, model, posts)

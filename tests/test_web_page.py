@@ -324,6 +324,7 @@ def test_on_a_phone_settings_are_folded_and_details_are_at_the_bottom(visit):
     page.locator("#settings > summary").tap()
     write(page)
     block(page, "I cannot sleep").tap()
+    expect(page.locator("#details")).to_be_visible()  # a tap becomes a click a little later
     box = page.locator("#details").bounding_box()
     assert (box["x"], round(box["y"] + box["height"])) == (0, PHONE["height"])
 

@@ -75,6 +75,7 @@ def test_a_browser_gets_from_the_file_to_the_page(browser):
         page = browser.open(address, wait=False)
         page.wait_for_url(f"{live.address}/")
         page.wait_for_selector("#text")
+        page.wait_for_load_state("networkidle")
     browser.elsewhere.clear()  # from a file, the page is elsewhere
 
 

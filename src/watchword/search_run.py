@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -176,12 +177,14 @@ class Run:
     ) -> Iterator[int]:
         """The settings as they are finished on these folds."""
         waiting: dict[Future[Any], tuple[int, int]] = {}
+        # Not `concurrent.futures.wait`: Ctrl-C within it may leave a task that never ends.
+        arrived: SimpleQueue[Future[Any]] = SimpleQueue()
         missing: dict[int, set[int]] = {}
 
         def collect(most: int) -> Iterator[int]:
             while len(waiting) > most:
                 finished: list[int] = []
-                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                for done in [arrived.get() for _ in range(max(1, arrived.qsize()))]:
                     at, fold = waiting.pop(done)
                     self.kept.add(self.key(at), fold, done.result())
                     missing[at].discard(fold)
@@ -202,6 +205,7 @@ class Run:
             for fold in sorted(missing[at]):
                 task = pool.submit(self._judge, ready[fold].result(), at, fold)
                 waiting[task] = (at, fold)
+                task.add_done_callback(arrived.put)
             yield from collect(self.threads * _AHEAD)
             following = order[place + 1] if place + 1 < len(order) else None
             if self.deadline is None and (

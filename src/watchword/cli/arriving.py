@@ -1,7 +1,8 @@
 """Lines in batches: what has arrived, at once; large batches where much has.
 
 A program at the other end of a pipe gets its answer without waiting for a batch to fill up, and a
-file is still read many lines at a time.
+file is still read many lines at a time. Waiting is apart from reading, so that whoever ends the
+waiting loses nothing that has been read.
 """
 
 from __future__ import annotations
@@ -9,24 +10,32 @@ from __future__ import annotations
 import contextlib
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from watchword.errors import DataFormatError
 from watchword.lines import Line, numbered_lines
 
 Batch = list[tuple[int, Line]]  # line numbers and lines
+Waiting = Callable[[], AbstractContextManager[None]]  # within it, nothing is done but to wait
+_Item = TypeVar("_Item")
 
 _BATCH_BYTES = 1 << 20
 _BATCH_LINES = 8192
 _LONGEST_LINE = 1 << 27  # a pipe without line ends must not fill the memory
+# A signal that comes just before the waiting begins is heard when it ends.
+_LONGEST_WAIT = 0.5
+_NOTHING: Any = object()
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"
 
 
-def line_batches(source: str, *, idle: float | None = None) -> Iterator[Batch]:
+def line_batches(
+    source: str, *, idle: float | None = None, waiting: Waiting = nullcontext
+) -> Iterator[Batch]:
     """The lines of a file or, for `-`, of standard input.
 
     While nothing arrives in a pipe, an empty batch comes every `idle` seconds, if given.
@@ -35,14 +44,31 @@ def line_batches(source: str, *, idle: float | None = None) -> Iterator[Batch]:
         if sys.stdin is None:
             raise DataFormatError("there is no standard input: name a file instead")
         stream = cast(BufferedReader, sys.stdin.buffer)
+        yield from _until_ready(stream, idle, waiting)
         peek = getattr(stream, "peek", None)
-        zipped = peek is not None and peek(2)[:2] == _GZIP  # waits for the first bytes
-        yield from _gathered(source) if zipped else _arriving(stream, "standard input", idle)
+        if peek is not None and peek(2)[:2] == _GZIP:
+            yield from each(_gathered(source), waiting)
+        else:
+            yield from _arriving(stream, "standard input", idle, waiting)
     elif _is_pipe(Path(source)):
-        with Path(source).open("rb") as stream:
-            yield from _arriving(stream, source, idle)
+        with waiting():  # for somebody who writes
+            stream = Path(source).open("rb")  # noqa: SIM115
+        with stream:
+            yield from _until_ready(stream, idle, waiting)
+            yield from _arriving(stream, source, idle, waiting)
     else:
         yield from _gathered(source)
+
+
+def each(items: Iterable[_Item], waiting: Waiting) -> Iterator[_Item]:
+    """The items of something that waits and reads in one."""
+    iterator = iter(items)
+    while True:
+        with waiting():
+            item = next(iterator, _NOTHING)
+        if item is _NOTHING:
+            return
+        yield item
 
 
 def _is_pipe(path: Path) -> bool:
@@ -62,14 +88,16 @@ def _gathered(source: str) -> Iterator[Batch]:
         yield batch
 
 
-def _arriving(stream: BufferedReader, name: str, idle: float | None) -> Iterator[Batch]:
+def _arriving(
+    stream: BufferedReader, name: str, idle: float | None, waiting: Waiting
+) -> Iterator[Batch]:
     number = 0
     begun: list[bytes] = []  # of a line whose end is still to come
     size = 0
     first = True
     while True:
-        while not first and not _is_ready(stream, idle):
-            yield []
+        if not first:  # what was peeked at lies in the buffer, where no waiting would see it
+            yield from _until_ready(stream, idle, waiting)
         chunk = stream.read1(_BATCH_BYTES)
         *whole, rest = (chunk.removeprefix(_MARK) if first else chunk).split(b"\n")
         first = False
@@ -90,11 +118,23 @@ def _arriving(stream: BufferedReader, name: str, idle: float | None) -> Iterator
         yield [(number + 1, last)]
 
 
-def _is_ready(stream: BufferedReader, idle: float | None) -> bool:
-    """Wait for something to read (or the end), but not longer than `idle` seconds."""
-    if idle is None:
-        return True
-    # Where one cannot wait with a time limit, one waits without.
-    with contextlib.suppress(OSError, ValueError):
-        return bool(select.select([stream], [], [], idle)[0])
+def _until_ready(stream: BufferedReader, idle: float | None, waiting: Waiting) -> Iterator[Batch]:
+    """Wait for something to read (or the end); an empty batch every `idle` seconds."""
+    step = _LONGEST_WAIT if idle is None else min(idle, _LONGEST_WAIT)
+    waited = 0.0
+    while True:
+        with waiting():
+            if _is_ready(stream, step):
+                return
+        waited += step
+        if idle is not None and waited >= idle:
+            yield []
+            waited = 0.0
+
+
+def _is_ready(stream: BufferedReader, seconds: float) -> bool:
+    """Wait for something to read (or the end), but not longer than that."""
+    # Where one cannot wait with a time limit, one waits without: while reading.
+    with contextlib.suppress(OSError, TypeError, ValueError):
+        return bool(select.select([stream], [], [], seconds)[0])
     return True

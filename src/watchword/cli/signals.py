@@ -10,7 +10,6 @@ from types import FrameType
 from typing import Any, TypeVar
 
 _Item = TypeVar("_Item")
-_NOTHING: Any = object()
 # Ctrl-C, a polite end, and a terminal that was closed.
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -36,7 +35,7 @@ class _Stopped(BaseException):
 
 
 class Stops:
-    """Hears signals: ends the waiting at once, and lets the work in hand be finished.
+    """Hears signals: ends `waiting` at once, and lets the work in hand be finished.
 
     >>> with Stops() as stops:
     ...     for number in stops.until_stopped([1, 2, 3]):
@@ -70,17 +69,22 @@ class Stops:
 
     def until_stopped(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Pass the items on until there are no more, or a signal comes."""
-        iterator = iter(items)
         try:
-            while self.signal is None:
-                self._waiting = True
-                item = next(iterator, _NOTHING)
-                self._waiting = False
-                if item is _NOTHING:
-                    return
+            for item in items:
                 yield item
+                if self.signal is not None:
+                    return
         except _Stopped:
             return
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """For waiting among those items: a signal ends it at once. What was done would be lost."""
+        self._waiting = True
+        try:
+            if self.signal is not None:
+                raise _Stopped
+            yield
         finally:
             self._waiting = False
 

@@ -122,12 +122,14 @@ def watch(
     if from_start and state is None:
         raise click.UsageError("--from-start goes with --state")
     idle = max(save_every, 1.0) if state is not None else None
-    posts = with_subjects(reading.batches(data or ("-",), idle=idle), reading.bad)
+    stops = Stops()
+    batches = reading.batches(data or ("-",), idle=idle, waiting=stops.waiting)
+    posts = with_subjects(batches, reading.bad)
     shown = show_rows if table else show_json
     opened = Keeper.open(
         taught, rule, path=state, every=save_every, allow_changed_model=allow_changed_model
     )
-    with opened as keeper, Stops() as stops:
+    with opened as keeper, stops:
         watch_posts(
             keeper,
             after_first(posts, keeper.posts) if from_start else posts,

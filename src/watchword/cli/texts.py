@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from watchword.checks import Label
-from watchword.cli.arriving import line_batches
+from watchword.cli.arriving import Waiting, each, line_batches
 from watchword.cli.base import warn
 from watchword.datasets import Post, Subject, read_folder, read_subjects
 from watchword.errors import DataFormatError
@@ -90,29 +91,37 @@ class Data:
             return read_folder(source, **options)
         return read_subjects(source, kind=kind, **options, **self.names)
 
-    def batches(self, sources: Sequence[str], *, idle: float | None = None) -> Iterator[list[Item]]:
+    def batches(
+        self,
+        sources: Sequence[str],
+        *,
+        idle: float | None = None,
+        waiting: Waiting = nullcontext,
+    ) -> Iterator[list[Item]]:
         """All texts of sources, as many at a time as have arrived.
 
         What comes before an error is handed out before it is raised. See `line_batches` for
-        `idle`.
+        `idle` and `waiting`.
         """
         for source in sources:
             kind = self.format_of(source)
             read = _record_reader(self.names, name_of(source))
             if kind == "jsonl":
-                yield from self._lines(source, read, idle)
+                yield from self._lines(source, read, idle, waiting)
             elif kind == "csv":
                 rows = read_rows(
                     source, read, self.bad, fields=_columns(self.names), delimiter=None
                 )
-                yield from _gathered(_placed(line, items) for line, items in rows)
+                yield from _gathered(_placed(line, items) for line, items in each(rows, waiting))
             elif kind == "erisk":
                 yield from _gathered(_posts(subject, source) for subject in _erisk(source))
             else:
                 yield from _gathered(self._folder(source))
 
-    def _lines(self, source: str, read: _Read, idle: float | None) -> Iterator[list[Item]]:
-        for batch in line_batches(source, idle=idle):
+    def _lines(
+        self, source: str, read: _Read, idle: float | None, waiting: Waiting
+    ) -> Iterator[list[Item]]:
+        for batch in line_batches(source, idle=idle, waiting=waiting):
             found: list[Item] = []
             try:
                 for number, line in batch:
