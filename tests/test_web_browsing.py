@@ -286,6 +286,20 @@ def test_what_tipped_it_is_told_and_leads_to_the_posts(visit):
     expect(page.locator("#replay-told")).to_contain_text(f"post {strongest} of")
 
 
+def test_the_story_is_told_to_who_moves_on_while_a_post_is_on_its_way(visit):
+    page = visit("documents")
+    held, first = [], re.compile(r"/posts/1\b")
+    page.route(first, lambda route: held.append(route))  # never answered
+    try:
+        page.evaluate("location.hash = 'subjects/2/1'")
+        expect(page.locator("#replay-told")).to_contain_text("post 1 of")
+        page.locator("#replay-forth").click()
+        expect(page.locator("#story-told .quiet").first).to_contain_text("What spoke for")
+        assert len(held) == 1
+    finally:
+        page.unroute(first)
+
+
 def test_a_subject_without_posts_is_shown(browser):
     with running_page(model(), subjects=[ww.Subject("ann", [])]) as served:
         page = browser.open(f"{served.url}#subjects/0")

@@ -36,8 +36,8 @@ const replay = (() => {
       byId("story").open = found.posts <= QUICK_STORY;
       byId("story-told").replaceChildren();
     }
-    await goTo(wanted);
-    await showStory();
+    // Side by side: whoever moves on to another post gives up the first one, not the story.
+    await Promise.all([goTo(wanted), showStory()]);
   }
 
   /** Read as far as a post: curves, decision, and the post itself. */
