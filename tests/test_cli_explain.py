@@ -122,6 +122,8 @@ def test_a_subject_becomes_a_page_and_data(here):
         (["model.ww", "--text", "x", "--label", "y"], 1, "unknown label 'y'; the model has"),
         (["model.ww", "others.jsonl", "--text", "x"], 2, "--text goes neither with data"),
         (["model.ww", "--text", "x", "--positive", "at risk"], 2, "--positive goes with"),
+        (["model.ww", "others.jsonl"], 2, "others.jsonl holds many texts: name one"),
+        (["model.ww", "others.CSV.gz"], 2, "others.CSV.gz holds many texts"),
         (["model.ww", "--subject", "x", "--positive", "at risk"], 2, "--subject needs DATA"),
         (["model.ww", "others.jsonl", "--subject", "x"], 2, "--subject needs DATA and --positive"),
         (

@@ -39,6 +39,7 @@ from watchword.reasons.story import Story, Tipped, tell
 from watchword.render import strongest_ngrams, to_terminal, visible
 
 _TOP = 5  # n-grams and posts that are printed
+_DATA = (".jsonl", ".csv", ".tsv")  # what ends so is never one text
 
 # watchword explain
 
@@ -87,6 +88,11 @@ def explain(
         raise click.UsageError("--text goes neither with data nor with --subject")
     if subject is not None and (data is None or positive is None):
         raise click.UsageError("--subject needs DATA and --positive")
+    if subject is None and data is not None and data.lower().removesuffix(".gz").endswith(_DATA):
+        raise click.UsageError(
+            f"{data} holds many texts: name one of its people with --subject and --positive, or "
+            "give a text with --text"
+        )
     taught = TauSS3.load(model)
     if subject is None:
         if positive is not None:
