@@ -53,7 +53,10 @@ def test_no_other_command_is_documented():
 @pytest.mark.parametrize("option", sorted(set(re.findall(r"(?<=[ `])--[a-z0-9-]+", PAGE))))
 def test_every_option_on_the_page_exists(option):
     known = {
-        one for _, command in [("", cli), *commands()] for p in command.params for one in p.opts
+        one
+        for _, command in [("", cli), *commands()]
+        for p in command.params
+        for one in [*p.opts, *p.secondary_opts]
     }
     assert option in known | {"--help"}
 

@@ -38,18 +38,21 @@ def collection(here):
 
 
 def test_a_task_runs_from_end_to_end(here, collection):
-    [told] = records("erisk", "run", "2018-anorexia", "--data", collection, "--out", "sent")
+    [told] = records(
+        "erisk", "run", "2018-anorexia", "--data", collection, "--out", "sent", "--record"
+    )
     assert told["is_made_up"] is True
     assert told["score"]["subjects"] > 0
     names = {f"watchword_{chunk}.txt" for chunk in range(1, 11)}
     assert {file.name for file in (here / "sent").iterdir()} == names
 
 
-def test_a_task_is_shown_among_the_published(collection):
-    shown = call("erisk", "run", "2018-anorexia", "--data", collection, "--table", "--name", "OURS")
+def test_a_task_is_shown_among_the_published(here, collection):
+    shown = call("erisk", "run", "2018-anorexia", "--data", collection, "--name", "OURS")
     assert shown.exit_code == 0
     assert "FHDO-BCSGD" in shown.stdout
     assert "> OURS" in shown.stdout
+    assert len(list((here / "2018-anorexia-OURS").glob("OURS_*.txt"))) == 10
 
 
 def test_a_task_tells_the_papers_parameters_as_its_defaults():
@@ -98,7 +101,9 @@ def test_made_collections_depend_on_the_seed(here):
         (["run", "2018-anorexia", "--data", "x", "--model", "m.ww", "--alpha", "1"], 2, "--model"),
         (["run", "2018-anorexia", "--data", "collection", "--model", "no.ww"], 1, "no.ww: No such"),
         (["make", "collection", "--task", "2018-anorexia"], 1, "is there already"),
-        (["make", "new"], 2, "Missing option '--task'"),
+        (["make", "new", "--most-writings", "9"], 2, "9 is not in the range"),
+        (["run", "2018-anorexia", "--data", "x", "--name", "a b"], 1, "name must be letters"),
+        (["run", "2018-anorexia", "--data", "x", "--json", "no/x"], 2, "no folder 'no'"),
     ],
 )
 @pytest.mark.usefixtures("collection")

@@ -121,7 +121,7 @@ def test_labels_that_the_model_cannot_know_are_told(here):
         (["model.ww", "empty.jsonl"], 1, "there are no texts with labels in it"),
         (["model.ww", "unlabelled.jsonl"], 1, 'unlabelled.jsonl, line 1: there is no "label"'),
         (["model.ww", "numbers.jsonl"], 1, "all str or all int, got 1 and 'control'"),
-        (["model.ww", "texts.jsonl", "--html", "no/x"], 1, "No such"),
+        (["model.ww", "texts.jsonl", "--html", "no/x"], 2, "no folder 'no'"),
     ],
 )
 def test_evaluate_says_what_is_wrong_with_texts(here, arguments, code, message):

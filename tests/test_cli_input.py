@@ -86,6 +86,17 @@ def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch):
         assert next(batch for batch in batches if batch) == [(2, b"two")]
 
 
+def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
+    lines = b"".join(b"line %d\n" % at for at in range(3000))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(lines)[:-1000])
+    batches = line_batches(str(tmp_path / "cut.gz"))
+    first = next(batches)
+    assert first[0] == (1, b"line 0\n")
+    assert len(first) > 100
+    with pytest.raises(DataFormatError, match=f"after line {len(first)}"):
+        next(batches)
+
+
 def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(arriving, "_BATCH_LINES", 3)
     (tmp_path / "file").write_bytes(b"x\n" * 8)

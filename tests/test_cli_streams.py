@@ -136,7 +136,11 @@ def test_evaluate_reads_collections_of_erisk():
         (["model.ww", "others.jsonl"], 2, "Missing option '--positive'"),
         (["model.ww", "--positive", "x"], 2, "Missing argument 'DATA'"),
         (["model.ww", "bad.jsonl", "--positive", "at risk"], 1, "bad.jsonl, line 1: not JSON"),
-        (["model.ww", "others.jsonl", "--positive", "at risk", "--csv", "no/x"], 1, "No such"),
+        (
+            ["model.ww", "others.jsonl", "--positive", "at risk", "--csv", "no/x"],
+            2,
+            "no folder 'no'",
+        ),
     ],
 )
 def test_evaluate_says_what_is_wrong(here, arguments, code, message):
@@ -160,6 +164,21 @@ def test_tune_tries_what_python_tries():
     assert [one["parameters"] for one in found] == [trial.parameters for trial in tuning.trials]
     assert {one["policy"] for one in found} == {"overtakes", "overtakes(margin=0.01)"}
     assert len(found[0]["by_fold"]) == 3
+
+
+def test_evaluate_refuses_a_truth_in_which_nobody_is_to_be_found(here):
+    text = (here / "others.jsonl").read_text().replace('"at risk"', '"at-risk"')
+    (here / "typed.jsonl").write_text(text)
+    said = failure("evaluate", "model.ww", "typed.jsonl", "--positive", "at risk")
+    assert "no subject of the data has the label 'at risk', but 'control', 'at-risk'" in said
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_checks_where_to_write_before_it_begins():
+    said = failure(
+        "tune", "people.jsonl", "--positive", "at risk", "--report", "no/report.json", code=2
+    )
+    assert "no folder 'no'" in said
 
 
 @pytest.mark.usefixtures("here")

@@ -230,7 +230,8 @@ def test_a_state_of_another_policy_is_refused(arguments, message):
 def test_a_damaged_state_is_refused_and_kept(here):
     (here / "state").write_bytes(b"so what")
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
-    assert failure(*arguments, input=lines(post("ann")))
+    said = failure(*arguments, input=lines(post("ann")))
+    assert "state: not the state of a watcher" in said
     assert (here / "state").read_bytes() == b"so what"
 
 

@@ -67,3 +67,9 @@ def test_chunks_are_whole_numbers(chunks):
 def test_all_public_names_exist():
     assert sorted(datasets.__all__, key=lambda name: (not name.isupper(), name)) == datasets.__all__
     assert all(hasattr(datasets, name) for name in datasets.__all__)
+
+
+@pytest.mark.parametrize("posts", ["hello", ["one", "two"], [Post("Hello."), None]])
+def test_posts_of_a_subject_are_posts(posts):
+    with pytest.raises(TypeError, match=r"must be Post, got (str|NoneType)"):
+        Subject("ann", posts)

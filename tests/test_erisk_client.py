@@ -482,6 +482,17 @@ def test_a_body_in_pieces_is_read_whole():
     assert found == b"[1, 2]"
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_page_is_no_receipt(model, journal, count):
+    task = PracticeTask(subjects(), runs=count)
+    pages = [(200, {"Content-Type": "text/html"}, b"\n<html>Maintenance</html>")]
+    spoil = lambda method: pages.pop() if method == "POST" and pages else None  # noqa: E731
+    with scripted(playing(task, spoil=spoil)) as server:
+        report = client(server.url, journal, runs(count, model))
+    assert report.ended == "empty"
+    assert task.finished
+
+
 def test_answers_that_are_too_large_are_refused(model, journal):
     with (
         scripted(lambda *_: (200, {}, b"[" + b" " * 5000 + b"]")) as server,

@@ -70,6 +70,14 @@ def test_a_missing_file_of_a_chunk_is_named(the_set):
     refuses(the_set, r"subject2_3\.xml is missing")
 
 
+@pytest.mark.parametrize(("posts", "chunk"), [(10, 4), (18, 10), (9, 10)])
+def test_a_missing_file_is_named_though_few_posts_are_left(tmp_path, posts, chunk):
+    write_chunks(tmp_path, "subject1", texts(posts))
+    (tmp_path / f"chunk{chunk}" / f"subject1_{chunk}.xml").unlink()
+    write_chunks(tmp_path, "subject2", texts(10))
+    refuses(tmp_path, rf"subject1_{chunk}\.xml is missing")
+
+
 def test_missing_chunks_are_named(the_set):
     for path in sorted((the_set / "chunk4").iterdir()):
         path.unlink()

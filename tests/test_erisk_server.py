@@ -141,6 +141,8 @@ def test_measures_are_those_of_the_metrics():
     found = task.results().runs[0].measures
     for deadline, value in ((5, found.erde5), (50, found.erde50)):
         assert value == metrics.erde(truth, predicted, delays, deadline=deadline, positive=AT_RISK)
+        bounds = metrics.erde_bounds(truth, [1] * len(truth), deadline=deadline, positive=AT_RISK)
+        assert getattr(found, f"erde{deadline}_bounds") == bounds
     assert found.f_latency == metrics.latency_weighted_f1(
         truth, predicted, delays, positive=AT_RISK
     )

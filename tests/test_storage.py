@@ -553,6 +553,18 @@ def test_a_link_to_a_locked_file_is_locked(path, tmp_path):
 
 
 @posix
+def test_what_a_killed_process_left_behind_is_removed(path):
+    names = ["a" * 16, "0123456789abcdef", "not-ours"]
+    old, young, other = (path.with_name(f".{path.name}.{name}.tmp") for name in names)
+    for file in (old, young, other):
+        file.write_text("half written")
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    with storage.locked(path):
+        assert [file.exists() for file in (old, young, other)] == [False, True, True]
+
+
+@posix
 def test_a_lock_ends_with_an_error(path):
     with pytest.raises(KeyError), storage.locked(path):
         raise KeyError

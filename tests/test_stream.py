@@ -583,3 +583,20 @@ def test_notes_of_combined_policies_do_not_mix():
     reader = model.reader(policy)
     posts = ["sleep", "garden", "alone", "alone. alone"]
     assert [reader.read(post).delay for post in posts] == [0, 0, 0, 4]
+
+
+def test_a_model_that_lost_a_label_reads_on_with_the_columns_there_are():
+    posts = {"a": "one two", "b": "three four", "c": "five six"}
+    larger, smaller = ww.TauSS3(prior=0), ww.TauSS3(prior=0)
+    larger.learn_many(list(posts.values()), list(posts))
+    smaller.learn_many(["one two", "three four"], ["a", "b"])
+    watcher = larger.watcher(ww.Overtakes("a"))
+    watcher.read("ann", "one three five")
+    other = smaller.watcher(ww.Overtakes("a"), state=watcher.to_bytes(), allow_changed_model=True)
+    other.read("ann", "one one")
+    decision = other.read("ann", "three")
+    expected = dict(larger.confidence_one("one three five"))
+    for text in ("one one", "three"):
+        for label, value in smaller.confidence_one(text).items():
+            expected[label] += value
+    assert decision.confidence == pytest.approx(expected, abs=1e-12)

@@ -6,6 +6,7 @@ the file, arrays against the manifest, indices and counts by the core.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
@@ -15,6 +16,7 @@ import os
 import secrets
 import stat
 import struct
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -49,6 +51,8 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _UTF8_NAMES = 0x800  # the only flag of a member that changes nothing
 
 _WIDTHS = {"|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8}
+_SHOWN_NAME = 40  # characters of a file's name in that of the file it is written as at first
+_LEFT_BEHIND = 3600  # seconds after which nobody is writing such a file any more
 _MANIFEST_LIMIT = 1 << 28
 _MANIFEST_DEPTH = 8
 _MANIFEST_SECTIONS = {
@@ -111,7 +115,7 @@ def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
     target = Path(os.path.realpath(path))
     kept = _mode_of(target) if mode is None else None
     first = next(one for one in (mode, kept, 0o666) if one is not None)
-    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".{target.name[:_SHOWN_NAME]}.{secrets.token_hex(8)}.tmp")
     try:
         # Born with its mode: changed afterwards, it could be opened by others in between.
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, first)) as file:
@@ -126,6 +130,15 @@ def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what writing left behind when the process was killed, unless it may still go on."""
+    pattern = f".{glob.escape(target.name[:_SHOWN_NAME])}.{'[0-9a-f]' * 16}.tmp"
+    with suppress(OSError):
+        for path in target.parent.glob(pattern):
+            if time.time() - path.stat().st_mtime > _LEFT_BEHIND:
+                path.unlink()
 
 
 def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
@@ -146,6 +159,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Keep other processes from a file; the lock ends with the process, however that ends.
 
     Whoever comes second is refused at once with a `StateError`; who does not ask is not kept out.
+    What a killed process left half written beside the file is removed, if it is an hour old.
     """
     target = Path(os.path.realpath(path))  # whatever links lead to it, there is one lock
     if _fcntl is None:
@@ -164,6 +178,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
             ) from None
         except OSError:  # a file system without locks
             _warn_of_no_lock(path)
+        _remove_leftovers(target)
         yield
     finally:
         os.close(lock)

@@ -49,6 +49,9 @@ class Subject:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "posts", tuple(self.posts))  # nobody else's list
+        for kind in set(map(type, self.posts)):
+            if not issubclass(kind, Post):
+                raise TypeError(f"the posts of a subject must be Post, got {kind.__name__}")
         if self.chunks is not None:
             object.__setattr__(self, "chunks", _chunks(self.chunks, len(self.posts)))
 

@@ -78,12 +78,17 @@ def _is_pipe(path: Path) -> bool:
 def _gathered(source: str) -> Iterator[Batch]:
     batch: Batch = []
     size = 0
-    for number, line in numbered_lines(source):
-        batch.append((number, line))
-        size += len(line)
-        if size >= _BATCH_BYTES or len(batch) >= _BATCH_LINES:
+    try:
+        for number, line in numbered_lines(source):
+            batch.append((number, line))
+            size += len(line)
+            if size >= _BATCH_BYTES or len(batch) >= _BATCH_LINES:
+                yield batch
+                batch, size = [], 0
+    except DataFormatError:  # what could be read is handed out first
+        if batch:
             yield batch
-            batch, size = [], 0
+        raise
     if batch:
         yield batch
 

@@ -26,19 +26,19 @@ from watchword.cli.base import (
     warn,
     write_text,
 )
+from watchword.cli.judging import check_files
 from watchword.cli.options import (
     data_options,
     paper_parameter_options,
     policies_option,
     policy_option,
-    table_option,
     threads_option,
 )
 from watchword.cli.policies import parse_policies, parse_policy
 from watchword.cli.signals import term_as_interrupt
 from watchword.cli.texts import Data
 from watchword.erisk import TASKS, make_collection, run_task
-from watchword.erisk.submission import POSITIVE
+from watchword.erisk.submission import POSITIVE, check_name
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -62,7 +62,13 @@ def erisk() -> None:
     example="watchword erisk make folder --task 2017-depression --subjects 40 --most-writings 30",
 )
 @click.argument("folder", type=_FOLDER)
-@click.option("--task", type=click.Choice(list(TASKS)), required=True, help="Whose layout.")
+@click.option(
+    "--task",
+    type=click.Choice(list(TASKS)),
+    default="2017-depression",
+    show_default=True,
+    help="Whose layout.",
+)
 @click.option(
     "--subjects",
     type=click.IntRange(min=1),
@@ -70,7 +76,7 @@ def erisk() -> None:
 )
 @click.option(
     "--most-writings",
-    type=click.IntRange(min=9),
+    type=click.IntRange(min=10),
     default=2000,
     show_default=True,
     help="Of one subject; with fewer, all have fewer.",
@@ -110,7 +116,7 @@ def make(
     group=erisk,
     example="""
     watchword erisk make collection --task 2018-anorexia --subjects 40 --most-writings 30
-    watchword erisk run 2018-anorexia --data collection --out submission --table
+    watchword erisk run 2018-anorexia --data collection --out submission
     """,
 )
 @click.argument("task", type=click.Choice(list(TASKS)))
@@ -119,14 +125,22 @@ def make(
     "--train", type=_FOLDER, multiple=True, help="A training set, where it is not found below data."
 )
 @click.option("--test", type=_FOLDER, help="The test set, where it is not found below data.")
-@click.option("--out", type=_FOLDER, help="Where to write the ten files of a submission.")
+@click.option(
+    "--out",
+    type=_FOLDER,
+    help="Where to write the ten files of a submission.  [default: TASK-NAME]",
+)
 @click.option("--name", default="watchword", show_default=True, help="The name of the run.")
 @click.option("--model", type=FILE, help="A model to use as it is, instead of training one.")
 @policy_option
 @paper_parameter_options
 @click.option("--json", "json_file", metavar="FILE", help="Write all there is, - for output.")
 @threads_option
-@table_option
+@click.option(
+    "--table/--record",
+    default=True,
+    help="The published table with this run in it (default), or a record of this run.",
+)
 def run(
     task: Any,
     data: Path,
@@ -144,14 +158,17 @@ def run(
     """Run a task of the paper, and compare.
 
     Trains, decides chunk by chunk, and shows the result among those that were published; with the
-    paper's parameters and policy, unless you give others.
+    paper's parameters and policy, unless you give others. The ten files of a submission are
+    written, too.
     """
     if model is not None and parameters:
         raise click.UsageError("--model has its parameters: give no others")
+    check_name(name)
+    check_files(json_file)
     result = run_task(
         task,
         data,
-        out=out,
+        out=Path(f"{task}-{name}") if out is None else out,
         name=name,
         model=TauSS3.paper(**parameters) if model is None else TauSS3.load(model),
         policy=parse_policy(policy, POSITIVE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Evaluation, Policy, Replay, TauSS3
+from watchword import Evaluation, Policy, Replay, Subject, TauSS3
+from watchword.checks import Label
 from watchword.cli.base import (
     FILE,
     check_folder,
@@ -22,7 +24,7 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.judging import judge_texts, show_evaluation
+from watchword.cli.judging import check_files, judge_texts, show_evaluation
 from watchword.cli.options import (
     by_option,
     data_options,
@@ -51,6 +53,7 @@ from watchword.cli.watching import (
     watch_posts,
     with_subjects,
 )
+from watchword.errors import UnknownLabelError
 
 # watchword watch
 
@@ -206,12 +209,14 @@ def evaluate(
     FILE may be - for standard output.
     """
     _check_evaluate(ctx, positive, posts=posts, html_file=html_file)
+    check_files(json_file, csv_file, html_file)
     found: Replay | Evaluation
     if positive is None:
         found = judge_texts(TauSS3.load(model), data, reading, posts=posts, threads=threads)
     else:
         taught, rule = _model_and_policy(model, positive, policy)
         subjects = reading.subjects(data)
+        _check_truth(subjects, rule.positive)
         found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
     reading.report()
     if isinstance(found, Evaluation):
@@ -226,6 +231,14 @@ def evaluate(
         show(console(), str(found))
     else:
         emit([_record_of(found)])
+
+
+def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
+    """With nobody to be found, all measures would be perfect."""
+    labels = {subject.label: None for subject in subjects}
+    if labels and None not in labels and positive not in labels:
+        known = ", ".join(map(repr, labels))
+        raise UnknownLabelError(f"no subject of the data has the label {positive!r}, but {known}")
 
 
 def _check_evaluate(
@@ -328,6 +341,7 @@ def tune(
     combination of parameters and policies. ERDE is a fraction, and less is better.
     """
     check_folder(output)
+    check_files(report)
     subjects = reading.subjects(data)
     labels = {subject.label: None for subject in subjects if subject.label is not None}
     label = find_label(positive, labels, where="the data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -29,6 +30,9 @@ from watchword.records import (
 from watchword.tables import read_rows
 
 Format = Literal["jsonl", "csv", "folder", "erisk"]
+
+# As long as a line: on the command line nobody can raise Python's own limit.
+csv.field_size_limit(1 << 28)
 
 _TOLD = 1000  # bad lines that are told one by one
 _BATCH_ITEMS = 4096
@@ -88,7 +92,14 @@ class Data:
         if kind == "erisk":
             return _erisk(source)
         if kind == "folder":
-            return read_folder(source, **options)
+            try:
+                return read_folder(source, **options)
+            except DataFormatError as error:
+                if self.format is None and any(Path(source).rglob("*.xml")):
+                    raise DataFormatError(
+                        f"{error}; if it is a collection of eRisk, say --format erisk"
+                    ) from None
+                raise
         return read_subjects(source, kind=kind, **options, **self.names)
 
     def batches(

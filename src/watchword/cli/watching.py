@@ -20,6 +20,7 @@ from watchword import Decision, TauSS3, Watcher
 from watchword.cli.base import emit, warn
 from watchword.cli.signals import Stops
 from watchword.cli.texts import Item
+from watchword.errors import StateError
 from watchword.lines import BadLines, Flaw
 from watchword.policy import Policy
 from watchword.render import visible
@@ -48,7 +49,11 @@ class Keeper:
             if path is not None:
                 with contextlib.suppress(FileNotFoundError):
                     state = path.read_bytes()
-            yield cls(model.watcher(policy, state=state, **options), path, every=every)
+            try:
+                watcher = model.watcher(policy, state=state, **options)
+            except StateError as error:
+                raise StateError(f"{path}: {error}") from None
+            yield cls(watcher, path, every=every)
 
     @property
     def posts(self) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -247,19 +247,19 @@ def _subject(name: str, files: list[_File]) -> Subject:
     posts = [post for part in parts for post in in_order(part, newest_first=newest_first)]
     if first.chunk is None:
         return Subject(identity, posts, first.label)
-    _check_chunks(name, files, len(posts))
     sizes = {file.chunk: len(part) for file, part in zip(files, parts, strict=True)}
+    _check_chunks(name, files[0].path.parent.parent, sizes)
     return Subject(
         identity, posts, first.label, tuple(sizes.get(at, 0) for at in range(1, CHUNKS + 1))
     )
 
 
-def _check_chunks(name: str, files: list[_File], posts: int) -> None:
-    """Of fewer than ten posts chunks are empty, so that files may be missing; else none may."""
-    there = {file.chunk for file in files}
-    missing = [f"{name}_{at}.xml" for at in range(1, CHUNKS + 1) if at not in there]
-    if missing and posts >= CHUNKS:
-        raise DataFormatError(f"{files[0].path.parent.parent}: {listed(missing)} missing")
+def _check_chunks(name: str, folder: Path, sizes: Mapping[int | None, int]) -> None:
+    """Fewer than ten posts are all in the last chunk: only then may files of others be missing."""
+    missing = [f"{name}_{at}.xml" for at in range(1, CHUNKS + 1) if at not in sizes]
+    few = CHUNKS in sizes and not any(size for at, size in sizes.items() if at != CHUNKS)
+    if missing and not (few and sizes[CHUNKS] < CHUNKS):
+        raise DataFormatError(f"{folder}: {listed(missing)} missing")
 
 
 def _labelled(collection: Collection, subjects: list[Subject], *, is_part: bool) -> list[Subject]:

@@ -95,6 +95,12 @@ def read_counts(path: Path_) -> dict[str, int]:
     return {subject: int(value) for subject, value in counts.items()}
 
 
+def check_name(name: str) -> None:
+    """Refuse a name of a run that cannot be part of a file's."""
+    if not name or not re.fullmatch(r"[\w.-]+", name):
+        raise ValueError(f"name must be letters, digits, '_', '.' and '-', got {name!r}")
+
+
 def write_submissions(
     folder: Path_, decisions: Mapping[str, ChunkDecision | None], *, name: str = "watchword"
 ) -> list[Path]:
@@ -107,8 +113,7 @@ def write_submissions(
     ...     [files[at].read_text() for at in (0, 1, 9)]
     ['ann\t\t0\nbob\t\t0\n', 'ann\t\t1\nbob\t\t0\n', 'ann\t\t1\nbob\t\t2\n']
     """
-    if not name or not re.fullmatch(r"[\w.-]+", name):
-        raise ValueError(f"name must be letters, digits, '_', '.' and '-', got {name!r}")
+    check_name(name)
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     paths = []

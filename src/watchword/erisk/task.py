@@ -39,7 +39,9 @@ class RunMeasures:
     recall: float
     f1: float
     erde5: float
+    erde5_bounds: metrics.ErdeBounds
     erde50: float
+    erde50_bounds: metrics.ErdeBounds
     latency: float | None
     speed: float | None
     f_latency: float
@@ -200,6 +202,7 @@ class PracticeTask:
             return None
         alerted = np.array([name in state.alerts for name in self._names])
         delays = [state.alerts.get(name, 0) for name in self._names]
+        first = np.ones(truth.size, np.int64)
         found = metrics.precision_recall_f1(truth, alerted, positive=True)
         late, speed = (
             measure(truth, alerted, delays, positive=True)
@@ -210,7 +213,9 @@ class PracticeTask:
             recall=found.recall,
             f1=found.f1,
             erde5=metrics.erde(truth, alerted, delays, deadline=5, positive=True),
+            erde5_bounds=metrics.erde_bounds(truth, first, deadline=5, positive=True),
             erde50=metrics.erde(truth, alerted, delays, deadline=50, positive=True),
+            erde50_bounds=metrics.erde_bounds(truth, first, deadline=50, positive=True),
             latency=None if math.isnan(late) else late,
             speed=None if math.isnan(speed) else speed,
             f_latency=metrics.latency_weighted_f1(truth, alerted, delays, positive=True),

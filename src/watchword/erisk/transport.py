@@ -92,7 +92,13 @@ class Transport:
 
     def submit(self, run: int, body: bytes) -> None:
         """Send a run's answers; if it returns, the server has them."""
-        self._ask(f"{self.url}/submit/{self._token}/{run}", body, f"submit of run {run}")
+        what = f"submit of run {run}"
+        receipt = self._ask(f"{self.url}/submit/{self._token}/{run}", body, what)
+        if receipt.lstrip()[:1] == b"<":  # of whoever stands before the server while it is away
+            raise TransientError(
+                f"{what}: the server answered with a page instead of a receipt "
+                f"({self._said(receipt)})"
+            )
 
     def masked(self, text: str) -> str:
         """A text of the server without the token, however it is written there."""
