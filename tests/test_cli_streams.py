@@ -174,6 +174,24 @@ def test_evaluate_refuses_a_truth_in_which_nobody_is_to_be_found(here):
 
 
 @pytest.mark.usefixtures("here")
+def test_evaluate_tells_between_what_measures_lie():
+    [told] = evaluate("--intervals")
+    found = ww.replay(OTHERS, taught(), ww.Overtakes("at risk"))
+    expected = {name: [one.low, one.high] for name, one in found.intervals().items()}
+    assert told["intervals"] == expected
+    assert "intervals" not in evaluate()[0]
+    shown = call(
+        "evaluate", "model.ww", "others.jsonl", "--positive", "at risk", "--intervals", "--table"
+    )
+    low, high = expected["erde50"]
+    assert f"ERDE50 from {100 * low:.2f} % to {100 * high:.2f} %\n" in shown.stdout
+    assert "\nF_latency from " in shown.stdout
+    assert "say which with --positive" in failure(
+        "evaluate", "model.ww", "others.jsonl", "--intervals", code=2
+    )
+
+
+@pytest.mark.usefixtures("here")
 def test_tune_checks_where_to_write_before_it_begins():
     said = failure(
         "tune", "people.jsonl", "--positive", "at risk", "--report", "no/report.json", code=2

@@ -294,3 +294,24 @@ def test_what_is_no_policy_is_refused(policy):
 def test_an_unknown_label_is_refused():
     with pytest.raises(ww.UnknownLabelError):
         replay([], taught(), ww.Overtakes("depressed"))
+
+
+def test_intervals_are_those_of_the_measures():
+    people = ww.make_risk_streams(40, seed=5, prevalence=0.3)
+    model = taught()
+    found = replay(people, model, ww.Overtakes("at risk"))
+    truth = [one.label == "at risk" for one in people]
+    alerts = [outcome.label is not None for outcome in found.outcomes]
+    delays = [outcome.delay for outcome in found.outcomes]
+    given = found.intervals(seed=3, repeats=50, level=0.8)
+    assert list(given) == ["erde5", "erde50", "f1", "f_latency"]
+    for name, one in given.items():
+        assert one.value == getattr(found.measures, name)
+        assert one.low <= one.value <= one.high
+    assert given["erde50"] == ww.metrics.bootstrap_interval(
+        ww.metrics.erde, truth, (alerts, delays), positive=True, seed=3, repeats=50, level=0.8,
+        deadline=50,
+    )  # fmt: skip
+    unknown = [ww.Subject(one.id, one.posts) for one in people]
+    with pytest.raises(ValueError, match="need the truth"):
+        replay(unknown, model, ww.Overtakes("at risk")).intervals()

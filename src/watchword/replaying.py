@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -109,6 +109,45 @@ class Replay:
             alerts = sum(outcome.label is not None for outcome in self.outcomes)
             return f"{len(self.outcomes)} subjects, {alerts} alerts; the truth is not known"
         return str(self.measures)
+
+    def intervals(
+        self, *, seed: int = 0, repeats: int = 1000, level: float = 0.95
+    ) -> dict[str, metrics.Interval]:
+        """How far `erde5`, `erde50`, `f1` and `f_latency` can be trusted: over resampled subjects.
+
+        >>> import watchword as ww
+        >>> people, model = ww.make_risk_streams(80, seed=3), ww.TauSS3()
+        >>> ww.teach(model, people[:40])
+        >>> found = ww.replay(people[40:], model, ww.Overtakes("at risk", margin=0.05))
+        >>> erde50 = found.intervals()["erde50"]
+        >>> erde50.low < found.measures.erde50 == erde50.value < erde50.high
+        True
+        """
+        if self.measures is None:
+            raise ValueError("intervals need the truth about every subject")
+        truth = is_positive(self.scores)
+        alerted = [outcome.label is not None for outcome in self.outcomes]
+        delays = [outcome.delay for outcome in self.outcomes]
+        asked: dict[str, tuple[Callable[..., float], dict[str, Any]]] = {
+            "erde5": (metrics.erde, {"deadline": 5}),
+            "erde50": (metrics.erde, {"deadline": 50}),
+            "f1": (_f1, {}),
+            "f_latency": (metrics.latency_weighted_f1, {}),
+        }
+        return {
+            name: metrics.bootstrap_interval(
+                measure,
+                truth,
+                (alerted, delays),
+                positive=True,
+                seed=seed,
+                repeats=repeats,
+                level=level,
+                minimum_delay=0,
+                **options,
+            )
+            for name, (measure, options) in asked.items()
+        }
 
     def ranking(self, rounds: Iterable[int] = RANKING_ROUNDS) -> list[Ranking]:
         """How well positive − other ranks subjects after rounds of one post each.
@@ -215,6 +254,11 @@ def replay_scores(scores: Scores, policy: Policy) -> Replay:
 def is_positive(scores: Scores) -> BoolArray:
     """Whose truth is the positive label."""
     return np.array([label == scores.positive for label in scores.truth], np.bool_)
+
+
+def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any) -> float:
+    """Like the measures that look at delays."""
+    return metrics.precision_recall_f1(truth, alerted, positive=options["positive"]).f1
 
 
 def _measures(

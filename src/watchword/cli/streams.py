@@ -175,6 +175,11 @@ def _model_and_policy(path: Path, positive: str, policy: str) -> tuple[TauSS3, P
     "--posts", is_flag=True, help="Judge every post as a text of its own, whoever wrote it."
 )
 @click.option(
+    "--intervals",
+    is_flag=True,
+    help="With --positive: between what the measures lie on 95 % of resampled subjects.",
+)
+@click.option(
     "--json", "json_file", metavar="FILE", help="Write all there is, values over time included."
 )
 @click.option(
@@ -193,6 +198,7 @@ def evaluate(
     policy: str,
     by: Any,
     posts: bool,
+    intervals: bool,
     json_file: str | None,
     csv_file: str | None,
     html_file: str | None,
@@ -227,10 +233,26 @@ def evaluate(
             write_text(file, text())
     if "-" in (json_file, csv_file):
         return
+    between = _intervals_of(found) if intervals else {}
     if table:
-        show(console(), str(found))
+        show(console(), "\n".join([str(found), *_told_intervals(between)]))
     else:
-        emit([_record_of(found)])
+        emit([_record_of(found) | ({"intervals": between} if between else {})])
+
+
+def _told_intervals(between: dict[str, tuple[float, float]]) -> list[str]:
+    told = ["", "On 95 % of resampled subjects:"] if between else []
+    for name, ends in between.items():
+        is_cost = name.startswith("erde")
+        low, high = (f"{100 * end:.2f} %" if is_cost else f"{end:.3f}" for end in ends)
+        told.append(f"{name.upper() if is_cost else name.capitalize()} from {low} to {high}")
+    return told
+
+
+def _intervals_of(found: Replay) -> dict[str, tuple[float, float]]:
+    if found.measures is None:
+        raise click.UsageError("--intervals needs the truth about every subject")
+    return {name: (one.low, one.high) for name, one in found.intervals().items()}
 
 
 def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
@@ -246,7 +268,7 @@ def _check_evaluate(
 ) -> None:
     given = click.core.ParameterSource.COMMANDLINE
     if positive is None:
-        for name in ("policy", "by"):
+        for name in ("policy", "by", "intervals"):
             if ctx.get_parameter_source(name) is given:
                 raise click.UsageError(f"--{name} is about alerts: say which with --positive LABEL")
     elif posts:
