@@ -192,6 +192,14 @@ def test_evaluate_tells_between_what_measures_lie():
 
 
 @pytest.mark.usefixtures("here")
+def test_tune_takes_erde_of_any_deadline_and_refuses_other_measures():
+    [best] = tune("--measure", "erde7", "--policy", "overtakes", "--top", 1)
+    assert 0 <= best["erde7"] <= 1
+    said = failure("tune", "people.jsonl", "--positive", "at risk", "--measure", "accuracy", code=2)
+    assert "'accuracy' is not like erde50, f1 or f_latency" in said
+
+
+@pytest.mark.usefixtures("here")
 def test_tune_checks_where_to_write_before_it_begins():
     said = failure(
         "tune", "people.jsonl", "--positive", "at risk", "--report", "no/report.json", code=2

@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 
 import numpy as np
 import pytest
@@ -480,6 +481,25 @@ def test_a_tuning_of_thresholds_shows_both_its_halves():
 
     tune(PEOPLE, ww.Thresholds("at risk", (1,)), folds=3, progress=progress)
     assert steps == [(0, 3), (1, 3), (2, 3)] * 2
+
+
+def test_a_measure_may_ask_for_posts_scores_and_ids():
+    def own(y_true, y_pred, delays, *, positive, posts, scores, subjects):
+        assert len(y_true) == len(y_pred) == len(delays) == len(posts) == len(scores)
+        asked.update(zip(subjects, posts.tolist(), strict=True))
+        return -metrics.ndcg_at(scores, y_true, 10, positive=positive, subjects=subjects)
+
+    asked = {}
+    tuning = tune(PEOPLE, RISK, measure=own, folds=3)
+    assert asked == {one.id: len(one.posts) for one in PEOPLE}
+    assert -1 <= tuning.best.value <= 0
+
+
+def test_erde_of_any_deadline_is_a_measure():
+    named = tune(PEOPLE, RISK, measure="erde7", folds=3)
+    erde7 = partial(metrics.erde, deadline=7, minimum_delay=0)
+    assert named.best.value == tune(PEOPLE, RISK, measure=erde7, folds=3).best.value
+    assert named.measure == "erde7"
 
 
 def test_thresholds_of_another_label_are_refused():

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timezone
+from inspect import signature
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -136,9 +138,11 @@ def tune(
     `Thresholds` stand for policies that fit each setting; what was read with all settings is then
     held in memory, 40 bytes per post and setting.
 
-    `measure` is `"erde5"`, `"erde50"` (with each fold's own share of positives as the cost of a
-    false alarm), `"f1"`, `"f_latency"`, or a function of `(y_true, y_pred, delays, positive=…)` to
-    be minimised. The value of a setting is the mean over folds, weighted by their subjects.
+    `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's own share
+    of positives as the cost of a false alarm), `"f1"`, `"f_latency"`, or a function of `(y_true,
+    y_pred, delays, positive=…)` to be minimised, which may also ask for `posts` (how many each
+    subject has), `scores` (at the end) and `subjects` (their ids) by these names. The value of a
+    setting is the mean over folds, weighted by their subjects.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(40, seed=3)
@@ -293,6 +297,25 @@ def _common_positive(policies: list[Policy | Thresholds]) -> Label:
 
 
 _Judge = Callable[[Scores, BoolArray, IntArray], float]
+_ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
+# What a measure of the user's may ask for by name.
+_MORE: dict[str, Callable[[Scores], Any]] = {
+    "posts": lambda scores: scores.totals,
+    "scores": lambda scores: np.array([one.share for one in scores.series]),
+    "subjects": lambda scores: list(scores.subjects),
+}
+
+
+def _parameters_of(function: Callable[..., Any]) -> Iterable[str]:
+    try:
+        return signature(function).parameters
+    except ValueError:  # some of C do not tell
+        return ()
+
+
+def check_measure(measure: Measure) -> None:
+    """Refuse what `tune` would refuse as a measure."""
+    _measure(measure)
 
 
 def _measure(measure: Measure) -> tuple[str, _Judge, int]:
@@ -300,9 +323,11 @@ def _measure(measure: Measure) -> tuple[str, _Judge, int]:
     options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
     if callable(measure):
         own = measure
+        asked = [name for name in _MORE if name in _parameters_of(own)]
 
         def judge_own(scores: Scores, alerted: BoolArray, delays: IntArray) -> float:
-            value = float(own(is_positive(scores), alerted, delays, positive=True))
+            more = {name: _MORE[name](scores) for name in asked}
+            value = float(own(is_positive(scores), alerted, delays, positive=True, **more))
             if math.isnan(value):
                 raise ValueError(f"the measure {own!r} is not a number on some fold")
             return value
@@ -314,9 +339,9 @@ def _measure(measure: Measure) -> tuple[str, _Judge, int]:
             is_positive(scores), alerted, delays, deadline=deadline, **options
         )
 
+    if isinstance(measure, str) and (deadline := _ERDE.fullmatch(measure)):
+        return measure, erde(int(deadline[1])), 1
     known: dict[str, tuple[_Judge, int]] = {
-        "erde5": (erde(5), 1),
-        "erde50": (erde(50), 1),
         "f1": (
             lambda scores, alerted, _: (
                 metrics.precision_recall_f1(is_positive(scores), alerted, positive=True).f1
@@ -332,7 +357,8 @@ def _measure(measure: Measure) -> tuple[str, _Judge, int]:
     }
     if measure not in known:
         raise ValueError(
-            f"measure must be a function or one of {', '.join(map(repr, known))}, got {measure!r}"
+            "measure must be a function or one of 'erde5', 'erde50' (or another deadline), "
+            f"{', '.join(map(repr, known))}, got {measure!r}"
         )
     return measure, *known[measure]
 

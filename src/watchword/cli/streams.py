@@ -27,6 +27,7 @@ from watchword.cli.base import (
 from watchword.cli.judging import check_files, judge_texts, show_evaluation
 from watchword.cli.options import (
     by_option,
+    converted,
     data_options,
     list_options,
     policies_option,
@@ -54,6 +55,7 @@ from watchword.cli.watching import (
     with_subjects,
 )
 from watchword.errors import UnknownLabelError
+from watchword.tuning import check_measure
 
 # watchword watch
 
@@ -308,10 +310,11 @@ def _record_of(found: Replay) -> dict[str, Any]:
 )
 @click.option(
     "--measure",
-    type=click.Choice(["erde5", "erde50", "f1", "f_latency"]),
+    callback=lambda ctx, param, value: converted(_as_measure, value, ctx, param),
+    metavar="[erdeN|f1|f_latency]",
     default="erde50",
     show_default=True,
-    help="What the best is best at.",
+    help="What the best is best at; N is any deadline.",
 )
 @list_options
 @click.option(
@@ -386,6 +389,14 @@ def tune(
         found.model(subjects).save(output)
     if report != "-":
         show_records([_trial(measure, trial) for trial in found.trials[:top]], table=table)
+
+
+def _as_measure(name: str) -> str:
+    try:
+        check_measure(name)
+    except ValueError:
+        raise ValueError("like erde50, f1 or f_latency") from None
+    return name
 
 
 def _trial(measure: str, trial: watchword.Trial) -> dict[str, Any]:
