@@ -96,6 +96,11 @@ def test_watch_goes_on_from_its_checkpoint(here, spark):
     assert {(row["subject"], row["delay"]) for row in found.collect()} == {
         (alert["subject"], alert["delay"]) for alert in alerts
     }
+    anew = [*command[:-3], "other", *command[-2:]]
+    assert "was written with another checkpoint than other" in failure(*anew, code=2)
+    elsewhere = [*command[:-1], "elsewhere.json"]
+    assert "was begun with another output than elsewhere.json" in failure(*elsewhere, code=2)
+    assert records(*command) == [second | {"posts": 0}]
 
 
 @pytest.mark.usefixtures("here")
@@ -110,6 +115,9 @@ def test_mistakes_are_one_line():
     )
     assert "is not KEY=VALUE" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--set", "x", code=2
+    )
+    assert "give --floor instead" in failure(
+        "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-floor", 5, code=2
     )
     assert "depends on the order of texts" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-period", 100

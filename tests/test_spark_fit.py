@@ -129,3 +129,55 @@ def test_a_frame_that_changes_is_not_counted_level_by_level(spark):
     some = whole.mapInArrow(at_least_half, whole.schema)
     with pytest.raises(ww.DataFormatError, match="gave other rows when it was read again"):
         ws.fit(some, prune_floor=2, levelwise=True)
+
+
+def test_a_model_that_prunes_from_time_to_time_is_not_gone_on_from(spark):
+    model = ww.TauSS3(prune_period=10**9)
+    model.learn_one("a b", "x")
+    with pytest.raises(ValueError, match="depends on the order of texts"):
+        ws.fit(frame_of(spark, ROWS), add_to=model)
+
+
+def test_nothing_to_learn_level_by_level_breaks_nothing(spark):
+    frame = frame_of(spark, ROWS)
+    assert ws.fit(frame.where("false"), prune_floor=3, levelwise=True).labels == ()
+    assert frame.repartition(3).count() == len(ROWS)
+
+
+def written(change):
+    """One name for all of them, as of a function that somebody corrects in a notebook."""
+
+    def spoken(word):
+        return change(word)
+
+    return spoken
+
+
+def test_the_same_file_with_other_functions_is_another_model(spark, tmp_path):
+    path, rows = tmp_path / "hooked.ww", [("Good", "x"), ("bad", "y")] * 3
+    loud, quiet = written(str.upper), written(str.lower)
+    model = ww.TauSS3(prior=0, word_hook=loud)
+    model.learn_many([text for text, _ in rows], [label for _, label in rows])
+    model.save(path)
+    frame = frame_of(spark, rows).select("text")
+    with pytest.raises(ww.HookError):
+        ws.classify(frame, path)
+
+    def confidences(hook):
+        found = ws.classify(frame, path, word_hook=hook).collect()
+        return {(row["text"], *row["confidence"].values()) for row in found}
+
+    expected = {(text, *model.confidence_one(text).values()) for text, _ in rows}
+    assert confidences(quiet) != expected
+    assert confidences(loud) == expected
+    with pytest.raises(ww.HookError):
+        ws.classify(frame, path)
+
+
+def test_columns_that_differ_in_case_are_not_replaced(spark, tmp_path):
+    learnt(ROWS).save(tmp_path / "model.ww")
+    gold = frame_of(spark, ROWS).withColumnRenamed("label", "Label")
+    with pytest.raises(ww.DataFormatError, match="there is a column 'Label' already"):
+        ws.classify(gold, tmp_path / "model.ww")
+    with pytest.raises(ValueError, match="must be two columns"):
+        ws.classify(gold, tmp_path / "model.ww", label="q", confidence="Q")

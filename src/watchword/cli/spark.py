@@ -138,7 +138,8 @@ def train(
     check_folder(output)
     if levelwise and floor is None:
         raise click.UsageError("--levelwise goes with --floor")
-    parameters.pop("prune_floor", None)
+    if parameters.pop("prune_floor", None) is not None:
+        raise click.UsageError("--prune-floor is about periodic pruning: give --floor instead")
     given = kind_of(data, kind)
     with session(master, settings) as running:
         from watchword.spark import fit_file
@@ -283,6 +284,8 @@ def watch(
     if given == "text":
         raise click.UsageError("lines of text do not say who wrote them: give Parquet or JSON")
     rule = parse_policy(policy, find_label(positive, _labels(model), where="the model"))
+    if "://" not in output + checkpoint:
+        _check_together(Path(output), Path(checkpoint))
     with session(master, settings) as running:
         from watchword import spark as on_spark
 
@@ -309,6 +312,25 @@ def watch(
         reader = running.read.schema(decided.schema).format(_output_format(output))
         alerts = reader.load(place(output)).where("is_new").count()
     emit([{"output": output, "posts": posts, "alerts": alerts}])
+
+
+def _check_together(output: Path, checkpoint: Path) -> None:
+    """Refuse an output of another checkpoint: Spark would take its decisions for written."""
+    written = (output / "_spark_metadata").is_dir()
+    begun, committed = (
+        (checkpoint / name).is_dir() and any((checkpoint / name).iterdir())
+        for name in ("offsets", "commits")
+    )
+    if written and not begun:
+        raise click.UsageError(
+            f"{output} was written with another checkpoint than {checkpoint}: give that one, or "
+            "another output"
+        )
+    if committed and not written:
+        raise click.UsageError(
+            f"the checkpoint {checkpoint} was begun with another output than {output}: give that "
+            "one, or another checkpoint"
+        )
 
 
 def _labels(model: Path) -> tuple[Any, ...]:

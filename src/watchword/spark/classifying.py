@@ -42,6 +42,8 @@ def classify(
     require_text(frame, "text", text)
     require_free(frame, "label", label)
     require_free(frame, "confidence", confidence)
+    if label.lower() == confidence.lower():
+        raise ValueError(f"label and confidence must be two columns, got {label!r} for both")
     file, model = seen_by_driver(
         model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
     )

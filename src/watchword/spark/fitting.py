@@ -147,13 +147,13 @@ def _job(
         raise DataFormatError("a stream has no end to be learnt up to: give an ordinary frame")
     if floor is not None:
         parameters = parameters | {"prune_floor": as_whole("prune_floor", floor, 0)}
-    if parameters.get("prune_period") is not None:
+    model, base = _begun(frame, add_to, parameters)
+    own = model.parameters
+    if own["prune_period"] is not None:
         raise ValueError(
             "prune_period is refused: what periodic pruning drops depends on the order of texts, "
             "and a cluster has none; give prune_floor, which drops once, when all is counted"
         )
-    model, base = _begun(frame, add_to, parameters)
-    own = model.parameters
     for role in ("word_hook", "tokenizer"):
         check_shippable(role, own[role])
     counting = Counting(

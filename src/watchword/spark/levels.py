@@ -26,6 +26,8 @@ from watchword.spark.writing import write_sorted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_SMALL = 1 << 16  # bytes of a file that was sent
+
 
 def write_levels(
     path: Path, frame: DataFrame, model: TauSS3, counting: Counting, floor: int
@@ -135,7 +137,9 @@ def _emptied(name: str) -> Iterator[None]:
         yield
     finally:
         for path in _shipping_folder().glob(f"{name}-*.ww"):
-            path.write_bytes(b"")
+            # What is small may never have been fetched: where nothing is learnt no task has run.
+            if path.stat().st_size > _SMALL:
+                path.write_bytes(b"")
 
 
 def _part(folder: Path, length: int) -> Path:

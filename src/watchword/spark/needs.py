@@ -102,11 +102,14 @@ def require_text(frame: DataFrame, role: str, name: str) -> None:
 
 
 def require_free(frame: DataFrame, role: str, name: str) -> None:
-    """Raise if a column that is to be added is there already."""
-    if name in frame.columns:
-        raise DataFormatError(
-            f"there is a column {name!r} already: name the new one with {role}=…, or drop the old"
-        )
+    """Raise if a column that is to be added is there already, for Spark mostly in any case."""
+    exactly = frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    for known in frame.columns:
+        if known == name or (not exactly and known.lower() == name.lower()):
+            raise DataFormatError(
+                f"there is a column {known!r} already: name the new one with {role}=…, or drop "
+                "the old"
+            )
 
 
 def check_shippable(role: str, function: object) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ class ModelFile:
     word_hook: WordHook | None = None
     tokenizer: Tokenizer | None = None
     summary: Summary | None = None
+    functions: str = ""  # a digest of these three: the same file with others is another model
 
     def open(self) -> TauSS3:
         """The model; all calls of a process share one."""
@@ -36,7 +39,8 @@ class ModelFile:
                 f"a worker cannot see the model file {self.path} ({error.strerror}): put it where "
                 "every machine has it under this path, on shared storage or as a copy"
             ) from None
-        key = (self.path, found.st_ino, found.st_size, found.st_mtime_ns, self.fingerprint)
+        which = (found.st_ino, found.st_size, found.st_mtime_ns, self.fingerprint)
+        key = (self.path, *which, self.functions)
         model = _open.get(key)
         if model is None:
             model = self._load()
@@ -76,8 +80,19 @@ def seen_by_driver(
         check_function(role, function)
         check_shippable(role, function)
     check_shippable("summary", summary)
-    model = ModelFile(absolute, None, word_hook, tokenizer, summary).open()
+    functions = _digest(word_hook, tokenizer, summary)
+    model = ModelFile(absolute, None, word_hook, tokenizer, summary, functions).open()
     model._engine.refuse_if_empty()
     model._engine.refuse_if_incomplete()
-    told = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary)
+    told = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary, functions)
     return told, model
+
+
+def _digest(*functions: object) -> str:
+    """The same for the same functions, as workers get them; nothing where there are none."""
+    from pyspark import cloudpickle
+
+    if all(function is None for function in functions):
+        return ""
+    dumps: Callable[[object], bytes] = cloudpickle.dumps
+    return hashlib.sha256(dumps(functions)).hexdigest()
