@@ -33,7 +33,8 @@ def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSessi
     if running is None and "SPARK_REMOTE" not in os.environ:
         require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("watchword").config("spark.log.level", "ERROR")
+    # What went wrong is told in one line; Spark would tell it in a hundred before.
+    builder = SparkSession.builder.appName("watchword").config("spark.log.level", "FATAL")
     builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     if master is not None:
         builder = builder.master(master)
