@@ -14,4 +14,4 @@ new = "The garden can wait. I cannot sleep, I feel so drained!"
 print(model.predict_one(new))
 print({label: round(value, 3) for label, value in model.confidence_one(new).items()})
 for ngram, value, count in strongest_ngrams(model.explain(new), "at risk", 3):
-    print(f"{value:.3f}  {ngram}  (seen {count} times)")
+    print(f"{value:.3f}  {ngram}  (count {count})")

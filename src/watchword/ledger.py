@@ -99,7 +99,7 @@ class Ledger:
         """The gains in the columns of the ledger, which gets those it does not have yet."""
         if labels == self._labels:
             return gains
-        if set(labels) <= set(self._labels):  # only those columns are moved that are new
+        if set(labels) <= set(self._labels):  # all columns are there: only the gains move
             return _rearranged(gains, labels, self._labels)
         # A model may learn labels between two posts, and forget some; what was read, was read.
         every = (*labels, *(label for label in self._labels if label not in labels))

@@ -61,7 +61,7 @@ def line_batches(
 
 
 def each(items: Iterable[_Item], waiting: Waiting) -> Iterator[_Item]:
-    """The items of something that waits and reads in one."""
+    """The items of something that waits and reads in one: what it was reading may be lost."""
     iterator = iter(items)
     while True:
         with waiting():
