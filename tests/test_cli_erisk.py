@@ -147,6 +147,14 @@ def test_several_policies_are_several_runs():
 
 
 @pytest.mark.usefixtures("here")
+def test_a_token_that_begins_with_a_dash_comes_after_a_lonely_one():
+    with running_server(OTHERS, token="-e-B0lz") as server:
+        fast = ("--retries", "0", "--model", "model.ww", "--positive", "at risk")
+        *_, end = records("erisk", "client", *fast, server.url, "--", server.token)
+    assert end["event"] == "end"
+
+
+@pytest.mark.usefixtures("here")
 def test_several_models_are_several_runs():
     with running_server(OTHERS, runs=2) as server:
         assert len(take_part(server, "--model", "model.ww")[-1]["alerts"]) == 2

@@ -6,6 +6,7 @@ import errno
 import html
 import ipaddress
 import os
+import secrets
 import socket
 import tempfile
 import threading
@@ -35,6 +36,18 @@ def is_own_machine(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def new_token() -> str:
+    """A word that only those know who are told.
+
+    Hexadecimal, because it is passed on as an argument of commands too, where a word that begins
+    with a dash would be an option.
+
+    >>> len(new_token())
+    32
+    """
+    return secrets.token_hex(16)
 
 
 def listening(host: str, port: int) -> closing[socket.socket]:

@@ -256,7 +256,8 @@ def client(
     Reads every round and answers for up to five runs. Prints a line for every alert once the server
     has the answers of the round. Stopped or crashed, start it again with the same journal: it goes
     on, and answers no round twice. The token may also be in the environment as
-    WATCHWORD_ERISK_TOKEN, where other users of the machine do not see it.
+    WATCHWORD_ERISK_TOKEN, where other users of the machine do not see it, and where it may begin
+    with a dash (as an argument, such a one comes last, after a lonely --).
     """
     from watchword.erisk.client import RoundReport, run_client
 

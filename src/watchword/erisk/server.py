@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ try:
     from watchword.listening import (
         is_own_machine,
         listening,
+        new_token,
         run_until_interrupted,
         running_in_thread,
         url_of,
@@ -123,7 +123,7 @@ def running_server(
     ...         print(answer.read().decode())  # doctest: +ELLIPSIS
     [{"id":0,"number":0,"nick":"ann","redditor":0,"title":"","content":"Hello.","date":""}]
     """
-    known = secrets.token_urlsafe(24) if token is None else token
+    known = new_token() if token is None else token
     app = make_app(subjects, token=known, runs=runs, positive=positive, faults=faults)
     with (
         listening("127.0.0.1", port) as listener,
@@ -151,7 +151,7 @@ def serve(
     """
     if token is None and not is_own_machine(host):
         raise ValueError(f"a server on {host} can be reached by others: give it a token")
-    known = secrets.token_urlsafe(24) if token is None else token
+    known = new_token() if token is None else token
     app = make_app(
         subjects, token=known, runs=runs, positive=positive, faults=faults, on_round=on_round
     )

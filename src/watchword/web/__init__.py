@@ -8,7 +8,6 @@ and keeps nothing.
 
 from __future__ import annotations
 
-import secrets
 import socket
 import sys
 import webbrowser
@@ -135,7 +134,9 @@ def running_page(
 
 def _token(token: str | None, open_to_all_users: bool) -> str | None:
     if not open_to_all_users:
-        return secrets.token_urlsafe(24) if token is None else token
+        from watchword.listening import new_token
+
+        return new_token() if token is None else token
     if token is not None:
         raise ValueError("a page with a token is not open to all users: give one of the two")
     return None
