@@ -26,7 +26,7 @@ from process import ONE_THREAD
 from report import BenchmarkError, markdown_table, megabytes, rate, say
 
 HERE = Path(__file__).resolve().parent
-OURS = ("watchword", "watchword-2-threads")
+OURS = ("watchword", "watchword-2-threads", "watchword-words-only")
 PEER_PACKAGES = {
     "pyss3": "pyss3",
     "scikit-learn": "scikit-learn",
@@ -179,7 +179,8 @@ def _print_result(
         ratios = None if name in OURS else ours
         row = _row(f"{name} {first['version']}", speeds[name], ratios)
         row.append(megabytes(statistics.median(run["peak_growth_bytes"] for run in done)))
-        rows.append([*row, f"{first['accuracy']:.4f}", f"{_cores(done):.2f}"])
+        accuracy = "" if first["accuracy"] is None else f"{first['accuracy']:.4f}"
+        rows.append([*row, accuracy, f"{_cores(done):.2f}"])
         # Handing the texts over as they are takes some millionths of a second.
         if first["wall_seconds"]["convert_train"] > 1e-4:
             converting = _speeds(done, choose, converting=True)

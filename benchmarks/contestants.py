@@ -62,6 +62,31 @@ class WatchwordTwoThreads(Watchword):
     measured = "the same with threads=2"
 
 
+class WatchwordWords(Contestant):
+    """No contestant, but what bounds the others: how fast characters become words."""
+
+    package = "watchword"
+    measured = "characters to words only: nothing is learnt and nothing classified"
+
+    def __init__(self) -> None:
+        from watchword import _native
+
+        self._read = _native.read_terms
+        self._paragraphs = _native.Paragraphs.lines
+
+    def learn(self, converted: Any) -> None:
+        texts, _ = converted
+        self._read_all(texts)
+
+    def classify(self, converted: Any) -> list[str]:
+        self._read_all(converted)
+        return []
+
+    def _read_all(self, texts: list[str]) -> None:
+        for begin in range(0, len(texts), 256):  # about as much at once as the model does
+            self._read(texts[begin : begin + 256], self._paragraphs, False)
+
+
 class PySS3(Contestant):
     package = "pyss3"
     measured = "SS3() with its defaults, fit(n_grams=3), predict"
@@ -178,6 +203,7 @@ class VowpalWabbit24Bits(VowpalWabbit):
 CONTESTANTS: dict[str, type[Contestant]] = {
     "watchword": Watchword,
     "watchword-2-threads": WatchwordTwoThreads,
+    "watchword-words-only": WatchwordWords,
     "pyss3": PySS3,
     "scikit-learn": ScikitLearn,
     "fasttext": FastText,
@@ -200,7 +226,6 @@ def measure(name: str, corpus: Corpus) -> dict[str, Any]:
         converted = contestant.convert_test(corpus.test.texts)
     with watch.step("classify"):
         predicted = contestant.classify(converted)
-    pairs = zip(predicted, corpus.test.labels, strict=True)
     return {
         "contestant": name,
         "version": metadata.version(contestant.package),
@@ -210,10 +235,15 @@ def measure(name: str, corpus: Corpus) -> dict[str, Any]:
         "processor_seconds": watch.processor,
         "peak_growth_bytes": growth.peak(),
         "growth_bytes": growth.now(),
-        "accuracy": sum(guess == truth for guess, truth in pairs) / len(predicted),
+        "accuracy": _accuracy(predicted, corpus.test.labels) if predicted else None,
         "train_words": corpus.train.words,
         "test_words": corpus.test.words,
     }
+
+
+def _accuracy(predicted: list[str], labels: list[str]) -> float:
+    pairs = zip(predicted, labels, strict=True)
+    return sum(guess == truth for guess, truth in pairs) / len(predicted)
 
 
 def _one_line(text: str) -> str:

@@ -13,7 +13,7 @@ def frame(documents, size=3):
     """Batches of at most so many (text, label), with a column that nobody needs."""
     for begin in range(0, len(documents), size):
         texts, labels = zip(*documents[begin : begin + size], strict=True)
-        yield pa.record_batch([labels, list(range(len(texts))), texts], ["own", "n", "post"])
+        yield pa.record_batch([labels, list(range(len(texts))), texts], ["label", "n", "text"])
 
 
 def added(batches):

@@ -75,6 +75,43 @@ def test_classify_adds_columns(here, spark):
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("here")
+def test_a_classification_that_fails_leaves_nothing(here):
+    records("train", "posts.jsonl", "-o", "model.ww")
+    write_lines(here / "some.jsonl", [{"text": "tired", "title": "So"}, {"text": None}])
+    command = ("spark", "classify", "model.ww", "some.jsonl", "-o", "out.json")
+    assert failure(*command).startswith("Error: the column 'text' holds null")
+    assert not (here / "out.json").exists()
+    write_lines(here / "some.jsonl", [{"text": "tired", "title": "So"}])
+    [told] = records(*command)
+    assert sum(told["labels"].values()) == 1
+    written = "".join(part.read_text() for part in (here / "out.json").glob("*.json"))
+    row = json.loads(written)
+    assert (row["text"], row["title"]) == ("tired", "So")
+
+
+def test_nothing_to_classify_is_no_mistake(here, spark):
+    records("train", "posts.jsonl", "-o", "model.ww")
+    spark.createDataFrame([], "text string").write.parquet(str(here / "none.parquet"))
+    command = ("spark", "classify", "model.ww", "none.parquet")
+    assert records(*command, "-o", "out.json") == [{"output": "out.json", "labels": {}}]
+    assert records(*command, "-o", "out.parquet") == [{"output": "out.parquet", "labels": {}}]
+
+
+@pytest.mark.parametrize("kind", ["string", "timestamp_ntz"])
+def test_times_in_parquet_may_be_text_or_naive(here, spark, kind):
+    records("train", "posts.jsonl", "-o", "model.ww")
+    posts = spark.read.json(str(here / "posts.jsonl")).select("subject", "text", "post_id", "time")
+    posts.withColumn("time", posts["time"].cast(kind)).write.parquet(str(here / "posts.parquet"))
+    [told] = records(
+        "spark", "watch", "model.ww", "posts.parquet", "--positive", "at risk", "--order", "time",
+        "--checkpoint", "checkpoint", "-o", "alerts.json",
+    )  # fmt: skip
+    write_lines(here / "plain.jsonl", [row.asDict() for row in posts.collect()])
+    alerts = records("watch", "model.ww", "plain.jsonl", "--positive", "at risk")
+    assert told["alerts"] == len(alerts) > 0
+
+
 def test_watch_goes_on_from_its_checkpoint(here, spark):
     records("train", "posts.jsonl", "-o", "model.ww")
     records("make", "new.jsonl", "--subjects", 20, "--seed", 1, "--by-time")

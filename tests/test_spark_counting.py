@@ -156,7 +156,7 @@ def test_level_by_level_refuses_labels_that_were_not_there_before(tmp_path):
     ],
 )
 def test_rows_that_cannot_be_learnt_are_refused(texts, labels, message):
-    batch = pa.record_batch([labels, texts], ["own", "post"])
+    batch = pa.record_batch([labels, texts], ["label", "text"])
     with pytest.raises(ww.DataFormatError, match=message):
         list(count_batches(iter([batch]), HOW))
 
@@ -164,7 +164,7 @@ def test_rows_that_cannot_be_learnt_are_refused(texts, labels, message):
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.uint16(), pa.large_string()])
 def test_labels_of_any_width_become_plain(kind):
     labels = pa.array([1, 2]).cast(kind)
-    batch = pa.record_batch([labels, pa.array(["a", "b"])], ["own", "post"])
+    batch = pa.record_batch([labels, pa.array(["a", "b"])], ["label", "text"])
     first = next(count_batches(iter([batch]), HOW))
     assert first.schema.field("label").type in (pa.int64(), pa.string())
     assert first.column("label").to_pylist()[:2] == labels.to_pylist()

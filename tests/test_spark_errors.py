@@ -96,6 +96,22 @@ def test_columns_of_the_wrong_type_are_refused(spark, path):
         ws.fit(named)
     with pytest.raises(ww.DataFormatError, match="whole numbers or times, but is double"):
         ws.watch(named, path, POLICY, subject="text", order="label")
+    nested = spark.createDataFrame([("a", ("b",))], "text string, id struct<inside string>")
+    with pytest.raises(ww.DataFormatError, match="must hold single values, but is struct"):
+        ws.watch(nested, path, POLICY, subject="text", post_id="id")
+
+
+def test_a_value_that_is_no_time_is_named(spark, path):
+    posts = spark.createDataFrame(
+        [("ann", "tired", "soon")], "subject string, text string, at string"
+    )
+    posts = posts.withColumn("at", posts["at"].cast("timestamp"))
+    with pytest.raises(ws.SparkError) as error, ws.clear_errors():
+        ws.watch(posts, path, POLICY, order="at").collect()
+    assert said(error) == (
+        """The value 'soon' of the type "STRING" cannot be cast to "TIMESTAMP": """
+        "correct the data, or leave such rows out"
+    )
 
 
 def test_a_column_is_not_replaced(spark, path):
@@ -119,7 +135,7 @@ def test_null_is_refused_where_it_is_met(spark, row):
 def test_null_is_refused_in_a_stream(spark, path):
     posts = [("ann", 1, "1", "tired"), ("ann", None, "2", "tired")]
     frame = spark.createDataFrame(posts, SCHEMA)
-    with pytest.raises(ww.DataFormatError, match="'order' holds null"), ws.clear_errors():
+    with pytest.raises(ww.DataFormatError, match="'seq' holds null"), ws.clear_errors():
         ws.watch(frame, path, POLICY, order="seq").collect()
 
 

@@ -105,6 +105,24 @@ def test_what_was_not_learnt_is_not_unlearnt(spark):
         ws.unlearn(frame_of(spark, ROWS), learnt(ROWS[:100]))
 
 
+@pytest.mark.parametrize("text", ["a", "c", "b b", "b b b", "a b c"])
+def test_what_is_as_long_as_what_was_learnt_is_not_unlearnt(spark, text):
+    model = learnt([("b", "x"), ("b b b", "y")])
+    with pytest.raises(ww.UnlearnError, match="not all of it was learnt"):
+        ws.unlearn(frame_of(spark, [(text, "x")]), model)
+
+
+def test_a_model_with_a_summary_function_is_gone_on_from(spark, tmp_path):
+    def largest(rows):
+        return rows.max(axis=0)
+
+    summary = {"sentence": "sum", "paragraph": "sum", "document": largest}
+    model = learnt(ROWS[:100], summary=summary)
+    model.save(tmp_path / "base.ww")
+    more = ws.fit(frame_of(spark, ROWS[100:]), add_to=tmp_path / "base.ww", summary=summary)
+    assert more.to_bytes() == learnt(ROWS, summary=summary).to_bytes()
+
+
 def test_a_pruned_model_is_not_gone_on_from(spark, tmp_path):
     pruned = learnt(ROWS)
     pruned.prune(2)

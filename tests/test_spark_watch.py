@@ -52,6 +52,24 @@ def test_columns_can_be_named(spark, known):
     assert found.columns == ["words", "label", "guess", "why"]
 
 
+def test_names_of_columns_may_have_dots_and_backticks(spark, known):
+    posts, model, path = known
+    names = ("who.is", "the `text`", "no.", "order.by")
+    rows = [(post["subject"], post["text"], post["id"], post["seq"]) for post in posts]
+    frame = spark.createDataFrame(rows, list(names))
+    subject, text, post_id, order = names
+    guesses = ws.classify(frame, path, text=text, label="the.guess").collect()
+    assert [row["the.guess"] for row in guesses] == model.predict_many([row[1] for row in rows])
+    told = ws.watch(
+        frame, path, POLICY, subject=subject, text=text, post_id=post_id, order=order
+    ).collect()
+    assert {(row[subject], row[post_id], row[order]) for row in told} == {
+        (row[0], row[2], row[3]) for row in rows
+    }
+    learnt = ws.fit(frame, text=text, label=subject)
+    assert set(learnt.labels) == {row[0] for row in rows}
+
+
 def test_labels_that_are_numbers_stay_numbers(spark, tmp_path):
     model = ww.TauSS3()
     model.learn_many(["good day", "bad night"], [1, -(2**40)])
@@ -98,6 +116,15 @@ def test_posts_that_come_twice_are_read_once(spark, known, tmp_path):
     assert len(rows) == len(posts)
     assert {row["id"]: as_decision(row) for row in rows} == decisions
     assert states_in(spark, tmp_path) == states
+
+
+def test_ids_may_be_bytes_of_any_kind(spark, known):
+    _, _, path = known
+    ids = [b"\xff", b"\xfe", b"\xff"]  # as text, all would be alike
+    posts = [("ann", "tired", each) for each in ids]
+    frame = spark.createDataFrame(posts, "subject string, text string, id binary").coalesce(1)
+    told = ws.watch(frame, path, POLICY, post_id="id").collect()
+    assert [bytes(row["id"]) for row in told] == ids[:2]
 
 
 def test_beyond_the_horizon_a_post_is_new_again(spark, known):

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from watchword.errors import DataFormatError
-from watchword.spark.needs import clear_errors, require, require_java, require_text
+from watchword.spark.needs import clear_errors, column, require, require_java, require_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = ("parquet", "json", "text")
-CONTENT = "watchword content"  # the column of titles and texts together
 
 _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".txt": "text"}
 
@@ -95,20 +94,30 @@ def labelled_files(session: SparkSession, data: tuple[str, ...], label: str) -> 
     return found.select(functions.col("text"), functions.element_at(parts, -2).alias(label))
 
 
-def with_content(frame: DataFrame, text: str, title: str) -> tuple[DataFrame, str]:
-    """The frame with a column of titles and texts together, as other verbs read posts."""
+def with_titles(frame: DataFrame, text: str, title: str) -> DataFrame:
+    """The frame with titles above the texts, as other verbs read posts."""
     from pyspark.sql import functions
 
     require_text(frame, "text", text)
     if title not in frame.columns:
-        return frame, text
+        return frame
     require_text(frame, "title", title)
-    above = frame[title]
+    above, below = column(frame, title), column(frame, text)
     whole = functions.when(
-        functions.length(above) > 0, functions.concat_ws("\n\n", above, frame[text])
-    ).otherwise(frame[text])
-    content = functions.when(frame[text].isNotNull(), whole)
-    return frame.withColumn(CONTENT, content), CONTENT
+        functions.length(above) > 0, functions.concat_ws("\n\n", above, below)
+    ).otherwise(below)
+    return frame.withColumn(text, functions.when(below.isNotNull(), whole))
+
+
+def as_times(frame: DataFrame, name: str | None) -> DataFrame:
+    """The frame with a column as times that holds them as text (JSON has no others) or naively."""
+    from pyspark.sql.types import StringType, TimestampNTZType
+
+    if name not in frame.columns:
+        return frame
+    if not isinstance(frame.schema[name].dataType, (StringType, TimestampNTZType)):
+        return frame
+    return frame.withColumn(name, column(frame, name).cast("timestamp"))
 
 
 def stream(session: SparkSession, data: str, kind: str, columns: DataFrame) -> DataFrame:

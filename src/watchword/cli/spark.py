@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from watchword import TauSS3
 from watchword.cli.base import FILE, check_folder, cli, emit, example_text, find_label, verb, warn
 from watchword.cli.frames import (
-    CONTENT,
     FORMATS,
+    as_times,
     kind_of,
     labelled_files,
     place,
     read,
     session,
     stream,
-    with_content,
+    with_titles,
 )
 from watchword.cli.models import show_model
 from watchword.cli.options import parameter_options, policy_option, positive_option, table_option
 from watchword.cli.policies import parse_policy
+from watchword.spark.needs import column, quoted, require_text
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_ORIGINAL = "watchword original"  # the column of texts without their titles
 
 
 @cli.group(
@@ -147,7 +149,7 @@ def train(
         if given == "text":
             frame, text = labelled_files(running, data, label), "text"
         else:
-            frame, text = with_content(read(running, data, given), text, title)
+            frame = with_titles(read(running, data, given), text, title)
         fit_file(
             frame,
             output,
@@ -200,14 +202,32 @@ def classify(
     with session(master, settings) as running:
         from watchword import spark as on_spark
 
-        frame, text = with_content(read(running, data, given), text, title)
-        found = on_spark.classify(frame, model, text=text, label=label, confidence=confidence)
-        found = found.drop(CONTENT)
+        frame = read(running, data, given)
+        require_text(frame, "text", text)
+        kept = frame.withColumn(_ORIGINAL, column(frame, text))
+        found = on_spark.classify(
+            with_titles(kept, text, title), model, text=text, label=label, confidence=confidence
+        )
+        found = found.withColumn(text, found[_ORIGINAL]).drop(_ORIGINAL)
         _refuse_existing(output)
-        found.write.format(_output_format(output)).save(place(output))
-        written = running.read.format(_output_format(output)).load(place(output))
-        counts = {row[label]: row["count"] for row in written.groupBy(label).count().collect()}
+        kind = _output_format(output)
+        with _removed_on_failure(output):
+            found.write.format(kind).save(place(output))
+        written = running.read.schema(found.schema).format(kind).load(place(output))
+        counted = written.groupBy(quoted(label)).count().collect()
+        counts = {row[label]: row["count"] for row in counted}
     emit([{"output": output, "labels": counts}])
+
+
+@contextmanager
+def _removed_on_failure(output: str) -> Iterator[None]:
+    """Leave nothing of an output that was not there before and is not whole."""
+    try:
+        yield
+    except BaseException:
+        if "://" not in output:
+            shutil.rmtree(output, ignore_errors=True)
+        raise
 
 
 def _output_format(output: str) -> str:
@@ -289,8 +309,9 @@ def watch(
     with session(master, settings) as running:
         from watchword import spark as on_spark
 
-        columns = _as_times(read(running, (data,), given), order)
-        posts, text = with_content(stream(running, data, given, columns), text, title)
+        columns = read(running, (data,), given)
+        posts = as_times(stream(running, data, given, columns), order)
+        posts = with_titles(posts, text, title)
         decided = on_spark.watch(
             posts,
             model,
@@ -335,15 +356,6 @@ def _check_together(output: Path, checkpoint: Path) -> None:
 
 def _labels(model: Path) -> tuple[Any, ...]:
     return TauSS3.load(model, mapped=True).labels
-
-
-def _as_times(frame: DataFrame, order: str | None) -> DataFrame:
-    """JSON has no times: a column of text that is to be the order is read as one."""
-    from pyspark.sql.types import StringType
-
-    if order in frame.columns and isinstance(frame.schema[order].dataType, StringType):
-        return frame.withColumn(order, frame[order].cast("timestamp"))
-    return frame
 
 
 def _wait(query: Any) -> None:

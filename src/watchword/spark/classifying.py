@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchword.checks import Label
 from watchword.parameters import Summary
-from watchword.spark.needs import check_workers, require, require_free, require_text
+from watchword.spark.needs import check_workers, column, require, require_free, require_text
 from watchword.spark.opening import seen_by_driver
 from watchword.spark.scoring import Classifying
 from watchword.text import Tokenizer, WordHook
@@ -55,7 +55,7 @@ def classify(
             StructField("confidence", ArrayType(DoubleType())),
         ]
     )
-    found = _reading(Classifying(file, text), result)(frame[text])
+    found = _reading(Classifying(file, text), result)(column(frame, text))
     values = functions.map_from_arrays(label_array(labels), found["confidence"])
     return frame.withColumns({label: found["label"], confidence: values})
 

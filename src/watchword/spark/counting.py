@@ -40,9 +40,12 @@ Rows = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """Which columns are counted, how texts become words, and how much may be held meanwhile."""
+    """How texts become words, and how much may be held meanwhile.
 
-    text: str
+    What is counted are the columns `text` and `label` of batches; the user may call them otherwise.
+    """
+
+    text: str  # its name in messages
     label: str
     max_ngram: int = Parameters.max_ngram
     counting: str = Parameters.counting
@@ -137,7 +140,7 @@ def _slices(
     """Terms and labels in slices of bounded size, with the Arrow type of the labels."""
     source = how.source
     for batch in batches:
-        labels, texts = refuse_null(batch, how.label), refuse_null(batch, how.text)
+        labels, texts = (refuse_null(batch, name, getattr(how, name)) for name in ("label", "text"))
         kind = label_type(labels.type)
         for begin, rows in _bounded(texts):
             terms = terms_of(texts.slice(begin, rows), source)

@@ -21,13 +21,14 @@ from watchword.spark.needs import (
     check_shippable,
     check_workers,
     clear_errors,
+    column,
     column_type,
     require,
     require_text,
 )
 from watchword.spark.opening import seen_by_driver
 from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
-from watchword.spark.writing import write_sorted
+from watchword.spark.writing import RowsError, write_sorted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -167,7 +168,7 @@ def _job(
         most_ngrams=as_whole("most_ngrams", most_ngrams, 1),
         sign=sign,
     )
-    chosen = frame.select(frame[text], _label_column(frame, label))
+    chosen = frame.select(column(frame, text).alias("text"), _label_column(frame, label))
     check_workers(frame.sparkSession)
     return _Job(chosen, model, counting, base, floor)
 
@@ -187,7 +188,7 @@ def _begun(
         known, batches = add_to, list(rows_of(add_to))
         rows = session.createDataFrame(pa.Table.from_batches(batches)) if batches else None
     else:
-        functions = {name: parameters.get(name) for name in ("word_hook", "tokenizer")}
+        functions = {name: parameters.get(name) for name in ("word_hook", "tokenizer", "summary")}
         file, known = seen_by_driver(add_to, **functions)
         known._engine.refuse_if_pruned("counting on from this model")
         kind = "long" if isinstance(known.labels[0], int) else "string"
@@ -207,9 +208,9 @@ def _label_column(frame: DataFrame, label: str) -> Any:
 
     kind = column_type(frame, "label", label)
     if isinstance(kind, IntegralType):
-        return frame[label].cast("long").alias(label)
+        return column(frame, label).cast("long").alias("label")
     if isinstance(kind, StringType):
-        return frame[label]
+        return column(frame, label).alias("label")
     raise DataFormatError(
         f"the column {label!r} for label must hold strings or whole numbers, "
         f"but is {kind.simpleString()}"
@@ -229,19 +230,18 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
         rows = sorted_rows(_counted(job), aside)
         if job.counting.sign < 0:
             rows = _without_negatives(rows)
-        write_sorted(
-            path,
-            rows,
-            parameters=job.model,
-            pruned=None
-            if job.floor is None
-            else lambda: (aside.dropped_ngrams, aside.dropped_counts),
-        )
+        dropped = None if job.floor is None else aside.dropped
+        try:
+            write_sorted(path, rows, parameters=job.model, pruned=dropped)
+        except RowsError as error:
+            if job.counting.sign > 0:
+                raise
+            raise UnlearnError("cannot unlearn this frame: not all of it was learnt") from error
 
 
 def _counted(job: _Job) -> DataFrame:
     """All rows added up; with a floor, without those that are dropped."""
-    how, label = job.counting, job.frame.schema[job.counting.label].dataType
+    how, label = job.counting, job.frame.schema["label"].dataType
     schema = f"label {label.simpleString()}, ngram binary, count long"
     rows = job.frame.mapInArrow(lambda batches: count_batches(batches, how), schema)
     if job.base is not None:

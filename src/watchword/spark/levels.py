@@ -67,12 +67,12 @@ def _level(frame: DataFrame, counting: Counting, length: int, kept: str | None) 
         if kept is None:
             yield from count_level(batches, counting, length=1, kept="")
             return
-        seen = _Seen(counting.label)
+        seen = _Seen()
         path = SparkFiles.get(kept)
         yield from count_level(seen.passed(batches), counting, length=length, kept=path)
         yield from seen.rows()
 
-    label = frame.schema[counting.label].dataType.simpleString()
+    label = frame.schema["label"].dataType.simpleString()
     return add_up(
         frame.mapInArrow(count, f"label {label}, ngram binary, count long"), counting.max_ngram
     )
@@ -81,14 +81,13 @@ def _level(frame: DataFrame, counting: Counting, length: int, kept: str | None) 
 class _Seen:
     """How many documents of each label went by, so that a frame that changes is found out."""
 
-    def __init__(self, label: str) -> None:
-        self._label = label
+    def __init__(self) -> None:
         self._counts: Counter[Label] = Counter()
         self._kind: Any = None
 
     def passed(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            column = batch.column(batch.schema.get_field_index(self._label))
+            column = batch.column(batch.schema.get_field_index("label"))
             self._kind = column.type
             for pair in column.value_counts().to_pylist():
                 self._counts[pair["values"]] += pair["counts"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from watchword.errors import DataFormatError, MissingExtraError, WatchwordError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from watchword.spark.opening import ModelFile
 
@@ -87,6 +87,20 @@ def column_type(frame: DataFrame, role: str, name: str) -> Any:
     raise DataFormatError(
         f"there is no column {name!r} for {role}; the frame has {listed}: pass {role}=…"
     )
+
+
+def column(frame: DataFrame, name: str) -> Column:
+    """A column by its whole name: for Spark, a dot would lead into a structure."""
+    return frame[quoted(name)]
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL reads it, whatever is in it.
+
+    >>> quoted("user.id")
+    '`user.id`'
+    """
+    return "`" + name.replace("`", "``") + "`"
 
 
 def require_text(frame: DataFrame, role: str, name: str) -> None:
@@ -185,7 +199,12 @@ _MEANINGS = (
     ),
     (
         r"JAVA_GATEWAY_EXITED",
-        "Java could not be started; Spark needs Java 17 or later",
+        "Spark's Java process did not start; what it printed says why (it needs Java 17 or later, "
+        "and settings that it understands)",
+    ),
+    (
+        r"\[CAST_INVALID_INPUT\] (The value .{1,200}? of the type \S+ cannot be cast to \S+)",
+        "{0}: correct the data, or leave such rows out",
     ),
 )
 

@@ -15,6 +15,7 @@ from watchword.errors import DataFormatError
 from watchword.parameters import FloatArray
 from watchword.results import ConfidenceTable
 from watchword.spark.columns import confidence_of
+from watchword.spark.needs import quoted
 from watchword.spark.opening import ModelFile
 
 
@@ -42,15 +43,18 @@ class Scoring:
     model: ModelFile
     text: str
     kept: tuple[str, ...]  # columns that travel on, the first of them the subject
+    named: tuple[str, ...] = ()  # what the user calls these, and last the text, for messages
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The kept columns, the gains as bytes, and the place in the source."""
         import pyarrow as pa
 
         model, place = self.model.open(), _first_place()
+        names = (*self.kept, self.text)
+        called = dict(zip(names, self.named or names, strict=True))
         for batch in batches:
-            gains = confidence_of(refuse_null(batch, self.text), model._engine).values
-            columns = [refuse_null(batch, name) for name in self.kept]
+            *columns, texts = (refuse_null(batch, name, called[name]) for name in names)
+            gains = confidence_of(texts, model._engine).values
             places = pa.array(np.arange(place, place + batch.num_rows, dtype=np.int64))
             place += batch.num_rows
             yield pa.RecordBatch.from_arrays(
@@ -66,17 +70,18 @@ def _first_place() -> int:
     return 0 if context is None else context.partitionId() << 33
 
 
-def refuse_null(batch: Any, name: str) -> Any:
-    """The column of a batch, if there are no nulls in it."""
-    return without_null(batch.column(batch.schema.get_field_index(name)), name)
+def refuse_null(batch: Any, name: str, called: str | None = None) -> Any:
+    """The column of a batch, if there are no nulls in it; messages may call it otherwise."""
+    return without_null(batch.column(batch.schema.get_field_index(name)), called or name)
 
 
 def without_null(column: Any, name: str) -> Any:
     """The column, if there are no nulls in it."""
     if column.null_count:
+        shown = name if name.isidentifier() else quoted(name)
         raise DataFormatError(
             f"the column {name!r} holds null: leave such rows out with "
-            f'frame.where("{name} is not null")'
+            f'frame.where("{shown} is not null")'
         )
     return column
 

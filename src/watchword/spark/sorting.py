@@ -27,6 +27,10 @@ class Aside:
     dropped_counts: int = 0
     documents: dict[Any, int] = field(default_factory=dict)  # by label
 
+    def dropped(self) -> tuple[int, int]:
+        """How many n-grams and counts a floor has dropped."""
+        return self.dropped_ngrams, self.dropped_counts
+
 
 def add_up(rows: DataFrame, max_ngram: int) -> DataFrame:
     """One row per label and n-gram, without n-grams that came to nothing."""

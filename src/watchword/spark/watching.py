@@ -11,7 +11,7 @@ from watchword.model import TauSS3
 from watchword.parameters import Summary
 from watchword.policy import Policy, as_policy
 from watchword.spark.classifying import label_array, spark_label_type
-from watchword.spark.needs import check_workers, column_type, require, require_text
+from watchword.spark.needs import check_workers, column, column_type, require, require_text
 from watchword.spark.opening import seen_by_driver
 from watchword.spark.scoring import Scoring
 from watchword.spark.subjects import SubjectProcessor, Watching
@@ -103,7 +103,9 @@ def watch(
     posts = _plain(stream, subject, text, post_id, order)
     check_workers(stream.sparkSession, file)
     stream.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
-    decided = _decided(posts, told)
+    given = {"subject": subject, "post_id": post_id, "order": order}
+    named = tuple(name for name in given.values() if name is not None)
+    decided = _decided(posts, told, (*named, text))
     return decided.select(*_shown(stream, model, policy, subject, post_id, order))
 
 
@@ -111,13 +113,37 @@ def _plain(
     stream: DataFrame, subject: str, text: str, post_id: str | None, order: str | None
 ) -> DataFrame:
     """The columns that are needed, under names of our own."""
-    chosen = [stream[subject].alias("subject"), stream[text].alias("text")]
+    chosen = [column(stream, subject).alias("subject"), column(stream, text).alias("text")]
     if post_id is not None:
-        column_type(stream, "post_id", post_id)
-        chosen.append(stream[post_id].cast("string").alias("post_id"))
+        chosen.append(_as_string(stream, post_id).alias("post_id"))
     if order is not None:
         chosen.append(_as_number(stream, order).alias("order"))
     return stream.select(*chosen)
+
+
+def _as_string(stream: DataFrame, post_id: str) -> Column:
+    """The id of a post as text from which it can be had back."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import AtomicType, BinaryType
+
+    kind = column_type(stream, "post_id", post_id)
+    if isinstance(kind, BinaryType):  # as text, different bytes may be alike
+        return functions.hex(column(stream, post_id))
+    if isinstance(kind, AtomicType):
+        return column(stream, post_id).cast("string")
+    raise DataFormatError(
+        f"the column {post_id!r} for post_id must hold single values, "
+        f"but is {kind.simpleString()}: choose a column inside it, or to_json"
+    )
+
+
+def _id_as_it_was(stream: DataFrame, post_id: str) -> Column:
+    """The id as the stream has it, from the text."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import BinaryType
+
+    kind, known = column_type(stream, "post_id", post_id), functions.col("post_id")
+    return functions.unhex(known) if isinstance(kind, BinaryType) else known.cast(kind)
 
 
 def _as_number(stream: DataFrame, order: str) -> Column:
@@ -127,11 +153,11 @@ def _as_number(stream: DataFrame, order: str) -> Column:
 
     kind = column_type(stream, "order", order)
     if isinstance(kind, TimestampType):
-        return functions.unix_micros(stream[order])
+        return functions.unix_micros(column(stream, order))
     if isinstance(kind, DateType):
-        return functions.unix_date(stream[order]).cast("long")
+        return functions.unix_date(column(stream, order)).cast("long")
     if isinstance(kind, IntegralType):
-        return stream[order].cast("long")
+        return column(stream, order).cast("long")
     raise DataFormatError(
         f"the column {order!r} for order must hold whole numbers or times, "
         f"but is {kind.simpleString()}: cast it to long or timestamp"
@@ -151,7 +177,7 @@ def _as_it_was(stream: DataFrame, order: str) -> Column:
     return number.cast(kind)
 
 
-def _decided(posts: DataFrame, told: Watching) -> DataFrame:
+def _decided(posts: DataFrame, told: Watching, named: tuple[str, ...]) -> DataFrame:
     from pyspark.sql.types import (
         ArrayType,
         BinaryType,
@@ -177,7 +203,7 @@ def _decided(posts: DataFrame, told: Watching) -> DataFrame:
     )
     processor: Any = SubjectProcessor(told)
     return (
-        posts.mapInArrow(Scoring(told.model, "text", told.columns), scored)
+        posts.mapInArrow(Scoring(told.model, "text", told.columns, named), scored)
         .groupBy("subject")
         .transformWithState(processor, result, outputMode="Append", timeMode="None")
     )
@@ -198,7 +224,7 @@ def _shown(
     confidence = functions.map_from_arrays(label_array(model.labels), functions.col("sums"))
     own = [functions.col("subject").alias(subject)]
     if post_id is not None:
-        own.append(functions.col("post_id").cast(stream.schema[post_id].dataType).alias(post_id))
+        own.append(_id_as_it_was(stream, post_id).alias(post_id))
     if order is not None:
         own.append(_as_it_was(stream, order).alias(order))
     return [

@@ -26,6 +26,11 @@ from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
 
 PrunedCounts = tuple[int, int]
 
+
+class RowsError(DataFormatError):
+    """Rows of counts that are those of no model."""
+
+
 _PIECE = 1 << 20  # numbers that are made narrower at once
 _WIDE = {"words": "<u4", "labels": "<u4", "ranks": "<u4", "word_bytes": "|u1"}  # others: <u8
 
@@ -51,7 +56,7 @@ def write_sorted(
             manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
             storage.write_model(file, manifest, arrays)
     except _native.RowsFailure as error:
-        raise DataFormatError(f"the rows of counts make no model: {error}") from None
+        raise RowsError(f"the rows of counts make no model: {error}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -134,7 +139,7 @@ class _Writing:
             self._add_totals(batch)
             return
         if first > self._max_ngram:
-            raise DataFormatError(
+            raise RowsError(
                 f"a row of counts has an n-gram of {first} words, but max_ngram is "
                 f"{self._max_ngram}"
             )
@@ -147,13 +152,13 @@ class _Writing:
 
     def _add_totals(self, batch: Any) -> None:
         if self._core is not None:
-            raise DataFormatError("the rows of counts are not sorted: totals come after n-grams")
+            raise RowsError("the rows of counts are not sorted: totals come after n-grams")
         for row in batch.to_pylist():
             known = self._totals.get(row["ngram"])
             if known is None:
-                raise DataFormatError(f"a row of counts has an unknown key {row['ngram']!r}")
+                raise RowsError(f"a row of counts has an unknown key {row['ngram']!r}")
             if known and row["label"] <= next(reversed(known)):
-                raise DataFormatError("the rows of counts are not sorted by label, or repeat")
+                raise RowsError("the rows of counts are not sorted by label, or repeat")
             known[row["label"]] = row["count"]
         self._label_type = label_type(batch.column("label").type)
 
@@ -164,7 +169,7 @@ class _Writing:
 
             names = list(self._totals[DOCUMENTS])
             if not names or not self._totals[WORDS].keys() <= self._totals[DOCUMENTS].keys():
-                raise DataFormatError("the rows of counts lack the documents of a label")
+                raise RowsError("the rows of counts lack the documents of a label")
             self._labels = pa.array(names, self._label_type)
             self._core = _native.Assembler(self._max_ngram, len(names))
         return self._core
@@ -228,7 +233,7 @@ class _Writing:
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():
             if documents < 1:
-                raise DataFormatError(f"the label {label!r} has {documents} documents")
+                raise RowsError(f"the label {label!r} has {documents} documents")
             words = self._totals[WORDS].get(label, 0)  # rows of 0 may have been left out
             yield {"label": label, "documents": documents, "words": words}
 
@@ -239,7 +244,7 @@ def _by_length(batch: Any) -> Iterator[Any]:
         return
     keys, offsets = _key_buffers(batch.column("ngram"))
     if (np.diff(offsets) < 1).any():
-        raise DataFormatError("a row of counts has no n-gram")
+        raise RowsError("a row of counts has no n-gram")
     lengths = keys[offsets[:-1]]
     changes = (np.flatnonzero(np.diff(lengths)) + 1).tolist()
     for begin, end in zip([0, *changes], [*changes, batch.num_rows], strict=True):
@@ -253,7 +258,7 @@ def _key_buffers(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int
     if column.type != pa.binary():
         column = column.cast(pa.binary())
     if column.null_count:
-        raise DataFormatError("a row of counts has no n-gram")
+        raise RowsError("a row of counts has no n-gram")
     return buffers_of(column)
 
 
