@@ -66,6 +66,14 @@ def test_files_are_read_one_after_the_other(here):
     assert alerted(watch("one.jsonl", "two.jsonl")) == [("bob", 1), ("ann", 3)]
 
 
+def test_a_folder_without_texts_is_a_mistake(here):
+    (here / "collection").mkdir()
+    arguments = ("watch", "model.ww", "collection", "--positive", "at risk")
+    assert failure(*arguments) == "Error: there are no texts (.txt) in collection\n"
+    (here / "collection" / "subject1.xml").write_text("<INDIVIDUAL/>")
+    assert "say --format erisk" in failure(*arguments)
+
+
 @pytest.mark.usefixtures("here")
 def test_a_line_may_be_a_subject_with_all_posts():
     found = watch(posts=[{"subject": "ann", "posts": [HARMLESS, {"text": ALARMING}, ALARMING]}])

@@ -95,11 +95,7 @@ class Data:
             try:
                 return read_folder(source, **options)
             except DataFormatError as error:
-                if self.format is None and any(Path(source).rglob("*.xml")):
-                    raise DataFormatError(
-                        f"{error}; if it is a collection of eRisk, say --format erisk"
-                    ) from None
-                raise
+                raise self._hinted(source, error) from None
         return read_subjects(source, kind=kind, **options, **self.names)
 
     def batches(
@@ -155,8 +151,19 @@ class Data:
             for subject in self.subjects(source):
                 yield _posts(subject, source)
             return
+        none = True
         for document in folder_documents(source, self.bad):
+            none = False
             yield [Item(document.text, document.label, document.id, None, source, None)]
+        if none:
+            empty = DataFormatError(f"there are no texts (.txt) in {source}")
+            raise self._hinted(source, empty)
+
+    def _hinted(self, source: str, error: DataFormatError) -> DataFormatError:
+        """The error of a folder, with what it may be instead of what it was taken for."""
+        if self.format is None and any(Path(source).rglob("*.xml")):
+            return DataFormatError(f"{error}; if it is a collection of eRisk, say --format erisk")
+        return error
 
 
 def labelled(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[list[Item]]:
