@@ -335,9 +335,9 @@ def test_waits_grow_and_differ_and_are_the_same_for_the_same_seed():
 
 
 def test_a_slow_server_is_asked_again(model, journal):
-    faults = Faults(slow=0.3, delay=0.4, seed=4)
+    faults = Faults(slow=0.3, delay=1, seed=4)
     with running_server(subjects(5, posts=(1, 2)), faults=faults) as server:
-        take_part(server, runs(1, model), journal, timeout=0.15)
+        take_part(server, runs(1, model), journal, timeout=0.4)
         assert server.task.finished
 
 

@@ -6,12 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from watchword.checks import as_whole
-from watchword.errors import DataFormatError
 from watchword.model import TauSS3
 from watchword.parameters import Summary
 from watchword.policy import Policy, as_policy
+from watchword.spark.carried import id_as_text, id_from_text, order_as_number, order_from_number
 from watchword.spark.classifying import label_array, spark_label_type
-from watchword.spark.needs import check_workers, column, column_type, require, require_text
+from watchword.spark.needs import check_workers, column, require, require_text
 from watchword.spark.opening import seen_by_driver
 from watchword.spark.scoring import Scoring
 from watchword.spark.subjects import SubjectProcessor, Watching
@@ -115,66 +115,10 @@ def _plain(
     """The columns that are needed, under names of our own."""
     chosen = [column(stream, subject).alias("subject"), column(stream, text).alias("text")]
     if post_id is not None:
-        chosen.append(_as_string(stream, post_id).alias("post_id"))
+        chosen.append(id_as_text(stream, post_id).alias("post_id"))
     if order is not None:
-        chosen.append(_as_number(stream, order).alias("order"))
+        chosen.append(order_as_number(stream, order).alias("order"))
     return stream.select(*chosen)
-
-
-def _as_string(stream: DataFrame, post_id: str) -> Column:
-    """The id of a post as text from which it can be had back."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import AtomicType, BinaryType
-
-    kind = column_type(stream, "post_id", post_id)
-    if isinstance(kind, BinaryType):  # as text, different bytes may be alike
-        return functions.hex(column(stream, post_id))
-    if isinstance(kind, AtomicType):
-        return column(stream, post_id).cast("string")
-    raise DataFormatError(
-        f"the column {post_id!r} for post_id must hold single values, "
-        f"but is {kind.simpleString()}: choose a column inside it, or to_json"
-    )
-
-
-def _id_as_it_was(stream: DataFrame, post_id: str) -> Column:
-    """The id as the stream has it, from the text."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import BinaryType
-
-    kind, known = column_type(stream, "post_id", post_id), functions.col("post_id")
-    return functions.unhex(known) if isinstance(kind, BinaryType) else known.cast(kind)
-
-
-def _as_number(stream: DataFrame, order: str) -> Column:
-    """The order as a whole number, whatever it counts."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import DateType, IntegralType, TimestampType
-
-    kind = column_type(stream, "order", order)
-    if isinstance(kind, TimestampType):
-        return functions.unix_micros(column(stream, order))
-    if isinstance(kind, DateType):
-        return functions.unix_date(column(stream, order)).cast("long")
-    if isinstance(kind, IntegralType):
-        return column(stream, order).cast("long")
-    raise DataFormatError(
-        f"the column {order!r} for order must hold whole numbers or times, "
-        f"but is {kind.simpleString()}: cast it to long or timestamp"
-    )
-
-
-def _as_it_was(stream: DataFrame, order: str) -> Column:
-    """The order as the stream has it, from the number."""
-    from pyspark.sql import functions
-    from pyspark.sql.types import DateType, TimestampType
-
-    kind, number = column_type(stream, "order", order), functions.col("order")
-    if isinstance(kind, TimestampType):
-        return functions.timestamp_micros(number)
-    if isinstance(kind, DateType):
-        return functions.date_from_unix_date(number.cast("int"))
-    return number.cast(kind)
 
 
 def _decided(posts: DataFrame, told: Watching, named: tuple[str, ...]) -> DataFrame:
@@ -224,9 +168,9 @@ def _shown(
     confidence = functions.map_from_arrays(label_array(model.labels), functions.col("sums"))
     own = [functions.col("subject").alias(subject)]
     if post_id is not None:
-        own.append(_id_as_it_was(stream, post_id).alias(post_id))
+        own.append(id_from_text(stream, post_id).alias(post_id))
     if order is not None:
-        own.append(_as_it_was(stream, order).alias(order))
+        own.append(order_from_number(stream, order).alias(order))
     return [
         *own,
         posts,
