@@ -381,12 +381,14 @@ ww::MappedArrays mapped_from(const nb::dict& dict, std::string source) {
 }
 
 // A damaged file is found out while it is read, which may be anywhere.
-void translate_mapped_failure(const std::exception_ptr& thrown, void*) {
+void translate_failures(const std::exception_ptr& thrown, void*) {
     try {
         std::rethrow_exception(thrown);
     } catch (const ww::MappedFailure& failure) {
         const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelFormatError");
         PyErr_SetString(kind.ptr(), failure.what());
+    } catch (const ww::LabelTypeFailure& failure) {
+        PyErr_SetString(PyExc_TypeError, failure.what());
     }
 }
 
@@ -588,8 +590,7 @@ NB_MODULE(_native, m) {
     nb::exception<ww::UnlearnFailure>(m, "UnlearnFailure");
     nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
     nb::exception<ww::RowsFailure>(m, "RowsFailure");
-    nb::exception<ww::LabelTypeFailure>(m, "LabelTypeFailure", PyExc_TypeError);
-    nb::register_exception_translator(&translate_mapped_failure);
+    nb::register_exception_translator(&translate_failures);
     nb::set_leak_warnings(false);  // models may live as long as the interpreter
     bind_enums(m);
     bind_equations(m);
@@ -779,6 +780,7 @@ NB_MODULE(_native, m) {
             "words"_a, "label"_a.none())
         .def("stop_words", &ww::Model::stop_words, "threshold"_a, nb::call_guard<Released>())
         .def("is_mapped", &ww::Model::is_mapped, nb::call_guard<Released>())
+        .def("source", &ww::Model::source, nb::call_guard<Released>())
         .def("is_empty", &ww::Model::is_empty, nb::call_guard<Released>())
         .def("state", &ww::Model::state, nb::call_guard<Released>())
         .def("labels", &ww::Model::labels, nb::call_guard<Released>())

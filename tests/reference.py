@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 LINE_END = re.compile("\r\n|[\n\v\f\r\x85\u2028\u2029]")
 IGNORED_CONNECTORS = "\u00ad\u200c\u200d"  # soft hyphen, zero-width non-joiner and joiner
-CONNECTORS = "'’" + IGNORED_CONNECTORS
 ACCENTS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 TERMINATORS = ".!?…．؟۔।॥"
 UNSPACED_TERMINATORS = "。！？｡"  # scripts that write no blank after a sentence
@@ -53,6 +52,22 @@ def fold(word):
     return folded
 
 
+def end_of_link(text, at, end):
+    """Where what the word goes on with here ends; None if the word is at its end."""
+    if at == end:
+        return None
+    if is_word_character(text[at]) or is_mark(text[at]):
+        return at + 1
+    if text[at] in "'’":
+        return at + 1 if at + 1 < end and is_word_character(text[at + 1]) else None
+    behind = at
+    while behind < end and text[behind] in IGNORED_CONNECTORS:
+        behind += 1
+    if at < behind < end and (is_word_character(text[behind]) or is_mark(text[behind])):
+        return behind
+    return None
+
+
 def terms_between(text, start, end):
     """Yield the words, and one break per other non-blank character."""
     at = start
@@ -63,12 +78,8 @@ def terms_between(text, start, end):
         if not is_word_character(text[first]):
             yield Term(first, at, None)
             continue
-        while at < end and (
-            is_word_character(text[at])
-            or is_mark(text[at])
-            or (text[at] in CONNECTORS and at + 1 < end and is_word_character(text[at + 1]))
-        ):
-            at += 1
+        while (behind := end_of_link(text, at, end)) is not None:
+            at = behind
         yield Term(first, at, fold(text[first:at]) or None)
 
 
@@ -147,9 +158,13 @@ def significance(local_values, index, weight, function):
             return 0.0
     if spread == 0:
         return 1.0 if local_values[index] > 0 else 0.0
-    if weight * spread == 0:  # λ = 0: nothing is far enough from the centre
+    if weight == 0:  # nothing is far enough from the centre
         return 0.0
-    return 0.5 * math.tanh((3 / (weight * spread)) * (local_values[index] - centre) - 3) + 0.5
+    scale, distance = weight * spread, local_values[index] - centre
+    steepness = 3 / scale if scale else math.inf
+    if math.isinf(steepness) and distance:
+        return 1.0 if distance > 0 else 0.0
+    return 0.5 * math.tanh((steepness * distance if distance else 0) - 3) + 0.5
 
 
 def sanction(significances, index, weight):

@@ -120,14 +120,12 @@ def test_labels_that_the_model_cannot_know_are_told(here):
         (["model.ww", "others.jsonl", "--html", "x", "--positive", "x"], 2, "watchword report"),
         (["model.ww", "empty.jsonl"], 1, "there are no texts with labels in it"),
         (["model.ww", "unlabelled.jsonl"], 1, 'unlabelled.jsonl, line 1: there is no "label"'),
-        (["model.ww", "numbers.jsonl"], 1, "all str or all int, got 1 and 'control'"),
         (["model.ww", "texts.jsonl", "--html", "no/x"], 2, "no folder 'no'"),
     ],
 )
 def test_evaluate_says_what_is_wrong_with_texts(here, arguments, code, message):
     (here / "empty.jsonl").write_text("")
     write_lines(here / "unlabelled.jsonl", [{"text": "a"}])
-    write_lines(here / "numbers.jsonl", [{"text": "unheard", "label": 1}])
     assert message in failure("evaluate", *arguments, code=code)
 
 

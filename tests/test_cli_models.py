@@ -256,6 +256,31 @@ def test_train_says_what_is_wrong(texts, arguments, code, message):
     assert not (texts.parent / "m.ww").exists()
 
 
+def test_labels_of_two_kinds_are_told_where_they_are(texts):
+    lines = [{"text": "a", "label": 1}, {"text": "b", "label": "x"}]
+    two = write_lines(texts.parent / "two.jsonl", lines)
+    assert "two.jsonl, line 2: the label 'x' is text, unlike those before it" in failure(
+        "train", two, "-o", "m.ww"
+    )
+    done = call("train", two, "-o", "m.ww", "--bad-lines", "skip")
+    assert json.loads(done.stdout)["learnt"] == 1
+
+
+def test_in_tables_labels_of_a_model_of_numbers_are_text(texts):
+    folder = texts.parent
+    rows = [{"text": "good day", "label": 1}, {"text": "bad night", "label": 2}]
+    records("train", write_lines(folder / "numbers.jsonl", rows), "-o", "numbers.ww")
+    (folder / "numbers.csv").write_text("text,label\ngood day,1\nbad night,2\nso so,3\n")
+    [told] = records("classify", "numbers.ww", "numbers.csv", "--accuracy")
+    assert (told["right"], told["recall"]) == (2, {"1": 1, "2": 1, "3": 0})
+    records("train", "numbers.csv", "-o", "more.ww", "--add-to", "numbers.ww")
+    assert ww.TauSS3.load("more.ww").labels == (1, 2, 3)
+    (folder / "words.csv").write_text("text,label\ngood day,good\n")
+    assert "the label 'good' is text, unlike those of the model" in failure(
+        "train", "words.csv", "-o", "more.ww", "--add-to", "numbers.ww"
+    )
+
+
 # classify
 
 

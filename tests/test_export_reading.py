@@ -31,6 +31,7 @@ TEXTS = [
     "KILL MYSELF… ﬁlm Film ﬁ½² ŉ ǅ İ ſ ß ẞ",
     '"Stop!" he said. \'Tis 3.14 (really?) yes.) no',
     "don't don’t 'don't' o'clock' rock'n'roll ’tis a'́b co­op a‌b a‍b ­",
+    "র\u200d\u09cdযাব co\xad\xadop a\u200c\u200db c\u200d d\u200d'e",
     "cafe\u0301 café CAFÉ \u0301cafe e\u20dd n\u0303o",
     "机器学习很有趣。我喜欢！机器学习、很有趣？「好。」たのしいｶﾞ가각힣",
     "مَرْحَبًا بالعالم؟ שָׁלוֹם עולם \u202ereversed\u202c हिन्दी भाषा। ไทย",

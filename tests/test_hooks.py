@@ -3,6 +3,7 @@
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -271,6 +272,35 @@ def test_models_with_different_hooks_cannot_be_merged(name):
         model.merge(other)
     with pytest.raises(ww.IncompatibleModelsError, match=f"differ in {name}$"):
         other.merge(model)
+
+
+class Cutter:
+    """A stemmer as libraries have them: an object with a method."""
+
+    def __init__(self, letters):
+        self.letters = letters
+
+    def stem(self, word):
+        return word[: self.letters]
+
+
+def cut(word, letters):
+    return word[:letters]
+
+
+def cutting(letters):
+    return lambda word: word[:letters]
+
+
+def test_functions_of_one_name_are_told_apart_where_models_are_merged():
+    for make in (lambda n: Cutter(n).stem, cutting, lambda n: partial(cut, letters=n)):
+        model, alike, other = (taught(word_hook=make(letters)) for letters in (1, 1, 2))
+        before = model.to_bytes()
+        with pytest.raises(ww.IncompatibleModelsError, match="but are not the same function"):
+            model.merge(other)
+        assert model.to_bytes() == before
+        model.merge(alike)
+        assert model.statistics.documents == {"cat": 2, "dog": 2}
 
 
 # --- to summarise ---------------------------------------------------------------------------------

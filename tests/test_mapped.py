@@ -235,6 +235,7 @@ QUESTIONS = (
     lambda model: [model.next_words(ngram) for ngram in ("a", "a b", "b")],
     lambda model: model.glance(3),
     lambda model: model.fingerprint,
+    lambda model: model.counts(),
 )
 
 

@@ -201,6 +201,12 @@ def test_a_given_default_is_predicted_where_nothing_is_known():
     assert model.explain("unheard").label == "few"
 
 
+def test_below_0_something_is_known():
+    below = {"default_label": "y", "summary": lambda rows: rows.sum(0) - 9}
+    model = taught({"x": "a b", "y": "c d e"}, **below)
+    assert model.predict_many(["a", "a b"]) == ["x", "x"]
+
+
 @pytest.mark.parametrize("default", ["later", 3])
 def test_a_default_that_is_not_known_matters_only_where_it_is_needed(default):
     model = taught(default_label=default)
@@ -240,6 +246,31 @@ def test_a_confidence_table_names_its_columns():
 def test_several_labels_are_those_of_high_confidence():
     model = taught({"x": "a", "y": "b", "z": "c"})
     assert model.predict_labels_many(["a b", "c", "unheard"]) == [("x", "y"), ("z",), ()]
+
+
+@pytest.mark.parametrize("value", [np.nan, 1.7e308, np.inf])
+def test_several_labels_are_found_or_not_in_any_case(value):
+    model = taught({"x": "a", "y": "b", "z": "c"})
+    table = ww.ConfidenceTable(("x", "y", "z"), np.array([[value, value, 0.0], [value, 2.0, 1.0]]))
+    assert len(model.decide_several(table)) == 2
+
+
+@pytest.mark.parametrize("significance", [1e-300, 1e-308, 1e-320, 5e-324])
+def test_a_tiny_significance_is_its_limit(significance):
+    texts = {"x": "a a b", "y": "a b b b"}
+    steep, steeper = (taught(texts, significance=each) for each in (1e-200, significance))
+    for word in "ab":
+        assert steeper.value(word) == steep.value(word)
+    assert np.isfinite(steeper.confidence_many(["a b"])).all()
+
+
+def test_pruning_that_removes_nothing_changes_nothing():
+    model = taught({"x": "a b"})
+    before = model.to_bytes()
+    assert model.prune(0) == ww.Pruned(ngrams=0, counts=0)
+    assert model.to_bytes() == before
+    model.unlearn_one("a b", "x")
+    assert model.labels == ()
 
 
 def test_next_words_are_those_that_were_seen_most_frequent_first():
@@ -349,6 +380,8 @@ TEXTS = {
     "japanese": ("これは テスト", ["これは", "テスト"]),
     "korean": ("안녕 세상", None),
     "thai": ("สวัสดี", None),
+    "bengali": ("র\u200d\u09cdযাব আছে", ["র\u09cdযাব", "আছে"]),
+    "joiners": ("co\xad\xadop a\u200c\u200db c\u200d d\xad\xad", ["coop", "ab", "c", "d"]),
     "hindi": ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
     "cyrillic": ("Привет, МИР", ["привет", "мир"]),
     "german": ("STRASSE Straße", ["strasse", "strasse"]),

@@ -79,6 +79,12 @@ def test_joiner_between_word_characters_is_ignored():
     ]
 
 
+def test_joiners_may_be_several_and_before_a_mark():
+    assert words_of("a\u200c\u200db a\xad\u0301b a\u200c\u200d c\u200d'd") == [
+        [["ab", "ab", "a", None, None, "c", None, None, "d"]]
+    ]
+
+
 def test_mark_joins_only_after_a_word_character():
     assert words_of("\u0301a\u0301'b a'\u0301b") == [[[None, "a'b", "a", None, None, "b"]]]
 

@@ -276,6 +276,16 @@ def test_the_default_may_be_a_class_without_document():
 def test_a_default_outside_the_classes_is_refused():
     with pytest.raises(ValueError, match="default_label must be one of the classes"):
         TauSS3Classifier(default_label="drink").fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="default_label must be one of the classes"):
+        TauSS3Classifier(default_label=["tech"]).fit(TEXTS, LABELS)
+
+
+def test_below_0_the_best_class_is_certain():
+    classifier = TauSS3Classifier(summary=lambda rows: rows.sum(0) - 99, default_label="food")
+    classifier.fit(TEXTS, LABELS)
+    best = classifier.decision_function(TEXTS).argmax(axis=1)
+    assert classifier.predict(TEXTS).tolist() == classifier.classes_[best].tolist()
+    assert classifier.predict_proba(TEXTS).argmax(axis=1).tolist() == best.tolist()
 
 
 def test_negative_values_of_a_summary_function_get_no_share():

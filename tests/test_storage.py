@@ -9,6 +9,7 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -249,6 +250,19 @@ def test_a_copy_goes_its_own_way(copier):
     assert other.to_bytes() == model.to_bytes()
 
 
+class Own(ww.TauSS3):
+    """A model of the user's own class, as pickle finds it."""
+
+
+def pickled(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy, ww.TauSS3.replace, pickled])
+def test_a_copy_is_of_the_same_class(copier):
+    assert type(copier(Own.from_bytes(taught().to_bytes()))) is Own
+
+
 def test_joblib(path):
     joblib = pytest.importorskip("joblib")
     model = taught()
@@ -457,6 +471,38 @@ def test_a_replaced_file_keeps_its_permissions(path, mode):
     path.chmod(mode)
     taught().save(path)
     assert mode_of(path) == mode
+
+
+# --- what is written to ---------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes with names")
+def test_a_pipe_gets_the_model_and_stays_a_pipe(tmp_path):
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    taught().save(pipe)
+    reader.join()
+    assert got == [taught().to_bytes()]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/", "."])
+def test_a_folder_is_not_written_over(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as error:
+        taught().save(name)
+    assert error.value.filename == name
+
+
+def test_where_there_is_no_folder_the_file_is_named(tmp_path):
+    path = tmp_path / "no" / "model.ww"
+    with pytest.raises(FileNotFoundError) as error:
+        taught().save(path)
+    assert error.value.filename == str(path)
 
 
 @posix

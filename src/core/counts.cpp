@@ -142,7 +142,7 @@ PruneResult Counts::prune(Count floor, unsigned shortest) {
     }
     pruned_.ngrams += result.ngrams;
     pruned_.counts += result.counts;
-    was_pruned_ = true;
+    was_pruned_ = was_pruned_ || result.ngrams > 0;  // else all is as if never pruned
     stale_ = true;
     return result;
 }

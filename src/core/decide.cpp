@@ -10,7 +10,9 @@ std::size_t upper_cluster(std::span<const double> descending) {
     if (descending.empty() || descending.front() == descending.back()) return 0;
     double low = descending.back(), high = descending.front();
     std::size_t upper = 0;
-    while (true) {
+    // The border moves from one end towards the other; should sums ever be no numbers, it may not
+    // come to rest.
+    for (std::size_t turn = 0; turn <= 2 * descending.size(); ++turn) {
         double low_sum = 0, high_sum = 0;
         std::size_t lower = 0;
         upper = 0;
@@ -29,6 +31,7 @@ std::size_t upper_cluster(std::span<const double> descending) {
         low = new_low;
         high = new_high;
     }
+    return upper;
 }
 
 std::vector<std::size_t> several(std::span<const double> values) {

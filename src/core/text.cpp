@@ -56,6 +56,15 @@ bool may_continue(Char character) {
     return code >= 128 || kAscii.folded[code] != '\0' || code == '\'';
 }
 
+// Whether a word goes on with this behind a joiner: vowel signs, too, stand there.
+bool goes_on(CharClass kind) { return kind == CharClass::Word || kind == CharClass::Mark; }
+
+template <class Char>
+std::size_t skip_joiners(const Char* text, std::size_t size, std::size_t at) {
+    while (at < size && class_of(text[at]) == CharClass::Joiner) ++at;
+    return at;
+}
+
 // Neither part of a word here nor the end of a sentence; whatever else it may be elsewhere.
 bool is_plain_break(CharClass kind) {
     return kind == CharClass::Break || kind == CharClass::Closer;
@@ -185,12 +194,14 @@ std::size_t TextReader::read_long_word(const Char* text, std::size_t size, std::
         if (kind == CharClass::Word || kind == CharClass::Mark) {
             char* end = write_folded(static_cast<std::uint32_t>(text[at]), room(kMaxFolded));
             word_size_ = static_cast<std::size_t>(end - word_.data());
-        } else if ((kind == CharClass::Apostrophe || kind == CharClass::Joiner) && at + 1 < size &&
+        } else if (kind == CharClass::Apostrophe && at + 1 < size &&
                    class_of(text[at + 1]) == CharClass::Word) {
-            if (kind == CharClass::Apostrophe) {
-                *room(1) = '\'';
-                ++word_size_;
-            }
+            *room(1) = '\'';
+            ++word_size_;
+        } else if (kind == CharClass::Joiner) {
+            const std::size_t next = skip_joiners(text, size, at);
+            if (next == size || !goes_on(class_of(text[next]))) break;
+            at = next - 1;
         } else {
             break;
         }

@@ -21,9 +21,6 @@ class SnapshotFailure(Exception):
 class RowsFailure(Exception):
     pass
 
-class LabelTypeFailure(TypeError):
-    pass
-
 class SignificanceFunction(enum.Enum):
     vanilla = 0
 
@@ -139,6 +136,8 @@ class Model:
     def stop_words(self, threshold: float) -> list[str]: ...
 
     def is_mapped(self) -> bool: ...
+
+    def source(self) -> str: ...
 
     def is_empty(self) -> bool: ...
 

@@ -23,7 +23,7 @@ from watchword.errors import (
     UnlearnError,
 )
 from watchword.explanation import BlockValues, Explanation
-from watchword.functions import refuse_missing
+from watchword.functions import name_of, refuse_missing, same
 from watchword.parameters import FloatArray, Parameters
 from watchword.results import ConfidenceTable, ModelStatistics
 from watchword.text import TextSource
@@ -66,7 +66,7 @@ class Engine(NamedTuple):
         longest = self.parameters.max_ngram
         if parameters.max_ngram > longest:
             raise ValueError(
-                f"max_ngram can only be replaced by less than {longest}, "
+                f"max_ngram can be replaced by {longest} at most, "
                 f"got {parameters.max_ngram}: longer n-grams were not counted"
             )
         native = self.native.replace(parameters.for_native())
@@ -113,6 +113,13 @@ class Engine(NamedTuple):
         if ours != theirs:
             differing = ", ".join(key for key in ours if ours[key] != theirs[key])
             raise IncompatibleModelsError(f"cannot merge models that differ in {differing}")
+        for role in ("word_hook", "tokenizer"):
+            function = getattr(self.source, role)
+            if not same(function, getattr(other.source, role)):
+                raise IncompatibleModelsError(
+                    f"cannot merge models that differ in {role}: both are called "
+                    f"{name_of(function)}, but are not the same function"
+                )
         self.native.merge(other.native)
 
     # Reading
@@ -160,7 +167,7 @@ class Engine(NamedTuple):
         )
 
     def decide(self, labels: Sequence[Label], values: FloatArray) -> list[Label]:
-        """The label of each row of confidences; the default where none is above 0."""
+        """The label of each row of confidences; the default where all are 0."""
         return decide(labels, values, default=self.default_label)
 
     def default_label(self) -> Label:
@@ -233,7 +240,7 @@ class Engine(NamedTuple):
 def decide(
     labels: Sequence[Label], values: FloatArray, *, default: Callable[[], Label]
 ) -> list[Label]:
-    """The label of each row of confidences; the default where none is above 0."""
+    """The label of each row of confidences; the default where all are 0."""
     best, silent = winners(values)
     decided = [labels[at] for at in best.tolist()]
     if silent.any():
@@ -249,10 +256,10 @@ def decide_several(labels: Sequence[Label], values: FloatArray) -> list[tuple[La
 
 
 def winners(values: FloatArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The column of the highest value of each row, and the rows where none is above 0."""
+    """The column of the highest value of each row, and the rows where all are 0."""
     if not len(values):
         return np.empty(0, np.int64), np.empty(0, np.bool_)
-    return values.argmax(axis=1), values.max(axis=1) <= 0
+    return values.argmax(axis=1), (values == 0).all(axis=1)
 
 
 def _is_word(word: object) -> bool:

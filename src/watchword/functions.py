@@ -6,6 +6,7 @@ each: it can be inspected, merged and saved again, but neither learn nor read.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -37,6 +38,29 @@ def refuse_missing(function: object) -> None:
     """Raise `HookError` if this is only a stand-in."""
     if isinstance(function, MissingFunction):
         function()
+
+
+def same(ours: object, theirs: object) -> bool:
+    """Whether two functions do the same, as far as can be told; of a missing one only the name can.
+
+    >>> same(str.lower, str.lower), same(str.lower, str.upper)
+    (True, False)
+    """
+    if isinstance(ours, MissingFunction) or isinstance(theirs, MissingFunction):
+        return name_of(ours) == name_of(theirs)
+    try:
+        return bool(ours == theirs or _content(ours) == _content(theirs))
+    except Exception:  # whatever an object says to being compared or pickled
+        return False
+
+
+def _content(function: object) -> object:
+    """What a function is made of: copies of it, in another process say, have the same."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__self__"):  # an object that can be called, or a method
+        return pickle.dumps(function)
+    cells = getattr(function, "__closure__", None) or ()
+    return code, getattr(function, "__defaults__", None), [cell.cell_contents for cell in cells]
 
 
 def name_of(function: object) -> str:

@@ -283,8 +283,10 @@ class TauSS3:
     def unlearn_one(self, text: str, label: Label) -> None:
         """Take a document back that was learnt, to the model that never saw it.
 
-        Refused with `UnlearnError`, and nothing changed, if it cannot have been learnt. Finding
-        that out costs a pass over the model, and so does the next reading.
+        Refused with `UnlearnError`, and nothing changed, if the counts show that it was not learnt:
+        one of its n-grams is too rare, or would be rarer than what begins or ends with it. Counts
+        do not show everything; take back only what you have learnt. Finding that out costs a pass
+        over the model, and so does the next reading.
 
         >>> model = TauSS3()
         >>> model.learn_one("good morning", "greeting")
@@ -497,7 +499,8 @@ class TauSS3:
         >>> model.counts()
         {'so': {'greeting': 2}, 'so so': {'greeting': 1}}
         """
-        return snapshot.counts_by_ngram(self._engine.native.snapshot())
+        native = self._engine.native
+        return snapshot.counts_by_ngram(native.snapshot(), source=native.source())
 
     # Keeping
 
@@ -515,7 +518,7 @@ class TauSS3:
             if name in _SHAPING and value != own[name]:
                 raise ValueError(f"{name} cannot be replaced: the counts depend on it")
         kept = {name: value for name, value in parameters.items() if name not in _SHAPING}
-        return TauSS3._of(self._engine.replaced(replace(self._engine.parameters, **kept)))
+        return self._of(self._engine.replaced(replace(self._engine.parameters, **kept)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, whole or not at all. Equal models give equal files."""
@@ -580,7 +583,7 @@ class TauSS3:
     def __reduce__(self) -> tuple[Any, ...]:
         parameters, source = self._engine.parameters, self._engine.source
         own = dict(parameters.operators) if parameters.has_own_operators else None
-        return _unpickle, (self.to_bytes(), source.word_hook, source.tokenizer, own)
+        return _unpickle, (self.to_bytes(), source.word_hook, source.tokenizer, own, type(self))
 
     def __copy__(self) -> TauSS3:
         return self.replace()
@@ -594,5 +597,6 @@ def _unpickle(
     word_hook: WordHook | None,
     tokenizer: Tokenizer | None,
     summary: Summary | None,
+    kind: type[TauSS3] = TauSS3,
 ) -> TauSS3:
-    return TauSS3.from_bytes(data, word_hook=word_hook, tokenizer=tokenizer, summary=summary)
+    return kind.from_bytes(data, word_hook=word_hook, tokenizer=tokenizer, summary=summary)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword.checks import Label
+from watchword.engine import winners
 from watchword.errors import MissingExtraError
 from watchword.model import TauSS3
 from watchword.parameters import FloatArray, Level, SummaryOperator
@@ -192,13 +193,16 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[str]) -> _Array:  # noqa: N803
         """Name the class of highest confidence, or the default where nothing is known."""
-        values = self._confidences(X)
-        best = values.argmax(axis=1)
-        silent = values.max(axis=1) <= 0
-        if silent.any():
-            best[silent] = self._default_place()
+        best = self._best(self._confidences(X))
         predicted: _Array = self.classes_[best]
         return predicted
+
+    def _best(self, values: FloatArray) -> npt.NDArray[np.int64]:
+        """The place of the class of each row of confidences."""
+        best, silent = winners(values)
+        if silent.any():
+            best[silent] = self._default_place()
+        return best
 
     def predict_proba(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
         """Give each class its share of the confidences: rows add up to 1.
@@ -210,10 +214,10 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> classifier.predict_proba(["morning", "unheard"]).tolist()
         [[1.0, 0.0], [1.0, 0.0]]
         """
-        values = np.maximum(self._confidences(X), 0.0)  # a summary function may go below 0
-        silent = values.max(axis=1) <= 0
-        if silent.any():
-            values[silent, self._default_place()] = 1.0
+        known = self._confidences(X)
+        values = np.maximum(known, 0.0)  # a summary function may go below 0
+        nothing = np.flatnonzero(~values.any(axis=1))
+        values[nothing, self._best(known)[nothing]] = 1.0
         values /= values.max(axis=1, keepdims=True)  # first, since the sum could overflow
         shares: FloatArray = values / values.sum(axis=1, keepdims=True)
         return shares
@@ -256,7 +260,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings: dict[str, Any] = self.get_params(deep=False)
         del settings["n_jobs"]
         if self.default_label is not None:
-            if self.default_label not in places:
+            if not isinstance(self.default_label, Hashable) or self.default_label not in places:
                 raise ValueError(
                     f"default_label must be one of the classes {list(places)!r}, "
                     f"got {self.default_label!r}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -158,12 +159,18 @@ def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]
     return snapshot
 
 
-def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
-    """Every n-gram with its counts, sorted by spelling."""
+def counts_by_ngram(snapshot: dict[str, Any], *, source: str) -> dict[str, dict[Label, int]]:
+    """Every n-gram with its counts, sorted by spelling; `source` is the file, if it is mapped."""
+    try:
+        return dict(sorted(_ngrams_and_counts(snapshot), key=itemgetter(0)))
+    except (IndexError, ValueError) as error:  # only of a file that was not checked as a whole
+        raise ModelFormatError(f"{source} is damaged: {error}") from None
+
+
+def _ngrams_and_counts(snapshot: dict[str, Any]) -> Iterator[tuple[str, dict[Label, int]]]:
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
     words = [data[a:b].decode() for a, b in pairwise(offsets)]
     labels = snapshot["labels"]
-    counts: dict[str, dict[Label, int]] = {}
     above: list[str] = []
     for length, level in enumerate(snapshot["levels"], start=1):
         if length == 1:
@@ -179,9 +186,8 @@ def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
         own_labels, own_counts = level["labels"].tolist(), level["counts"].tolist()
         for at, ngram in enumerate(here):
             entries = range(rows[at], rows[at + 1])
-            counts[ngram] = {labels[own_labels[entry]]: own_counts[entry] for entry in entries}
+            yield ngram, {labels[own_labels[entry]]: own_counts[entry] for entry in entries}
         above = here
-    return dict(sorted(counts.items()))
 
 
 def array_names(length: int, max_ngram: int) -> list[str]:

@@ -6,6 +6,7 @@ the file, arrays against the manifest, indices and counts by the core.
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import io
@@ -14,8 +15,10 @@ import logging
 import mmap
 import os
 import secrets
+import shutil
 import stat
 import struct
+import tempfile
 import time
 import zipfile
 import zlib
@@ -110,9 +113,22 @@ def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
 
     It has its `mode` from the first moment: with 0o600 nobody else can ever read it. Without, it
     gets that of the file it replaces, or what the umask leaves. If the name is a link, the link
-    stays, and the file it leads to is replaced.
+    stays, and the file it leads to is replaced. What is no file (a pipe, a device) is written to
+    when all is there.
     """
     target = Path(os.path.realpath(path))
+    kind = _kind_of(path)
+    if kind == stat.S_IFDIR or target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if kind not in (None, stat.S_IFREG):
+        with tempfile.TemporaryFile() as whole:
+            yield cast(BinaryIO, whole)
+            whole.seek(0)
+            with Path(path).open("wb") as file:
+                shutil.copyfileobj(whole, file)
+        return
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     kept = _mode_of(target) if mode is None else None
     first = next(one for one in (mode, kept, 0o666) if one is not None)
     temporary = target.with_name(f".{target.name[:_SHOWN_NAME]}.{secrets.token_hex(8)}.tmp")
@@ -130,6 +146,14 @@ def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Ite
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _kind_of(path: str | os.PathLike[str]) -> int | None:
+    """What is there: a file, a folder, a pipe, …; None if nothing is."""
+    try:
+        return stat.S_IFMT(Path(path).stat().st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -152,6 +176,10 @@ def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise ModelFormatError(f"{path} is not a watchword model: it is empty") from None
+        except OSError as error:  # a pipe, a device
+            raise ModelFormatError(
+                f"{path} cannot be mapped into memory ({error.strerror}): it must be a file"
+            ) from None
 
 
 @contextmanager

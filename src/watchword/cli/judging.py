@@ -48,7 +48,7 @@ def judge_texts(
     """Judge the texts of a source, never in memory together; posts only if that was asked for."""
     truth: list[Label] = []
     found: list[Label] = []
-    batches = labelled(reading.batches((source,)), reading.bad)
+    batches = labelled(reading.batches((source,)), reading.bad, like=model.labels)
     for batch in progress(batches, "reading", total=None):
         if not posts:
             _refuse_subjects(batch)

@@ -176,7 +176,7 @@ def train(
         show_model(model, more | {found.measure: found.best.value}, table=table)
         end_as_interrupted(found, tuning.keep)
         return
-    learnt = learn(model, labelled(reading.batches(data), reading.bad), threads)
+    learnt = learn(model, labelled(reading.batches(data), reading.bad, like=model.labels), threads)
     if not learnt:
         raise reading.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
     model = with_known_default(model, model.labels)
@@ -238,7 +238,9 @@ def classify(
     given = [[Item(text, None, None, None, "--text", None) for text in texts]]
     batches = given if texts else reading.batches(data or ("-",))
     if accuracy:
-        found = measure_accuracy(taught, labelled(batches, reading.bad), threads)
+        found = measure_accuracy(
+            taught, labelled(batches, reading.bad, like=taught.labels), threads
+        )
         show_records([found], table=table)
     else:
         for batch in batches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -166,23 +167,58 @@ class Data:
         return error
 
 
-def labelled(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[list[Item]]:
-    """Only texts with a label; a post may have it from an earlier line of its subject."""
-    known: dict[str, Label] = {}
+def labelled(
+    batches: Iterable[Sequence[Item]], bad: BadLines, *, like: Sequence[Label] = ()
+) -> Iterator[list[Item]]:
+    """Only texts with a label; a post may have it from an earlier line of its subject.
+
+    All labels are of one kind, that of the labels of a model if they are to be `like` these: in
+    tables, numbers are text, too.
+    """
+    known: dict[str | None, Label] = {}
+    spell = _Spelling(like)
     for batch in batches:
         found = []
         for item in batch:
-            if item.label is not None:
-                if item.subject is not None:
-                    known[item.subject] = item.label
-                found.append(item)
-            elif item.subject in known:
-                found.append(item._replace(label=known[item.subject]))
-            else:
-                whose = "" if item.subject is None else ", here or before, of its subject"
-                flaw = Flaw(f'there is no "label"{whose}: only what has one can be learnt')
+            try:
+                if item.label is not None:
+                    label = spell(item.label)
+                elif item.subject in known:
+                    label = known[item.subject]
+                else:
+                    whose = "" if item.subject is None else ", here or before, of its subject"
+                    raise Flaw(f'there is no "label"{whose}: only what has one can be learnt')
+            except Flaw as flaw:
                 bad.meet(flaw, name=item.source, line=item.line)
+                continue
+            if item.subject is not None:
+                known[item.subject] = label
+            found.append(item._replace(label=label))
         yield found
+
+
+class _Spelling:
+    """Labels as those of a model are, or else as the first one is: text, or whole numbers."""
+
+    def __init__(self, like: Sequence[Label]) -> None:
+        self._numbers = isinstance(like[0], int) if like else None
+        self._may_change = bool(like)
+
+    def __call__(self, label: Label) -> Label:
+        is_number = isinstance(label, int)
+        if self._numbers is None:
+            self._numbers = is_number
+        if is_number == self._numbers:
+            return label
+        if self._may_change and is_number:
+            return str(label)
+        if self._may_change and re.fullmatch(r"-?[0-9]{1,18}", str(label)):
+            return int(label)
+        kinds = ("text", "a whole number")
+        others = "those of the model" if self._may_change else "those before it"
+        raise Flaw(
+            f"the label {label!r} is {kinds[is_number]}, unlike {others}: all must be of one kind"
+        )
 
 
 def _record_reader(names: dict[str, str], source: str) -> _Read:

@@ -225,7 +225,7 @@ class _Writing:
             "pruned": {
                 "ngrams": pruned[0] if pruned else 0,
                 "counts": pruned[1] if pruned else 0,
-                "was_pruned": pruned is not None,
+                "was_pruned": pruned is not None and pruned[0] > 0,
             },
             "words_since_prune": 0,
         } | keeping.settings_of(self._engine), arrays

@@ -154,8 +154,13 @@ const offline = (() => {
         const kind = this.kindAt(at);
         if (kind === WORD || kind === MARK) {
           word += this.characters.fold(this.points[at]);
-        } else if ((kind === APOSTROPHE || kind === JOINER) && this.kindAt(at + 1) === WORD) {
-          if (kind === APOSTROPHE) word += "'";
+        } else if (kind === APOSTROPHE && this.kindAt(at + 1) === WORD) {
+          word += "'";
+        } else if (kind === JOINER) {
+          let next = at;
+          while (this.kindAt(next) === JOINER) ++next;
+          if (this.kindAt(next) !== WORD && this.kindAt(next) !== MARK) break;
+          at = next - 1;
         } else {
           break;
         }
