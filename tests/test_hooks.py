@@ -292,8 +292,13 @@ def cutting(letters):
     return lambda word: word[:letters]
 
 
+def cutting_by_default(letters):
+    return lambda word, *, own=letters: word[:own]
+
+
 def test_functions_of_one_name_are_told_apart_where_models_are_merged():
-    for make in (lambda n: Cutter(n).stem, cutting, lambda n: partial(cut, letters=n)):
+    by_method, by_partial = lambda n: Cutter(n).stem, lambda n: partial(cut, letters=n)
+    for make in (by_method, by_partial, cutting, cutting_by_default):
         model, alike, other = (taught(word_hook=make(letters)) for letters in (1, 1, 2))
         before = model.to_bytes()
         with pytest.raises(ww.IncompatibleModelsError, match="but are not the same function"):

@@ -60,7 +60,8 @@ def _content(function: object) -> object:
     if code is None or hasattr(function, "__self__"):  # an object that can be called, or a method
         return pickle.dumps(function)
     cells = getattr(function, "__closure__", None) or ()
-    return code, getattr(function, "__defaults__", None), [cell.cell_contents for cell in cells]
+    defaults = [getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__")]
+    return code, defaults, [cell.cell_contents for cell in cells]
 
 
 def name_of(function: object) -> str:
