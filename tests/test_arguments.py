@@ -152,7 +152,7 @@ def test_what_the_counts_depend_on_may_be_repeated_to_replace(model):
 
 
 def test_longer_ngrams_cannot_be_had_by_replacing(model):
-    with pytest.raises(ValueError, match=r"^max_ngram can only be replaced by less than 3, got 4"):
+    with pytest.raises(ValueError, match=r"^max_ngram can be replaced by 3 at most, got 4"):
         model.replace(max_ngram=4)
 
 
