@@ -165,7 +165,16 @@ def first_alerts(policy, timelines, rounds, *, known_from=None):
 
 
 def replayed(policy, histories):
-    """The same where everybody makes a step in every round, as long as there are some."""
-    timelines = {subject: dict(enumerate(history)) for subject, history in histories.items()}
+    """The same by chunk: at which one, from 1; where a chunk is empty, nobody makes a step."""
+    timelines = {}
+    for subject, history in histories.items():
+        before = [0, *(step["posts"] for step in history)]
+        timelines[subject] = {
+            at: step for at, step in enumerate(history) if step["posts"] > before[at]
+        }
     longest = max(map(len, histories.values()), default=0)
-    return first_alerts(policy, timelines, longest)
+    found = first_alerts(policy, timelines, longest)
+    return {
+        subject: step and sorted(timelines[subject])[step - 1] + 1
+        for subject, step in found.items()
+    }

@@ -1,8 +1,10 @@
 """watch: alerts as posts come in, states that outlive the process, and signals."""
 
+import gzip
 import json
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -66,10 +68,28 @@ def test_files_are_read_one_after_the_other(here):
     assert alerted(watch("one.jsonl", "two.jsonl")) == [("bob", 1), ("ann", 3)]
 
 
+def test_a_folder_may_hold_a_file_for_every_subject(here):
+    for label, subject, texts in (("x", "ann", [ALARMING, ALARMING]), ("y", "bob", [HARMLESS])):
+        (here / "people" / label).mkdir(parents=True)
+        (here / "people" / label / f"{subject}.txt").write_text("\n".join(texts))
+    assert [one["posts"] for one in watch("people", "--final")] == [1, 2, 1]
+
+
+@posix
+def test_compressed_data_in_a_named_pipe_is_refused(here):
+    os.mkfifo(here / "pipe")
+    data = gzip.compress(lines(post("ann", ALARMING)).encode())
+    writer = threading.Thread(target=(here / "pipe").write_bytes, args=[data])
+    writer.start()
+    said = failure("watch", "model.ww", "pipe", "--positive", "at risk")
+    writer.join()
+    assert "can only be read as standard input" in said
+
+
 def test_a_folder_without_texts_is_a_mistake(here):
     (here / "collection").mkdir()
     arguments = ("watch", "model.ww", "collection", "--positive", "at risk")
-    assert failure(*arguments) == "Error: there are no texts (.txt) in collection\n"
+    assert "there are no subjects (LABEL/SUBJECT.txt) in it" in failure(*arguments)
     (here / "collection" / "subject1.xml").write_text("<INDIVIDUAL/>")
     assert "say --format erisk" in failure(*arguments)
 
@@ -413,6 +433,7 @@ def test_ctrl_c_ends_other_commands_quietly():
     [
         (["nothing.ww", "--positive", "x"], 1, "nothing.ww: No such file"),
         (["model.ww"], 2, "Missing option '--positive'"),
+        (["model.ww", "--positive", "x", "--save-every", "nan"], 2, "'nan' is not a finite number"),
         (["model.ww", "--positive", "x"], 1, "unknown label 'x'; the model has 'at risk', 'con"),
         (["model.ww", "no.jsonl", "--positive", "at risk"], 1, "no.jsonl: No such file"),
         (["model.ww", "--positive", "at risk", "--policy", "x"], 2, "unknown policy 'x'; known"),

@@ -408,3 +408,22 @@ def test_average_precision_without_positives_is_not_a_number():
     truth = np.zeros(2, bool)
     found = metrics.average_precision([1, 2], truth, positive=True, subjects="ab")
     assert np.isnan(found)
+
+
+# What is easily mistaken
+
+
+def test_a_truth_of_another_type_has_no_positives():
+    with pytest.raises(ValueError, match="no subject has the positive label 1"):
+        erde(["1", "1", "0"], [1, 1, 0], [1, 1, 0], deadline=5, positive=1)
+
+
+def test_before_the_first_post_is_no_earlier_than_at_it():
+    assert penalty([0, 1]).tolist() == [0, 0]
+
+
+def test_ties_are_in_the_order_of_ids_of_any_kind():
+    truth, scores = [0, 0, 1], [0.5, 0.5, 0.5]
+    assert precision_at(scores, truth, 1, positive=1, subjects=["b", "a\0", "a"]) == 1
+    assert precision_at(scores, truth, 1, positive=1, subjects=[10, 9, "10a"]) == 0
+    assert precision_at(scores, truth, 1, positive=1, subjects=["b", "c" * 10**6, "a"]) == 1

@@ -178,6 +178,21 @@ def test_an_empty_chunk_adds_nothing():
     assert series.gain.tolist() == [series.gain[0], *[0.0] * 8, series.gain[0]]
 
 
+def test_of_whom_nothing_was_read_in_a_chunk_there_is_no_alert():
+    silent = ww.Subject("silent", [])
+    short = ww.Subject("short", [ww.Post("garden")] * 9)  # all in the last chunk
+    others = [ww.Subject(f"{at}", [ww.Post("garden")] * 20) for at in range(3)]
+    model = taught()
+    for policy in (ww.StandsOut("at risk"), ww.Reaches("at risk", threshold=0)):
+        scores = score_streams([silent, short, *others], model, "at risk", by="chunk")
+        alerted, _ = alerts_of(scores, policy)
+        assert not alerted[0]
+    [once] = [ww.Subject("once", [ww.Post("alone")], chunks=[1] + [0] * 9)]
+    scores = score_streams([once], model, "at risk", by="chunk")
+    alerted, _ = alerts_of(scores, ww.Stays("at risk", last=1, threshold=0))
+    assert not alerted.any()
+
+
 def test_a_chunk_that_speaks_as_much_for_both_labels_speaks_for_none():
     # Sums of different size: their differences would differ in the last digit.
     model = ww.TauSS3()

@@ -188,7 +188,9 @@ def penalty(delays: ArrayLike, p: float = 0.0078) -> FloatArray:
     [1.0, 0.961, 0.5]
     """
     # The same function, without an exponential that could overflow.
-    return np.asarray(np.tanh(as_positive("p", p) * (_numbers("delays", delays) - 1) / 2))
+    # By chunks, the delay of somebody with few posts may be 0, which is no earlier than the first.
+    steps = np.maximum(_numbers("delays", delays) - 1, 0)
+    return np.asarray(np.tanh(as_positive("p", p) * steps / 2))
 
 
 def latency(
@@ -351,7 +353,7 @@ def _outcomes(
     _check_length("y_pred", alerted, actual.size)
     # Booleans cannot be misspelt, and a resample may well lack positives.
     spelt = isinstance(positive, bool) and getattr(y_true, "dtype", None) == np.bool_
-    if not (spelt or actual.any() or alerted.any()):
+    if not (spelt or actual.any()):
         raise ValueError(f"no subject has the positive label {positive!r}")
     return actual, alerted
 
@@ -382,10 +384,20 @@ def _alert_delays(
 def _ranked(scores: ArrayLike, y_true: Labels, positive: object, ids: Iterable[Any]) -> BoolArray:
     """Who is positive, from the highest score down, ties by subject id."""
     relevant, _ = _outcomes(y_true, None, positive)
-    values, names = _numbers("scores", scores), np.asarray(list(ids))
+    values, names = _numbers("scores", scores), list(ids)
     _check_length("scores", values, relevant.size)
-    _check_length("subjects", names, relevant.size)
-    return relevant[np.lexsort((names, -values))]
+    places = np.empty(len(names), np.int64)
+    _check_length("subjects", places, relevant.size)
+    places[_sorted_places(names)] = np.arange(len(names))
+    return relevant[np.lexsort((places, -values))]
+
+
+def _sorted_places(names: list[Any]) -> list[int]:
+    """Where the names are, sorted; names of several kinds as text."""
+    try:
+        return sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:
+        return sorted(range(len(names)), key=lambda at: str(names[at]))
 
 
 def _numbers(name: str, values: ArrayLike, where: BoolArray | None = None) -> FloatArray:

@@ -153,8 +153,11 @@ def first_alerts(scores: Scores, policy: Policy) -> IntArray:
     if not lengths.any():
         return found
     step = Step(*scores.columns, round=0, memory=np.zeros((int(lengths.sum()), 0)))
-    places = np.flatnonzero(checked_alerts(policy, step))
     begins = np.cumsum(lengths) - lengths
+    before = np.r_[0, step.posts[:-1]]
+    before[begins[lengths > 0]] = 0
+    # Where a chunk is empty nothing was read, and there is no alert.
+    places = np.flatnonzero(checked_alerts(policy, step) & (step.posts > before))
     # Subjects without steps begin where the next one does, which is the one that is meant.
     owners = np.searchsorted(begins, places, side="right") - 1
     alerted, first = np.unique(owners, return_index=True)
@@ -174,15 +177,19 @@ def _alerts_step_by_step(scores: Scores, policy: Policy) -> IntArray:
     posts = np.zeros(count, np.int64)
     for number in range(int(lengths.max(initial=0))):
         reading = flat.reading(number)
+        read = flat.posts(number) > posts[:reading]
         posts[:reading] = flat.posts(number)
         current[:2, :reading] = flat.sums(number)
         current[2:] = 0
         current[2:, :reading] = flat.gains(number)
         seen = count if policy.is_population else reading
         value, other, gain, other_gain = current[:, :seen]
-        step = Step(posts[:seen], value, other, gain, other_gain, number, memory[:seen])
-        alerted = checked_alerts(policy, step)[:reading] & (first[:reading] < 0)
+        noted = memory[:seen].copy()
+        step = Step(posts[:seen], value, other, gain, other_gain, number, noted)
+        alerted = checked_alerts(policy, step)[:reading] & read & (first[:reading] < 0)
         first[:reading][alerted] = number
+        # A series of posts does not end in a chunk without a post, nor grow.
+        memory[:reading][read] = noted[:reading][read]
     found = np.empty(count, np.int64)
     found[order] = first
     return found

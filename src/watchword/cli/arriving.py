@@ -25,7 +25,7 @@ _Item = TypeVar("_Item")
 
 _BATCH_BYTES = 1 << 20
 _BATCH_LINES = 8192
-_LONGEST_LINE = 1 << 27  # a pipe without line ends must not fill the memory
+_LONGEST_LINE = 1 << 28  # as in a file: one without line ends must not fill the memory
 # A signal that comes just before the waiting begins is heard when it ends.
 _LONGEST_WAIT = 0.5
 _NOTHING: Any = object()
@@ -55,6 +55,11 @@ def line_batches(
             stream = Path(source).open("rb")  # noqa: SIM115
         with stream:
             yield from _until_ready(stream, idle, waiting)
+            if stream.peek(2)[:2] == _GZIP:
+                raise DataFormatError(
+                    f"{source}: compressed data in a pipe can only be read as standard input: "
+                    "send it there, or unpack it before"
+                )
             yield from _arriving(stream, source, idle, waiting)
     else:
         yield from _gathered(source)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -225,6 +226,17 @@ def progress_of(description: str) -> Callable[[Iterable[Any], int], Iterable[Any
 # Files and labels
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class Number(click.FloatRange):
+    """A number in a range, which NaN and infinity never are."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, if it is one."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
 
 
 def check_folder(path: Path | None) -> None:

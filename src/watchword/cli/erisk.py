@@ -15,6 +15,7 @@ import click
 from watchword import Policy, TauSS3
 from watchword.cli.base import (
     FILE,
+    Number,
     cli,
     console,
     emit,
@@ -217,7 +218,7 @@ def run(
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     default=300,
     show_default=True,
     metavar="SECONDS",
@@ -232,7 +233,7 @@ def run(
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=3600,
     show_default=True,
     metavar="SECONDS",

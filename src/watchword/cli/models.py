@@ -15,6 +15,7 @@ from watchword import TauSS3
 from watchword.checks import Label
 from watchword.cli.base import (
     FILE,
+    Number,
     check_folder,
     emit,
     find_label,
@@ -57,7 +58,7 @@ from watchword.storage import atomic_file
 @click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
 @click.option(
     "--prevalence",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.2,
     show_default=True,
     help="The share of people at risk.",

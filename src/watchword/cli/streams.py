@@ -14,6 +14,7 @@ from watchword import Evaluation, Policy, Replay, Subject, TauSS3
 from watchword.checks import Label
 from watchword.cli.base import (
     FILE,
+    Number,
     check_folder,
     console,
     emit,
@@ -77,7 +78,7 @@ from watchword.tuning import check_measure
 )
 @click.option(
     "--save-every",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=60,
     show_default=True,
     metavar="SECONDS",
@@ -128,7 +129,7 @@ def watch(
         raise click.UsageError("--from-start goes with --state")
     idle = max(save_every, 1.0) if state is not None else None
     stops = Stops()
-    batches = reading.batches(data or ("-",), idle=idle, waiting=stops.waiting)
+    batches = reading.batches(data or ("-",), streams=True, idle=idle, waiting=stops.waiting)
     posts = with_subjects(batches, reading.bad)
     shown = show_rows if table else show_json
     opened = Keeper.open(

@@ -103,10 +103,11 @@ class Data:
         self,
         sources: Sequence[str],
         *,
+        streams: bool = False,
         idle: float | None = None,
         waiting: Waiting = nullcontext,
     ) -> Iterator[list[Item]]:
-        """All texts of sources, as many at a time as have arrived.
+        """All texts of sources, as many at a time as have arrived; of `streams`, posts of subjects.
 
         What comes before an error is handed out before it is raised. See `line_batches` for
         `idle` and `waiting`.
@@ -124,7 +125,7 @@ class Data:
             elif kind == "erisk":
                 yield from _gathered(_posts(subject, source) for subject in _erisk(source))
             else:
-                yield from _gathered(self._folder(source))
+                yield from _gathered(self._folder(source, streams=streams))
 
     def _lines(
         self, source: str, read: _Read, idle: float | None, waiting: Waiting
@@ -147,8 +148,8 @@ class Data:
             self.bad.meet(flaw, name=name_of(source), line=number)
             return []
 
-    def _folder(self, source: str) -> Iterator[list[Item]]:
-        if _has_subject_folders(Path(source)):
+    def _folder(self, source: str, *, streams: bool) -> Iterator[list[Item]]:
+        if streams or _has_subject_folders(Path(source)):
             for subject in self.subjects(source):
                 yield _posts(subject, source)
             return
