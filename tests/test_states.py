@@ -367,6 +367,14 @@ def test_the_state_of_another_policy_is_refused(other):
         taught().watcher(other, state=watcher.to_bytes(), allow_changed_model=True)
 
 
+def test_a_state_of_the_same_model_has_all_its_labels():
+    whole = json.loads(some_reader().to_json())
+    for at in range(len(whole["confidence"])):
+        less = whole["confidence"][:at] + whole["confidence"][at + 1 :]
+        with pytest.raises(ww.StateError, match="damaged: it lacks the label"):
+            taught().reader(NOTES, state=json.dumps(whole | {"confidence": less}))
+
+
 def test_a_state_that_holds_fewer_notes_than_the_policy_needs_is_refused():
     whole = json.loads(some_reader().to_json())
     whole["memory"] = whole["memory"][:-1]

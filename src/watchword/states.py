@@ -74,7 +74,11 @@ def check(state: State, engine: Engine, policy: Policy, *, allow_changed_model: 
         raise StateError(f"the state does not belong to the policy {policy!r}{was}")
     if state.memory.shape[1] != policy.remembers:
         raise StateError(f"the state does not hold what {policy!r} has to remember")
-    if state.model != keeping.fingerprint_of(engine) and not allow_changed_model:
+    if state.model == keeping.fingerprint_of(engine):
+        lacking = [label for label in engine.labels if label not in state.labels]
+        if lacking:
+            raise StateError(f"the state is damaged: it lacks the label {lacking[0]!r}")
+    elif not allow_changed_model:
         raise StateError(
             "the state belongs to another model, or to what this one was before it learnt more; "
             "allow_changed_model=True (--allow-changed-model for `watch`) goes on regardless"
