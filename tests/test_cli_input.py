@@ -14,6 +14,7 @@ from watchword.cli import arriving
 from watchword.cli.arriving import line_batches
 from watchword.cli.texts import Data
 from watchword.errors import DataFormatError
+from watchword.tables import _Lines
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
 
@@ -165,3 +166,60 @@ def test_what_comes_before_a_bad_row_is_handed_out(tmp_path):
     assert [one.text for one in next(batches)] == ["hello"]
     with pytest.raises(DataFormatError, match=r"a\.csv, line 3"):
         next(batches)
+
+
+# Tables and compressed data that arrive bit by bit
+
+
+def in_pieces(monkeypatch, data, size):
+    """Standard input that gives so many bytes at a time."""
+    stream = io.BytesIO(data)
+    stream.read1 = lambda _: stream.read(size)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+
+
+TABLE = 'text,label,id\n"a ""b""\nc",x,1\r\n\n5" tape,y,2\n"d\n\ne",x,3\nf,y,4'
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_is_the_same_however_it_arrives(monkeypatch, tmp_path, size, packed):
+    (tmp_path / "whole.csv").write_bytes(TABLE.encode())
+    [whole] = Data().batches([str(tmp_path / "whole.csv")])
+    data = gzip.compress(TABLE.encode()) + gzip.compress(b"") if packed else TABLE.encode()
+    in_pieces(monkeypatch, data, size)
+    found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
+    assert [item._replace(source="") for item in found] == [
+        item._replace(source="") for item in whole
+    ]
+    assert [item.line for item in found] == [2, 5, 6, 9]
+
+
+def test_a_huge_cell_is_read_a_few_times_and_not_with_every_piece(monkeypatch):
+    cell = "so so\n" * 500_000
+    in_pieces(monkeypatch, f'text,id\n"{cell}",1\nlast,2\n'.encode(), 1 << 12)
+    begun = []
+    monkeypatch.setattr(
+        _Lines, "read_again", lambda self, real=_Lines.read_again: begun.append(real(self))
+    )
+    found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
+    assert [item.text for item in found] == [cell, "last"]
+    assert len(begun) < 50
+
+
+@pytest.mark.parametrize("cut", [1, 20])
+def test_what_is_compressed_and_cut_off_is_told_after_what_was_whole(monkeypatch, cut):
+    lines = b"".join(b'{"text": "%d"}\n' % number for number in range(20_000))
+    in_pieces(monkeypatch, gzip.compress(lines)[:-cut], 1000)
+    found = []
+    with pytest.raises(DataFormatError, match=r"the compressed data is damaged after line \d+"):
+        found.extend(len(batch) for batch in Data().batches(["-"]))
+    assert sum(found) > 10_000
+
+
+def test_a_header_alone_is_a_table_without_rows(monkeypatch):
+    in_pieces(monkeypatch, b'text,"la\nbel"\n', 3)
+    assert [batch for batch in Data(format="csv").batches(["-"]) if batch] == []
+    in_pieces(monkeypatch, b" \n\n", 1)
+    with pytest.raises(DataFormatError, match="standard input is empty: it needs a row"):
+        list(Data(format="csv").batches(["-"]))

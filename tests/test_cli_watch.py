@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import zlib
 
 import pytest
 
@@ -76,14 +77,37 @@ def test_a_folder_may_hold_a_file_for_every_subject(here):
 
 
 @posix
-def test_compressed_data_in_a_named_pipe_is_refused(here):
+def test_compressed_data_may_come_in_a_named_pipe(here):
     os.mkfifo(here / "pipe")
     data = gzip.compress(lines(post("ann", ALARMING)).encode())
     writer = threading.Thread(target=(here / "pipe").write_bytes, args=[data])
     writer.start()
-    said = failure("watch", "model.ww", "pipe", "--positive", "at risk")
+    found = watch("pipe")
     writer.join()
-    assert "can only be read as standard input" in said
+    assert alerted(found) == [("ann", 1)]
+
+
+@posix
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_of_a_table_are_read_as_they_come_and_kept_when_it_stops(packed):
+    arguments = ("--format", "csv", "--positive", "at risk", "--state", "state")
+    packer = zlib.compressobj(wbits=31)
+
+    def send(text):
+        data = packer.compress(text.encode()) + packer.flush(zlib.Z_SYNC_FLUSH)
+        process.stdin.write(data if packed else text.encode())
+        process.stdin.flush()
+
+    with started("watch", "model.ww", *arguments) as process:
+        send(f'subject,text\nann,"{ALARMING}"\nbob,"{HARMLESS}\n')
+        assert next_line(process)["subject"] == "ann"
+        send(f'{HARMLESS}"\neve,"{ALARMING}, ""so"""\ncut,"{ALARMING}')
+        assert next_line(process)["subject"] == "eve"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 143
+    known = {one["subject"]: one["posts"] for one in watch("--state", "state", "--final")}
+    assert known == {"ann": 1, "bob": 1, "eve": 1}
 
 
 def test_a_folder_without_texts_is_a_mistake(here):

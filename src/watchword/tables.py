@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from typing import TypeVar
 
 from watchword.errors import DataFormatError
-from watchword.lines import BadLines, Flaw, Source, decoded, name_of, numbered_lines, shown
+from watchword.lines import (
+    BadLines,
+    Flaw,
+    Line,
+    Source,
+    decoded,
+    name_of,
+    numbered_lines,
+    shown,
+)
 from watchword.records import Fields, Record
 
 _Item = TypeVar("_Item")
 
 _DELIMITERS = ",\t;"
+_HUGE_ROW = 1 << 16
 
 
 def as_delimiter(delimiter: str | None) -> str | None:
@@ -38,29 +49,101 @@ def read_rows(
     name = name_of(source)
     with closing(numbered_lines(source)) as numbered:
         lines = _Lines(numbered)
-        table = _Table(lines, name, fields, delimiter)
-        for number, row in table.rows(bad):
-            try:
-                item = read(table.record(row))
-            except Flaw as flaw:
-                bad.meet(flaw, name=name, line=number)
-                continue
-            yield number, item
+        yield from _Table(lines, name, fields, delimiter).items(read, bad)
+
+
+def arriving_rows(
+    batches: Iterable[Sequence[tuple[int, Line]]],
+    read: Callable[[Record], _Item],
+    bad: BadLines,
+    *,
+    name: str,
+    fields: Fields,
+    delimiter: str | None,
+) -> Iterator[list[tuple[int, _Item]]]:
+    """The same for lines that come in batches: at once for every row that is whole.
+
+    What comes before an error is handed out before it is raised.
+    """
+    arrived: deque[tuple[int, Line]] = deque()
+    lines = _Lines(iter(arrived.popleft, None), ended=False)
+    table: _Table | None = None
+    unread = 0
+    for batch in chain(batches, [None]):
+        arrived.extend(batch or ())
+        unread += sum(len(line) for _, line in batch or ())
+        lines.ended = batch is None
+        found: list[tuple[int, _Item]] = []
+        if not lines.ended and unread < lines.held > _HUGE_ROW:
+            yield found  # read again and again, a huge row would never come to its end
+            continue
+        unread = 0
+        try:
+            if table is None and (lines.ended or _has_header(arrived)):
+                table = _Table(lines, name, fields, delimiter)
+            if table is not None:
+                found.extend(table.items(read, bad))
+        except DataFormatError:
+            yield found
+            raise
+        yield found
+
+
+def _has_header(lines: Iterable[tuple[int, Line]]) -> bool:
+    """Whether there is a first row, and all of it."""
+    begun = quotes = 0
+    for _, line in lines:
+        text = bytes(line, "utf-8") if isinstance(line, str) else line
+        begun += not text.isspace() and bool(text)
+        quotes += text.count(b'"')
+        if begun and quotes % 2 == 0:
+            return True
+    return False
 
 
 class _Lines:
-    """Lines for the csv module, which needs text; what is not remembers its flaw."""
+    """Lines for the csv module, which needs text; what is not remembers its flaw.
 
-    def __init__(self, numbered: Iterator[tuple[int, str | bytes]]) -> None:
+    Where more is to come (not `ended`), the lines of a row can be read again with those.
+    """
+
+    def __init__(self, numbered: Iterator[tuple[int, Line]], *, ended: bool = True) -> None:
         self._numbered = numbered
+        self._again: deque[tuple[int, Line]] = deque()
+        self._row: list[tuple[int, Line]] = []
+        self.ended = ended
+        self.held = 0  # the size of a row that is not whole
         self.number = 0
         self.flaw: Flaw | None = None
 
     def __iter__(self) -> Iterator[str]:
         return self
 
+    def begin_row(self) -> int:
+        """The number of the line where the next row begins."""
+        self._row.clear()
+        self.held = 0
+        return self.number + 1
+
+    def read_again(self) -> None:
+        """Go back to where the row began."""
+        self.flaw = None
+        self.held = sum(len(line) for _, line in self._row)
+        self._again.extendleft(reversed(self._row))
+        self.number -= len(self._row)
+        self._row.clear()
+
     def __next__(self) -> str:
-        self.number, line = next(self._numbered)
+        if self._again:
+            pair = self._again.popleft()
+        else:
+            try:
+                pair = next(self._numbered)
+            except IndexError:  # of what arrives in batches, for now
+                raise StopIteration from None
+        if not self.ended:
+            self._row.append(pair)
+        self.number, line = pair
         try:
             text = decoded(line)
         except Flaw as flaw:  # what the row is worth can be said only where it ends
@@ -72,6 +155,21 @@ class _Lines:
         """The first flaw since this was asked last."""
         flaw, self.flaw = self.flaw, None
         return flaw
+
+
+class _AfterFirst:
+    """A line, and then others; unlike `itertools.chain`, not at its end when those are for now."""
+
+    def __init__(self, first: str, lines: _Lines) -> None:
+        self._first: str | None = first
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        first, self._first = self._first, None
+        return next(self._lines) if first is None else first
 
 
 class _Table:
@@ -89,7 +187,7 @@ class _Table:
         begin = lines.number
         try:
             sign = delimiter or _delimiter(first, known)
-            self._cells = csv.reader(chain([first], lines), delimiter=sign, strict=True)
+            self._cells = csv.reader(_AfterFirst(first, lines), delimiter=sign, strict=True)
             header = [cell.strip() for cell in next(self._cells)]
             if flaw := lines.take_flaw():
                 raise flaw
@@ -99,11 +197,21 @@ class _Table:
             raise DataFormatError(f"{name}, line {begin}: {flaw}") from None
         self._width = len(header)
 
-    def rows(self, bad: BadLines) -> Iterator[tuple[int, Sequence[str]]]:
+    def items(self, read: Callable[[Record], _Item], bad: BadLines) -> Iterator[tuple[int, _Item]]:
+        """What `read` makes of the rows, each with the number of its first line."""
+        for number, row in self._rows(bad):
+            try:
+                item = read(self._record(row))
+            except Flaw as flaw:
+                bad.meet(flaw, name=self._name, line=number)
+                continue
+            yield number, item
+
+    def _rows(self, bad: BadLines) -> Iterator[tuple[int, Sequence[str]]]:
         """The rows that can be read, each with the number of its first line."""
         lines = self._lines
         while True:
-            begin = lines.number + 1
+            begin = lines.begin_row()
             try:
                 row = next(self._cells)
                 if flaw := lines.take_flaw():
@@ -111,6 +219,9 @@ class _Table:
             except StopIteration:
                 return
             except csv.Error as error:
+                if not lines.ended and "unexpected end of data" in str(error):
+                    lines.read_again()
+                    return
                 lines.take_flaw()
                 bad.meet(_row_flaw(error), name=self._name, line=begin)
             except Flaw as flaw:
@@ -119,7 +230,7 @@ class _Table:
                 if row:
                     yield begin, row
 
-    def record(self, row: Sequence[str]) -> Record:
+    def _record(self, row: Sequence[str]) -> Record:
         """A row by the names of its columns; an empty cell is a value that is missing."""
         if len(row) != self._width:
             raise Flaw(

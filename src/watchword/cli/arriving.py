@@ -10,26 +10,26 @@ from __future__ import annotations
 import contextlib
 import select
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import NamedTuple, cast
 
 from watchword.errors import DataFormatError
 from watchword.lines import Line, numbered_lines
 
 Batch = list[tuple[int, Line]]  # line numbers and lines
 Waiting = Callable[[], AbstractContextManager[None]]  # within it, nothing is done but to wait
-_Item = TypeVar("_Item")
 
 _BATCH_BYTES = 1 << 20
 _BATCH_LINES = 8192
 _LONGEST_LINE = 1 << 28  # as in a file: one without line ends must not fill the memory
 # A signal that comes just before the waiting begins is heard when it ends.
 _LONGEST_WAIT = 0.5
-_NOTHING: Any = object()
 _GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 31  # as zlib numbers it, with the largest window
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -45,35 +45,20 @@ def line_batches(
             raise DataFormatError("there is no standard input: name a file instead")
         stream = cast(BufferedReader, sys.stdin.buffer)
         yield from _until_ready(stream, idle, waiting)
-        peek = getattr(stream, "peek", None)
-        if peek is not None and peek(2)[:2] == _GZIP:
-            yield from each(_gathered(source), waiting)
-        else:
-            yield from _arriving(stream, "standard input", idle, waiting)
+        yield from _arriving(stream, "standard input", idle, waiting)
     elif _is_pipe(Path(source)):
         with waiting():  # for somebody who writes
             stream = Path(source).open("rb")  # noqa: SIM115
         with stream:
             yield from _until_ready(stream, idle, waiting)
-            if stream.peek(2)[:2] == _GZIP:
-                raise DataFormatError(
-                    f"{source}: compressed data in a pipe can only be read as standard input: "
-                    "send it there, or unpack it before"
-                )
             yield from _arriving(stream, source, idle, waiting)
     else:
         yield from _gathered(source)
 
 
-def each(items: Iterable[_Item], waiting: Waiting) -> Iterator[_Item]:
-    """The items of something that waits and reads in one: what it was reading may be lost."""
-    iterator = iter(items)
-    while True:
-        with waiting():
-            item = next(iterator, _NOTHING)
-        if item is _NOTHING:
-            return
-        yield item
+def comes_in_time(source: str) -> bool:
+    """Whether somebody may still be writing what is read, in a pipe or on a terminal."""
+    return source == "-" or _is_pipe(Path(source))
 
 
 def _is_pipe(path: Path) -> bool:
@@ -105,11 +90,16 @@ def _arriving(
     begun: list[bytes] = []  # of a line whose end is still to come
     size = 0
     first = True
-    while True:
-        if not first:  # what was peeked at lies in the buffer, where no waiting would see it
-            yield from _until_ready(stream, idle, waiting)
-        chunk = stream.read1(_BATCH_BYTES)
-        *whole, rest = (chunk.removeprefix(_MARK) if first else chunk).split(b"\n")
+    for piece in _pieces(stream, idle, waiting):
+        if isinstance(piece, _Damage):
+            raise DataFormatError(
+                f"{name}: the compressed data is damaged after line {number} ({piece.reason}): "
+                "get or make the data again"
+            )
+        if not piece:  # nothing has arrived
+            yield []
+            continue
+        *whole, rest = (piece.removeprefix(_MARK) if first else piece).split(b"\n")
         first = False
         if whole:
             whole[0] = b"".join([*begun, whole[0]])
@@ -122,10 +112,69 @@ def _arriving(
         size += len(rest)
         if size > _LONGEST_LINE:
             raise DataFormatError(f"{name}, line {number + 1}: longer than {_LONGEST_LINE} bytes")
-        if not chunk:
-            break
     if last := b"".join(begun):
         yield [(number + 1, last)]
+
+
+class _Damage(NamedTuple):
+    """What is wrong with compressed data from here on."""
+
+    reason: str
+
+
+def _pieces(
+    stream: BufferedReader, idle: float | None, waiting: Waiting
+) -> Iterator[bytes | _Damage]:
+    """What has arrived, unpacked; nothing (b"") every `idle` seconds without."""
+    chunk = stream.read1(_BATCH_BYTES)
+    if chunk == _GZIP[:1]:
+        chunk += stream.read1(_BATCH_BYTES)
+    unpacked = _Unpacked() if chunk[:2] == _GZIP else None
+    while chunk:
+        if unpacked is None:
+            yield chunk
+        else:
+            yield from unpacked.pieces(chunk)
+            if unpacked.damage is not None:
+                yield unpacked.damage
+        # What was read lies in no buffer any more, so waiting sees all that is to come.
+        for _ in _until_ready(stream, idle, waiting):
+            yield b""
+        chunk = stream.read1(_BATCH_BYTES)
+    if unpacked is not None and not unpacked.at_end:
+        yield _Damage("it ends too soon")
+
+
+class _Unpacked:
+    """Data of gzip as it comes, one packed file after the other."""
+
+    def __init__(self) -> None:
+        self._file = zlib.decompressobj(_GZIP_FORMAT)
+        self.damage: _Damage | None = None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all files that have begun have ended."""
+        return self._file.eof
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """What this adds, never much at once: little data may unpack to a lot."""
+        full = True
+        while data or full:
+            if self._file.eof:
+                data = data.lstrip(b"\0")  # which may stand between files
+                if not data:
+                    return
+                self._file = zlib.decompressobj(_GZIP_FORMAT)
+            try:
+                piece = self._file.decompress(data, _BATCH_BYTES)
+            except zlib.error as error:
+                self.damage = _Damage(str(error))
+                return
+            if piece:
+                yield piece
+            full = len(piece) == _BATCH_BYTES
+            data = self._file.unused_data if self._file.eof else self._file.unconsumed_tail
 
 
 def _until_ready(stream: BufferedReader, idle: float | None, waiting: Waiting) -> Iterator[Batch]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from watchword.checks import Label
-from watchword.cli.arriving import Waiting, each, line_batches
+from watchword.cli.arriving import Waiting, comes_in_time, line_batches
 from watchword.cli.base import warn
 from watchword.datasets import Post, Subject, read_folder, read_subjects
 from watchword.errors import DataFormatError
@@ -28,7 +28,7 @@ from watchword.records import (
     named,
     parsed,
 )
-from watchword.tables import read_rows
+from watchword.tables import arriving_rows, read_rows
 
 Format = Literal["jsonl", "csv", "folder", "erisk"]
 
@@ -118,10 +118,7 @@ class Data:
             if kind == "jsonl":
                 yield from self._lines(source, read, idle, waiting)
             elif kind == "csv":
-                rows = read_rows(
-                    source, read, self.bad, fields=_columns(self.names), delimiter=None
-                )
-                yield from _gathered(_placed(line, items) for line, items in each(rows, waiting))
+                yield from self._rows(source, read, idle, waiting)
             elif kind == "erisk":
                 yield from _gathered(_posts(subject, source) for subject in _erisk(source))
             else:
@@ -139,6 +136,20 @@ class Data:
                 yield found
                 raise
             yield found
+
+    def _rows(
+        self, source: str, read: _Read, idle: float | None, waiting: Waiting
+    ) -> Iterator[list[Item]]:
+        fields = _columns(self.names)
+        if not comes_in_time(source):
+            rows = read_rows(source, read, self.bad, fields=fields, delimiter=None)
+            yield from _gathered(_placed(line, items) for line, items in rows)
+            return
+        batches = line_batches(source, idle=idle, waiting=waiting)
+        for found in arriving_rows(
+            batches, read, self.bad, name=name_of(source), fields=fields, delimiter=None
+        ):
+            yield [item for line, items in found for item in _placed(line, items)]
 
     def _line(self, source: str, read: _Read, number: int, line: Line) -> list[Item]:
         try:
