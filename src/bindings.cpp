@@ -380,7 +380,8 @@ ww::MappedArrays mapped_from(const nb::dict& dict, std::string source) {
     return arrays;
 }
 
-// A damaged file is found out while it is read, which may be anywhere.
+// A damaged file is found out while it is read, and labels of another kind while they are learnt,
+// which may be anywhere.
 void translate_failures(const std::exception_ptr& thrown, void*) {
     try {
         std::rethrow_exception(thrown);

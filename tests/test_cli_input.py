@@ -66,7 +66,7 @@ def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path):
 
 
 def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
-    monkeypatch.setattr(arriving, "_LONGEST_LINE", 100)
+    monkeypatch.setattr(arriving, "LONGEST_LINE", 100)
     given(b"short\n" + b"x" * 1000, 64)
     batches = line_batches("-")
     assert next(batches) == [(1, b"short")]

@@ -26,8 +26,8 @@ OnBadLine = Callable[[DataFormatError], object]
 BadLinesChoice = Literal["error", "skip"]
 
 _CHOICES: tuple[BadLinesChoice, ...] = ("error", "skip")
-_GZIP = b"\x1f\x8b"
-_LONGEST_LINE = 1 << 28  # a file without line ends, or a small one that unpacks to a huge one
+GZIP = b"\x1f\x8b"
+LONGEST_LINE = 1 << 28  # a file without line ends, or a small one that unpacks to a huge one
 _SHOWN = 60  # of what is wrong, messages show so many characters
 
 
@@ -107,12 +107,17 @@ def numbered_lines(source: Source) -> Generator[tuple[int, Line], None, None]:
     except _TooLongError as error:
         raise DataFormatError(f"{name}, line {number + 1}: {error}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataFormatError(
-            f"{name}: the compressed data is damaged after line {number} ({error}): "
-            "get or make the file again"
-        ) from None
+        raise damaged(name, number, error) from None
     except UnicodeDecodeError as error:  # of a file that the caller opened as text
         raise DataFormatError(f"{name}, after line {number}: {_not_utf8(error)}") from None
+
+
+def damaged(name: str, lines: int, reason: object) -> DataFormatError:
+    """What to say of compressed data of which only so many lines could be read."""
+    return DataFormatError(
+        f"{name}: the compressed data is damaged after line {lines} ({reason}): "
+        "get or make the file again"
+    )
 
 
 def decoded(line: Line) -> str:
@@ -164,7 +169,7 @@ def _limited(lines: Iterable[Line]) -> Iterable[Line]:
 
 
 def _file_lines(file: Any) -> Iterator[Line]:
-    limit = _LONGEST_LINE
+    limit = LONGEST_LINE
     while line := file.readline(limit + 1):
         if len(line) > limit:
             unit = "characters" if isinstance(line, str) else "bytes"
@@ -174,7 +179,7 @@ def _file_lines(file: Any) -> Iterator[Line]:
 
 def _plain(lines: Iterable[Line], *, zipped: bool) -> Iterable[Line]:
     """The lines themselves, or those of a compressed file."""
-    if not zipped and _beginning(lines) != _GZIP:
+    if not zipped and _beginning(lines) != GZIP:
         return lines
     unzipped = gzip.GzipFile(fileobj=cast(BinaryIO, lines), mode="rb")
     # GzipFile's own lines are read in Python, about a microsecond each.

@@ -15,20 +15,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from watchword.errors import DataFormatError
-from watchword.lines import Line, numbered_lines
+from watchword.lines import GZIP, LONGEST_LINE, Line, damaged, numbered_lines
 
 Batch = list[tuple[int, Line]]  # line numbers and lines
 Waiting = Callable[[], AbstractContextManager[None]]  # within it, nothing is done but to wait
 
 _BATCH_BYTES = 1 << 20
 _BATCH_LINES = 8192
-_LONGEST_LINE = 1 << 28  # as in a file: one without line ends must not fill the memory
 # A signal that comes just before the waiting begins is heard when it ends.
 _LONGEST_WAIT = 0.5
-_GZIP = b"\x1f\x8b"
 _GZIP_FORMAT = 31  # as zlib numbers it, with the largest window
 _MARK = b"\xef\xbb\xbf"
 
@@ -56,7 +54,7 @@ def line_batches(
         yield from _gathered(source)
 
 
-def comes_in_time(source: str) -> bool:
+def is_arriving(source: str) -> bool:
     """Whether somebody may still be writing what is read, in a pipe or on a terminal."""
     return source == "-" or _is_pipe(Path(source))
 
@@ -90,59 +88,49 @@ def _arriving(
     begun: list[bytes] = []  # of a line whose end is still to come
     size = 0
     first = True
-    for piece in _pieces(stream, idle, waiting):
-        if isinstance(piece, _Damage):
-            raise DataFormatError(
-                f"{name}: the compressed data is damaged after line {number} ({piece.reason}): "
-                "get or make the data again"
-            )
-        if not piece:  # nothing has arrived
-            yield []
-            continue
-        *whole, rest = (piece.removeprefix(_MARK) if first else piece).split(b"\n")
-        first = False
-        if whole:
-            whole[0] = b"".join([*begun, whole[0]])
-            begun, size = [], 0
-            for at in range(0, len(whole), _BATCH_LINES):
-                lines = whole[at : at + _BATCH_LINES]
-                yield list(enumerate(lines, number + 1))
-                number += len(lines)
-        begun.append(rest)
-        size += len(rest)
-        if size > _LONGEST_LINE:
-            raise DataFormatError(f"{name}, line {number + 1}: longer than {_LONGEST_LINE} bytes")
+    try:
+        for piece in _pieces(stream, idle, waiting):
+            if not piece:  # nothing has arrived
+                yield []
+                continue
+            *whole, rest = (piece.removeprefix(_MARK) if first else piece).split(b"\n")
+            first = False
+            if whole:
+                whole[0] = b"".join([*begun, whole[0]])
+                begun, size = [], 0
+                for at in range(0, len(whole), _BATCH_LINES):
+                    lines = whole[at : at + _BATCH_LINES]
+                    yield list(enumerate(lines, number + 1))
+                    number += len(lines)
+            begun.append(rest)
+            size += len(rest)
+            if size > LONGEST_LINE:
+                raise DataFormatError(
+                    f"{name}, line {number + 1}: longer than {LONGEST_LINE} bytes"
+                )
+    except (EOFError, zlib.error) as error:
+        raise damaged(name, number, error) from None
     if last := b"".join(begun):
         yield [(number + 1, last)]
 
 
-class _Damage(NamedTuple):
-    """What is wrong with compressed data from here on."""
-
-    reason: str
-
-
-def _pieces(
-    stream: BufferedReader, idle: float | None, waiting: Waiting
-) -> Iterator[bytes | _Damage]:
+def _pieces(stream: BufferedReader, idle: float | None, waiting: Waiting) -> Iterator[bytes]:
     """What has arrived, unpacked; nothing (b"") every `idle` seconds without."""
     chunk = stream.read1(_BATCH_BYTES)
-    if chunk == _GZIP[:1]:
+    if chunk == GZIP[:1]:
         chunk += stream.read1(_BATCH_BYTES)
-    unpacked = _Unpacked() if chunk[:2] == _GZIP else None
+    unpacked = _Unpacked() if chunk[:2] == GZIP else None
     while chunk:
         if unpacked is None:
             yield chunk
         else:
             yield from unpacked.pieces(chunk)
-            if unpacked.damage is not None:
-                yield unpacked.damage
         # What was read lies in no buffer any more, so waiting sees all that is to come.
         for _ in _until_ready(stream, idle, waiting):
             yield b""
         chunk = stream.read1(_BATCH_BYTES)
     if unpacked is not None and not unpacked.at_end:
-        yield _Damage("it ends too soon")
+        raise EOFError("it ends too soon")
 
 
 class _Unpacked:
@@ -150,7 +138,6 @@ class _Unpacked:
 
     def __init__(self) -> None:
         self._file = zlib.decompressobj(_GZIP_FORMAT)
-        self.damage: _Damage | None = None
 
     @property
     def at_end(self) -> bool:
@@ -166,11 +153,7 @@ class _Unpacked:
                 if not data:
                     return
                 self._file = zlib.decompressobj(_GZIP_FORMAT)
-            try:
-                piece = self._file.decompress(data, _BATCH_BYTES)
-            except zlib.error as error:
-                self.damage = _Damage(str(error))
-                return
+            piece = self._file.decompress(data, _BATCH_BYTES)
             if piece:
                 yield piece
             full = len(piece) == _BATCH_BYTES

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from watchword.checks import Label
-from watchword.cli.arriving import Waiting, comes_in_time, line_batches
+from watchword.cli.arriving import Waiting, is_arriving, line_batches
 from watchword.cli.base import warn
 from watchword.datasets import Post, Subject, read_folder, read_subjects
 from watchword.errors import DataFormatError
@@ -141,7 +141,7 @@ class Data:
         self, source: str, read: _Read, idle: float | None, waiting: Waiting
     ) -> Iterator[list[Item]]:
         fields = _columns(self.names)
-        if not comes_in_time(source):
+        if not is_arriving(source):
             rows = read_rows(source, read, self.bad, fields=fields, delimiter=None)
             yield from _gathered(_placed(line, items) for line, items in rows)
             return
