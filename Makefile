@@ -61,9 +61,10 @@ SANITIZERS = $(foreach library,libasan.so libubsan.so libstdc++.so.6,$(shell g++
 sanitize:  ## the tests with the address and undefined-behaviour sanitizers; needs g++
 	$(PYTHON) -m venv .venv-sanitize
 	$(PIP:.venv/%=.venv-sanitize/%) $(BUILD_REQUIREMENTS) cmake ninja
-	CXX=g++ $(PIP:.venv/%=.venv-sanitize/%) --no-build-isolation --editable '.[dev]' \
+	CXX=g++ $(PIP:.venv/%=.venv-sanitize/%) --no-build-isolation --editable . \
 	    --config-settings=build-dir=build/sanitize \
 	    --config-settings=cmake.define.WATCHWORD_SANITIZE=ON
+	$(PIP:.venv/%=.venv-sanitize/%) 'watchword[dev]'
 	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 .venv-sanitize/bin/python -m pytest
 
@@ -80,6 +81,8 @@ clean:  ## remove all that was made here
 	$(PIP) --no-build-isolation --editable '.[cli]'
 	touch $@
 
+# With build isolation: a dependency that PyPI has as a source archive (pyspark) brings its own build
+# tools. watchword itself is installed already, so pip adds only what the extra asks for.
 .venv/dev: .venv/ready | .venv/built
-	$(PIP) --no-build-isolation --editable '.[dev]'
+	$(PIP) 'watchword[dev]'
 	touch $@
