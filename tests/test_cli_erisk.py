@@ -148,7 +148,7 @@ def test_several_policies_are_several_runs():
 
 @pytest.mark.usefixtures("here")
 def test_a_token_that_begins_with_a_dash_comes_after_a_lonely_one():
-    with running_server(OTHERS, token="-e-B0lz") as server:
+    with running_server(OTHERS, token="-e-B0lz-") as server:
         fast = ("--retries", "0", "--model", "model.ww", "--positive", "at risk")
         *_, end = records("erisk", "client", *fast, server.url, "--", server.token)
     assert end["event"] == "end"
@@ -161,8 +161,8 @@ def test_several_models_are_several_runs():
 
 
 def test_the_token_may_be_in_the_environment(here, monkeypatch):
-    monkeypatch.setenv("WATCHWORD_ERISK_TOKEN", "secret")
-    with running_server(OTHERS, token="secret") as server:
+    monkeypatch.setenv("WATCHWORD_ERISK_TOKEN", "practice-token")
+    with running_server(OTHERS, token="practice-token") as server:
         arguments = ("--model", "model.ww", "--positive", "at risk", "--journal", "journal")
         assert records("erisk", "client", server.url, *arguments)[-1]["event"] == "end"
     assert (here / "journal").exists()

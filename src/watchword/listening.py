@@ -1,17 +1,21 @@
-"""Listening: an application on a port, until it is interrupted or in a thread of its own."""
+"""Servers: an application on a port, until it is interrupted or in a thread of its own."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import html
 import ipaddress
+import logging
 import os
+import re
 import secrets
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +23,20 @@ from watchword.errors import MissingExtraError
 
 try:
     import uvicorn
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from watchword.connections import LimitedProtocol, Limits
 except ImportError as error:
     raise MissingExtraError(
         "a server needs Starlette and uvicorn: pip install 'watchword[web]'"
     ) from error
+
+
+EXPOSED_TOKEN_LENGTH = 16  # least number of characters where other machines can connect
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,200}")
+_QUEUE = 1024  # connections that the system keeps until they are accepted, a few at once
+_GRACE = 1.0  # seconds for answering the last requests
+_logger = logging.getLogger("watchword.server")
 
 
 def is_own_machine(host: str) -> bool:
@@ -39,15 +52,35 @@ def is_own_machine(host: str) -> bool:
 
 
 def new_token() -> str:
-    """A word that only those know who are told.
+    """Return a random access token.
 
-    Hexadecimal, because it is passed on as an argument of commands too, where a word that begins
-    with a dash would be an option.
+    Hexadecimal, because tokens are arguments of commands, too, where one that begins with a dash
+    would be an option.
 
     >>> len(new_token())
     32
     """
     return secrets.token_hex(16)
+
+
+def as_token(token: str, host: str) -> str:
+    """Return the token if it fits into a URL and is long enough for a server on this host.
+
+    >>> as_token("practice", "127.0.0.1")
+    'practice'
+    >>> as_token("practice", "0.0.0.0")
+    Traceback (most recent call last):
+    ...
+    ValueError: token must have at least 16 characters on 0.0.0.0, which other machines can reach
+    """
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise ValueError("token must be 8 to 200 letters, digits or any of . _ ~ -")
+    if len(token) < EXPOSED_TOKEN_LENGTH and not is_own_machine(host):
+        raise ValueError(
+            f"token must have at least {EXPOSED_TOKEN_LENGTH} characters on {host}, "
+            "which other machines can reach"
+        )
+    return token
 
 
 def listening(host: str, port: int) -> closing[socket.socket]:
@@ -89,20 +122,30 @@ def way_to(url: str) -> Iterator[str]:
         Path(name).unlink(missing_ok=True)
 
 
-def run_until_interrupted(app: ASGIApp, listener: socket.socket, *, http: Any = "h11") -> None:
-    """Answer until Ctrl-C; `http` is the protocol that uvicorn speaks."""
+def run_until_interrupted(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    protocol: type[LimitedProtocol] = LimitedProtocol,
+    limits: Limits | None = None,
+) -> None:
+    """Serve until Ctrl-C."""
     try:
-        uvicorn.Server(_settings(app, http)).run([listener])
+        _Server(_settings(app, protocol, limits)).run([listener])
     except KeyboardInterrupt:  # uvicorn has closed everything and passes it on
         return
 
 
 @contextmanager
 def running_in_thread(
-    app: ASGIApp, listener: socket.socket, *, http: Any = "h11"
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    protocol: type[LimitedProtocol] = LimitedProtocol,
+    limits: Limits | None = None,
 ) -> Iterator[None]:
-    """Answer as long as the context lasts."""
-    server = uvicorn.Server(_settings(app, http))
+    """Serve as long as the context lasts."""
+    server = _Server(_settings(app, protocol, limits))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
@@ -112,9 +155,13 @@ def running_in_thread(
         thread.join()
 
 
-def _settings(app: ASGIApp, http: Any) -> uvicorn.Config:
+def _settings(
+    app: ASGIApp, protocol: type[LimitedProtocol], limits: Limits | None
+) -> uvicorn.Config:
+    limits = Limits() if limits is None else limits
+    http: Any = partial(protocol, limits=limits)
     return uvicorn.Config(
-        app,
+        _cancellable(app),
         http=http,
         ws="none",
         lifespan="off",
@@ -123,5 +170,51 @@ def _settings(app: ASGIApp, http: Any) -> uvicorn.Config:
         log_level="warning",
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=1,
+        backlog=limits.backlog,
+        timeout_graceful_shutdown=5,  # for an application that cannot be cancelled
     )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, without a traceback where the program is not at fault."""
+
+    _told = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._handle)
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_QUEUE)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # uvicorn would log the requests that it cancels as errors.
+        asyncio.get_running_loop().call_later(_GRACE, self._cancel)
+        await super().shutdown(sockets)
+
+    def _cancel(self) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, LimitedProtocol):
+                connection.drop()
+        for task in list(self.server_state.tasks):
+            task.cancel()
+
+    def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error of the event loop, but only once that files ran out: asyncio tries again."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif not self._told:
+            self._told = True
+            _logger.warning("connections have to wait: %s", error.strerror)
+
+
+def _cancellable(app: ASGIApp) -> ASGIApp:
+    """The application, whose requests can be cancelled without a traceback."""
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            return  # only the end of the server cancels requests, and their connections are closed
+
+    return run

@@ -198,8 +198,8 @@ def run(
     watchword make streams.jsonl --subjects 40
     watchword train streams.jsonl -o model.ww
     watchword make others.jsonl --subjects 20 --seed 1
-    watchword erisk server others.jsonl --port 8765 --token secret &
-    watchword erisk client http://127.0.0.1:8765 secret --model model.ww --positive "at risk"
+    watchword erisk server others.jsonl --port 8765 --token practice &
+    watchword erisk client http://127.0.0.1:8765 practice --model model.ww --positive "at risk"
     """,
 )
 @click.argument("url")
@@ -355,7 +355,9 @@ def _shares(
     help="Where to listen; 0 is any free port.",
 )
 @click.option(
-    "--token", envvar=_TOKEN_VARIABLE, help="What a client must know; by default made up."
+    "--token",
+    envvar=_TOKEN_VARIABLE,
+    help="Access token of the client [default: a random one]. With --host, at least 16 characters.",
 )
 @click.option(
     "--faults",

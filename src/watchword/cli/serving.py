@@ -46,7 +46,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 @click.option(
     "--token",
     envvar=_TOKEN_VARIABLE,
-    help="What visitors must know; by default made up.",
+    help="Access token of visitors [default: a random one]. With --host, at least 16 characters.",
 )
 @click.option(
     "--no-token",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from watchword.checks import as_positive, as_whole
+from watchword.connections import LimitedProtocol
 
 LAGGING = "watchword.lagging"  # in the scope of a request: give the old round again
 
@@ -73,8 +73,8 @@ KINDS: tuple[str, ...] = tuple(
 )
 
 
-class DroppableProtocol(H11Protocol):
-    """Uvicorn's protocol, whose connections can be found and closed."""
+class DroppableProtocol(LimitedProtocol):
+    """The protocol of our servers, with connections that can be found and closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take note of a connection."""

@@ -6,11 +6,9 @@ It keeps everything in memory, serves one team, and is meant for one's own machi
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from watchword.checks import Label, as_whole
 from watchword.erisk.protocol import parse_json
@@ -22,12 +20,14 @@ try:
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.middleware import Middleware
-    from starlette.requests import ClientDisconnect, Request
+    from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
+    from watchword.connections import LimitedProtocol, read_body
     from watchword.erisk.faults import LAGGING, DroppableProtocol, FaultInjection, Faults
     from watchword.listening import (
+        as_token,
         is_own_machine,
         listening,
         new_token,
@@ -42,9 +42,6 @@ except ImportError as error:
 
 __all__ = ["Faults", "PracticeServer", "make_app", "running_server", "serve"]
 
-BODY_LIMIT = 1 << 26  # bytes of a submission; five thousand subjects take less than one million
-_TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,200}")
-
 
 def make_app(
     subjects: Sequence[Subject] | PracticeTask,
@@ -53,17 +50,19 @@ def make_app(
     runs: int = 1,
     positive: Label | None = None,
     faults: Faults | None = None,
-    body_limit: int = BODY_LIMIT,
+    body_limit: int | None = None,
     on_round: Callable[[int], None] | None = None,
+    host: str = "127.0.0.1",
 ) -> Starlette:
-    """The practice server as an application of Starlette; `app.state.task` is its task.
+    """Return the practice server as an application of Starlette; `app.state.task` is its task.
 
     Parameters
     ----------
     subjects
         who writes; every subject needs at least one post.
     token
-        what a client must know.
+        the access token of clients: 8 to 200 letters, digits or any of . _ ~ -, and at least 16
+        where other machines can connect.
     runs
         how many runs must answer before the next round is given out.
     positive
@@ -71,16 +70,19 @@ def make_app(
     faults
         what should go wrong, and how often.
     body_limit
-        the largest submission, in bytes.
+        the largest submission, in bytes; by default what answers about all subjects can take.
     on_round
         called with the number of every round that all runs have answered.
+    host
+        the host that the server will listen on.
     """
     task = (
         subjects
         if isinstance(subjects, PracticeTask)
         else PracticeTask(subjects, runs=runs, positive=positive, on_round=on_round)
     )
-    handlers = _Handlers(task, _as_token(token), as_whole("body_limit", body_limit, 2))
+    limit = _enough_bytes(task) if body_limit is None else as_whole("body_limit", body_limit, 2)
+    handlers = _Handlers(task, as_token(token, host), limit)
     middleware = [] if faults is None else [Middleware(FaultInjection, faults=faults)]
     app = Starlette(
         routes=[
@@ -118,8 +120,8 @@ def running_server(
 
     >>> import urllib.request
     >>> from watchword.datasets import Post
-    >>> with running_server([Subject("ann", [Post("Hello.")])], token="secret") as server:
-    ...     with urllib.request.urlopen(f"{server.url}/getwritings/secret") as answer:
+    >>> with running_server([Subject("ann", [Post("Hello.")])], token="practice") as server:
+    ...     with urllib.request.urlopen(f"{server.url}/getwritings/practice") as answer:
     ...         print(answer.read().decode())  # doctest: +ELLIPSIS
     [{"id":0,"number":0,"nick":"ann","redditor":0,"title":"","content":"Hello.","date":""}]
     """
@@ -127,7 +129,7 @@ def running_server(
     app = make_app(subjects, token=known, runs=runs, positive=positive, faults=faults)
     with (
         listening("127.0.0.1", port) as listener,
-        running_in_thread(app, listener, http=_protocol(faults)),
+        running_in_thread(app, listener, protocol=_protocol(faults)),
     ):
         yield PracticeServer(url_of(listener), known, app.state.task)
 
@@ -144,22 +146,29 @@ def serve(
     on_ready: Callable[[PracticeServer], None] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> TaskResults:
-    """Run a practice server until it is interrupted (Ctrl-C); how the runs did by then.
+    """Run a practice server until it is interrupted (Ctrl-C), and return how the runs did by then.
 
-    Without a token a random one is made; `on_ready` is told. A server that other machines can
-    reach needs a token of your own, because what it gives out was written by people.
+    Without a token a random one is made; `on_ready` is called with it. A server that other machines
+    can reach needs a token of your own with at least 16 characters, because what it gives out was
+    written by people.
     """
     if token is None and not is_own_machine(host):
         raise ValueError(f"a server on {host} can be reached by others: give it a token")
     known = new_token() if token is None else token
     app = make_app(
-        subjects, token=known, runs=runs, positive=positive, faults=faults, on_round=on_round
+        subjects,
+        token=known,
+        runs=runs,
+        positive=positive,
+        faults=faults,
+        on_round=on_round,
+        host=host,
     )
     task: PracticeTask = app.state.task
     with listening(host, port) as listener:
         if on_ready is not None:
             on_ready(PracticeServer(url_of(listener), known, task))
-        run_until_interrupted(app, listener, http=_protocol(faults))
+        run_until_interrupted(app, listener, protocol=_protocol(faults))
     return task.results()
 
 
@@ -181,7 +190,7 @@ class _Handlers:
             raise HTTPException(
                 404, f"there is no run {given[:20]!a}, only 0 to {self._task.runs - 1}"
             )
-        body = await self._body(request)
+        body = await read_body(request, self._body_limit)
         try:
             self._task.submit(int(given), parse_json(body))
         except DataFormatError as error:
@@ -199,31 +208,21 @@ class _Handlers:
         if not hmac.compare_digest(given, self._token):
             raise HTTPException(401, "unknown token")
 
-    async def _body(self, request: Request) -> bytes:
-        """The body, whatever it says it is, as long as it is not too large."""
-        pieces, size = [], 0
-        try:
-            async for piece in request.stream():
-                size += len(piece)
-                if size > self._body_limit:
-                    raise HTTPException(413, f"more than {self._body_limit} bytes")
-                pieces.append(piece)
-        except ClientDisconnect:
-            raise HTTPException(400, "the request broke off") from None
-        return b"".join(pieces)
-
 
 async def _as_json(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
 
 
-def _protocol(faults: Faults | None) -> Any:
-    """What uvicorn speaks HTTP with: only faults need one that can drop connections."""
-    return "h11" if faults is None else DroppableProtocol
+def _protocol(faults: Faults | None) -> type[LimitedProtocol]:
+    """Return the protocol to speak; only faults need connections that can be dropped."""
+    return LimitedProtocol if faults is None else DroppableProtocol
 
 
-def _as_token(token: str) -> str:
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise ValueError("token must be 1 to 200 letters, digits or any of . _ ~ -")
-    return token
+def _enough_bytes(task: PracticeTask) -> int:
+    """Return a size that no list of answers needs, however it is written.
+
+    A character takes at most 12 bytes in JSON (two escapes for one outside the basic plane), and
+    the rest of an answer fewer than 256, indented and with all digits of its score.
+    """
+    return 4096 + sum(12 * len(name) + 256 for name in task.names)

@@ -123,6 +123,11 @@ class PracticeTask:
         self.submissions: list[Submission] = []
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The ids of all subjects."""
+        return tuple(self._names)
+
+    @property
     def runs(self) -> int:
         """How many runs have to answer."""
         return len(self._runs)

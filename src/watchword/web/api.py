@@ -11,10 +11,11 @@ from typing import Any
 import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from watchword.connections import read_body
 from watchword.errors import WatchwordError
 from watchword.web.content import Content
 from watchword.web.documents import Chosen, DocumentShelf
@@ -227,17 +228,9 @@ async def _body(request: Request) -> dict[str, Any]:
     """The JSON object that was sent, if it is not too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "send application/json")
-    pieces, size = [], 0
+    body = await read_body(request, BODY_LIMIT)
     try:
-        async for piece in request.stream():
-            size += len(piece)
-            if size > BODY_LIMIT:
-                raise HTTPException(413, f"more than {BODY_LIMIT} bytes")
-            pieces.append(piece)
-    except ClientDisconnect:
-        raise HTTPException(400, "the request broke off") from None
-    try:
-        given = json.loads(b"".join(pieces))
+        given = json.loads(body)
     except (ValueError, RecursionError):
         raise ValueError("this is no JSON") from None
     if not isinstance(given, dict):

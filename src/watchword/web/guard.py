@@ -11,7 +11,6 @@ The page shows what people wrote in confidence, so it must not be readable from 
 from __future__ import annotations
 
 import hmac
-import re
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -19,10 +18,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from watchword.listening import is_own_machine
+from watchword.listening import as_token, is_own_machine
 from watchword.web.wire import to_json
 
-_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,200}")
 _COOKIE = "watchword-token"
 _BEARER = "Bearer "
 
@@ -41,20 +39,13 @@ HEADERS = {
 }
 
 
-def as_token(token: str) -> str:
-    """The token, if it fits into an address and is not too easy to guess."""
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise ValueError("token must be 8 to 200 letters, digits or any of . _ ~ -")
-    return token
-
-
 class Guard:
     """Lets requests through that may come through, and adds the headers to every answer."""
 
     def __init__(self, app: ASGIApp, *, host: str, token: str | None) -> None:
         self._app = app
         self._only_own = is_own_machine(host)
-        self._token = None if token is None else as_token(token).encode()
+        self._token = None if token is None else as_token(token, host).encode()
         if self._token is None and not self._only_own:
             raise ValueError(f"a page on {host} can be reached by others: it needs a token")
         # Browsers keep cookies in files and send them to all ports: the token itself is not there.
