@@ -128,7 +128,7 @@ def _batches(bench: Bench) -> Iterator[tuple[list[str], list[str]]]:
 
 def _native(bench: Bench) -> None:
     ww, floor = watchword(), bench.options.floor
-    model = ww.TauSS3(prune_floor=floor)
+    model = ww.TauSS3()
     say("native: learning")
     with bench.meter.measure() as used:
         for texts, labels in _batches(bench):
@@ -184,8 +184,8 @@ def _fits(bench: Bench) -> None:
     rows = "label string, ngram string, count long"
     small = _small(bench)
     say("Spark: warming up")
-    spark.fit(small, prune_floor=2)
-    spark.fit(small, prune_floor=2, levelwise=True)
+    spark.fit(small, prune=2)
+    spark.fit(small, prune=2, levelwise=True)
     words = bench.words * part // options.files
     if _wanted(options, "python"):
         _noop(small.mapInArrow(_python_count, rows))
@@ -207,9 +207,7 @@ def _fits(bench: Bench) -> None:
     for name, levelwise in (("fit", False), ("levelwise", True)):
         if _wanted(options, name):
             with bench.meter.measure() as used:
-                spark.fit_file(
-                    bench.frame(), target, prune_floor=options.floor, levelwise=levelwise
-                )
+                spark.fit_file(bench.frame(), target, prune=options.floor, levelwise=levelwise)
             bench.add(f"Spark, {name}, floor {options.floor}", used)
             if bench.model.is_file() and not levelwise:
                 same = target.read_bytes() == bench.model.read_bytes()

@@ -22,7 +22,7 @@ def main(folder):
     frame = frame_of(spark, rows).repartition(2)
     learnt = ws.fit(frame)
     learnt.save(folder / "learnt.ww")
-    ws.fit_file(frame, folder / "floor.ww", prune_floor=2, levelwise=True)
+    ws.fit_file(frame, folder / "floor.ww", prune=2, levelwise=True)
     ws.unlearn(frame_of(spark, rows[50:]), folder / "learnt.ww").save(folder / "unlearnt.ww")
     found = ws.classify(frame.select("text"), folder / "learnt.ww")
     found.write.parquet(str(folder / "classified"))

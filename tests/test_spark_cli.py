@@ -147,17 +147,17 @@ def test_mistakes_are_one_line():
     assert "give --format" in failure("spark", "train", "data", "-o", "x.ww", code=2)
     wrong = failure("spark", "train", "posts.jsonl", "-o", "x.ww", "--text", "body")
     assert wrong.startswith("Error: there is no column 'body' for text")
-    assert "--levelwise goes with --floor" in failure(
+    assert "--levelwise goes with --prune" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--levelwise", code=2
     )
     assert "is not KEY=VALUE" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--set", "x", code=2
     )
-    assert "give --floor instead" in failure(
+    assert "give --prune instead" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-floor", 5, code=2
     )
     assert "depends on the order of texts" in failure(
-        "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-period", 100
+        "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-period", 100, code=2
     )
     assert "do not say who wrote them" in failure(
         "spark", "watch", "model.ww", "lines.txt", "--positive", "at risk", "--checkpoint", "c",

@@ -39,6 +39,17 @@ def test_labels_may_be_numbers_and_parameters_are_those_of_a_model(spark):
     assert model.to_bytes() == learnt(numbered, **settings).to_bytes()
 
 
+@pytest.mark.parametrize(
+    "model",
+    [ww.TauSS3.paper(), ww.TauSS3(), ww.TauSS3.paper(prune_floor=3, prune_shortest=2, prior=1)],
+    ids=["paper", "default", "other"],
+)
+def test_the_parameters_of_a_model_give_that_model(spark, model):
+    found = ws.fit(frame_of(spark, ROWS), **model.parameters)
+    assert found.to_bytes() == learnt(ROWS, **model.parameters).to_bytes()
+    assert not found.statistics.pruned
+
+
 def test_a_function_on_words_goes_along(spark):
     def shortened(word):
         return None if word == "the" else word[:4]
@@ -51,9 +62,9 @@ def test_a_function_on_words_goes_along(spark):
 @pytest.mark.parametrize("shortest", [1, 2])
 def test_a_floor_is_pruning_once_at_the_end(spark, shortest):
     frame = frame_of(spark, ROWS).repartition(2)
-    wanted = learnt(ROWS, prune_floor=3, prune_shortest=shortest)
+    wanted = learnt(ROWS, prune_shortest=shortest)
     wanted.prune(3, shortest)
-    found = ws.fit(frame, prune_floor=3, prune_shortest=shortest)
+    found = ws.fit(frame, prune=3, prune_shortest=shortest)
     assert found.to_bytes() == wanted.to_bytes()
 
 
@@ -62,7 +73,7 @@ def test_level_by_level_the_counts_are_the_same(spark, shortest):
     frame = frame_of(spark, ROWS).repartition(3)
     wanted = learnt(ROWS)
     wanted.prune(3, shortest)
-    found = ws.fit(frame, prune_floor=3, prune_shortest=shortest, levelwise=True)
+    found = ws.fit(frame, prune=3, prune_shortest=shortest, levelwise=True)
     assert found.counts() == wanted.counts()
     assert found.statistics.words == wanted.statistics.words
     assert found.statistics.documents == wanted.statistics.documents
@@ -70,7 +81,7 @@ def test_level_by_level_the_counts_are_the_same(spark, shortest):
 
 
 def test_a_floor_that_nothing_reaches_leaves_the_labels(spark):
-    found = ws.fit(frame_of(spark, ROWS), prune_floor=10**6, levelwise=True)
+    found = ws.fit(frame_of(spark, ROWS), prune=10**6, levelwise=True)
     assert found.counts() == {}
     assert found.labels == ("common", "rare")
 
@@ -146,7 +157,7 @@ def test_a_frame_that_changes_is_not_counted_level_by_level(spark):
     whole = frame_of(spark, ROWS * 20)
     some = whole.mapInArrow(at_least_half, whole.schema)
     with pytest.raises(ww.DataFormatError, match="gave other rows when it was read again"):
-        ws.fit(some, prune_floor=2, levelwise=True)
+        ws.fit(some, prune=2, levelwise=True)
 
 
 def test_a_model_that_prunes_from_time_to_time_is_not_gone_on_from(spark):
@@ -158,7 +169,7 @@ def test_a_model_that_prunes_from_time_to_time_is_not_gone_on_from(spark):
 
 def test_nothing_to_learn_level_by_level_breaks_nothing(spark):
     frame = frame_of(spark, ROWS)
-    assert ws.fit(frame.where("false"), prune_floor=3, levelwise=True).labels == ()
+    assert ws.fit(frame.where("false"), prune=3, levelwise=True).labels == ()
     assert frame.repartition(3).count() == len(ROWS)
 
 

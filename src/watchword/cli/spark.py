@@ -101,19 +101,19 @@ def _settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     group=spark,
     example="""
     watchword make streams.jsonl --subjects 60 --by-time
-    watchword spark train streams.jsonl -o model.ww --floor 2
+    watchword spark train streams.jsonl -o model.ww --prune 2
     """,
 )
 @click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=FILE, help="The model file to write.")
 @click.option("--add-to", type=FILE, metavar="MODEL", help="Go on teaching this model.")
 @click.option(
-    "--floor",
+    "--prune",
     type=click.IntRange(min=1),
     metavar="TIMES",
-    help="Forget n-grams seen so often or less under a label, once all are counted.",
+    help="Drop n-grams with count ≤ TIMES under a label, once all are counted.",
 )
-@click.option("--levelwise", is_flag=True, help="With a floor: shuffle less, read the data again.")
+@click.option("--levelwise", is_flag=True, help="With --prune: shuffle less, read the data again.")
 @_options("text", "label", "title")
 @parameter_options
 @table_option
@@ -121,7 +121,7 @@ def train(
     data: tuple[str, ...],
     output: Path,
     add_to: Path | None,
-    floor: int | None,
+    prune: int | None,
     levelwise: bool,
     text: str,
     label: str,
@@ -138,10 +138,15 @@ def train(
     files LABEL/ID.txt. Counts are those of `watchword train`. The model is written by the driver.
     """
     check_folder(output)
-    if levelwise and floor is None:
-        raise click.UsageError("--levelwise goes with --floor")
-    if parameters.pop("prune_floor", None) is not None:
-        raise click.UsageError("--prune-floor is about periodic pruning: give --floor instead")
+    if levelwise and prune is None:
+        raise click.UsageError("--levelwise goes with --prune")
+    for name in ("prune_period", "prune_floor"):
+        if name in parameters:
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(
+                f"{flag} prunes while learning, which depends on the order of texts, and a cluster "
+                "has none: give --prune instead"
+            )
     given = kind_of(data, kind)
     with session(master, settings) as running:
         from watchword.spark import fit_file
@@ -155,7 +160,7 @@ def train(
             output,
             text=text,
             label=label,
-            prune_floor=floor,
+            prune=prune,
             add_to=add_to,
             levelwise=levelwise,
             **parameters,

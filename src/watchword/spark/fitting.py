@@ -51,7 +51,7 @@ def fit(
     *,
     text: str = "text",
     label: str = "label",
-    prune_floor: int | None = None,
+    prune: int | None = None,
     add_to: TauSS3 | str | os.PathLike[str] | None = None,
     levelwise: bool = False,
     most_ngrams: int = _MOST_NGRAMS,
@@ -65,13 +65,13 @@ def fit(
         any frame with a text and a label per row.
     text, label
         the columns that hold them; labels are strings or whole numbers.
-    prune_floor
-        drop n-grams seen so often or less under a label, once all are counted, as
-        `TauSS3.prune` would (`prune_shortest` says how short ones stay). By default all are kept.
+    prune
+        drop n-grams with this count or less under a label, once all are counted, as `TauSS3.prune`
+        does; those shorter than the parameter `prune_shortest` stay. By default all are kept.
     add_to
         a model, or a model file that workers see, that was not pruned: count on from it.
     levelwise
-        with a floor: count single words first, then only pairs of words that were kept, and so
+        with `prune`: count single words first, then only pairs of words that were kept, and so
         on. The counts are the same and far less is shuffled, but the frame is read once per
         length of n-gram and must give the same rows every time; and nobody knows how many n-grams
         there were that were never counted, so the model's statistics of what was pruned hold only
@@ -79,14 +79,15 @@ def fit(
     most_ngrams
         how many n-grams a worker holds before it hands them on, at about 40 bytes each.
     parameters
-        those of `TauSS3`. Periodic pruning is refused: what it drops depends on the order of texts.
+        parameters of `TauSS3`; `**model.parameters` gives a model like that one. Pruning while
+        learning (`prune_period`) is refused: what it drops depends on the order of texts.
 
     The model passes through a file of the driver's. For one that its memory would not hold, see
     `fit_file`.
     """
     with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
         path = Path(folder) / "model.ww"
-        job = _job(frame, text, label, prune_floor, add_to, most_ngrams, parameters)
+        job = _job(frame, text, label, prune, add_to, most_ngrams, parameters)
         _write(path, job, levelwise=levelwise)
         return _loaded(path, job.model)
 
@@ -97,7 +98,7 @@ def fit_file(
     *,
     text: str = "text",
     label: str = "label",
-    prune_floor: int | None = None,
+    prune: int | None = None,
     add_to: TauSS3 | str | os.PathLike[str] | None = None,
     levelwise: bool = False,
     most_ngrams: int = _MOST_NGRAMS,
@@ -107,7 +108,7 @@ def fit_file(
 
     Of the model only its words are ever in memory. The file is that of `TauSS3.save`.
     """
-    job = _job(frame, text, label, prune_floor, add_to, most_ngrams, parameters)
+    job = _job(frame, text, label, prune, add_to, most_ngrams, parameters)
     _write(Path(path), job, levelwise=levelwise)
 
 
@@ -147,13 +148,13 @@ def _job(
     if frame.isStreaming:
         raise DataFormatError("a stream has no end to be learnt up to: give an ordinary frame")
     if floor is not None:
-        parameters = parameters | {"prune_floor": as_whole("prune_floor", floor, 0)}
+        floor = as_whole("prune", floor, 0)
     model, base = _begun(frame, add_to, parameters)
     own = model.parameters
     if own["prune_period"] is not None:
         raise ValueError(
-            "prune_period is refused: what periodic pruning drops depends on the order of texts, "
-            "and a cluster has none; give prune_floor, which drops once, when all is counted"
+            "prune_period must be None: what is pruned while learning depends on the order of "
+            "texts, and a cluster has none; give prune, which drops once, when all is counted"
         )
     for role in ("word_hook", "tokenizer"):
         check_shippable(role, own[role])
@@ -223,7 +224,7 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
             from watchword.spark.levels import write_levels
 
             if job.floor is None or job.base is not None:
-                raise ValueError("levelwise needs a prune_floor, and cannot go on from a model")
+                raise ValueError("levelwise needs prune, and cannot continue from a model (add_to)")
             write_levels(path, job.frame, job.model, job.counting, job.floor)
             return
         aside = Aside()
