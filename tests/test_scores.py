@@ -1,5 +1,7 @@
 """What policies look at over time, by post and by chunk, against the oracle and by hand."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given, reject
@@ -254,8 +256,73 @@ def test_shares_are_compared_as_they_are():
     alerted, delays = alerts_of(scores, ww.Reaches(1, threshold=0.6))
     assert (alerted.tolist(), delays.tolist()) == ([True, False, False], [2, 0, 0])
     assert scores.totals.tolist() == [3, 1, 0]
-    assert scores.series[0].gain == pytest.approx([0.2, 0.4, 0.3])
-    assert scores.series[0].other_gain == pytest.approx([0.8, -0.4, -0.3])
+    assert np.isnan(scores.series[0].gain).all()
+    assert np.isnan(scores.series[0].other_gain).all()
+
+
+SHARES = Scores.from_shares(["a", "b"], [1, 0], [np.array([0.9, 0.2]), np.zeros(0)], positive=1)
+SOFTMAX = {"score": "softmax"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "needed"),
+    [
+        (ww.Leaps(1), "gains"),
+        (ww.Repeats(1), "gains"),
+        (ww.Reaches(1, **SOFTMAX), "sums"),
+        (ww.Stays(1, **SOFTMAX), "sums"),
+        (ww.ReachesFalling(1, **SOFTMAX), "sums"),
+    ],
+    ids=repr,
+)
+def test_policies_that_need_more_than_shares_are_refused(policy, needed):
+    for scores in (SHARES, SHARES.chosen([0])):
+        for whole in (policy, policy.after(2), ww.Overtakes(1) | (policy & ww.Reaches(1)).after(2)):
+            with pytest.raises(ValueError, match=f"{needed}.*have only shares") as refused:
+                alerts_of(scores, whole)
+            assert str(refused.value).startswith(f"{policy} needs {needed} ")
+            assert "by default: Overtakes, Reaches, Stays, ReachesFalling, StandsOut" in str(
+                refused.value
+            )
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ww.Overtakes(1, margin=0.5),
+        ww.Reaches(1),
+        ww.Stays(1, last=0),
+        ww.ReachesFalling(1),
+        ww.Overtakes(1).after(1) & ww.Reaches(1),
+    ],
+    ids=repr,
+)
+def test_shares_are_enough_for_the_others(policy):
+    assert alerts_of(SHARES, policy)[0].tolist() == [True, False]
+
+
+def test_subjects_are_compared_by_their_shares():
+    shares = [np.full(4, share) for share in (0.9, 0.2, 0.1, 0.1, 0.1)]
+    scores = Scores.from_shares("abcde", [1, 0, 0, 0, 0], shares, positive=1)
+    alerted, delays = alerts_of(scores, ww.StandsOut(1, gamma=4))
+    assert alerted.tolist()[0]
+    assert delays.tolist()[0] == 4
+
+
+def test_a_policy_of_ones_own_says_that_shares_are_enough():
+    @dataclass(frozen=True)
+    class Doubles(ww.Policy):
+        positive: int
+
+        def alerts(self, step):
+            return step.value > 2 * step.other
+
+    class Modest(Doubles):
+        needs = frozenset({"shares"})
+
+    with pytest.raises(ValueError, match="unless its property `needs` says less"):
+        alerts_of(SHARES, Doubles(1))
+    assert alerts_of(SHARES, Modest(1))[0].tolist() == [True, False]
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

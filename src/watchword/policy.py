@@ -45,7 +45,7 @@ from watchword.policy_base import (
     field_names,
     settle,
 )
-from watchword.steps import BoolArray, FloatArray, IntArray, ScoreName, Step
+from watchword.steps import BoolArray, FloatArray, IntArray, Quantity, ScoreName, Step
 
 __all__ = [
     "POLICIES",
@@ -58,6 +58,7 @@ __all__ = [
     "Leaps",
     "Overtakes",
     "Policy",
+    "Quantity",
     "Reaches",
     "ReachesFalling",
     "Repeats",
@@ -91,6 +92,11 @@ class Overtakes(Policy):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, ratio=as_positive, margin=as_number)
 
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Shares: it compares two values of the same moment."""
+        return frozenset({"shares"})
+
     def alerts(self, step: Step) -> BoolArray:
         """Where value > ratio · other + margin, and value > 0."""
         enough = step.value > self.ratio * step.other + self.margin
@@ -113,6 +119,11 @@ class Leaps(Policy):
 
     def __post_init__(self) -> None:
         settle(self, positive=as_label, factor=as_positive)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Gains."""
+        return frozenset({"gains"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Where the gain is positive and at least `factor` times the others'."""
@@ -138,6 +149,11 @@ class Reaches(Policy):
 
     def __post_init__(self) -> None:
         settle(self, positive=as_label, threshold=as_share, score=_as_score)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the score is computed from."""
+        return Step.needed_for(self.score)
 
     def alerts(self, step: Step) -> BoolArray:
         """Where the score is at least the threshold."""
@@ -167,6 +183,11 @@ class Stays(Policy):
         """For how many posts the score has stayed."""
         return 1
 
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the score is computed from."""
+        return Step.needed_for(self.score)
+
     def alerts(self, step: Step) -> BoolArray:
         """Where the score has been high for more than `last` posts."""
         return step.in_a_row(step.score(self.score) >= self.threshold) > self.last
@@ -193,6 +214,11 @@ class Repeats(Policy):
     def remembers(self) -> int:
         """The length of the current series."""
         return 1
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Gains."""
+        return frozenset({"gains"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Where the series is long enough."""
@@ -227,6 +253,11 @@ class ReachesFalling(Policy):
         read = np.maximum(posts - self.wait, 0)
         return np.asarray(self.end + (self.start - self.end) * np.exp(-read / self.scale))
 
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the score is computed from."""
+        return Step.needed_for(self.score)
+
     def alerts(self, step: Step) -> BoolArray:
         """Where the score is at least the threshold of this moment."""
         high = step.score(self.score) >= self.threshold_after(step.posts)
@@ -256,6 +287,11 @@ class StandsOut(Policy):
     def is_population(self) -> bool:
         """Always."""
         return True
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Shares: it compares the leads of one round."""
+        return frozenset({"shares"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Where the score is above median + gamma · MAD, if round > 2."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from watchword.checks import Label, as_label, as_whole
-from watchword.steps import BoolArray, Step
+from watchword.steps import QUANTITIES, BoolArray, Quantity, Step
 
 
 class Policy(ABC):
@@ -34,6 +34,20 @@ class Policy(ABC):
     def is_population(self) -> bool:
         """Whether it compares all subjects of a round, so that one alone cannot be read."""
         return False
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What it looks at: `"shares"`, `"sums"` or `"gains"`; by default everything.
+
+        Scores that lack something of it are refused. A policy that only compares `Step.value` with
+        `Step.other`, or looks at `Step.score("share")`, needs no more than shares.
+        """
+        return frozenset(QUANTITIES)
+
+    @property
+    def parts(self) -> tuple[Policy, ...]:
+        """The policies that it combines."""
+        return ()
 
     def after(self, posts: int) -> After:
         """The same, but no alert before so many posts were read."""
@@ -81,6 +95,16 @@ class After(Policy):
         """If the other policy is."""
         return self.of.is_population
 
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the other policy needs."""
+        return self.of.needs
+
+    @property
+    def parts(self) -> tuple[Policy, ...]:
+        """The other policy."""
+        return (self.of,)
+
     def alerts(self, step: Step) -> BoolArray:
         """Where the other policy alerts, and enough was read."""
         return np.asarray(checked_alerts(self.of, step) & (step.posts >= self.posts))
@@ -116,6 +140,16 @@ class _Combined(Policy):
     def is_population(self) -> bool:
         """If one of them is."""
         return any(policy.is_population for policy in self.policies)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What any of them needs."""
+        return frozenset[Quantity]().union(*(policy.needs for policy in self.policies))
+
+    @property
+    def parts(self) -> tuple[Policy, ...]:
+        """All of them."""
+        return self.policies
 
     def _each(self, step: Step) -> list[BoolArray]:
         """What each says; all are asked every time, because they may take notes."""

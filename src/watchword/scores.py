@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from watchword.errors import UnknownLabelError
 from watchword.ledger import best_other, checked_alerts
 from watchword.metrics import chunk_delays, chunk_sizes
 from watchword.model import TauSS3
-from watchword.policy import BoolArray, FloatArray, IntArray, Policy, Step
+from watchword.policy import POLICIES, BoolArray, FloatArray, IntArray, Policy, Step
+from watchword.policy_base import field_names
+from watchword.steps import QUANTITIES, Quantity
 
 By = Literal["post", "chunk"]
 
@@ -54,6 +56,7 @@ class Scores:
     by: By
     series: tuple[Series, ...]
     totals: IntArray  #: posts of each subject in all
+    has: frozenset[Quantity] = frozenset(QUANTITIES)  #: what policies can look at
 
     @classmethod
     def from_shares(
@@ -64,13 +67,23 @@ class Scores:
         *,
         positive: Label,
     ) -> Scores:
-        """Of any other classifier: each subject's share of the positive label after each post.
+        """Return the scores of another classifier: the share of the positive label after each post.
 
-        `Reaches` with its score `"share"` then compares just these shares with its threshold.
+        `Reaches` with its score `"share"` then compares just these shares with its threshold, and
+        the margin of `Overtakes` is compared with share − (1 − share). Policies that need gains or
+        sums (`Policy.needs`) are refused: shares do not tell how much a post says.
         """
         series = [_series_of_shares(each) for each in shares]
         totals = np.array([each.value.size for each in series], np.int64)
-        return cls(tuple(subjects), tuple(truth), as_label(positive), "post", tuple(series), totals)
+        return cls(
+            tuple(subjects),
+            tuple(truth),
+            as_label(positive),
+            "post",
+            tuple(series),
+            totals,
+            frozenset({"shares"}),
+        )
 
     def __post_init__(self) -> None:
         sizes = {len(self.subjects), len(self.truth), len(self.series), len(self.totals)}
@@ -87,14 +100,13 @@ class Scores:
         return posts, value, other, gain, other_gain
 
     def chosen(self, places: Sequence[int]) -> Scores:
-        """Only the subjects at these places."""
-        return Scores(
-            tuple(self.subjects[place] for place in places),
-            tuple(self.truth[place] for place in places),
-            self.positive,
-            self.by,
-            tuple(self.series[place] for place in places),
-            self.totals[np.asarray(places, np.int64)],
+        """Return the scores of the subjects at these places only."""
+        return replace(
+            self,
+            subjects=tuple(self.subjects[place] for place in places),
+            truth=tuple(self.truth[place] for place in places),
+            series=tuple(self.series[place] for place in places),
+            totals=self.totals[np.asarray(places, np.int64)],
         )
 
 
@@ -145,7 +157,11 @@ def alerts_of(scores: Scores, policy: Policy) -> tuple[BoolArray, IntArray]:
 
 
 def first_alerts(scores: Scores, policy: Policy) -> IntArray:
-    """The step, from 0, at which each subject's alert falls; -1 if none does."""
+    """Return the step, from 0, at which each subject's alert falls; -1 if none does.
+
+    Raises `ValueError` if the policy needs what the scores do not have.
+    """
+    _check_needs(scores, policy)
     if policy.remembers or policy.is_population:
         return _alerts_step_by_step(scores, policy)
     lengths = np.array([series.value.size for series in scores.series], np.int64)
@@ -163,6 +179,23 @@ def first_alerts(scores: Scores, policy: Policy) -> IntArray:
     alerted, first = np.unique(owners, return_index=True)
     found[alerted] = places[first] - begins[alerted]
     return found
+
+
+def _check_needs(scores: Scores, policy: Policy) -> None:
+    missing = policy.needs - scores.has
+    if not missing:
+        return
+    for part in policy.parts:
+        _check_needs(scores, part)  # its own message is more to the point
+    lacking = " and ".join(f"{name} ({QUANTITIES[name]})" for name in sorted(missing))
+    own = ", unless its property `needs` says less" if type(policy).needs is Policy.needs else ""
+    kinds: list[Any] = [kind for kind in POLICIES.values() if "positive" in field_names(kind)]
+    usable = [kind.__name__ for kind in kinds if kind(scores.positive).needs <= scores.has]
+    raise ValueError(
+        f"{policy} needs {lacking}{own}, but these scores have only "
+        f"{', '.join(sorted(scores.has))}; policies that work with them by default: "
+        f"{', '.join(usable)}"
+    )
 
 
 def _alerts_step_by_step(scores: Scores, policy: Policy) -> IntArray:
@@ -256,13 +289,13 @@ def _series_of_shares(given: FloatArray) -> Series:
     shares = np.asarray(given, np.float64)
     if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
         raise ValueError(f"shares must be numbers from 0 to 1, one per post, got {given!r}")
-    others = 1.0 - shares
+    others, unknown = 1.0 - shares, np.full(shares.size, np.nan)
     return Series(
         posts=np.arange(1, shares.size + 1),
         value=shares,
         other=others,
-        gain=np.diff(shares, prepend=0.0),
-        other_gain=np.diff(others, prepend=0.0),
+        gain=unknown,
+        other_gain=unknown,
     )
 
 

@@ -12,6 +12,14 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 ScoreName = Literal["share", "softmax"]
+Quantity = Literal["shares", "sums", "gains"]
+
+QUANTITIES: dict[Quantity, str] = {
+    "shares": "the share of the positive label after each post",
+    "sums": "values that add up over posts",
+    "gains": "what each post adds to the values",
+}
+"""What policies can look at, and scores can hold."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,11 @@ class Step:
                 np.where(said, 0.5 + 0.5 * np.tanh(difference / 2), 0.0)
             )  # cannot overflow
         return share_of(self.value, self.other)
+
+    @staticmethod
+    def needed_for(name: ScoreName) -> frozenset[Quantity]:
+        """Return what a score is computed from; see `Policy.needs`."""
+        return frozenset({"shares"} if name == "share" else {"sums"})
 
     def in_a_row(self, holds: BoolArray) -> FloatArray:
         """For how many steps this has held now, noted in the first column of the memory."""
