@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 
 import pytest
@@ -382,6 +382,28 @@ def test_no_traceback_on_a_client_that_disconnects(command):
             with server.connect(sent) as connection:  # closed with a reset
                 option = (1).to_bytes(4, sys.byteorder) + bytes(4)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, option)
+        assert server.answers()
+        assert interrupted(process) == (0, "")
+
+
+def test_no_word_about_clients_that_do_not_speak_http(command):
+    verb, paths = command
+    chunked = f"POST / HTTP/1.1\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\n"
+    with program(["-m", "watchword", *verb]) as process:
+        url = json.loads(process.stdout.readline())["url"]
+        server = Serving(int(url.split(":")[2].partition("/")[0]), paths)
+        for sent in (
+            "\x16\x03\x01",
+            "nonsense\r\n\r\n",
+            server.request(head=HEAD + "Upgrade: websocket\r\nConnection: upgrade\r\n"),
+            server.request() + "nonsense\r\n\r\n",
+            chunked + "nonsense",
+            chunked,
+        ):
+            with server.connect(sent + "\r\n") as connection:
+                connection.recv(1)
+                with suppress(ConnectionError):  # after the answer has begun
+                    connection.sendall(b"nonsense\r\n\r\n")
         assert server.answers()
         assert interrupted(process) == (0, "")
 

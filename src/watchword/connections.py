@@ -111,6 +111,16 @@ class LimitedProtocol(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; uvicorn would fail where a request is being answered already."""
+        if self._is_busy:
+            self.cycle.disconnected = True  # so that the application's answer is not sent, too
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.drop()
+
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the client to take the answer."""
         super().on_response_complete()

@@ -167,7 +167,7 @@ def _settings(
         lifespan="off",
         access_log=False,  # addresses may hold the token
         log_config=None,
-        log_level="warning",
+        log_level="error",  # clients that do not speak HTTP are no news
         proxy_headers=False,
         server_header=False,
         backlog=limits.backlog,
