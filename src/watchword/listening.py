@@ -190,6 +190,8 @@ class _Server(uvicorn.Server):
         # uvicorn would log the requests that it cancels as errors.
         asyncio.get_running_loop().call_later(_GRACE, self._cancel)
         await super().shutdown(sockets)
+        self._cancel()  # after a second Ctrl-C, uvicorn waits for nothing
+        await asyncio.sleep(0)
 
     def _cancel(self) -> None:
         for connection in list(self.server_state.connections):
