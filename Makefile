@@ -8,19 +8,23 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUILD_REQUIREMENTS := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]/\1/p' pyproject.toml)
 NATIVE := $(wildcard src/core/*) src/bindings.cpp CMakeLists.txt
 CPP := $(wildcard src/core/*.h src/core/*.cpp tests/fuzz/*.cpp) src/bindings.cpp
+PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test build lint format stub benchmark fuzz sanitize clean
+.PHONY: help demo test test-all build lint format stub benchmark fuzz sanitize clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 12
 
 demo: .venv/built  ## learn from made-up people, recognise others, show why
 	$(BIN)/watchword demo
 
-test: lint  ## everything that CI checks
-	$(BIN)/python -m pytest
+test: lint  ## what to run before every commit: five minutes on two cores
+	$(PYTEST) -m "not slow" --hypothesis-profile=quick
+
+test-all: lint  ## all tests, the slow ones too: what CI checks
+	$(PYTEST)
 
 build: .venv/dev .venv/built  ## .venv with watchword (editable) and the tools of development
 
@@ -66,7 +70,7 @@ sanitize:  ## the tests with the address and undefined-behaviour sanitizers; nee
 	    --config-settings=cmake.define.WATCHWORD_SANITIZE=ON
 	$(PIP:.venv/%=.venv-sanitize/%) 'watchword[dev]'
 	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1 .venv-sanitize/bin/python -m pytest
+	    UBSAN_OPTIONS=print_stacktrace=1 $(PYTEST:.venv/%=.venv-sanitize/%)
 
 clean:  ## remove all that was made here
 	rm -rf .venv .venv-sanitize build .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -29,8 +29,21 @@ settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100
 )
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=20)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=2000)
 settings.load_profile("ci" if IN_CI else "default")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
+def pytest_collection_modifyitems(items):
+    """Keep the tests of Spark in one process, which starts one cluster, and out of `make test`."""
+    for item in items:
+        if {"spark", "cluster"} & {*item.fixturenames, *item.keywords}:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            if "quick" not in item.keywords:
+                item.add_marker(pytest.mark.slow)
+    # The longest group first: the other processes share what remains.
+    items.sort(key=lambda item: "xdist_group" not in item.keywords)
 
 
 @pytest.fixture(autouse=True, scope="session")

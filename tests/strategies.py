@@ -2,6 +2,7 @@
 
 import unicodedata
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 # Few words, some of them spelt in several ways that fold to one; phrases make long n-grams repeat.
@@ -27,6 +28,12 @@ AWKWARD = [
     "e\u0301",
     "👩\u200d💻",
 ]
+
+
+def examples(factor):
+    """Multiply the number of examples that the profile asks for."""
+    return settings(max_examples=max(1, int(factor * settings().max_examples)))
+
 
 PINNED = unicodedata.unidata_version == "14.0.0"
 

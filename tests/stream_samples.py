@@ -3,14 +3,14 @@
 from functools import cache
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 import watchword as ww
+from strategies import examples
 from watchword.policy import After
 
 # Policies are slow to draw, and many tests draw them.
-FEWER = settings(max_examples=settings().max_examples // 2)
+FEWER = examples(0.5)
 
 LABELS = [("at risk",), ("at risk", "control"), ("at risk", "control", "sports"), (1, 2, 30)]
 TEXTS = [

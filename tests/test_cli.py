@@ -76,7 +76,14 @@ def examples(path):
     return found.group(1).splitlines()
 
 
-@pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=NAMES)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.spark] if path[1:2] == ("spark",) else [])
+        for path, _ in COMMANDS
+    ],
+    ids=NAMES,
+)
 def test_every_help_ends_with_an_example_that_runs(path, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     if path[1:2] == ("spark",):

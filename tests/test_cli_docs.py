@@ -74,16 +74,17 @@ def test_every_policy_on_the_page_can_be_read(text):
     parse_policy(text, "x")
 
 
-def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request):
+@pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.spark)])
+def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request, on_spark):
     monkeypatch.chdir(tmp_path)
-    if HAS_SPARK:
+    if on_spark and HAS_SPARK:
         request.getfixturevalue("spark")  # the verbs use the session that is there
     port = str(free_port())
     wrong = []
     with contextlib.ExitStack() as stack:
         for command, expected in examples():
-            if command.startswith("watchword spark") and not HAS_SPARK:
-                continue  # tests/conftest.py says so
+            if command.startswith("watchword spark") and not (on_spark and HAS_SPARK):
+                continue  # without pyspark tests/conftest.py says so
             _, *arguments = shlex.split(command.replace("8765", port))
             if arguments[-1] == "&":
                 process = stack.enter_context(started(*arguments[:-1]))

@@ -4,12 +4,12 @@ import json
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import watchword as ww
 from reference import Reference, read_terms
-from strategies import any_texts, corpora, parameters, texts, unicode_texts
+from strategies import any_texts, corpora, examples, parameters, texts, unicode_texts
 
 PARAGRAPHS = st.sampled_from(["lines", "blank_lines"])
 COUNTING = st.sampled_from(["occurrences", "documents"])
@@ -83,7 +83,7 @@ def all_blocks(document):
 # --- text -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(text=unicode_texts(), paragraphs=PARAGRAPHS)
 def test_terms_of_any_text(text, paragraphs):
     found = [
@@ -97,7 +97,7 @@ def test_terms_of_any_text(text, paragraphs):
     assert [terms for terms in found if terms] == expected
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(text=texts(), paragraphs=PARAGRAPHS)
 def test_sentences_and_paragraphs(text, paragraphs):
     found = ww.read_terms(text, paragraphs=paragraphs)
@@ -163,7 +163,7 @@ def assert_same_values(model, oracle):
                 assert is_close(found, getattr(expected[label], name)), (sequence, label, name)
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(), arguments=parameters())
 def test_values(corpus, arguments):
     assert_same_values(*learn(corpus, arguments))
@@ -264,7 +264,7 @@ def test_stop_words(corpus, arguments, threshold):
 # --- reading --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(), arguments=parameters(), text=texts())
 def test_ngrams_read(corpus, arguments, text):
     model, oracle = learn(corpus, arguments)
@@ -282,7 +282,7 @@ def test_ngrams_read_in_a_text_that_was_learnt(corpus, arguments, data):
     assert found == expected
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(), arguments=parameters(), text=texts())
 def test_confidence(corpus, arguments, text):
     model, oracle = learn(corpus, arguments)
@@ -302,7 +302,7 @@ def test_confidence_of_many(corpus, arguments, documents):
         assert are_close(list(row), oracle.read(text).value)
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(), arguments=parameters(), text=texts())
 def test_prediction(corpus, arguments, text):
     model, oracle = learn(corpus, arguments)
@@ -317,7 +317,7 @@ def test_prediction_without_evidence(corpus, data):
     assert model.predict_one("unheard of") == oracle.predict("unheard of")
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(min_labels=2), arguments=parameters(), text=texts())
 def test_prediction_of_several_labels(corpus, arguments, text):
     model, oracle = learn(corpus, arguments)
@@ -330,7 +330,7 @@ def test_prediction_of_several_labels(corpus, arguments, text):
 # --- explanation ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(), arguments=parameters(), text=texts())
 def test_blocks_of_an_explanation(corpus, arguments, text):
     model, oracle = learn(corpus, arguments)
@@ -342,7 +342,7 @@ def test_blocks_of_an_explanation(corpus, arguments, text):
         assert are_close(block.value, expectation.value)
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(corpus=corpora(), arguments=parameters(), text=texts())
 def test_contributions_of_an_explanation(corpus, arguments, text):
     model, oracle = learn(corpus, arguments)

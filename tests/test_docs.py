@@ -35,7 +35,14 @@ def output_of(example):
     return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.spark] if page.name == "spark.md" else [])
+        for page in PAGES
+    ],
+    ids=name,
+)
 def test_python_on_a_page_does_what_the_page_says(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     if page.name == "spark.md":

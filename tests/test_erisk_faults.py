@@ -122,6 +122,7 @@ def acknowledged(journal):
     return {(record["number"], record["run"]) for record in done}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("life", [8, 11, 29])
 def test_killed_again_and_again_every_round_is_answered_once(killable, tmp_path, life):
     calm = PracticeTask(MORE_PEOPLE, runs=3)

@@ -159,6 +159,7 @@ def is_assigned(character):
     return unicodedata.category(character) not in ("Cn", "Co")
 
 
+@pytest.mark.slow
 # Around each character, what shows its kind: is it part of a word, of a sentence's end?
 @pytest.mark.parametrize("probe", ["a{0}b ", "{0} x ", "a.{0} {0}b "])
 def test_every_character_is_what_it_is_for_the_core(reader, probe):

@@ -7,12 +7,12 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
 from painted import Painted, unquoted
-from strategies import any_texts, corpora, parameters, texts
+from strategies import any_texts, corpora, examples, parameters, texts
 from watchword.show import palette
 from watchword.show.blocks import LEVELS, Quota
 from watchword.show.html import document, escaped, explanation_html, kept, stand_ins
@@ -156,7 +156,7 @@ def highest_of(explanation):
     return max((max(one.contribution) for one in ngrams_of(explanation)), default=0.0)
 
 
-@settings(max_examples=50)
+@examples(0.5)
 @given(corpora(), texts(), parameters(own_operators=False))
 def test_what_is_painted_adds_up_to_the_score_shown(corpus, text, how):
     model = ww.TauSS3(**how)

@@ -261,6 +261,7 @@ def survives(data, path):
     return any(messages)
 
 
+@pytest.mark.slow
 def test_any_byte_flipped_is_survived(path):
     small = taught(max_ngram=2).to_bytes()
     for at in range(len(small)):

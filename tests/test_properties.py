@@ -7,12 +7,12 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import watchword as ww
 from reference import Reference
-from strategies import any_texts, corpora, label_sets, parameters, texts, unicode_texts
+from strategies import any_texts, corpora, examples, label_sets, parameters, texts, unicode_texts
 
 
 def learnt(corpus, arguments=None):
@@ -160,7 +160,7 @@ def test_learning_many_equals_learning_one_by_one(corpus, arguments):
     assert model.to_bytes() == learnt(corpus, arguments).to_bytes()
 
 
-@settings(max_examples=50)
+@examples(0.5)
 @given(
     corpus=corpora(any_texts()),
     counting=COUNTING,
@@ -173,7 +173,7 @@ def test_threads_change_nothing_in_learning(corpus, counting, repeat, threads):
     assert model.to_bytes() == learnt(corpus * repeat, {"counting": counting}).to_bytes()
 
 
-@settings(max_examples=50)
+@examples(0.5)
 @given(corpus=corpora(), arguments=parameters(), threads=st.integers(1, 5))
 def test_threads_change_nothing_in_reading(corpus, arguments, threads):
     model = learnt(corpus, arguments)
@@ -234,7 +234,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize("way", COPIES)
-@settings(max_examples=40)
+@examples(0.4)
 @given(corpus=corpora(any_texts()), arguments=NAMED, text=any_texts())
 def test_a_kept_model_is_the_same(tmp_path_factory, way, corpus, arguments, text):
     model = learnt(corpus, arguments)
@@ -248,7 +248,7 @@ def test_a_kept_model_is_the_same(tmp_path_factory, way, corpus, arguments, text
 
 
 @pytest.mark.parametrize("way", COPIES)
-@settings(max_examples=20)
+@examples(0.2)
 @given(corpus=corpora())
 def test_a_kept_model_learns_on_by_itself(tmp_path_factory, way, corpus):
     model = learnt(corpus)
@@ -268,7 +268,7 @@ def test_an_empty_model_can_be_kept(tmp_path, way):
 # --- spans ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(text=unicode_texts(), paragraphs=st.sampled_from(["lines", "blank_lines"]))
 def test_only_blanks_lie_outside_the_terms(text, paragraphs):
     covered = set()
@@ -280,7 +280,7 @@ def test_only_blanks_lie_outside_the_terms(text, paragraphs):
     assert all(character.isspace() for character in outside)
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(text=unicode_texts(), paragraphs=st.sampled_from(["lines", "blank_lines"]))
 def test_terms_are_in_order_and_disjoint(text, paragraphs):
     document = ww.read_terms(text, paragraphs=paragraphs)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
 from search_samples import by_hand, plain, sample
-from strategies import corpora
+from strategies import corpora, examples
 from watchword import (
     Between,
     EmptyModelError,
@@ -118,7 +118,7 @@ def test_the_model_gives_all_other_parameters_and_hooks(base):
     equal_to_hand(found, TEXTS, LABELS, base=base, folds=2)
 
 
-@settings(max_examples=25)
+@examples(0.25)
 @given(corpora(min_labels=2, max_documents=12), st.integers(0, 1000))
 def test_any_texts_give_what_they_give_by_hand(corpus, seed):
     texts, labels = [text for text, _ in corpus], [label for _, label in corpus]

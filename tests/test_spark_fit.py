@@ -11,7 +11,7 @@ from watchword import spark as ws
 ROWS = texts()
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.quick), 7])
 def test_the_model_is_that_of_one_machine(spark, partitions):
     frame = frame_of(spark, ROWS).repartition(partitions)
     assert ws.fit(frame).to_bytes() == learnt(ROWS).to_bytes()

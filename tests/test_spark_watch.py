@@ -83,6 +83,7 @@ def test_labels_that_are_numbers_stay_numbers(spark, tmp_path):
 # watch
 
 
+@pytest.mark.quick
 def test_every_decision_is_that_of_a_reader(spark, known, tmp_path):
     posts, model, path = known
     write_batches(tmp_path / "posts", in_batches(posts, 4))
