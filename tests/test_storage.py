@@ -22,6 +22,7 @@ import watchword as ww
 from model_files import parts, taught
 from strategies import any_texts, corpora, parameters
 from watchword import storage
+from watchword._files import atomic_file
 
 HERE = Path(__file__).parent
 SAMPLE = HERE / "data" / "model-1.ww"
@@ -519,7 +520,7 @@ def test_a_private_file_is_private_from_its_first_moment(path, monkeypatch, old)
         return handle
 
     monkeypatch.setattr(os, "open", seen)
-    with storage.atomic_file(path, mode=0o600) as file:
+    with atomic_file(path, mode=0o600) as file:
         file.write(b"secret")
     assert born[0] == 0o600
     assert mode_of(path) == 0o600
@@ -530,7 +531,7 @@ def test_a_private_file_is_private_from_its_first_moment(path, monkeypatch, old)
 def test_a_file_that_replaces_a_private_one_is_never_readable_by_others(path, monkeypatch):
     path.touch(0o600)
     monkeypatch.delattr(os, "fchmod")
-    with storage.atomic_file(path):
+    with atomic_file(path):
         [temporary] = set(path.parent.iterdir()) - {path}
         assert mode_of(temporary) == 0o600
 
@@ -574,65 +575,6 @@ def test_saving_over_a_folder_fails_and_leaves_nothing(tmp_path):
 def test_saving_into_a_missing_folder_fails(tmp_path):
     with pytest.raises(FileNotFoundError):
         taught().save(tmp_path / "missing" / "model.ww")
-
-
-# --- locks ----------------------------------------------------------------------------------------
-
-
-@posix
-def test_a_file_is_locked_once_and_the_error_names_it(path):
-    with (
-        storage.locked(path),
-        pytest.raises(ww.StateError, match=f"{re.escape(str(path))} is in use by another process"),
-        storage.locked(path),
-    ):
-        pytest.fail("it was locked twice")
-
-
-@posix
-def test_a_link_to_a_locked_file_is_locked(path, tmp_path):
-    path.touch()
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    with storage.locked(path), pytest.raises(ww.StateError, match="in use"), storage.locked(link):
-        pytest.fail("it was locked twice")
-
-
-@posix
-def test_what_a_killed_process_left_behind_is_removed(path):
-    names = ["a" * 16, "0123456789abcdef", "not-ours"]
-    old, young, other = (path.with_name(f".{path.name}.{name}.tmp") for name in names)
-    for file in (old, young, other):
-        file.write_text("half written")
-    for file in (old, other):
-        os.utime(file, (0, 0))
-    with storage.locked(path):
-        assert [file.exists() for file in (old, young, other)] == [False, True, True]
-
-
-@posix
-def test_a_lock_ends_with_an_error(path):
-    with pytest.raises(KeyError), storage.locked(path):
-        raise KeyError
-    with storage.locked(path):
-        pass
-
-
-@posix
-def test_a_lock_can_be_read_by_its_owner_only(path):
-    with storage.locked(path):
-        [lock] = path.parent.iterdir()
-        assert mode_of(lock) == 0o600
-
-
-@posix
-def test_where_the_file_system_has_no_locks_there_is_a_warning(path, monkeypatch, caplog):
-    def fail(*_):
-        raise OSError(errno.ENOLCK, "no locks available")
-
-    monkeypatch.setattr(storage._fcntl, "flock", fail)
-    with storage.locked(path):
-        assert "cannot be locked" in caplog.text
 
 
 # --- what earlier versions wrote ------------------------------------------------------------------

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword import _native
+from watchword._files import locked, writing_to
 from watchword.checks import Label
 from watchword.errors import DataFormatError
-from watchword.storage import locked
 from watchword.text import TextSource
 
 _FORMAT = "watchword results"
@@ -48,7 +48,7 @@ class KeptResults:
             yield cls(digest)
             return
         target = Path(path)
-        with locked(target), _opened(target) as file:
+        with locked(target), writing_to(target), _opened(target) as file:
             results = cls(digest, file)
             results._read(file, target)
             yield results

@@ -12,6 +12,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
 
+from watchword._files import atomic_file
 from watchword.checks import Label, as_choice, as_label, as_text
 from watchword.folders import folder_documents, read_folder
 from watchword.lines import (
@@ -37,7 +38,6 @@ from watchword.records import (
     named,
     parsed,
 )
-from watchword.storage import atomic_file
 from watchword.subjects import Document, Post, Subject
 from watchword.tables import as_delimiter, read_rows
 

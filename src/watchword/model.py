@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from watchword import _native, keeping, snapshot, storage
+from watchword._files import atomic_file
 from watchword.checks import (
     Label,
     as_label,
@@ -523,7 +524,7 @@ class TauSS3:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, whole or not at all. Equal models give equal files."""
         manifest, arrays = keeping.parts_of(self._engine)
-        with storage.atomic_file(path) as file:
+        with atomic_file(path) as file:
             storage.write_model(file, manifest, arrays)
 
     def to_bytes(self) -> bytes:

@@ -6,41 +6,23 @@ the file, arrays against the manifest, indices and counts by the core.
 
 from __future__ import annotations
 
-import errno
-import glob
 import hashlib
 import io
 import json
-import logging
 import mmap
 import os
-import secrets
-import shutil
-import stat
 import struct
-import tempfile
-import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from watchword.errors import ModelFormatError, StateError
-
-_fcntl: ModuleType | None
-try:
-    import fcntl as _fcntl
-except ImportError:  # Windows
-    _fcntl = None
-
-logger = logging.getLogger("watchword.storage")
+from watchword.errors import ModelFormatError
 
 FORMAT = "watchword model"
 VERSION = 1
@@ -54,8 +36,6 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _UTF8_NAMES = 0x800  # the only flag of a member that changes nothing
 
 _WIDTHS = {"|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8}
-_SHOWN_NAME = 40  # characters of a file's name in that of the file it is written as at first
-_LEFT_BEHIND = 3600  # seconds after which nobody is writing such a file any more
 _MANIFEST_LIMIT = 1 << 28
 _MANIFEST_DEPTH = 8
 _MANIFEST_SECTIONS = {
@@ -107,64 +87,6 @@ def described_text(manifest: Mapping[str, Any], described: Mapping[str, Any]) ->
     return json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
 
 
-@contextmanager
-def atomic_file(path: str | os.PathLike[str], *, mode: int | None = None) -> Iterator[BinaryIO]:
-    """A file to write that appears under its name whole or not at all.
-
-    It has its `mode` from the first moment: with 0o600 nobody else can ever read it. Without, it
-    gets that of the file it replaces, or what the umask leaves. If the name is a link, the link
-    stays, and the file it leads to is replaced. What is no file (a pipe, a device) is written to
-    when all is there.
-    """
-    target = Path(os.path.realpath(path))
-    kind = _kind_of(path)
-    if kind == stat.S_IFDIR or target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    if kind not in (None, stat.S_IFREG):
-        with tempfile.TemporaryFile() as whole:
-            yield cast(BinaryIO, whole)
-            whole.seek(0)
-            with Path(path).open("wb") as file:
-                shutil.copyfileobj(whole, file)
-        return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    kept = _mode_of(target) if mode is None else None
-    first = next(one for one in (mode, kept, 0o666) if one is not None)
-    temporary = target.with_name(f".{target.name[:_SHOWN_NAME]}.{secrets.token_hex(8)}.tmp")
-    try:
-        # Born with its mode: changed afterwards, it could be opened by others in between.
-        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, first)) as file:
-            if kept is not None and hasattr(os, "fchmod"):
-                with suppress(OSError):  # not every file system has modes
-                    os.fchmod(file.fileno(), kept)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _kind_of(path: str | os.PathLike[str]) -> int | None:
-    """What is there: a file, a folder, a pipe, …; None if nothing is."""
-    try:
-        return stat.S_IFMT(Path(path).stat().st_mode)
-    except FileNotFoundError:
-        return None
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Remove what writing left behind when the process was killed, unless it may still go on."""
-    pattern = f".{glob.escape(target.name[:_SHOWN_NAME])}.{'[0-9a-f]' * 16}.tmp"
-    with suppress(OSError):
-        for path in target.parent.glob(pattern):
-            if time.time() - path.stat().st_mtime > _LEFT_BEHIND:
-                path.unlink()
-
-
 def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
     """A file as read-only memory that all processes share.
 
@@ -180,36 +102,6 @@ def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
             raise ModelFormatError(
                 f"{path} cannot be mapped into memory ({error.strerror}): it must be a file"
             ) from None
-
-
-@contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Keep other processes from a file; the lock ends with the process, however that ends.
-
-    Whoever comes second is refused at once with a `StateError`; who does not ask is not kept out.
-    What a killed process left half written beside the file is removed, if it is an hour old.
-    """
-    target = Path(os.path.realpath(path))  # whatever links lead to it, there is one lock
-    if _fcntl is None:
-        _warn_of_no_lock(path)
-        yield
-        return
-    # A file beside it, which stays: the file itself is replaced now and then.
-    lock = os.open(target.with_name(target.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            _fcntl.flock(lock, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            raise StateError(
-                f"{os.fspath(path)} is in use by another process: wait until that has ended, or "
-                "take another file"
-            ) from None
-        except OSError:  # a file system without locks
-            _warn_of_no_lock(path)
-        _remove_leftovers(target)
-        yield
-    finally:
-        os.close(lock)
 
 
 def read_model(
@@ -263,32 +155,6 @@ def _write_member(
     with archive.open(member, "w") as file:
         for part in parts:
             file.write(part)
-
-
-def _mode_of(path: Path) -> int | None:
-    """Who may read and write a file; None if there is no such file."""
-    try:
-        return stat.S_IMODE(path.stat().st_mode) & 0o777
-    except FileNotFoundError:
-        return None
-
-
-def _warn_of_no_lock(path: str | os.PathLike[str]) -> None:
-    logger.warning("%s cannot be locked here: start no second process with it", os.fspath(path))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself last, where folders can be synced."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
 
 
 def _checksum(data: memoryview) -> str:

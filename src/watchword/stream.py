@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchword import states, storage
+from watchword import states
+from watchword._files import atomic_file
 from watchword.checks import Label, as_list, as_texts, as_threads
 from watchword.datasets import Post
 from watchword.engine import Engine
@@ -242,7 +243,7 @@ class Watcher:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_bytes` to a file, whole or not at all, which only its owner can read."""
-        with storage.atomic_file(path, mode=0o600) as file:
+        with atomic_file(path, mode=0o600) as file:
             file.write(self.to_bytes())
 
     def _rows_of(self, names: list[Any]) -> IntArray:

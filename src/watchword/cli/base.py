@@ -22,10 +22,10 @@ from rich.text import Text
 
 import watchword
 from watchword import RankedNgram, TauSS3, UnknownLabelError, WatchwordError
+from watchword._files import atomic_file
 from watchword.checks import Label
 from watchword.plain import finite
 from watchword.render import visible
-from watchword.storage import atomic_file
 
 _Item = TypeVar("_Item")
 

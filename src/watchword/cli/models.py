@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from watchword import TauSS3
+from watchword._files import atomic_file
 from watchword.checks import Label
 from watchword.cli.base import (
     FILE,
@@ -41,7 +42,6 @@ from watchword.datasets import Post, Subject, make_risk_streams, write_jsonl
 from watchword.errors import DataFormatError
 from watchword.glance import ngram_worth
 from watchword.lines import name_of
-from watchword.storage import atomic_file
 
 # watchword make
 

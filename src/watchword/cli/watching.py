@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from watchword import Decision, TauSS3, Watcher
+from watchword._files import locked
 from watchword.cli.base import emit, warn
 from watchword.cli.signals import Stops
 from watchword.cli.texts import Item
@@ -24,7 +25,6 @@ from watchword.errors import StateError
 from watchword.lines import BadLines, Flaw
 from watchword.policy import Policy
 from watchword.render import visible
-from watchword.storage import locked
 
 
 class Keeper:

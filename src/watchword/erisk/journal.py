@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from watchword._files import atomic_file, locked, writing_to
 from watchword.erisk.protocol import Answer, Round, as_round
 from watchword.errors import DataFormatError, StateError
-from watchword.storage import atomic_file, locked
 
 logger = logging.getLogger("watchword.erisk")
 
@@ -78,7 +78,7 @@ class Journal:
     def open(cls, path: str | os.PathLike[str], identity: Identity) -> Iterator[Journal]:
         """Open a journal, or begin one; nobody else can open it meanwhile."""
         target = Path(path)
-        with locked(target):
+        with locked(target), writing_to(target):
             if not target.exists() or target.stat().st_size == 0:
                 _write_whole(target, [_header_for(identity)])
             records, size = _read(target)

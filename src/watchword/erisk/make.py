@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Literal
 
 from watchword import synthetic
+from watchword._files import atomic_folder
 from watchword.checks import as_choice
 from watchword.datasets import Post, Subject
 from watchword.erisk.layout import Progress, Split
@@ -86,8 +85,7 @@ def make_collection(
         raise FileExistsError(f"{target} is there already: name a new folder")
     people = [(made, person) for made in sets for person in made.people]
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
-    try:
+    with atomic_folder(target) as temporary:
         write = _writer(temporary, task, release)
         for made, person in people if progress is None else progress(people, len(people)):
             write(made, person)
@@ -96,12 +94,6 @@ def make_collection(
             (folder_of / MARKER).write_text(_NOTICE, encoding="utf-8")
             if release == "official":
                 _write_tables(folder_of, made)
-        if target.exists():
-            target.rmdir()
-        temporary.replace(target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def _writer(root: Path, task: TaskName, release: Release) -> Callable[[MadeSet, Person], None]:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from watchword import metrics
+from watchword._files import atomic_file
 from watchword.errors import DataFormatError
 from watchword.lines import shown
-from watchword.storage import atomic_file
 
 CHUNKS = metrics.CHUNKS
 POSITIVE, NEGATIVE = "positive", "negative"

@@ -8,8 +8,6 @@ are put together at the end (docs/model-file.md, "As a stream"); only the vocabu
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword import _native, keeping, snapshot, storage
+from watchword._files import atomic_file, scratch_folder
 from watchword.checks import Label
 from watchword.errors import DataFormatError
 from watchword.model import TauSS3
@@ -48,17 +47,17 @@ def write_sorted(
     `parameters` is an empty model that has the parameters. `pruned` marks the model as pruned:
     how many n-grams (per label) and counts were dropped, or a function that is asked at the end.
     """
-    target = Path(os.path.realpath(path))
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
     try:
-        with storage.atomic_file(path) as file, _Writing(folder, parameters) as writing:
+        with (
+            atomic_file(path) as file,
+            scratch_folder(path) as folder,
+            _Writing(folder, parameters) as writing,
+        ):
             writing.add_all(batches)
             manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
             storage.write_model(file, manifest, arrays)
     except _native.RowsFailure as error:
         raise RowsError(f"the rows of counts make no model: {error}") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Column:

@@ -19,7 +19,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from watchword import __version__, storage
+from watchword import __version__
+from watchword._files import atomic_file
 from watchword.checks import as_whole
 from watchword.errors import HookError
 from watchword.functions import name_of
@@ -89,7 +90,7 @@ def export_page(
         raise ValueError(f"floor {least} leaves nothing: no n-gram was seen more often than that")
     facts = {"floor": least, "kept": kept, "dropped": before - kept, "version": __version__}
     page = _page(title, pack_model(pruned) | {"facts": facts}).encode()
-    with storage.atomic_file(path) as file:
+    with atomic_file(path) as file:
         file.write(page)
     return ExportReport(Path(path), len(page), kept, before - kept, least)
 
