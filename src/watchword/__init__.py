@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from watchword import _interrupts  # noqa: F401  (first: it is about the time that the others take)
+
 try:
     from watchword import _native
 except ImportError as error:  # pragma: no cover

@@ -17,12 +17,9 @@ def main() -> int:
             "pip install 'watchword[cli]'\n"
         )
         return 1
-    try:
-        from watchword.cli import run
+    from watchword.cli import run
 
-        return run()
-    except KeyboardInterrupt:  # while still importing
-        return 130
+    return run()
 
 
 if __name__ == "__main__":

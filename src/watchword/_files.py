@@ -43,13 +43,17 @@ _ADVICE = {
 }
 
 
+#: What fails when a disk is full or broken; all else is about what is there, and has a name.
+WRITE_FAILURES = frozenset(_ADVICE)
+
+
 @contextmanager
 def writing_to(path: AnyPath) -> Iterator[None]:
     """Name the file, and say what to do, if the disk is full or fails while it is written."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None or error.errno not in _ADVICE:
+        if error.filename is not None or error.errno not in WRITE_FAILURES:
             raise
         told = f"{os.strerror(error.errno)}: {_ADVICE[error.errno]}"
         raise OSError(error.errno, told, os.fspath(path)) from error

@@ -51,7 +51,20 @@ class MissingExtraError(WatchwordError, ImportError):
 
 
 class DataFormatError(WatchwordError):
-    """Data that cannot be read; the message says which, where and what is wrong."""
+    """Data that cannot be read; the message says which, where and what is wrong.
+
+    `arguments` names the arguments that may help, such as the one that names another field.
+    """
+
+    def __init__(self, message: str, *, arguments: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.arguments = arguments
+
+    def __str__(self) -> str:
+        if not self.arguments:
+            return self.message
+        return f"{self.message} (pass {' or '.join(f'{name}=…' for name in self.arguments)})"
 
 
 class StateError(WatchwordError):

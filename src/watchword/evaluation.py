@@ -26,7 +26,7 @@ from watchword.label_counts import (
     share,
 )
 from watchword.model import TauSS3
-from watchword.replaying import csv_of
+from watchword.plain import csv_of
 from watchword.targets import Targets, are_several, as_label_sets, in_order
 
 if TYPE_CHECKING:
@@ -296,12 +296,17 @@ class Evaluation:
             raise ValueError(f"this is not what Evaluation.to_dict gives ({told})") from None
 
     def to_json(self) -> str:
-        """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(self.to_dict())
 
-    def to_csv(self) -> str:
-        """A line per label: label, precision, recall, f1, support, predicted, right."""
-        return csv_of([one.to_dict() for one in self.per_label], list(COLUMNS))
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per label: label, precision, recall, f1, support, predicted, right.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        rows = [one.to_dict() for one in self.per_label]
+        return csv_of(rows, list(COLUMNS), spreadsheet_safe=spreadsheet_safe)
 
     def to_html(self, *, page: bool = False, title: str = "How right the labels are") -> str:
         """Measures, a table of labels and the confusion matrix as HTML.

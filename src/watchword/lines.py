@@ -32,7 +32,18 @@ _SHOWN = 60  # of what is wrong, messages show so many characters
 
 
 class Flaw(Exception):  # noqa: N818 - users never see it, but the error made of it
-    """What is wrong with a line, and what to do about it."""
+    """What is wrong with a line, and what to do about it.
+
+    `arguments` are those of `DataFormatError`.
+    """
+
+    def __init__(self, message: str, *, arguments: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.arguments = arguments
+
+    def at(self, place: str) -> DataFormatError:
+        """Return the error that says where the flaw is."""
+        return DataFormatError(f"{place}: {self}", arguments=self.arguments)
 
 
 class _TooLongError(Exception):
@@ -50,7 +61,7 @@ class BadLines:
     def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:
         """Raise the flaw as an error that says where it is, or skip it."""
         place = name if line is None else f"{name}, line {line}"
-        error = DataFormatError(f"{place}: {flaw}")
+        error = flaw.at(place)
         if not self._skip:
             raise error from None
         self._first = self._first or error
@@ -69,7 +80,11 @@ class BadLines:
         """The error of a source in which nothing could be read."""
         if self._first is None:
             return DataFormatError(f"{name} is empty: there are no {what} in it")
-        return DataFormatError(f"{name}: none of its lines could be read; first: {self._first}")
+        first = self._first
+        return DataFormatError(
+            f"{name}: none of its lines could be read; first: {first.message}",
+            arguments=first.arguments,
+        )
 
 
 def name_of(source: Source) -> str:

@@ -1,7 +1,9 @@
-"""Plain data on its way to JSON, and plain text on its way to a terminal."""
+"""Plain data on its way to JSON and CSV, and plain text on its way to a terminal."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,3 +36,39 @@ def aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def csv_of(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str] | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+) -> str:
+    r"""Return rows as CSV with a header; None is an empty cell.
+
+    Columns are by default those of the rows. With `spreadsheet_safe`, an apostrophe goes before
+    text that a spreadsheet would run as a formula; numbers stay as they are.
+
+    >>> csv_of([{"subject": "=1+1", "score": -0.5}], spreadsheet_safe=True)
+    "subject,score\n'=1+1,-0.5\n"
+    """
+    names = list(columns or rows[0])
+    cells = [names, *([row[name] for name in names] for row in rows)]
+    if spreadsheet_safe:
+        cells = [[_not_run(cell) for cell in row] for row in cells]
+    return "".join(map(_csv_line, cells))
+
+
+# What formulas begin with; the wide forms count as the others in East Asian settings.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def _not_run(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _csv_line(cells: Sequence[Any]) -> str:
+    buffer = io.StringIO()
+    # The writer puts only the line ends that it uses itself into quotes, and an id may hold both.
+    csv.writer(buffer, lineterminator="\r\n").writerow(cells)
+    return buffer.getvalue().removesuffix("\r\n") + "\n"

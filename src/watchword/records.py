@@ -170,7 +170,7 @@ def _text(record: Record, name: str) -> str:
     if isinstance(text, str):
         return text
     if name not in record:
-        raise Flaw(f'there is no "{name}": every text needs it; text=… names another field')
+        raise Flaw(f'there is no "{name}", which every text needs', arguments=("text",))
     raise Flaw(f'"{name}" must be text, got {_json(text)}')
 
 
@@ -204,7 +204,7 @@ def as_identity(name: str, value: object, *, empty: bool = False) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None:
-        raise Flaw(f'there is no "{name}": every post needs it; subject=… names another field')
+        raise Flaw(f'there is no "{name}", which every post needs', arguments=("subject",))
     raise Flaw(f'"{name}" must be text or a whole number, got {_json(value)}')
 
 

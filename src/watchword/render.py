@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["strongest_ngrams", "to_terminal", "visible"]
 
 _REPLACEMENT = "\ufffd"
+# Characters that turn the direction of writing or show nothing at all, so that different ids look
+# the same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji are written with
+# them, as some flags are with tags (U+E0020 and on).
+_INVISIBLE = (
+    [0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xE0001],
+    range(0x202A, 0x202F),
+    range(0x2060, 0x2070),
+    range(0xFFF9, 0xFFFC),
+)
 
 
 def _stand_ins() -> dict[int, str]:
@@ -24,7 +33,7 @@ def _stand_ins() -> dict[int, str]:
     table = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
     table[0x7F] = "\u2421"
     table |= dict.fromkeys(range(0x80, 0xA0), _REPLACEMENT)
-    table |= dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], _REPLACEMENT)
+    table |= {code: _REPLACEMENT for codes in _INVISIBLE for code in codes}
     table |= dict.fromkeys([0x2028, 0x2029], "\u2424")
     return table | dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -17,7 +15,7 @@ from watchword.checks import Label
 from watchword.datasets import Subject
 from watchword.metrics import ErdeBounds
 from watchword.model import TauSS3
-from watchword.plain import aligned, finite
+from watchword.plain import aligned, csv_of, finite
 from watchword.policy import BoolArray, IntArray, Policy, as_policy
 from watchword.scores import By, Scores, alerts_of, score_streams
 
@@ -193,13 +191,18 @@ class Replay:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(self.to_dict())
 
-    def to_csv(self) -> str:
-        """A line per subject: subject, truth, label, delay, posts, score."""
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per subject: subject, truth, label, delay, posts, score.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
         columns = [field.name for field in fields(Outcome)]
-        return csv_of([asdict(outcome) for outcome in self.outcomes], columns)
+        rows = [asdict(outcome) for outcome in self.outcomes]
+        return csv_of(rows, columns, spreadsheet_safe=spreadsheet_safe)
 
 
 def replay(
@@ -291,17 +294,3 @@ def _measures(
             shares, truth, positive=True, subjects=scores.subjects
         ),
     )
-
-
-def csv_of(rows: list[dict[str, Any]], columns: list[str] | None = None) -> str:
-    """Rows as CSV, with a header; nothing for None. Columns are by default those of the rows."""
-    names = columns or list(rows[0])
-    cells = [names, *([row[name] for name in names] for row in rows)]
-    return "".join(map(_csv_line, cells))
-
-
-def _csv_line(cells: list[Any]) -> str:
-    buffer = io.StringIO()
-    # The writer puts only the line ends that it uses itself into quotes, and an id may hold both.
-    csv.writer(buffer, lineterminator="\r\n").writerow(cells)
-    return buffer.getvalue().removesuffix("\r\n") + "\n"

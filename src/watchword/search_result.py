@@ -16,8 +16,7 @@ from watchword.evaluation import MEASURES, Evaluation
 from watchword.label_counts import LabelMeasures, cells_of
 from watchword.model import TauSS3
 from watchword.parameters import Parameters
-from watchword.plain import finite
-from watchword.replaying import csv_of
+from watchword.plain import csv_of, finite
 from watchword.space import PRUNE
 from watchword.targets import Targets, as_label_sets, in_order
 
@@ -176,17 +175,20 @@ class Search:
         }
 
     def to_json(self) -> str:
-        """`to_dict` as JSON."""
-        return json.dumps(finite(self.to_dict()), ensure_ascii=False)
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(finite(self.to_dict()))
 
-    def to_csv(self) -> str:
-        """A line per setting: its parameters, the measure, and how many folds it was tried on."""
-        return csv_of(
-            [
-                {**one.parameters, self.measure: one.value, "folds": len(one.by_fold)}
-                for one in self.settings
-            ]
-        )
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per setting: its parameters, the measure, and its number of folds.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        rows = [
+            {**one.parameters, self.measure: one.value, "folds": len(one.by_fold)}
+            for one in self.settings
+        ]
+        return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
     def to_html(self, *, page: bool = False, title: str = "Which settings hold") -> str:
         """The search as pictures to click on, with the report of each setting.

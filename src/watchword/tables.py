@@ -194,7 +194,7 @@ class _Table:
             self._columns = _columns(header, known, fields)
         except (csv.Error, Flaw) as error:
             flaw = _row_flaw(error) if isinstance(error, csv.Error) else error
-            raise DataFormatError(f"{name}, line {begin}: {flaw}") from None
+            raise flaw.at(f"{name}, line {begin}") from None
         self._width = len(header)
 
     def items(self, read: Callable[[Record], _Item], bad: BadLines) -> Iterator[tuple[int, _Item]]:
@@ -266,8 +266,8 @@ def _columns(header: list[str], known: set[str], fields: Fields) -> dict[str, in
         if field in fields and fields[field][0] not in columns:
             listed = shown(", ".join(header))
             raise Flaw(
-                f'there is no column "{fields[field][0]}" among {listed}: '
-                f"{field}=… names another one, delimiter=… what lies between columns"
+                f'there is no column "{fields[field][0]}" among {listed}',
+                arguments=(field, "delimiter"),
             )
     return columns
 

@@ -18,8 +18,9 @@ from watchword import metrics
 from watchword.checks import Label, as_choice, as_whole
 from watchword.datasets import Subject
 from watchword.model import TauSS3
+from watchword.plain import csv_of
 from watchword.policy import BoolArray, IntArray, Policy
-from watchword.replaying import csv_of, is_positive
+from watchword.replaying import is_positive
 from watchword.scores import By, Scores, alerts_of, score_streams
 from watchword.thresholds import Thresholds
 
@@ -74,17 +75,20 @@ class Tuning:
         return {"measure": self.measure, "trials": [_plain(trial) for trial in self.trials]}
 
     def to_json(self) -> str:
-        """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, default=repr)
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(self.to_dict(), default=repr)
 
-    def to_csv(self) -> str:
-        """A line per setting."""
-        return csv_of(
-            [
-                {**trial.parameters, "policy": repr(trial.policy), self.measure: trial.value}
-                for trial in self.trials
-            ]
-        )
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per setting.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        rows = [
+            {**trial.parameters, "policy": repr(trial.policy), self.measure: trial.value}
+            for trial in self.trials
+        ]
+        return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
 
 def grid(

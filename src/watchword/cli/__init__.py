@@ -7,7 +7,9 @@ errors, exit codes and `--debug` are taken care of by the group.
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import traceback
 
 from watchword.cli import (
     demo,
@@ -20,7 +22,7 @@ from watchword.cli import (
     spark,
     streams,
 )
-from watchword.cli.base import Teller, cli
+from watchword.cli.base import Teller, cli, warn
 
 __all__ = [
     "cli",
@@ -47,5 +49,17 @@ def run() -> int:
     try:
         cli.main(prog_name="watchword")
     except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    return 0
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except Exception:  # with --debug
+        warn(traceback.format_exc().rstrip())
+        code = 1
+    _forget_output()
+    return code
+
+
+def _forget_output() -> None:
+    """Drop what a full disk has not taken: told already, it would be told again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

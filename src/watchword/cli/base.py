@@ -5,6 +5,7 @@ Exit codes: 0, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -21,23 +22,27 @@ from rich.table import Table
 from rich.text import Text
 
 import watchword
-from watchword import RankedNgram, TauSS3, UnknownLabelError, WatchwordError
-from watchword._files import atomic_file
+from watchword import DataFormatError, RankedNgram, TauSS3, UnknownLabelError, WatchwordError
+from watchword._files import atomic_file, writing_to
+from watchword._interrupts import INTERRUPTED, interruptible
 from watchword.checks import Label
 from watchword.plain import finite
+from watchword.records import SUBJECT_FIELDS
 from watchword.render import visible
 
 _Item = TypeVar("_Item")
-
-INTERRUPTED = 130  # what shells expect of a command that Ctrl-C ended
 
 
 class _Verbs(click.Group):
     """A group of verbs whose errors are messages; tracebacks are for `--debug`."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with _visible_errors():
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _visible_errors(), interruptible():
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = _show_warning  # type: ignore[assignment]
                 return super().invoke(ctx)
@@ -51,12 +56,36 @@ class _Verbs(click.Group):
             raise click.ClickException(message_of(error)) from error
 
 
+class _Verb(click.Command):
+    """A verb whose errors about data name its own options."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DataFormatError as error:
+            if ctx.find_root().params["debug"]:
+                raise
+            raise click.ClickException(message_of(error)) from error
+
+
+@contextlib.contextmanager
+def _visible_errors() -> Iterator[None]:
+    """Show what is wrong with a command line as it is, also on a terminal."""
+    try:
+        yield
+    except click.ClickException as error:
+        vars(error)["message"] = visible(error.message)  # for type checkers it is final
+        raise
+
+
 def _show_warning(message: Warning | str, *_: object) -> None:
     warn(f"Warning: {message}")
 
 
 def message_of(error: Exception) -> str:
     """The one line that a user reads of an error."""
+    if isinstance(error, DataFormatError):
+        return visible(error.message + _advice(error.arguments))
     if isinstance(error, OSError) and error.strerror:
         named = "" if error.filename is None else f"{error.filename}: "
         return visible(f"{named}{error.strerror}")
@@ -64,6 +93,25 @@ def message_of(error: Exception) -> str:
         return visible(str(error))
     kind = type(error).__name__
     return visible(f"unexpected {kind}: {error} (please report it, with what --debug says)")
+
+
+def _advice(arguments: Iterable[str]) -> str:
+    """Say which options of the running verb stand for arguments of the library, if there are any.
+
+    >>> _advice(["text"])
+    ''
+    """
+    ctx = click.get_current_context(silent=True)
+    options = [] if ctx is None else [one for one in ctx.command.params if one.opts]
+    named = {one.name: one for one in options if isinstance(one, click.Option)}
+    has_fields = any("--field" in one.opts for one in options)
+    found = []
+    for name in arguments:
+        if has_fields and name in SUBJECT_FIELDS:
+            found.append(f"--field {name}=NAME")
+        elif not has_fields and name in named:
+            found.append(f"{named[name].opts[-1]} {named[name].metavar or 'NAME'}")
+    return f" (use {' or '.join(found)})" if found else ""
 
 
 def example_text(commands: str) -> str:
@@ -87,7 +135,7 @@ def verb(
     *, example: str, group: click.Group = cli, name: str | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a function a verb; its help ends with an example, which the tests run."""
-    return group.command(name, epilog=example_text(example))
+    return group.command(name, cls=_Verb, epilog=example_text(example))
 
 
 # Output
@@ -98,9 +146,10 @@ def emit(records: Iterable[Mapping[str, Any]]) -> None:
 
     In ASCII: valid whatever the encoding of the output, and nothing that a terminal would obey.
     """
-    for record in records:
-        sys.stdout.write(_json(record) + "\n")
-    sys.stdout.flush()
+    with writing_output():
+        for record in records:
+            sys.stdout.write(_json(record) + "\n")
+        sys.stdout.flush()
 
 
 def _json(record: Mapping[str, Any]) -> str:
@@ -108,6 +157,29 @@ def _json(record: Mapping[str, Any]) -> str:
         return json.dumps(record, allow_nan=False)
     except ValueError:
         return json.dumps(finite(record))
+
+
+def write_output(data: bytes) -> None:
+    """Write data in UTF-8 to standard output: byte for byte, or made visible on a terminal."""
+    if sys.stdout.isatty():
+        write_text_output(visible(data.decode()))
+        return
+    with writing_output():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def write_text_output(text: str) -> None:
+    """Write text for eyes to standard output, and hand it over at once."""
+    with writing_output():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def writing_output() -> contextlib.AbstractContextManager[None]:
+    """Name the standard output in errors of writing to it."""
+    return writing_to("standard output")
 
 
 def warn(message: str) -> None:
@@ -123,14 +195,23 @@ class Teller(logging.Handler):
         warn(record.getMessage())
 
 
+class _Output(Console):
+    """The standard output, which errors name."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        with writing_output():
+            super().print(*objects, **options)
+
+
 def console() -> Console:
     """Open the standard output: colours only on a terminal, no guessing at what text means."""
-    return Console(highlight=False, markup=False, emoji=False)
+    return _Output(highlight=False, markup=False, emoji=False)
 
 
 def show(output: Console, text: Text | str) -> None:
-    """Print a text; lines are wrapped only for a terminal."""
-    output.print(text, soft_wrap=not output.is_terminal)
+    """Print a text, control characters made visible; lines are wrapped only for a terminal."""
+    shown = visible(text) if isinstance(text, str) else text
+    output.print(shown, soft_wrap=not output.is_terminal)
 
 
 def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> None:
@@ -249,7 +330,7 @@ def write_text(path: str, text: str) -> None:
     """Write a file, whole or not at all; - is standard output."""
     ended = text if text.endswith("\n") else text + "\n"
     if path == "-":
-        click.echo(ended, nl=False)
+        write_output(ended.encode())
         return
     with atomic_file(path) as file:
         file.write(ended.encode())

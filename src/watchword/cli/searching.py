@@ -11,9 +11,9 @@ import click
 
 import watchword
 from watchword import Search, SearchedSetting, TauSS3
+from watchword._interrupts import INTERRUPTED
 from watchword.cli.base import (
     FILE,
-    INTERRUPTED,
     check_folder,
     console,
     emit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from watchword import Policy, TauSS3
-from watchword.cli.base import FILE, check_folder, emit, find_label, verb
+from watchword.cli.base import FILE, check_folder, emit, find_label, verb, write_output
 from watchword.cli.options import data_options
 from watchword.cli.policies import check_policy, known_policies, parse_policy
 from watchword.cli.texts import Data
 from watchword.datasets import Document
 from watchword.policy import Overtakes
-from watchword.render import visible
 
 if TYPE_CHECKING:
     from watchword.web import LivePage
@@ -112,9 +110,7 @@ def serve(
     }
     if path is not None:
         status, body = get(make_app(Content(taught, **shown)), path)
-        # Texts are anybody's: a terminal must not obey them.
-        shown_body = visible(body.decode()) if sys.stdout.isatty() else body
-        click.echo(shown_body, nl=not body.endswith(b"\n"))
+        write_output(body if body.endswith(b"\n") else body + b"\n")
         if status >= 400:
             raise click.exceptions.Exit(1)
         return

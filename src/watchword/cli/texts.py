@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from watchword.checks import Label
 from watchword.cli.arriving import Waiting, is_arriving, line_batches
-from watchword.cli.base import warn
+from watchword.cli.base import message_of, warn
 from watchword.datasets import Post, Subject, read_folder, read_subjects
 from watchword.errors import DataFormatError
 from watchword.folders import folder_documents
@@ -69,7 +69,7 @@ class Data:
     def _tell(self, error: DataFormatError) -> None:
         self.skipped += 1
         if self.skipped <= _TOLD:
-            warn(f"skipped: {error}")
+            warn(f"skipped: {message_of(error)}")
 
     def report(self) -> None:
         """Say at the end how many lines were skipped."""
@@ -175,7 +175,9 @@ class Data:
     def _hinted(self, source: str, error: DataFormatError) -> DataFormatError:
         """The error of a folder, with what it may be instead of what it was taken for."""
         if self.format is None and any(Path(source).rglob("*.xml")):
-            return DataFormatError(f"{error}; if it is a collection of eRisk, say --format erisk")
+            return DataFormatError(
+                f"{error.message}; if it is a collection of eRisk, say --format erisk"
+            )
         return error
 
 
@@ -199,7 +201,10 @@ def labelled(
                     label = known[item.subject]
                 else:
                     whose = "" if item.subject is None else ", here or before, of its subject"
-                    raise Flaw(f'there is no "label"{whose}: only what has one can be learnt')
+                    raise Flaw(
+                        f'there is no "label"{whose}: only what has one can be learnt',
+                        arguments=("label",),
+                    )
             except Flaw as flaw:
                 bad.meet(flaw, name=item.source, line=item.line)
                 continue

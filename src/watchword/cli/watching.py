@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from watchword import Decision, TauSS3, Watcher
-from watchword._files import locked
-from watchword.cli.base import emit, warn
+from watchword._files import WRITE_FAILURES, locked
+from watchword.cli.base import emit, warn, write_text_output, writing_output
 from watchword.cli.signals import Stops
 from watchword.cli.texts import Item
 from watchword.errors import StateError
@@ -80,8 +80,13 @@ class Keeper:
 
 def _sync_output() -> None:
     """If the output is a file, it must be on the disk before a state that knows of it."""
-    with contextlib.suppress(OSError, ValueError):  # a pipe, a terminal, nothing at all
-        os.fsync(sys.stdout.fileno())
+    with writing_output(), contextlib.suppress(ValueError):  # no file at all
+        try:
+            os.fsync(sys.stdout.fileno())
+        except OSError as error:
+            if error.errno in WRITE_FAILURES:
+                raise
+            # Else it is a pipe or a terminal, which cannot be synced.
 
 
 def watch_posts(
@@ -123,7 +128,7 @@ def with_subjects(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[
         found = []
         for item in batch:
             if item.subject is None:
-                flaw = Flaw('there is no "subject": every post needs one; --field names it')
+                flaw = Flaw('there is no "subject", which every post needs', arguments=("subject",))
                 bad.meet(flaw, name=item.source, line=item.line)
             else:
                 found.append(item)
@@ -162,11 +167,12 @@ def show_json(event: str, decisions: Iterable[Decision]) -> None:
 
 def show_rows(event: str, decisions: Iterable[Decision]) -> None:
     """Print decisions for eyes, one by one as they come."""
+    rows = []
     for decision in decisions:
         label = "–" if decision.label is None else str(decision.label)
         values = "  ".join(f"{name} {value:.3f}" for name, value in decision.confidence.items())
         after = f"after {decision.delay} of {decision.posts} posts" if decision else ""
         after = after or f"{decision.posts} posts"
         row = f"{event:<6} {decision.subject or '':<20} {label:<12} {after:<22} {values}"
-        sys.stdout.write(visible(row).replace("\n", " ") + "\n")
-    sys.stdout.flush()
+        rows.append(visible(row).replace("\n", " ") + "\n")
+    write_text_output("".join(rows))

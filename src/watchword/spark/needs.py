@@ -85,7 +85,7 @@ def column_type(frame: DataFrame, role: str, name: str) -> Any:
             return field.dataType
     listed = ", ".join(map(repr, frame.columns)) or "none"
     raise DataFormatError(
-        f"there is no column {name!r} for {role}; the frame has {listed}: pass {role}=…"
+        f"there is no column {name!r} for {role}, the columns are {listed}", arguments=(role,)
     )
 
 
@@ -111,7 +111,8 @@ def require_text(frame: DataFrame, role: str, name: str) -> None:
     if not isinstance(kind, StringType):
         raise DataFormatError(
             f"the column {name!r} for {role} must hold strings, but is {kind.simpleString()}: "
-            f'cast it with frame.withColumn("{name}", frame["{name}"].cast("string"))'
+            "cast it to string, or name another column",
+            arguments=(role,),
         )
 
 
@@ -121,8 +122,8 @@ def require_free(frame: DataFrame, role: str, name: str) -> None:
     for known in frame.columns:
         if known == name or (not exactly and known.lower() == name.lower()):
             raise DataFormatError(
-                f"there is a column {known!r} already: name the new one with {role}=…, or drop "
-                "the old"
+                f"there is a column {known!r} already: drop it, or name the new one otherwise",
+                arguments=(role,),
             )
 
 

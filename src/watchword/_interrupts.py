@@ -1,0 +1,55 @@
+"""Ctrl-C while the command `watchword` is starting: it ends at once, and quietly.
+
+Importing takes some tenths of a second, in which Python would answer Ctrl-C with a traceback. So
+the package imports this module first. It does nothing unless the process was started as the
+command: a program that uses the library keeps its own signals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+INTERRUPTED = 130  # what shells expect of a command that Ctrl-C ended
+
+
+def _end_at_once(_number: int, _frame: FrameType | None) -> None:
+    # An exception could be lost in a module that is being imported, or be printed by it.
+    os._exit(INTERRUPTED)
+
+
+def _is_command() -> bool:
+    """Whether `python -m watchword` or the installed script runs, which imports the same module."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+    if frame.f_code.co_name == "_run_module_as_main":  # of runpy, which is `-m`
+        return frame.f_locals.get("mod_name") == "watchword"
+    return "watchword.__main__" in frame.f_code.co_names
+
+
+def end_quietly() -> None:
+    """Let Ctrl-C end the process at once, if this is the command and Ctrl-C was not ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler and _is_command():
+        with contextlib.suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGINT, _end_at_once)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` as usual, where somebody waits for it."""
+    if signal.getsignal(signal.SIGINT) is not _end_at_once:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _end_at_once)
+
+
+end_quietly()
