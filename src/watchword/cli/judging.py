@@ -30,6 +30,7 @@ from watchword.cli.options import (
     dealing_options,
     parameter_options,
     preset_options,
+    spreadsheet_option,
     table_option,
     threads_option,
 )
@@ -81,10 +82,11 @@ def show_evaluation(
     *,
     table: bool,
     files: Sequence[str | None],
+    spreadsheet_safe: bool,
     more: dict[str, Any] | None = None,
 ) -> None:
     """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
-    write_files(found, files)
+    write_files(found, files, spreadsheet_safe=spreadsheet_safe)
     if "-" in files:
         return
     if table:
@@ -93,11 +95,13 @@ def show_evaluation(
         emit([(more or {}) | _record_of(found)])
 
 
-def write_files(found: Evaluation | Search, files: Sequence[str | None]) -> None:
+def write_files(
+    found: Evaluation | Search, files: Sequence[str | None], *, spreadsheet_safe: bool
+) -> None:
     """Write it to those of the three files (JSON, CSV, HTML) that were named."""
     writers: tuple[Callable[[], str], ...] = (
         found.to_json,
-        found.to_csv,
+        lambda: found.to_csv(spreadsheet_safe=spreadsheet_safe),
         lambda: found.to_html(page=True),
     )
     for file, text in zip(files, writers, strict=True):
@@ -136,6 +140,7 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
     "--json", "json_file", metavar="FILE", help="Write all there is, every fold included."
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every label.")
+@spreadsheet_option
 @click.option("--html", "html_file", metavar="FILE", help="Write a page to look at.")
 @data_options(bad_lines="error")
 @threads_option
@@ -152,6 +157,7 @@ def validate(
     json_file: str | None,
     csv_file: str | None,
     html_file: str | None,
+    spreadsheet_safe: bool,
     reading: Data,
     threads: int | None,
     table: bool,
@@ -163,6 +169,7 @@ def validate(
     wrote is never on both sides. A FILE may be - for standard output.
     """
     check_files(json_file, csv_file, html_file)
+    check_safe(csv_file, spreadsheet_safe=spreadsheet_safe)
     begun = model_of(like, preset, parameters)
     texts, labels, groups = grouped(data, reading, group)
     found = watchword.cross_validate(
@@ -182,13 +189,25 @@ def validate(
         "repeats": repeats,
         "groups": None if groups is None else len(set(groups)),
     }
-    show_evaluation(found, table=table, files=(json_file, csv_file, html_file), more=setting)
+    show_evaluation(
+        found,
+        table=table,
+        files=(json_file, csv_file, html_file),
+        spreadsheet_safe=spreadsheet_safe,
+        more=setting,
+    )
 
 
 def check_files(*files: str | None) -> None:
     """Refuse files in folders that are not there; - is standard output."""
     for file in files:
         check_folder(None if file in (None, "-") else Path(str(file)))
+
+
+def check_safe(csv_file: str | None, *, spreadsheet_safe: bool) -> None:
+    """Refuse `--spreadsheet-safe` where no CSV is written."""
+    if spreadsheet_safe and csv_file is None:
+        raise click.UsageError("--spreadsheet-safe goes with --csv")
 
 
 def grouped(

@@ -301,6 +301,16 @@ def table_option(function: Function) -> Function:
     return click.option("--table", is_flag=True, help="Print for eyes, not for programs.")(function)
 
 
+def spreadsheet_option(function: Function) -> Function:
+    """Add `--spreadsheet-safe`."""
+    option = click.option(
+        "--spreadsheet-safe",
+        is_flag=True,
+        help="With --csv: an apostrophe before text that a spreadsheet would run as a formula.",
+    )
+    return option(function)
+
+
 # What verbs about subjects have in common
 
 positive_option = click.option(

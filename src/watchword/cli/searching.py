@@ -24,12 +24,13 @@ from watchword.cli.base import (
     warn,
     with_known_default,
 )
-from watchword.cli.judging import check_files, grouped, write_files
+from watchword.cli.judging import check_files, check_safe, grouped, write_files
 from watchword.cli.options import (
     data_options,
     dealing_options,
     parameter_options,
     preset_options,
+    spreadsheet_option,
     table_option,
     threads_option,
 )
@@ -77,6 +78,7 @@ from watchword.space import DEFAULT_SPACE, combinations
 @click.option("-o", "--output", type=FILE, help="Write the best model, taught with all texts.")
 @click.option("--json", "json_file", metavar="FILE", help="Write all there is.")
 @click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every setting.")
+@spreadsheet_option
 @click.option("--html", "html_file", metavar="FILE", help="Write a page to look into.")
 @data_options(bad_lines="error")
 @threads_option
@@ -91,6 +93,7 @@ def search(
     json_file: str | None,
     csv_file: str | None,
     html_file: str | None,
+    spreadsheet_safe: bool,
     reading: Data,
     table: bool,
     **options: Any,
@@ -106,6 +109,7 @@ def search(
     check_folder(output)
     check_folder(options["keep"])
     check_files(json_file, csv_file, html_file)
+    check_safe(csv_file, spreadsheet_safe=spreadsheet_safe)
     begun = model_of(like, preset, parameters)
     texts, labels, groups = grouped(data, reading, group)
     model = with_known_default(begun, labels)
@@ -115,7 +119,10 @@ def search(
         found.model(texts, labels, threads=options["threads"]).save(output)
     more: dict[str, Any] = {"groups": None if groups is None else len(set(groups))}
     more |= {} if output is None else {"model": str(output)}
-    _show_search(found, table=table, files=(json_file, csv_file, html_file), more=more)
+    files = (json_file, csv_file, html_file)
+    write_files(found, files, spreadsheet_safe=spreadsheet_safe)
+    if "-" not in files:
+        _show_search(found, table=table, more=more)
     end_as_interrupted(found, options["keep"])
 
 
@@ -195,13 +202,8 @@ def _teller(measure: str) -> Callable[[SearchedSetting], str]:
     return tell
 
 
-def _show_search(
-    found: Search, *, table: bool, files: Sequence[str | None], more: dict[str, Any]
-) -> None:
-    """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
-    write_files(found, files)
-    if "-" in files:
-        return
+def _show_search(found: Search, *, table: bool, more: dict[str, Any]) -> None:
+    """Print the best setting, or with `table` the best ones."""
     if table:
         show(console(), str(found))
         return

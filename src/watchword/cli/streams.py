@@ -25,7 +25,7 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.judging import check_files, judge_texts, show_evaluation
+from watchword.cli.judging import check_files, check_safe, judge_texts, show_evaluation
 from watchword.cli.options import (
     by_option,
     converted,
@@ -34,6 +34,7 @@ from watchword.cli.options import (
     policies_option,
     policy_option,
     positive_option,
+    spreadsheet_option,
     table_option,
     threads_option,
 )
@@ -188,6 +189,7 @@ def _model_and_policy(path: Path, positive: str, policy: str) -> tuple[TauSS3, P
 @click.option(
     "--csv", "csv_file", metavar="FILE", help="Write a line for every subject, or every label."
 )
+@spreadsheet_option
 @click.option("--html", "html_file", metavar="FILE", help="Of texts: write a page to look at.")
 @data_options(bad_lines="error")
 @threads_option
@@ -204,6 +206,7 @@ def evaluate(
     intervals: bool,
     json_file: str | None,
     csv_file: str | None,
+    spreadsheet_safe: bool,
     html_file: str | None,
     reading: Data,
     threads: int | None,
@@ -219,6 +222,7 @@ def evaluate(
     """
     _check_evaluate(ctx, positive, posts=posts, html_file=html_file)
     check_files(json_file, csv_file, html_file)
+    check_safe(csv_file, spreadsheet_safe=spreadsheet_safe)
     found: Replay | Evaluation
     if positive is None:
         found = judge_texts(TauSS3.load(model), data, reading, posts=posts, threads=threads)
@@ -229,11 +233,13 @@ def evaluate(
         found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
     reading.report()
     if isinstance(found, Evaluation):
-        show_evaluation(found, table=table, files=(json_file, csv_file, html_file))
+        files = (json_file, csv_file, html_file)
+        show_evaluation(found, table=table, files=files, spreadsheet_safe=spreadsheet_safe)
         return
-    for file, text in ((json_file, found.to_json), (csv_file, found.to_csv)):
-        if file is not None:
-            write_text(file, text())
+    if json_file is not None:
+        write_text(json_file, found.to_json())
+    if csv_file is not None:
+        write_text(csv_file, found.to_csv(spreadsheet_safe=spreadsheet_safe))
     if "-" in (json_file, csv_file):
         return
     between = _intervals_of(found) if intervals else {}

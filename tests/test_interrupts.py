@@ -1,0 +1,99 @@
+"""Ctrl-C while the command is starting: quiet, and exit code 130."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command_line import ENVIRONMENT
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+# Interrupts its own process before the n-th import from the package's native module on. What comes
+# before takes a few milliseconds, and belongs to Python.
+INTERRUPTER = """
+import os, signal, sys
+
+class Interrupter:
+    count = 0
+
+    def find_spec(self, name, path=None, target=None):
+        if self.count or name == "watchword._native":
+            type(self).count += 1
+        if self.count == int(os.environ["INTERRUPT_AT"]):
+            os.kill(os.getpid(), signal.SIGINT)
+        return None
+
+sys.meta_path.insert(0, Interrupter())
+"""
+SCRIPT = """
+import re
+import sys
+from watchword.__main__ import main
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+LIBRARY = """
+try:
+    import watchword
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+# The last of these lie far in what the command line imports.
+MOMENTS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 200, 250, 300, 350]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("start")
+    (path / "sitecustomize.py").write_text(INTERRUPTER, encoding="utf-8")
+    (path / "script").write_text(SCRIPT, encoding="utf-8")
+    return path
+
+
+def started(folder, *command, at):
+    environment = ENVIRONMENT | {"PYTHONPATH": str(folder), "INTERRUPT_AT": str(at)}
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, env=environment, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("at", MOMENTS)
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_ctrl_c_while_starting_ends_quietly(folder, way, at):
+    command = ["-m", "watchword"] if way == "module" else [folder / "script"]
+    done = started(folder, *command, "--version", at=at)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_the_library_leaves_ctrl_c_to_its_caller(folder):
+    done = started(folder, "-c", LIBRARY, at=1)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+def test_another_module_that_imports_the_library_keeps_its_signals(folder):
+    (folder / "other.py").write_text(LIBRARY, encoding="utf-8")
+    done = started(folder, "-m", "other", at=1)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+
+
+def test_an_ignored_ctrl_c_stays_ignored(folder):
+    def ignore():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "watchword", "--version"],
+        capture_output=True,
+        env=ENVIRONMENT | {"PYTHONPATH": str(folder), "INTERRUPT_AT": "20"},
+        preexec_fn=ignore,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_script_that_pip_installs_is_taken_for_the_command():
+    script = Path(sys.executable).with_name("watchword")
+    assert "from watchword.__main__ import main" in script.read_text(encoding="utf-8")
