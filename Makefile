@@ -2,6 +2,7 @@
 PYTHON ?= python3
 CORPUS ?=
 SECONDS ?= 60
+KILLS ?= 200
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -12,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all build lint format stub benchmark fuzz sanitize clean
+.PHONY: help demo test test-all kill build lint format stub benchmark fuzz sanitize clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 12
@@ -25,6 +26,9 @@ test: lint  ## what to run before every commit: five minutes on two cores
 
 test-all: lint  ## all tests, the slow ones too: what CI checks
 	$(PYTEST)
+
+kill: build  ## kill every command that writes, again and again [KILLS=200]
+	WATCHWORD_KILLS=$(KILLS) $(BIN)/python -m pytest tests/test_kills.py --durations=0
 
 build: .venv/dev .venv/built  ## .venv with watchword (editable) and the tools of development
 
