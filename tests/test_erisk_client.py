@@ -25,7 +25,7 @@ from erisk_tasks import (
     take_part,
     taught,
 )
-from watchword import storage
+from watchword import _files
 from watchword.datasets import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import _names_of, run_client
@@ -873,7 +873,7 @@ def test_two_clients_cannot_share_a_journal(model, journal):
 
 
 def test_where_files_cannot_be_locked_there_is_a_warning(model, journal, monkeypatch, caplog):
-    monkeypatch.setattr(storage, "_fcntl", None)
+    monkeypatch.setattr(_files, "_fcntl", None)
     with running_server(subjects()) as server:
         take_part(server, runs(1, model), journal)
     assert "start no second process" in caplog.text

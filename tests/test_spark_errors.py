@@ -83,7 +83,7 @@ def test_a_missing_column_is_named_with_those_there_are(spark, path):
         with pytest.raises(ww.DataFormatError) as error:
             attempt()
         assert said(error) == (
-            "there is no column 'text' for text; the frame has 'body', 'label': pass text=…"
+            "there is no column 'text' for text, the columns are 'body', 'label' (pass text=…)"
         )
 
 

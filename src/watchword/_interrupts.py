@@ -7,11 +7,9 @@ command: a program that uses the library keeps its own signals.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from types import FrameType
 
 INTERRUPTED = 130  # what shells expect of a command that Ctrl-C ended
@@ -35,21 +33,23 @@ def _is_command() -> bool:
 def end_quietly() -> None:
     """Let Ctrl-C end the process at once, if this is the command and Ctrl-C was not ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler and _is_command():
-        with contextlib.suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGINT, _end_at_once)
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise `KeyboardInterrupt` as usual, where somebody waits for it."""
-    if signal.getsignal(signal.SIGINT) is not _end_at_once:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
         signal.signal(signal.SIGINT, _end_at_once)
+
+
+class interruptible:  # noqa: N801  (used like a function)
+    """Let Ctrl-C raise `KeyboardInterrupt` as usual, where somebody waits for it.
+
+    Not a `contextmanager`: importing contextlib would take time before Ctrl-C is taken care of.
+    """
+
+    def __enter__(self) -> None:
+        self._changed = signal.getsignal(signal.SIGINT) is _end_at_once
+        if self._changed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __exit__(self, *_: object) -> None:
+        if self._changed:
+            signal.signal(signal.SIGINT, _end_at_once)
 
 
 end_quietly()
