@@ -216,6 +216,17 @@ def test_no_state_knows_of_alerts_that_a_full_disk_lost(here):
 
 
 @posix
+def test_a_torn_line_costs_no_alert(here):
+    arguments = ("watch", "model.ww", "hostile.jsonl", "--positive", "at risk", "--final")
+    expected = piped(*arguments)[1]
+    (here / "alerts").write_bytes(b'{"event": "ale')
+    with (here / "alerts").open("ab") as output:
+        assert piped(*arguments, stdout=output)[0] == 0
+        assert piped(*arguments, stdout=output)[0] == 0  # nothing is torn now
+    assert (here / "alerts").read_bytes() == b'{"event": "ale\n' + expected * 2
+
+
+@posix
 def test_a_full_disk_names_the_file_on_the_command_line():
     said = failure("train", "labels.jsonl", "-o", "/dev/full")
     assert said.startswith("Error: /dev/full: No space left on device: free some space")

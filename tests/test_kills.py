@@ -3,6 +3,7 @@
 `make kill KILLS=200` kills every command that often; the suite does it a few times.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -91,6 +92,15 @@ def data(tmp_path_factory):
     return folder
 
 
+def records_in(output):
+    """The records of an output, without those that a kill cut off."""
+    records = []
+    for line in output.read_text(encoding="utf-8").splitlines():
+        with contextlib.suppress(ValueError):
+            records.append(json.loads(line))
+    return records
+
+
 class Case:
     """A command that writes to a folder, and what must hold of the folder."""
 
@@ -151,7 +161,7 @@ class Watch(Case):
         self.arguments += ["--policy", "overtakes(margin=0.05)"]
 
     def result(self, folder, output):
-        lines = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+        lines = records_in(output)
         alerts = {json.dumps(one) for one in lines if one["event"] == "alert"}
         final = {json.dumps(one) for one in lines if one["event"] == "final"}
         return self.files(folder), alerts, final, (folder / "state").read_bytes()
@@ -189,7 +199,7 @@ class Client(Case):
         self.arguments += ["--policy", "overtakes(margin=0|0.05)", "--journal", "journal"]
 
     def result(self, folder, output):
-        lines = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+        lines = records_in(output)
         alerts = {json.dumps(one) for one in lines if one["event"] == "alert"}
         return self.files(folder), alerts, accepted(self.task)
 

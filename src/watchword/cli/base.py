@@ -9,6 +9,8 @@ import contextlib
 import json
 import logging
 import math
+import os
+import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -175,6 +177,22 @@ def write_text_output(text: str) -> None:
     with writing_output():
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+def end_torn_line() -> None:
+    """End a line that a killed command left unfinished in the file that output is appended to.
+
+    The next record would become a part of it, and be lost.
+    """
+    with contextlib.suppress(OSError, ValueError):  # a pipe, a terminal, nothing at all
+        output = sys.stdout.fileno()
+        size = os.fstat(output).st_size if stat.S_ISREG(os.fstat(output).st_mode) else 0
+        if size:
+            with Path(f"/dev/fd/{output}").open("rb") as written:
+                written.seek(size - 1)
+                torn = written.read(1) != b"\n"
+            if torn:
+                write_text_output("\n")
 
 
 def writing_output() -> contextlib.AbstractContextManager[None]:

@@ -19,6 +19,7 @@ from watchword.cli.base import (
     cli,
     console,
     emit,
+    end_torn_line,
     example_text,
     find_label,
     progress_of,
@@ -263,6 +264,7 @@ def client(
     from watchword.erisk.client import RoundReport, run_client
 
     runs = _runs(models, positive, policies)
+    end_torn_line()
 
     def on_round(report: RoundReport) -> None:
         emit(

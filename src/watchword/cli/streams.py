@@ -18,6 +18,7 @@ from watchword.cli.base import (
     check_folder,
     console,
     emit,
+    end_torn_line,
     find_label,
     progress_of,
     show,
@@ -137,6 +138,7 @@ def watch(
         taught, rule, path=state, every=save_every, allow_changed_model=allow_changed_model
     )
     with opened as keeper, stops:
+        end_torn_line()
         watch_posts(
             keeper,
             after_first(posts, keeper.posts) if from_start else posts,
