@@ -117,6 +117,26 @@ def scripted(answer):
         server.server_close()
 
 
+def dropping(url, drops):
+    """A proxy in front of a server that closes the connection instead of passing on some replies.
+
+    `drops` is called with the method and the path of each request, after the server has replied.
+    """
+
+    def forward(method, path, body):
+        data = body if method == "POST" else None
+        request = urllib.request.Request(f"{url}{path}", data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                status, content = reply.status, reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                status, content = error.code, error.read()
+        return (None, {}, b"") if drops(method, path) else (status, {}, content)
+
+    return scripted(forward)
+
+
 def playing(task, *, spoil=lambda _method: None):
     """A script that plays a task; `spoil` may answer instead."""
 

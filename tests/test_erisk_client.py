@@ -1,6 +1,7 @@
 """The client: whole tasks, how they end, what it refuses, and what its journal keeps."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -17,7 +18,9 @@ import pytest
 from erisk_tasks import (
     QUICK,
     TOKEN,
+    HastyTask,
     accepted,
+    dropping,
     playing,
     runs,
     scripted,
@@ -641,6 +644,118 @@ def test_the_order_of_writings_does_not_matter():
     ann, bob = Writing("ann", 0, content="a"), Writing("bob", 0, content="b")
     assert Round(0, (ann, bob)).digest == Round(0, (bob, ann)).digest
     assert Round(0, (ann, bob)).digest != Round(0, (ann,)).digest
+
+
+# Servers that refuse duplicates
+
+
+@pytest.fixture(scope="module")
+def three(model, tmp_path_factory):
+    """Three runs, and what a server accepts of them and a client reports without any fault."""
+    crew, task = runs(3, model), PracticeTask(subjects(), runs=3)
+    with running_server(task) as server:
+        report = take_part(server, crew, tmp_path_factory.mktemp("three") / "journal")
+    return crew, accepted(task), report
+
+
+def drops_of(*positions, at=1):
+    """Drop the first reply to each of some runs in one round."""
+    seen = dict.fromkeys(positions, 0)
+
+    def drops(_method, path):
+        run = path.rpartition("/")[2]
+        if run not in map(str, positions):
+            return False
+        seen[int(run)] += 1
+        return seen[int(run)] == at + 1
+
+    return drops
+
+
+POSITIONS = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+
+
+@pytest.mark.parametrize("kind", [PracticeTask, HastyTask])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_lost_reply_and_a_refused_duplicate_are_a_receipt(three, journal, positions, kind):
+    crew, expected, whole = three
+    task = kind(subjects(), runs=3, refuse_duplicates=True)
+    with (
+        running_server(task, token=TOKEN) as server,
+        dropping(server.url, drops_of(*positions)) as proxy,
+    ):
+        report = client(proxy.url, journal, crew)
+    assert (report, accepted(task), task.finished) == (whole, expected, True)
+
+
+@pytest.mark.parametrize("kind", [PracticeTask, HastyTask])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_restart_after_a_lost_reply_is_not_stuck(three, journal, positions, kind):
+    crew, expected, whole = three
+    task = kind(subjects(), runs=3, refuse_duplicates=True)
+    with (
+        running_server(task, token=TOKEN) as server,
+        dropping(server.url, drops_of(*positions)) as proxy,
+    ):
+        for _ in positions:  # the client gives up at once
+            with pytest.raises(ServerError, match="gave up after 1 attempts"):
+                client(proxy.url, journal, crew, retries=0)
+        report = client(proxy.url, journal, crew, retries=0)
+    assert (report, accepted(task), task.finished) == (whole, expected, True)
+
+
+def test_a_journal_without_records_of_sending_is_not_stuck(three, journal):
+    crew, expected, whole = three
+    task = PracticeTask(subjects(), runs=3, refuse_duplicates=True)
+    with (
+        running_server(task, token=TOKEN) as server,
+        dropping(server.url, drops_of(1)) as proxy,
+    ):
+        with pytest.raises(ServerError, match="gave up"):
+            client(proxy.url, journal, crew, retries=0)
+        header, *records = journals._read(journal)[0]
+        older = [header | {"version": 2}, *(each for each in records if each["kind"] != "sent")]
+        journal.write_bytes(b"".join(map(journals._line, older)))
+        report = client(proxy.url, journal, crew)
+    assert (report, accepted(task)) == (whole, expected)
+
+
+def test_a_first_answer_that_is_refused_stays_an_error(model, journal):
+    with scripted(lambda method, *_: (200, {}, ROUND) if method == "GET" else (400, {}, b"no")) as (
+        script
+    ):
+        for _ in range(2):  # a restart sends it for the first time again
+            with pytest.raises(
+                ServerError, match=r"^submit of run 0: the server answered 400 \(no"
+            ):
+                client(script.url, journal, runs(2, model))
+    assert [path for method, path in script.requests if method == "POST"] == [
+        f"/submit/{TOKEN}/0"
+    ] * 2
+
+
+def test_answers_that_were_lost_and_are_refused_are_reported(model, journal):
+    """The server never received run 0, refuses it, and stays at the round."""
+    posts = itertools.count()
+
+    def answer(method, path, _body):
+        if method == "GET":
+            return 200, {}, ROUND
+        if path.endswith("/1"):
+            return 200, {}, b"{}"
+        return (None, {}, b"") if next(posts) == 0 else (400, {}, b"no")
+
+    with scripted(answer) as script:
+        for _ in range(2):
+            with pytest.raises(
+                ServerError, match=r"still gives round 0 and refuses .*submit of run 0.*400 \(no\)"
+            ):
+                client(script.url, journal, runs(2, model), repeats=2)
+    sent = [path[-1] for method, path in script.requests if method == "POST"]
+    assert sent == ["0", "0", "1", "0"]
+
+
+ROUND = b'[{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]'
 
 
 # The journal

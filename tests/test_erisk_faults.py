@@ -1,5 +1,6 @@
 """Clients that are killed anywhere, on servers that go wrong: every round is answered once."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from erisk_tasks import TOKEN, HastyTask, accepted, runs, subjects, take_part
+from erisk_tasks import TOKEN, HastyTask, accepted, dropping, runs, subjects, take_part
 from watchword.erisk import journal as journals
 from watchword.erisk.server import Faults, make_app, running_server
 from watchword.erisk.task import PracticeTask
 from watchword.listening import listening, running_in_thread, url_of
 
-POINTS = 75  # moments at which the client could die in this task: see the test that counts them
+POINTS = 93  # moments at which the client could die in this task: see the test that counts them
 PEOPLE = subjects(6, posts=(2, 3))
 MORE_PEOPLE = subjects(12, posts=(3, 6))
 
@@ -93,6 +94,43 @@ def test_killed_anywhere_every_round_is_answered_once(killable, undisturbed, tmp
 
 
 @pytest.mark.parametrize("point", range(1, POINTS + 1))
+def test_killed_anywhere_a_server_that_refuses_duplicates_gets_every_answer(
+    killable, undisturbed, tmp_path, point
+):
+    task = HastyTask(PEOPLE, runs=2, refuse_duplicates=True)
+    url, journal = killable.begin(task), tmp_path / "journal"
+    assert killable.run(url, journal, point)["killed"]
+    ended = killable.run(url, journal)
+    assert (ended["code"], ended["alerts"]) == (0, undisturbed[0]["alerts"])
+    assert accepted(task) == undisturbed[1]
+
+
+@pytest.mark.parametrize("life", [11, 17, 29])
+@pytest.mark.parametrize("position", range(3))
+def test_killed_again_and_again_behind_a_proxy_that_drops_replies(
+    killable, tmp_path, position, life
+):
+    calm = PracticeTask(MORE_PEOPLE, runs=3)
+    expected = killable.run(killable.begin(calm), tmp_path / "calm", runs=3)
+    task = HastyTask(MORE_PEOPLE, runs=3, refuse_duplicates=True)
+    url = killable.begin(task)
+    replies = itertools.count()
+
+    def drops(_method, path):
+        """Drop every other reply to one of the runs."""
+        return path.endswith(f"/{position}") and next(replies) % 2 == 0
+
+    with dropping(url, drops) as proxy:
+        lives = [killable.run(proxy.url, tmp_path / "journal", life, runs=3)]
+        while lives[-1]["killed"]:
+            assert len(lives) < 80
+            lives.append(killable.run(proxy.url, tmp_path / "journal", life, runs=3))
+    assert len(lives) > 2
+    assert lives[-1]["alerts"] == expected["alerts"]
+    assert accepted(task) == accepted(calm)
+
+
+@pytest.mark.parametrize("point", range(1, POINTS + 1))
 def test_killed_anywhere_every_round_is_reported_at_least_once(
     killable, undisturbed, tmp_path, point
 ):
@@ -144,16 +182,18 @@ def crew():
     return runs(2)
 
 
+@pytest.mark.parametrize("refuse_duplicates", [False, True])
 @pytest.mark.parametrize("task", [PracticeTask, HastyTask])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["drop", "lose", "cut", "error", "garbage", "lag", "everything"])
 def test_whatever_the_server_does_every_round_is_answered_once(
-    undisturbed, crew, tmp_path, monkeypatch, kind, seed, task
+    undisturbed, crew, tmp_path, monkeypatch, kind, seed, task, refuse_duplicates
 ):
     monkeypatch.setattr(journals, "_HASHINGS", 10)
     every = ["drop", "lose", "cut", "error", "garbage", "lag"]
     chances = dict.fromkeys(every, 0.08) if kind == "everything" else {kind: 0.4}
-    played, faults = task(PEOPLE, runs=2), Faults(**chances, seed=seed)
+    played = task(PEOPLE, runs=2, refuse_duplicates=refuse_duplicates)
+    faults = Faults(**chances, seed=seed)
     with running_server(played, token=TOKEN, faults=faults) as server:
         report = take_part(server, crew, tmp_path / "journal", retries=50, repeats=30)
     assert played.finished

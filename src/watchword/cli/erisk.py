@@ -367,7 +367,10 @@ def _shares(
     callback=_shares,
     help=f"Misbehave in this share of answers: {', '.join(_FAULTS)}.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other faults.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the faults.")
+@click.option(
+    "--refuse-duplicates", is_flag=True, help="Answer 400 to a submission that is sent again."
+)
 @data_options(bad_lines="error")
 def server(
     data: str,
@@ -378,6 +381,7 @@ def server(
     token: str | None,
     faults: dict[str, Any] | None,
     seed: int,
+    refuse_duplicates: bool,
     reading: Data,
 ) -> None:
     """Serve subjects of yours, to practise, until Ctrl-C.
@@ -414,6 +418,7 @@ def server(
             host=host,
             port=port,
             faults=troubles,
+            refuse_duplicates=refuse_duplicates,
             on_ready=on_ready,
         )
     emit(task.results().to_dict() for task in tasks)

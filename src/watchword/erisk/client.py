@@ -3,10 +3,14 @@
 Killed at any moment and started again with the same journal, it neither loses a round nor
 answers one twice. The protocol does not say which round an answer is meant for, so an answer
 must not be sent again blindly: once the server has all runs it may have gone on, and would take
-it for the next round. Two facts settle it. While another run is still missing the server cannot
-have gone on: sending again is safe. And if only one is missing, the round that the server gives
-out tells whether it has it. So before the last missing run is sent again, after a failure or
-a restart, the server is asked for its round.
+it for the next round. Two facts settle it. While some run was never sent, the server cannot have
+gone on: sending another one again is safe. And once all were sent, the round that the server gives
+out tells whether it has them. So before a run is sent again when all have been sent, after
+a failure or a restart, the server is asked for its round.
+
+A server may refuse an answer that it has already. So when an answer is refused that was sent
+before with an unknown outcome, this may mean that it was received: the other runs are sent, and
+the next round decides.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from watchword.erisk.protocol import (
     parse_json,
     to_json,
 )
-from watchword.erisk.transport import Attempts, Backoff, TransientError, Transport
+from watchword.erisk.transport import Attempts, Backoff, RefusedError, TransientError, Transport
 from watchword.errors import DataFormatError, StateError
 from watchword.model import TauSS3
 from watchword.policy import Policy
@@ -186,12 +190,14 @@ class _Client:
         self._on_round_done = on_round_done
         self._number, self._digest = journal.past.number, journal.past.digest
         self._answers: list[list[Answer]] = []
-        self._missing: list[int] = []
+        self._missing: list[int] = []  # not acknowledged
+        self._sent: set[int] = set()  # at least once, with an unknown outcome or acknowledged
+        self._refused: dict[int, RefusedError] = {}  # when sent again: the server may have them
         self._untold = False
         if journal.past.rounds:
             latest = journal.past.rounds[-1]
             self._number, self._digest = latest.round.number, latest.round.digest
-            self._answer(latest.answers, latest.acknowledged)
+            self._answer(latest.answers, latest.acknowledged, latest.sent)
             self._untold = not self._missing and not latest.told
 
     def run(self, repeats: int) -> tuple[int, Literal["empty", "repeated"]]:
@@ -201,7 +207,7 @@ class _Client:
         repeated = 0
         latest = self._ask()
         while latest is not None:
-            if self._is_current(latest) and not self._missing:
+            if self._is_current(latest) and not self._unanswered:
                 repeated += 1
                 if repeated > repeats:
                     return self._end_by_repeating()
@@ -254,53 +260,85 @@ class _Client:
         self._journal.received(latest)
         self._number, self._digest = latest.number, latest.digest
         self._crew.read(latest)
-        self._answer(None, set())
+        self._answer(None, set(), set())
 
-    def _answer(self, kept: list[list[Answer]] | None, acknowledged: set[int]) -> None:
+    def _answer(
+        self, kept: list[list[Answer]] | None, acknowledged: set[int], sent: set[int]
+    ) -> None:
         """Settle what is sent about the current round: what was kept, or what was just read."""
         if kept is None:
             self._journal.answered(self._number, self._crew.answers)
             kept = self._crew.answers
         self._answers = kept
         self._missing = [run for run in range(len(kept)) if run not in acknowledged]
+        self._sent = set(sent)
+        self._refused = {}
+
+    @property
+    def _unanswered(self) -> list[int]:
+        """The runs to send: not acknowledged, and not refused when sent again."""
+        return [run for run in self._missing if run not in self._refused]
 
     def _send(self) -> Round | None:
         """Send what is missing; the round that the server is at afterwards."""
         attempts = Attempts(self._backoff)
-        while self._missing:
-            run = self._missing[0]
+        while unanswered := self._unanswered:
             try:
-                self._transport.submit(run, to_json(self._answers[run]))
+                self._submit(unanswered[0])
             except TransientError as error:
                 attempts.failed(error)
             else:
-                self._acknowledge()
                 attempts = Attempts(self._backoff)
                 continue
-            if len(self._missing) == 1:  # the server may have it, and have gone on
+            if self._sent.issuperset(self._missing):  # the server may have all, and have gone on
                 latest = self._ask()
                 if latest is None or not self._is_current(latest):
                     return latest
         return self._ask()
 
-    def _settle(self, doing: str) -> None:
-        """The server went on, so it has the run whose answers it may have missed."""
-        if len(self._missing) > 1:
-            runs = ", ".join(map(str, self._missing))
-            raise ServerError(
-                f"the server {doing} without the answers of runs {runs}: does it expect fewer "
-                "runs, or does another client use this token?"
-            )
-        if self._missing:
-            self._acknowledge()
+    def _submit(self, run: int) -> None:
+        """Send the answers of a run once, and record what came of it."""
+        is_first = run not in self._sent
+        if is_first:
+            self._journal.sending(self._number, run)  # before it can have any effect
+            self._sent.add(run)
+        try:
+            self._transport.submit(run, to_json(self._answers[run]))
+        except RefusedError as error:
+            if is_first:
+                self._journal.refused(self._number, run)
+                raise
+            logger.warning("%s; the server may have received it before", error)
+            self._refused[run] = error
+        else:
+            self._acknowledge(run)
 
-    def _acknowledge(self) -> None:
-        self._journal.acknowledged(self._number, self._missing.pop(0))
+    def _settle(self, doing: str) -> None:
+        """Acknowledge all runs, because the server went on, which it does with all answers only."""
+        unsent = [run for run in self._missing if run not in self._sent]
+        if len(unsent) > 1:  # of one, a disk that failed may have lost the record
+            raise ServerError(
+                f"the server {doing} without the answers of runs {', '.join(map(str, unsent))}: "
+                "does it expect fewer runs, or does another client use this token?"
+            )
+        for run in list(self._missing):
+            self._acknowledge(run)
+
+    def _acknowledge(self, run: int) -> None:
+        self._journal.acknowledged(self._number, run)
+        self._missing.remove(run)
         if not self._missing:
             self._on_round_done(self._number, self._digest)
 
     def _end_by_repeating(self) -> tuple[int, Literal["repeated"]]:
         number, runs = self._number, len(self._crew.watchers)
+        if self._refused:
+            refused = "; ".join(map(str, self._refused.values()))
+            raise ServerError(
+                f"the server still gives round {number} and refuses answers that were sent again "
+                f"({refused}): it has not received them, or the task is over; start again with the "
+                "same journal to send them once more"
+            )
         if number == 0:
             raise ServerError(
                 f"the server gives round 0 again and again, though it took the answers of all "

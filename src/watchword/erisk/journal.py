@@ -29,8 +29,9 @@ from watchword.errors import DataFormatError, StateError
 logger = logging.getLogger("watchword.erisk")
 
 FORMAT = "watchword erisk journal"
-VERSION = 2
+VERSION = 3
 _VERSION_WITHOUT_TOLD = 1
+_VERSION_WITHOUT_SENT = 2
 _HASHINGS = 100_000  # tokens may be short
 _OWNER_ONLY = 0o600
 
@@ -50,6 +51,7 @@ class PastRound:
 
     round: Round
     answers: list[list[Answer]] | None = None
+    sent: set[int] = field(default_factory=set)  # with an unknown outcome, or acknowledged
     acknowledged: set[int] = field(default_factory=set)
     told: bool = True
 
@@ -83,8 +85,8 @@ class Journal:
                 _write_whole(target, [_header_for(identity)])
             records, size = _read(target)
             _check(records[0], identity, target)
-            tells = records[0]["version"] != _VERSION_WITHOUT_TOLD
-            past = _Reading(target, len(identity.runs), tells=tells).past_of(records[1:])
+            version = records[0]["version"]
+            past = _Reading(target, len(identity.runs), version).past_of(records[1:])
             journal = cls(target, records[0], past)
             try:
                 journal._continue_at(size)
@@ -108,6 +110,14 @@ class Journal:
         ]
         nicks = [answer.nick for answer in answers[0]]
         self._append({"kind": "answers", "number": number, "nicks": nicks, "runs": runs})
+
+    def sending(self, number: int, run: int) -> None:
+        """Record that the answers of a run are about to be sent for the first time."""
+        self._append({"kind": "sent", "number": number, "run": run})
+
+    def refused(self, number: int, run: int) -> None:
+        """Record that the server refused the answers of a run when they were first sent."""
+        self._append({"kind": "refused", "number": number, "run": run})
 
     def acknowledged(self, number: int, run: int) -> None:
         """Keep that the server has the answers of a run."""
@@ -142,10 +152,12 @@ class Journal:
 class _Reading:
     """Makes a past of records; each must follow from those before it."""
 
-    def __init__(self, path: Path, runs: int, *, tells: bool) -> None:
+    def __init__(self, path: Path, runs: int, version: int) -> None:
         self._path = path
         self._runs = runs
-        self._tells = tells  # else nobody kept what was told, and all counts as told
+        # Without a record of what was told, all counts as told.
+        self._tells = version > _VERSION_WITHOUT_TOLD
+        self._knows_sent = version > _VERSION_WITHOUT_SENT
         self._past = Past()
 
     def past_of(self, records: Sequence[dict[str, Any]]) -> Past:
@@ -153,6 +165,8 @@ class _Reading:
             "snapshot": self._read_snapshot,
             "round": self._read_round,
             "answers": self._read_answers,
+            "sent": self._read_sent,
+            "refused": self._read_refused,
             "acknowledged": self._read_acknowledged,
             "told": self._read_told,
         }
@@ -161,7 +175,16 @@ class _Reading:
                 kinds[record["kind"]](record)
             except (KeyError, TypeError, ValueError, DataFormatError) as error:  # noqa: PERF203
                 raise StateError(f"{self._path}, line {place}: not of a journal: {error}") from None
+        if not self._knows_sent:
+            self._suppose_sent()
         return self._past
+
+    def _suppose_sent(self) -> None:
+        """Take the next run in line for sent, where the journal has no record of it."""
+        latest = self._past.rounds[-1] if self._past.rounds else None
+        if latest is not None and latest.answers is not None:
+            missing = [run for run in range(self._runs) if run not in latest.acknowledged]
+            latest.sent.update(missing[:1])
 
     def _read_snapshot(self, record: dict[str, Any]) -> None:
         states = [base64.b64decode(state, validate=True) for state in record["watchers"]]
@@ -189,17 +212,32 @@ class _Reading:
             for run in record["runs"]
         ]
 
+    def _read_sent(self, record: dict[str, Any]) -> None:
+        current, run = self._answered(record)
+        current.sent.add(run)
+        self._knows_sent = True
+
+    def _read_refused(self, record: dict[str, Any]) -> None:
+        current, run = self._answered(record)
+        current.sent.remove(run)
+
     def _read_acknowledged(self, record: dict[str, Any]) -> None:
-        current = self._current(record)
-        if current.answers is None or record["run"] not in range(self._runs):
-            raise ValueError("nothing was sent")
-        current.acknowledged.add(record["run"])
+        current, run = self._answered(record)
+        current.sent.add(run)
+        current.acknowledged.add(run)
 
     def _read_told(self, record: dict[str, Any]) -> None:
         current = self._current(record)
         if len(current.acknowledged) < self._runs:
             raise ValueError("told before all runs were acknowledged")
         current.told = self._tells = True
+
+    def _answered(self, record: dict[str, Any]) -> tuple[PastRound, int]:
+        """Return the current round and the run of a record about sent answers."""
+        current, run = self._current(record), record["run"]
+        if current.answers is None or run not in range(self._runs):
+            raise ValueError("nothing was sent")
+        return current, run
 
     def _next_number(self) -> int:
         if self._past.rounds:
@@ -271,7 +309,7 @@ def _hidden(token: str, salt: str) -> str:
 def _check(header: dict[str, Any], identity: Identity, path: Path) -> None:
     if header.get("format") != FORMAT:
         raise StateError(f"{path} is not a journal")
-    if header.get("version") not in (_VERSION_WITHOUT_TOLD, VERSION):
+    if header.get("version") not in (_VERSION_WITHOUT_TOLD, _VERSION_WITHOUT_SENT, VERSION):
         raise StateError(f"{path} was written by another version of watchword")
     try:
         hidden = _hidden(identity.token, header["salt"])

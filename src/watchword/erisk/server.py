@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from watchword.checks import Label, as_whole
 from watchword.erisk.protocol import parse_json
-from watchword.erisk.task import ConflictError, PracticeTask, TaskResults
+from watchword.erisk.task import ConflictError, DuplicateError, PracticeTask, TaskResults
 from watchword.errors import DataFormatError, MissingExtraError
 from watchword.subjects import Subject
 
@@ -50,6 +50,7 @@ def make_app(
     runs: int = 1,
     positive: Label | None = None,
     faults: Faults | None = None,
+    refuse_duplicates: bool = False,
     body_limit: int | None = None,
     on_round: Callable[[int], None] | None = None,
     host: str = "127.0.0.1",
@@ -69,6 +70,8 @@ def make_app(
         the label that alerts are for; None if the truth is not known: then nothing is measured.
     faults
         what should go wrong, and how often.
+    refuse_duplicates
+        whether an answer that is sent again is refused with status 400, as some servers do.
     body_limit
         the largest submission, in bytes; by default what answers about all subjects can take.
     on_round
@@ -79,7 +82,13 @@ def make_app(
     task = (
         subjects
         if isinstance(subjects, PracticeTask)
-        else PracticeTask(subjects, runs=runs, positive=positive, on_round=on_round)
+        else PracticeTask(
+            subjects,
+            runs=runs,
+            positive=positive,
+            refuse_duplicates=refuse_duplicates,
+            on_round=on_round,
+        )
     )
     limit = _enough_bytes(task) if body_limit is None else as_whole("body_limit", body_limit, 2)
     handlers = _Handlers(task, as_token(token, host), limit)
@@ -115,6 +124,7 @@ def running_server(
     token: str | None = None,
     port: int = 0,
     faults: Faults | None = None,
+    refuse_duplicates: bool = False,
 ) -> Iterator[PracticeServer]:
     """Run a practice server in a thread of its own, on this machine only.
 
@@ -126,7 +136,14 @@ def running_server(
     [{"id":0,"number":0,"nick":"ann","redditor":0,"title":"","content":"Hello.","date":""}]
     """
     known = new_token() if token is None else token
-    app = make_app(subjects, token=known, runs=runs, positive=positive, faults=faults)
+    app = make_app(
+        subjects,
+        token=known,
+        runs=runs,
+        positive=positive,
+        faults=faults,
+        refuse_duplicates=refuse_duplicates,
+    )
     with (
         listening("127.0.0.1", port) as listener,
         running_in_thread(app, listener, protocol=_protocol(faults)),
@@ -143,6 +160,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     faults: Faults | None = None,
+    refuse_duplicates: bool = False,
     on_ready: Callable[[PracticeServer], None] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> TaskResults:
@@ -161,6 +179,7 @@ def serve(
         runs=runs,
         positive=positive,
         faults=faults,
+        refuse_duplicates=refuse_duplicates,
         on_round=on_round,
         host=host,
     )
@@ -193,7 +212,7 @@ class _Handlers:
         body = await read_body(request, self._body_limit)
         try:
             self._task.submit(int(given), parse_json(body))
-        except DataFormatError as error:
+        except (DataFormatError, DuplicateError) as error:
             raise HTTPException(400, str(error)) from None
         except ConflictError as error:
             raise HTTPException(409, str(error)) from None

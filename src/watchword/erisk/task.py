@@ -31,6 +31,10 @@ class ConflictError(ServerError):
     """An answer that contradicts one already given."""
 
 
+class DuplicateError(ServerError):
+    """An answer that was already given, where a task takes none twice."""
+
+
 @dataclass(frozen=True)
 class RunMeasures:
     """How a run did; ERDE as fractions, latency and speed None without a true positive."""
@@ -109,6 +113,7 @@ class PracticeTask:
         *,
         runs: int = 1,
         positive: Label | None = None,
+        refuse_duplicates: bool = False,
         on_round: Callable[[int], None] | None = None,
     ) -> None:
         self._subjects = list(subjects)
@@ -117,6 +122,7 @@ class PracticeTask:
         self.last_round = max(len(subject.posts) for subject in self._subjects) - 1
         self._truth = None if positive is None else _truth(self._subjects, as_label(positive))
         self._runs = [_RunState() for _ in range(as_whole("runs", runs, 1, MOST_RUNS))]
+        self._refuse_duplicates = refuse_duplicates
         self._on_round = on_round
         self.round = 0
         self._given = False
@@ -164,13 +170,18 @@ class PracticeTask:
         ]
 
     def submit(self, run: int, data: object) -> None:
-        """Take the answers of a run for the current round; the same again changes nothing."""
+        """Take the answers of a run for the current round.
+
+        The same answers again change nothing, unless the task refuses duplicates.
+        """
         answers = as_answers(data, self._names)
         if not self._given:
             raise ConflictError("round 0 was not asked for yet")
         state = self._runs[run]
         digest = hashlib.sha256(to_json(answers)).hexdigest()
         repeated = state.rounds == self.round + 1
+        if repeated and self._refuse_duplicates:
+            raise DuplicateError(f"run {run} has already answered round {self.round}")
         if repeated and answers != state.answers:
             raise ConflictError(
                 f"run {run} has already answered round {self.round}, and differently"

@@ -49,6 +49,10 @@ class TransientError(ServerError):
         self.retry_after = retry_after  # seconds that the server asked for
 
 
+class RefusedError(ServerError):
+    """A request that the server refused with a status code 4xx."""
+
+
 @dataclass(frozen=True)
 class _Response:
     status: int
@@ -91,7 +95,11 @@ class Transport:
         return self._ask(f"{self.url}/getwritings/{self._token}", None, "getwritings")
 
     def submit(self, run: int, body: bytes) -> None:
-        """Send a run's answers; if it returns, the server has them."""
+        """Send a run's answers; if it returns, the server has them.
+
+        `TransientError` leaves open whether it has them; after `RefusedError` it has not taken
+        these, though it may have taken an earlier copy.
+        """
         what = f"submit of run {run}"
         receipt = self._ask(f"{self.url}/submit/{self._token}/{run}", body, what)
         if receipt.lstrip()[:1] == b"<":  # of whoever stands before the server while it is away
@@ -127,7 +135,8 @@ class Transport:
         message = f"{what}: the server answered {status}" + (f" ({said})" if said else "")
         if status >= 500 or status in _TRANSIENT:
             raise TransientError(message, _retry_after(response.headers.get("Retry-After")))
-        raise ServerError(f"{message}; {_ADVICE[status]}" if status in _ADVICE else message)
+        kind = RefusedError if 400 <= status < 500 else ServerError
+        raise kind(f"{message}; {_ADVICE[status]}" if status in _ADVICE else message)
 
     def _redirected(self, address: str, response: _Response, what: str) -> str:
         origin = urlsplit(address)
