@@ -31,7 +31,9 @@ def chunks_of(count):
 
 
 def by_chunk(gains, labels, sizes=None):
-    """The history of the same subject, read in ten chunks."""
+    """The history of the same subject, read in ten chunks; without posts there is none."""
+    if not gains:
+        return []
     posts, nothing = by_post(gains), dict.fromkeys(labels, 0.0)
     history, read, before = [], 0, nothing
     for size in sizes or chunks_of(len(gains)):
@@ -142,7 +144,8 @@ def first_alerts(policy, timelines, rounds, *, known_from=None):
     """At which of its own steps, from 1, each subject's alert falls; None if none does.
 
     A timeline maps the number of a round to the step that the subject makes in it. Everybody known
-    is compared with in every round, with the latest score, or 0 before the first post.
+    is compared with in every round, with the latest score, or 0 before the first post. Unless
+    `known_from` says otherwise, these are all subjects that ever make a step.
     """
     found = dict.fromkeys(timelines)
     positive = positive_of(policy)
@@ -153,7 +156,7 @@ def first_alerts(policy, timelines, rounds, *, known_from=None):
         }
         scores = []
         for subject, history in histories.items():
-            if known_from is None or known_from[subject] <= number:
+            if timelines[subject] if known_from is None else known_from[subject] <= number:
                 value, other = against(history[-1]["sums"], positive) if history else (0.0, 0.0)
                 scores.append(value - other)
         for subject, history in histories.items():

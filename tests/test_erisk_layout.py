@@ -159,10 +159,182 @@ def test_bad_truth_is_refused_with_file_and_line(the_set, content, message):
     refuses(the_set, rf"risk-golden-truth-test\.txt.*{message}")
 
 
-def test_subjects_of_the_truth_without_files_are_named(the_set):
+@pytest.mark.parametrize("which", [None, "test"])
+def test_people_of_the_truth_without_writings_are_subjects_without_posts(the_set, which):
     with (the_set / TRUTH).open("a") as file:
-        file.write("subject99 1\nsubject98 0\n")
-    refuses(the_set, "truth-test.txt: subject99, subject98 are in it, but without files")
+        file.write("subject9 1\nsubject1 0\n")
+    with pytest.warns(
+        CollectionWarning, match="truth-test.txt: subject9, subject1 are in it, but without writing"
+    ):
+        subjects = read_erisk(the_set, which=which)
+    assert [(one.id, one.label, len(one.posts)) for one in subjects] == [
+        ("subject1", "negative", 0),
+        ("subject2", "negative", 23),
+        ("subject7", "negative", 10),
+        ("subject9", "positive", 0),
+        ("subject10", "positive", 9),
+    ]
+    assert subjects[0].chunks == (0,) * 10
+
+
+def test_people_with_a_count_of_writings_but_without_files_are_refused(the_set):
+    for name, line in ((TRUTH, "subject99 1\n"), (COUNTS, "subject99\t\t12\n")):
+        with (the_set / name).open("a") as file:
+            file.write(line)
+    with pytest.warns(CollectionWarning, match="subject99 is in it, but without writings"):
+        refuses(the_set, "subject99 is in it with writings, but without files")
+
+
+def test_a_truth_of_two_parts_is_about_the_part_that_is_read(tmp_path):
+    write(tmp_path / "train_ann.xml", individual("train_ann", "Hello."))
+    write(tmp_path / "test_bob.xml", individual("test_bob", "Hello."))
+    truth = "train_ann 0\ntest_bob 1\ntest_eve 1\n"
+    write(tmp_path / "golden_truth.txt", truth)
+    assert [one.id for one in read_erisk(tmp_path, which="train")] == ["train_ann"]
+    with pytest.warns(CollectionWarning, match="test_eve is in it"):
+        assert len(read_erisk(tmp_path, which="test")) == 2
+
+
+# 2019 and later
+
+
+def write_files(folder, *names):
+    for name in names:
+        write(folder / f"{name}.xml", individual(name, "Hello."))
+    return folder
+
+
+def labels_of(subjects):
+    return {subject.id: subject.label for subject in subjects}
+
+
+LABELS = {"ann": "positive", "bob": "negative"}
+
+
+@pytest.mark.parametrize("folder", ["erisk2021_training_data/data", "test_data/datos"])
+@pytest.mark.parametrize("named", [0, 1, 2])
+def test_truth_one_level_above_the_files_is_used(tmp_path, monkeypatch, folder, named):
+    files = write_files(tmp_path / folder, "ann", "bob")
+    write(files.parent / "golden_truth.txt", "ann 1\nbob 0\n")
+    monkeypatch.chdir([tmp_path, files.parent, files][named])
+    assert labels_of(read_erisk(".")) == LABELS
+
+
+def test_truth_above_the_chunks_is_used(tmp_path):
+    write_chunks(tmp_path / "test", "ann", texts(10))
+    write(tmp_path / "risk_golden_truth.txt", "ann 1\n")
+    assert labels_of(read_erisk(tmp_path)) == {"ann": "positive"}
+
+
+def test_training_and_test_data_are_told_apart_by_their_paths(tmp_path):
+    write_files(tmp_path / "erisk2021_training_data" / "data", "ann", "bob")
+    write(tmp_path / "erisk2021_training_data" / "golden_truth.txt", "ann 1\nbob 0\n")
+    write_files(tmp_path / "test_data" / "datos", "cid")
+    write(tmp_path / "test_data" / "golden_truth.txt", "cid 1\n")
+    refuses(tmp_path, "several collections")
+    assert labels_of(read_erisk(tmp_path, which="train")) == LABELS
+    assert labels_of(read_erisk(tmp_path, which="test")) == {"cid": "positive"}
+
+
+def test_truth_above_two_folders_is_about_both(tmp_path):
+    write_files(tmp_path / "train", "ann", "bob")
+    write_chunks(tmp_path / "test", "cid", texts(10))
+    write(tmp_path / "golden_truth.txt", "ann 1\nbob 0\ncid 0\neve 1\n")
+    with pytest.warns(CollectionWarning, match="golden_truth.txt: eve is in it, but without"):
+        found = read_erisk(tmp_path / "train")
+    assert labels_of(found) == LABELS | {"eve": "positive"}
+
+
+def test_truth_above_that_lacks_a_subject_is_refused(tmp_path):
+    write_files(tmp_path / "data", "ann", "bob")
+    write(tmp_path / "golden_truth.txt", "ann 1\n")
+    refuses(tmp_path, "golden_truth.txt: bob is not in it, but with files")
+
+
+def test_the_truth_above_is_the_one_that_names_the_subjects(tmp_path):
+    write_files(tmp_path / "data", "ann", "bob")
+    write(tmp_path / "golden_truth_1.txt", "ann 1\nbob 0\n")
+    write(tmp_path / "golden_truth_2.txt", "cid 1\n")
+    assert labels_of(read_erisk(tmp_path)) == LABELS
+    write(tmp_path / "golden_truth_2.txt", "ann 0\nbob 0\n")
+    refuses(tmp_path, "several files of truth about")
+
+
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [
+        ("data/ground_truth.txt", "ann 1\nbob 0\n"),
+        ("golden_truth.csv", "ann,1\nbob,0\n"),
+        ("golden_truth.txt", "cid 1\n"),
+        ("golden_truth.txt", "subject label\nann 1\n"),
+        ("labels/golden_truth.txt", "ann 1\nbob 0\n"),
+        ("labels/risk-golden-truth.txt", "somebody 1\n"),
+    ],
+)
+def test_truth_nearby_that_is_not_used_is_a_warning(tmp_path, place, content):
+    files = write_files(tmp_path / "data", "ann", "bob")
+    write(tmp_path / place, content)
+    name = re.escape(place.rpartition("/")[2])
+    with pytest.warns(CollectionWarning, match=f"{name}: looks like golden truth, but is not used"):
+        found = read_erisk(files)
+    assert labels_of(found) == {"ann": None, "bob": None}
+
+
+def test_the_truth_of_a_set_beside_is_no_reason_for_a_warning(tmp_path):
+    write_test_set(tmp_path / "train", PEOPLE)
+    write_files(tmp_path / "test", "ann")
+    assert labels_of(read_erisk(tmp_path / "test")) == {"ann": None}
+
+
+def test_what_macos_leaves_in_archives_is_ignored_everywhere(tmp_path):
+    write_files(tmp_path / "data", "ann", "bob")
+    write(tmp_path / "golden_truth.txt", "ann 1\nbob 0\n")
+    write(tmp_path / "._golden_truth.txt", b"\0\5\x16\7")
+    for path in ("__MACOSX/data/._ann.xml", "__MACOSX/data/ann.xml", "data/__MACOSX/cid.xml"):
+        write(tmp_path / path, individual("ann", "a"))
+    write(tmp_path / "__MACOSX" / "golden_truth.txt", "ann 0\nbob 0\n")
+    write(tmp_path / "data" / "._bob.xml", b"\0\5\x16\7")
+    assert labels_of(read_erisk(tmp_path)) == LABELS
+    [only] = find_collections(tmp_path)
+    assert only.path == tmp_path / "data"
+
+
+def cases(folder, **people):
+    """Write `2017_cases/pos/…`: people are given as `ann="2017 pos"`."""
+    for name, place in people.items():
+        year, kind = place.split()
+        write_files(folder / f"{year}_cases" / kind, name)
+    return folder
+
+
+def test_cases_of_two_years_are_one_training_set(tmp_path):
+    cases(tmp_path, train_ann="2017 pos", test_bob="2017 neg", cid="2018 pos", dan="2018 neg")
+    write(tmp_path / "__MACOSX" / "2017_cases" / "pos" / "eve.xml", individual("eve"))
+    expected = {
+        "cid": "positive",
+        "dan": "negative",
+        "test_bob": "negative",
+        "train_ann": "positive",
+    }
+    assert labels_of(read_erisk(tmp_path)) == expected
+    assert labels_of(read_erisk(tmp_path, which="train")) == expected
+    refuses(tmp_path, "no test collection", which="test")
+
+
+def test_cases_of_two_years_stand_beside_test_data(tmp_path):
+    cases(tmp_path / "training_data", ann="2017 pos", bob="2017 neg")
+    cases(tmp_path / "training_data", cid="2018 pos", dan="2018 neg")
+    write_files(tmp_path / "test_data" / "datos", "eve")
+    write(tmp_path / "test_data" / "risk_golden_truth.txt", "eve 1\n")
+    assert len(read_erisk(tmp_path, which="train")) == 4
+    assert labels_of(read_erisk(tmp_path, which="test")) == {"eve": "positive"}
+
+
+@pytest.mark.parametrize("kind", ["pos", "neg"])
+def test_a_subject_in_the_cases_of_two_years_is_refused(tmp_path, kind):
+    cases(tmp_path, ann="2017 pos", bob="2017 neg", cid="2018 pos", dan="2018 neg")
+    cases(tmp_path, ann=f"2018 {kind}")
+    refuses(tmp_path, "the same subject as")
 
 
 def test_files_without_truth_are_named(the_set):

@@ -152,7 +152,7 @@ def test_measures_are_those_of_the_metrics():
     ("people", "options", "message"),
     [
         ([], {}, "at least one subject"),
-        ([Subject("eve", [])], {}, "'eve' has no posts"),
+        ([Subject("eve", [])], {}, "at least one subject with posts"),
         ([ANN, ANN], {}, "two subjects have the id 'ann'"),
         ([ANN], {"runs": 6}, "runs must be from 1 to 5"),
         ([ANN], {"positive": "riks"}, "no subject has the positive label 'riks'"),
@@ -162,6 +162,23 @@ def test_measures_are_those_of_the_metrics():
 def test_tasks_that_cannot_be_played_are_refused(people, options, message):
     with pytest.raises(ValueError, match=message):
         PracticeTask(people, **options)
+
+
+def test_subjects_without_posts_are_not_named_but_measured_as_never_alerted():
+    people = [ANN, Subject("bob", [Post("b")], "none"), Subject("eve", [], "risk")]
+    task = PracticeTask(people, positive="risk")
+    assert [writing.nick for writing in task.writings()] == ["ann", "bob"]
+    answers = [
+        {"nick": "ann", "decision": 1, "score": -3},
+        {"nick": "bob", "decision": 0, "score": -4},
+    ]
+    task.submit(0, answers)
+    results = task.results()
+    assert (results.subjects, results.positives) == (3, 2)
+    found = results.runs[0].measures
+    assert (found.precision, found.recall) == (1, 0.5)
+    assert found.erde50 == found.erde50_bounds.best == pytest.approx(1 / 3)
+    assert found.rankings[0].ndcg_at_10 == pytest.approx((1 + 1 / math.log2(3)) / 2)
 
 
 # Over HTTP

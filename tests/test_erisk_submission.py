@@ -1,5 +1,6 @@
 """Submissions by chunks: ten files written, read, and scored as the official scripts do."""
 
+import contextlib
 import math
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from erisk_files import write
 from watchword.erisk import (
     ChunkDecision,
+    CollectionWarning,
     read_counts,
     read_submissions,
     read_truth,
@@ -188,6 +190,30 @@ def test_a_run_must_have_the_subjects_of_the_truth_and_the_counts(run):
     truth = {"ann": "positive", "bob": "negative", "cid": "negative", "dee": "negative"}
     counts = dict.fromkeys(truth, 30)
     with pytest.raises(DataFormatError, match="eve is missing, but in the golden truth"):
-        score_submissions(run, truth | {"eve": "negative"}, counts)
-    with pytest.raises(DataFormatError, match="dee is not in the counts"):
-        score_submissions(run, truth, dict.fromkeys(["ann", "bob", "cid"], 30))
+        score_submissions(run, truth | {"eve": "negative"}, counts | {"eve": 30})
+    with pytest.raises(DataFormatError, match="ann is not in the counts"):
+        score_submissions(run, truth, dict.fromkeys(["bob", "cid", "dee"], 30))
+
+
+@pytest.mark.parametrize("named", [(), ("run",), ("counts",), ("run", "counts")])
+def test_people_of_the_truth_without_writings_are_never_alerted(tmp_path, named):
+    truth = {"ann": "positive", "bob": "negative", "cid": "negative", "eve": "positive"}
+    counts = {"ann": 30, "bob": 30, "cid": 30} | ({"eve": 0} if "counts" in named else {})
+    decisions = {"ann": ChunkDecision("positive", 1), "bob": None, "cid": None}
+    write_submissions(tmp_path, decisions | ({"eve": None} if "run" in named else {}))
+    with contextlib.ExitStack() as stack:
+        if len(named) < 2:
+            message = "eve is in the golden truth, but without writings"
+            stack.enter_context(pytest.warns(CollectionWarning, match=message))
+        score = score_submissions(tmp_path, truth, counts)
+    assert (score.subjects, score.positives, score.recall) == (4, 2, 0.5)
+    assert score.erde50.value == pytest.approx(100 * (cost(3, 50) + 1) / 4)
+    assert score.erde50.never == 50
+    assert score.erde50.best == score.erde50.value
+
+
+def test_hidden_files_are_no_submissions(tmp_path):
+    write_submissions(tmp_path, DECISIONS, name="ours")
+    for chunk in range(1, 11):
+        write(tmp_path / f"._ours_{chunk}.txt", b"\0\5\x16\7")
+    assert read_submissions(tmp_path)[0] == "ours"

@@ -47,7 +47,16 @@ def test_without_folders_of_labels_files_are_subjects_without_label(tmp_path):
 
 
 def test_what_is_hidden_or_no_text_file_is_not_read(tmp_path):
-    for name in ("README.txt", ".git/a.txt", "control/.ann.txt", "control/ann.xml", ".hidden.txt"):
+    for name in (
+        "README.txt",
+        ".git/a.txt",
+        "__MACOSX/control/._ann.txt",
+        "__MACOSX/ann.txt",
+        "control/__MACOSX/ann.txt",
+        "control/.ann.txt",
+        "control/ann.xml",
+        ".hidden.txt",
+    ):
         saved(tmp_path, "Hello.", name)
     saved(tmp_path, "Hello.", "control/bob.txt")
     assert [subject.id for subject in read_folder(tmp_path)] == ["bob"]

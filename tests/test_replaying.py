@@ -181,14 +181,63 @@ def test_a_ranking_uses_the_latest_score_by_then():
     assert second.ndcg_at_10 == 1.0
 
 
-def test_who_wrote_nothing_by_then_has_a_score_of_0():
+def test_subjects_without_posts_are_ranked_last():
     people = [
         subject("ann", [], "at risk"),
         subject("bob", ["garden"], "control"),
         subject("cid", ["sun"], "control"),
     ]
-    [row] = replay(people, taught(), ww.Overtakes("at risk")).ranking()
-    assert row.ndcg_at_100 == 1.0  # all others are below 0
+    found = replay(people, taught(), ww.Overtakes("at risk"))
+    [row] = found.ranking()
+    assert row.ndcg_at_100 == pytest.approx(1 / math.log2(3))
+    assert found.measures.average_precision == pytest.approx(1 / 3)
+
+
+POLICIES = [
+    ww.Overtakes("at risk", margin=0.2),
+    ww.Repeats("at risk", times=2),
+    ww.StandsOut("at risk", gamma=0.5),
+    ww.Leaps("at risk"),
+]
+
+
+@pytest.mark.parametrize("by", ["post", "chunk"])
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_subjects_without_posts_change_only_the_denominators(policy, by):
+    people = ww.make_risk_streams(40, seed=1, posts_per_subject=(5, 20))
+    model = ww.TauSS3.paper()
+    ww.teach(model, people[20:])
+    silent = [subject("eve", [], "at risk"), subject("fay", [], "control")]
+    before = replay(people[:20], model, policy, by=by)
+    after = replay([silent[0], *people[:20], silent[1]], model, policy, by=by)
+    assert after.outcomes[1:-1] == before.outcomes
+    assert [one.label for one in (after.outcomes[0], after.outcomes[-1])] == [None, None]
+    one, other = before.measures, after.measures
+    assert one.alerts == other.alerts > 0
+    assert (other.subjects, other.positives) == (one.subjects + 2, one.positives + 1)
+    assert other.recall == pytest.approx(one.recall * one.positives / (one.positives + 1))
+    assert (other.precision, other.latency, other.speed) == (
+        one.precision,
+        one.latency,
+        one.speed,
+    )
+    share = other.positives / other.subjects
+    wrong = round(one.alerts * (1 - one.precision))
+    late = one.subjects * one.erde50 - wrong * one.positives / one.subjects
+    assert other.erde50 == pytest.approx((late + wrong * share + 1) / other.subjects)
+    assert other.erde50_bounds.never == share
+    best = one.erde50_bounds.best * one.subjects
+    assert other.erde50_bounds.best == pytest.approx((best + 1) / other.subjects)
+
+
+def test_subjects_without_posts_go_through_json_csv_and_intervals():
+    people = [*ww.make_risk_streams(20, seed=1), subject("eve", [], "at risk")]
+    model = ww.TauSS3.paper()
+    ww.teach(model, people)
+    found = replay(people, model, ww.Overtakes("at risk"), by="chunk")
+    assert json.loads(found.to_json())["subjects"][-1]["steps"] == []
+    assert found.to_csv().splitlines()[-1] == "eve,at risk,,0,0,0.5"
+    assert found.intervals(repeats=20)["f1"].value == found.measures.f1
 
 
 def test_ties_in_a_ranking_go_by_id():

@@ -188,7 +188,7 @@ def crowds(draw):
 @given(crowds(), st.integers(0, 2**32), st.sampled_from(["random", "time"]))
 def test_every_subject_is_in_one_fold_and_positives_are_spread_evenly(crowd, seed, order):
     labels, folds = crowd
-    people = [ww.Subject(str(at), [], label) for at, label in enumerate(labels)]
+    people = [ww.Subject(str(at), [ww.Post("")], label) for at, label in enumerate(labels)]
     parts = folds_of(people, "at risk", folds=folds, seed=seed, order=order)
     assert len(parts) == folds
     assert sorted(place for part in parts for place in part) == list(range(len(people)))
@@ -251,8 +251,37 @@ def test_folds_by_time_are_stretches_of_time():
     assert found == folds_of(people, "at risk", folds=2, order="time", seed=7)
 
 
+@given(crowds(), st.integers(0, 2**32), st.sampled_from(["random", "time"]))
+def test_folds_do_not_depend_on_subjects_without_posts(crowd, seed, order):
+    labels, folds = crowd
+    people = [ww.Subject(str(at), [ww.Post("")], label) for at, label in enumerate(labels)]
+    silent = [ww.Subject(f"silent {at}", [], "at risk") for at in range(3)]
+    options = {"folds": folds, "seed": seed, "order": order}
+    before = folds_of(people, "at risk", **options)
+    after = folds_of(people + silent, "at risk", **options)
+    assert [[at for at in part if at < len(people)] for part in after] == before
+    assert sorted(at for part in after for at in part) == list(range(len(people) + 3))
+
+
+def test_subjects_without_posts_count_in_tuning_as_never_alerted():
+    people = ww.make_risk_streams(40, seed=3)
+    silent = [ww.Subject(f"silent {at}", [], "at risk") for at in range(4)]
+    policies = [ww.Overtakes("at risk"), ww.StandsOut("at risk")]
+    before = ww.tune(people, policies, measure=recall)
+    after = ww.tune(people + silent, policies, measure=recall)
+    for one in after.trials:
+        [other] = [each for each in before.trials if each.policy == one.policy]
+        assert [-value for value in one.by_fold] < [-value for value in other.by_fold]
+    ww.tune(people + silent, ww.Thresholds("at risk", first_posts=(1,)))
+
+
+def recall(y_true, y_pred, _delays, *, positive):
+    return -metrics.precision_recall_f1(y_true, y_pred, positive=positive).recall
+
+
 def test_folds_by_time_of_posts_without_times_are_neighbours():
-    people = [ww.Subject(str(at), [], "at risk" if at % 2 else "control") for at in range(8)]
+    labels = ["control", "at risk"] * 4
+    people = [ww.Subject(str(at), [ww.Post("")], label) for at, label in enumerate(labels)]
     assert folds_of(people, "at risk", folds=2, order="time") == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 

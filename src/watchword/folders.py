@@ -31,11 +31,11 @@ def read_folder(
     r"""Read subjects from folders that are named like their labels.
 
     A subject is a file `LABEL/SUBJECT.txt` with one post per line (`posts="lines"`) or per
-    paragraph (`posts="blank_lines"`), or a folder `LABEL/SUBJECT/` with one post per file, in
-    the order of their names with numbers counted (`2.txt` before `10.txt`). Without folders of
-    labels, the files `SUBJECT.txt` are subjects whose label is not known. Hidden files and files
-    that do not end in `.txt` are not read. With `bad_lines="skip"`, lines and files that cannot
-    be read are left out, and `on_bad_line` is called with the error of each.
+    paragraph (`posts="blank_lines"`), or a folder `LABEL/SUBJECT/` with one post per file, in the
+    order of their names with numbers counted (`2.txt` before `10.txt`). Without folders of labels,
+    the files `SUBJECT.txt` are subjects whose label is not known. Hidden files, folders called
+    `__MACOSX` and files that do not end in `.txt` are not read. With `bad_lines="skip"`, lines and
+    files that cannot be read are left out, and `on_bad_line` is called with the error of each.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -69,6 +69,15 @@ def folder_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterator[Do
             yield Document(_whole(entry), label, as_identity("id", entry.stem))
 
 
+def is_clutter(name: str) -> bool:
+    """Whether a file or folder is hidden, or what archives made by macOS add (`__MACOSX`).
+
+    >>> [name for name in ("ann.xml", "._ann.xml", "__MACOSX") if is_clutter(name)]
+    ['._ann.xml', '__MACOSX']
+    """
+    return name.startswith(".") or name == "__MACOSX"
+
+
 def natural(name: str) -> tuple[list[tuple[str, int]], str]:
     """A key that sorts names with their numbers counted.
 
@@ -98,7 +107,7 @@ def _labelled(folder: Path) -> Iterator[tuple[str | None, Path]]:
 def _entries(folder: Path) -> Iterator[Path]:
     """Folders and .txt files, in natural order."""
     for entry in sorted(folder.iterdir(), key=lambda entry: natural(entry.name)):
-        if entry.name.startswith("."):
+        if is_clutter(entry.name):
             continue
         if entry.is_dir() or (entry.suffix.lower() == ".txt" and entry.is_file()):
             yield entry

@@ -28,7 +28,10 @@ CHUNKS = 10  # eRisk 2017 and 2018
 
 @dataclass(frozen=True)
 class ErdeBounds:
-    """The ERDE of never alerting, and of alerting just the positives, all at the first step."""
+    """The ERDE of never alerting, and of alerting just the positives, all at the first step.
+
+    Positives without posts cannot be alerted, so the best possible ERDE counts them as missed.
+    """
 
     never: float
     best: float
@@ -126,14 +129,19 @@ def erde_bounds(
 ) -> ErdeBounds:
     """The bounds, with `posts` those of ERDE%; first delays are ones or `chunk_delays(1, posts)`.
 
+    The first delay of a subject without posts, which no policy can alert, is `math.inf`.
+
     >>> erde_bounds([1, 0, 0, 0], [5, 1, 1, 1], deadline=5, positive=1)
     ErdeBounds(never=0.25, best=0.125)
     """
     actual, _ = _outcomes(y_true, None, positive)
-    checked = _alert_delays(first_delays, actual, minimum_delay, posts)
+    first = np.asarray(first_delays, dtype=np.float64)
+    _check_length("first_delays", first, actual.size)
+    found = actual & (first < math.inf)
+    checked = _alert_delays(first, found, minimum_delay, posts)
     costs = None, cost_false_negative, cost_true_positive
     never = _mean_cost(actual, np.zeros_like(actual), checked, deadline, costs)
-    return ErdeBounds(never, best=_mean_cost(actual, actual, checked, deadline, costs))
+    return ErdeBounds(never, best=_mean_cost(actual, found, checked, deadline, costs))
 
 
 def chunk_sizes(posts: ArrayLike) -> IntArray:

@@ -162,6 +162,11 @@ class Replay:
         for series in scores.series:
             at = int(np.searchsorted(series.posts, rounds, side="right")) - 1
             found.append(float(series.value[at] - series.other[at]) if at >= 0 else 0.0)
+        lowest = min(found) - 1.0
+        found = [
+            one if series.value.size else lowest  # no posts, no score: ranked last
+            for one, series in zip(found, scores.series, strict=True)
+        ]
         truth = is_positive(scores)
         options: dict[str, Any] = {"positive": True, "subjects": scores.subjects}
         return Ranking(
@@ -276,6 +281,7 @@ def _measures(
         if scores.by == "chunk"
         else np.ones(truth.size, np.int64)
     )
+    first = np.where(scores.totals > 0, first, np.inf)
     return Measures(
         subjects=truth.size,
         positives=int(truth.sum()),
@@ -291,6 +297,9 @@ def _measures(
         speed=metrics.speed(*arguments, **options),
         f_latency=metrics.latency_weighted_f1(*arguments, **options),
         average_precision=metrics.average_precision(
-            shares, truth, positive=True, subjects=scores.subjects
+            np.where(scores.totals > 0, shares, -1.0),  # no posts, no score: ranked last
+            truth,
+            positive=True,
+            subjects=scores.subjects,
         ),
     )

@@ -202,6 +202,7 @@ def _alerts_step_by_step(scores: Scores, policy: Policy) -> IntArray:
     """The same for policies that take notes or compare: all subjects make a step together."""
     count = len(scores.subjects)
     lengths = np.array([series.value.size for series in scores.series], np.int64)
+    present = int((lengths > 0).sum())  # subjects without posts are never compared with
     order = np.argsort(-lengths, kind="stable")  # so that those still reading are always the first
     flat = _Steps([scores.series[row] for row in order], lengths[order])
     memory = np.zeros((count, policy.remembers))
@@ -215,7 +216,7 @@ def _alerts_step_by_step(scores: Scores, policy: Policy) -> IntArray:
         current[:2, :reading] = flat.sums(number)
         current[2:] = 0
         current[2:, :reading] = flat.gains(number)
-        seen = count if policy.is_population else reading
+        seen = present if policy.is_population else reading
         value, other, gain, other_gain = current[:, :seen]
         noted = memory[:seen].copy()
         step = Step(posts[:seen], value, other, gain, other_gain, number, noted)
@@ -300,5 +301,7 @@ def _series_of_shares(given: FloatArray) -> Series:
 
 
 def _chunk_ends(subject: Subject) -> IntArray:
+    if not subject.posts:  # no step, as by post
+        return np.zeros(0, np.int64)
     sizes = chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks
     return np.cumsum(np.asarray(sizes, np.int64))

@@ -215,6 +215,7 @@ def folds_of(
 ) -> list[list[int]]:
     """The places of subjects in each fold; positives are spread evenly.
 
+    Subjects without posts are dealt last, so that the folds of the others do not depend on them.
     Subjects that write about the same events know each other's words. Where the subjects to come
     will write about other events, dealing them to folds at random promises too much; by order
     `"time"`, folds are stretches of time.
@@ -225,14 +226,15 @@ def folds_of(
         raise ValueError("a subject stands among the subjects twice: it could be in two folds")
     as_choice("order", order, ("random", "time"))
     groups: tuple[list[int], list[int]] = ([], [])
+    silent: list[int] = []
     for place, subject in enumerate(subjects):
         if subject.label is None:
             raise ValueError(f"the label of subject {subject.id!r} is not known")
-        groups[subject.label == positive].append(place)
+        (groups[subject.label == positive] if subject.posts else silent).append(place)
     if len(groups[True]) < wanted or len(groups[False]) < wanted:
         raise ValueError(
             f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
-            f"and {wanted} others, got {len(groups[True])} and {len(groups[False])}"
+            f"and {wanted} others, with posts, got {len(groups[True])} and {len(groups[False])}"
         )
     parts: list[list[int]] = [[] for _ in range(wanted)]
     generator = np.random.default_rng(seed)
@@ -246,6 +248,8 @@ def folds_of(
         for place in generator.permutation(group).tolist():
             parts[number % wanted].append(place)
             number += 1
+    for number, place in enumerate(silent):
+        parts[number % wanted].append(place)
     return [sorted(part) for part in parts]
 
 

@@ -16,7 +16,7 @@ from watchword.cli.arriving import Waiting, is_arriving, line_batches
 from watchword.cli.base import message_of, warn
 from watchword.datasets import Post, Subject, read_folder, read_subjects
 from watchword.errors import DataFormatError
-from watchword.folders import folder_documents
+from watchword.folders import folder_documents, is_clutter
 from watchword.lines import BadLines, BadLinesChoice, Flaw, Line, decoded, name_of
 from watchword.records import (
     DOCUMENT_FIELDS,
@@ -174,7 +174,8 @@ class Data:
 
     def _hinted(self, source: str, error: DataFormatError) -> DataFormatError:
         """The error of a folder, with what it may be instead of what it was taken for."""
-        if self.format is None and any(Path(source).rglob("*.xml")):
+        files = (path.relative_to(source) for path in Path(source).rglob("*.xml"))
+        if self.format is None and any(not any(map(is_clutter, file.parts)) for file in files):
             return DataFormatError(
                 f"{error.message}; if it is a collection of eRisk, say --format erisk"
             )
@@ -297,9 +298,9 @@ def _gathered(parts: Iterable[list[Item]]) -> Iterator[list[Item]]:
 
 def _has_subject_folders(folder: Path) -> bool:
     """Whether posts are files: LABEL/SUBJECT/POST.txt, where else texts are LABEL/ID.txt."""
-    labels = [entry for entry in folder.iterdir() if entry.is_dir()]
+    labels = (entry for entry in folder.iterdir() if entry.is_dir() and not is_clutter(entry.name))
     inside = chain.from_iterable(label.iterdir() for label in labels)
-    return any(entry.is_dir() and not entry.name.startswith(".") for entry in inside)
+    return any(entry.is_dir() and not is_clutter(entry.name) for entry in inside)
 
 
 def _erisk(source: str) -> list[Subject]:

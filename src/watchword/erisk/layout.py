@@ -1,4 +1,4 @@
-"""Collections of eRisk 2017 and 2018 as they were given out, and as they were given out again.
+"""Collections of eRisk as they were given out, and as they were given out again.
 
 A collection is a folder in one of these layouts, found by what is in it:
 
@@ -6,16 +6,16 @@ A collection is a folder in one of these layouts, found by what is in it:
   `{positive,negative}_examples/chunkK/` (2018), or whole histories in folders without chunks;
 - `test`: `chunk K/` (2017) or `chunkK/` (2018);
 - `cases`: `pos/` and `neg/` with whole histories, as in `2017_cases` (given out in 2022);
-- `folder`: just files of subjects.
+- `folder`: just files of subjects (2019 and later: `data/`, `datos/`).
 
-Golden truth (`*golden*truth*.txt`) and counts (`writings*.txt`) stand beside.
+Golden truth (`*golden*truth*.txt`) is in the folder, or one level above it where labels are not
+known from folders; counts (`writings*.txt`) are in the folder.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,28 @@ from typing import Any, Literal, NamedTuple
 
 from watchword.checks import as_choice
 from watchword.datasets import Post, Subject
+from watchword.erisk.listing import matching, subfolders, subject_files
 from watchword.erisk.markup import in_order, read_individual, trend
-from watchword.erisk.submission import CHUNKS, NEGATIVE, POSITIVE, listed, read_counts, read_truth
+from watchword.erisk.submission import (
+    CHUNKS,
+    NEGATIVE,
+    POSITIVE,
+    CollectionWarning,
+    listed,
+    read_counts,
+)
+from watchword.erisk.truth import labelled, truth_in, truth_of, warn
 from watchword.errors import DataFormatError
+
+__all__ = [
+    "Collection",
+    "CollectionWarning",
+    "find_collections",
+    "official_counts",
+    "read_collection",
+    "read_erisk",
+    "together",
+]
 
 Layout = Literal["train", "test", "cases", "folder"]
 Split = Literal["train", "test"]
@@ -36,33 +55,43 @@ _DEPTH = 6  # how far below a folder collections are looked for
 _CHUNK = re.compile(r"chunk[ _-]?0*([1-9][0-9]?)", re.IGNORECASE)
 _NUMBERS = re.compile(r"([0-9]+)")
 _SPLITS: tuple[Split, ...] = ("train", "test")
-
-
-class CollectionWarning(UserWarning):
-    """Something in a collection does not fit together, but can be read."""
+_COUNTS = re.compile(r"writings.*\.txt", re.IGNORECASE)
+# What the path of a collection says, where its layout does not: `training_data`, `test_data`.
+_SAYING: dict[Split, re.Pattern[str]] = {
+    "train": re.compile(r"(?<![a-z])train(ing)?(?![a-z])", re.IGNORECASE),
+    "test": re.compile(r"(?<![a-z])test(ing)?(?![a-z])", re.IGNORECASE),
+}
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A folder that holds a collection, and in which layout."""
+    """A folder that holds a collection, and in which layout.
+
+    `parts` are the folders of cases in it that are read as one set.
+    """
 
     path: Path
     layout: Layout
+    parts: tuple[Path, ...] = ()
 
     @property
     def truth(self) -> Path | None:
-        """The file with the golden truth, if there is one."""
-        return _only(self.path, re.compile(r".*golden.*truth.*\.txt", re.IGNORECASE), "truth")
+        """The file with the golden truth in the folder, if there is one."""
+        return None if self.parts else truth_in(self.path)
 
     @property
     def counts(self) -> Path | None:
         """The file with the number of writings of each subject, if there is one."""
-        return _only(self.path, re.compile(r"writings.*\.txt", re.IGNORECASE), "counts")
+        found = [] if self.parts else matching(self.path, _COUNTS)
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise DataFormatError(f"{self.path}: several files of counts, keep one: {names}")
+        return found[0] if found else None
 
     @property
     def first_file(self) -> str:
         """The name of one file in a folder of it, which tells 2017's from later ones."""
-        names = (file.name for folder in _subfolders(self.path) for file in _files(folder))
+        names = (file.name for folder in subfolders(self.path) for file in subject_files(folder))
         return next(names, "")
 
 
@@ -86,15 +115,24 @@ def read_erisk(
 ) -> list[Subject]:
     """Read the collection in a folder, or the one below it; the layout is found out.
 
-    `which` chooses between the training and the test set where there are both. Labels are
-    `"positive"` and `"negative"`, and None where there is neither golden truth nor a folder that
-    tells. Posts are in the order of time within each file, files in the order of chunks, whose
-    sizes are in `Subject.chunks`. Subjects are in the order of their names, subject2 before
-    subject10.
+    `which` chooses between the training and the test set where there are both: by the layout, by
+    what the paths below the folder say (`training_data`, `test_data`), or by the names of files
+    (`train_subject1.xml`). Several folders of cases beside each other (`2017_cases`,
+    `2018_cases`) are one training set.
 
-    Everything that contradicts itself is a `DataFormatError` that names the file. But where the
-    number of writings is not what the count file says, a `CollectionWarning` is given: the
-    official measures go by that file, so `run_task` does too, and all texts are still there.
+    Labels are `"positive"` and `"negative"`, and None where there is neither golden truth (in the
+    folder of the files or one level above) nor a folder that tells. Posts are in the order of time
+    within each file, files in the order of chunks, whose sizes are in `Subject.chunks`. Subjects
+    are in the order of their names, subject2 before subject10.
+
+    Everything that contradicts itself is a `DataFormatError` that names the file. A
+    `CollectionWarning` is given
+
+    - where the number of writings is not what the count file says: the official measures go by
+      that file, so `run_task` does too, and all texts are still there;
+    - where golden truth names somebody without writings: the official measures count these
+      people, so they are subjects without posts, which never get an alert;
+    - where labels are not known, but a file nearby looks like golden truth.
 
     >>> import tempfile
     >>> from watchword.erisk import make_collection
@@ -106,9 +144,8 @@ def read_erisk(
     """
     if which is not None:
         as_choice("which", which, _SPLITS)
-    found = find_collections(path)
-    chosen = [one for one in found if which is None or one.layout not in _SPLITS]
-    chosen += [one for one in found if which is not None and one.layout == which]
+    found = together(find_collections(path))
+    chosen = found if which is None else _about(which, found, Path(path))
     if not chosen:
         raise DataFormatError(
             f"{path}: no {which or ''} collection of eRisk in it".replace("  ", " ")
@@ -116,7 +153,9 @@ def read_erisk(
     if len(chosen) > 1:
         names = ", ".join(str(one.path) for one in chosen)
         raise DataFormatError(f"{path}: several collections, name one of them: {names}")
-    return read_collection(chosen[0], which=which, progress=progress)
+    [collection] = chosen
+    by_name = None if which == _split_of(collection, Path(path)) else which
+    return read_collection(collection, which=by_name, progress=progress)
 
 
 def find_collections(path: str | os.PathLike[str]) -> list[Collection]:
@@ -127,19 +166,58 @@ def find_collections(path: str | os.PathLike[str]) -> list[Collection]:
     return list(_search(root, _DEPTH))
 
 
+def together(found: Iterable[Collection]) -> list[Collection]:
+    """Make one collection of folders of cases that are beside each other, such as `2017_cases`."""
+    cases: dict[Path, list[Path]] = {}
+    others = []
+    for one in found:
+        if one.layout == "cases":
+            cases.setdefault(one.path.parent, []).append(one.path)
+        else:
+            others.append(one)
+    return others + [
+        Collection(parent, "cases", tuple(parts))
+        if len(parts) > 1
+        else Collection(parts[0], "cases")
+        for parent, parts in cases.items()
+    ]
+
+
+def _about(which: Split, found: list[Collection], root: Path) -> list[Collection]:
+    """Return the collections of a split, or else those that do not say of which they are."""
+    splits = [_split_of(one, root) for one in found]
+    own = [one for one, split in zip(found, splits, strict=True) if split == which]
+    return own or [one for one, split in zip(found, splits, strict=True) if split is None]
+
+
+def _split_of(collection: Collection, root: Path) -> Split | None:
+    """Return what the layout or the path below a folder says about a collection."""
+    if collection.layout in ("train", "test"):
+        return collection.layout
+    if collection.parts:
+        return "train"
+    below = collection.path.relative_to(root).as_posix()
+    said = [split for split, word in _SAYING.items() if word.search(below)]
+    return said[0] if len(said) == 1 else None
+
+
 def read_collection(
     collection: Collection, *, which: Split | None = None, progress: Progress | None = None
 ) -> list[Subject]:
     """Read one collection; where it has no split, `which` chooses by names (`train_subject1`)."""
     by_name = _by_name(collection)
-    if which is not None and collection.layout not in _SPLITS:
-        by_name = {name: files for name, files in by_name.items() if name.startswith(f"{which}_")}
-        if not by_name:
-            raise DataFormatError(f"{collection.path}: no file is called {which}_….xml")
+    part = "" if which is None or collection.layout in _SPLITS else f"{which}_"
+    by_name = {name: files for name, files in by_name.items() if name.startswith(part)}
+    if not by_name:
+        raise DataFormatError(f"{collection.path}: no file is called {part}….xml")
     names = _shown(sorted(by_name, key=_natural), len(by_name), progress)
-    subjects = [_subject(name, by_name[name]) for name in names]
-    subjects = _labelled(collection, subjects, is_part=which is not None)
-    _check_counts(collection, subjects)
+    read = subjects = [_subject(name, by_name[name]) for name in names]
+    _check_ids(collection, read)
+    truth = None if collection.parts else truth_of(collection.path, read)
+    if truth is not None:
+        subjects = labelled(truth, collection.path, read, part)
+        subjects.sort(key=lambda subject: _natural(subject.id))
+    _check_counts(collection, read, subjects)
     return subjects
 
 
@@ -155,19 +233,19 @@ def _search(folder: Path, depth: int) -> Iterator[Collection]:
     if layout is not None:
         yield Collection(folder, layout)
     elif depth:
-        for below in _subfolders(folder):
+        for below in subfolders(folder):
             yield from _search(below, depth - 1)
 
 
 def _layout(folder: Path) -> Layout | None:
-    names = {below.name for below in _subfolders(folder)}
+    names = {below.name for below in subfolders(folder)}
     if any(re.fullmatch("(positive|negative)_examples(_anonymous)?(_chunks)?", n) for n in names):
         return "train"
     if any(_CHUNK.fullmatch(name) for name in names):
         return "test"
     if {"pos", "neg"} <= names:
         return "cases"
-    return "folder" if next(_files(folder), None) else None
+    return "folder" if next(subject_files(folder), None) else None
 
 
 def _folders(collection: Collection) -> list[_Folder]:
@@ -178,7 +256,9 @@ def _folders(collection: Collection) -> list[_Folder]:
     if collection.layout == "folder":
         return [_Folder(path, None, None)]
     if collection.layout == "cases":
-        return [_Folder(path / "neg", NEGATIVE, None), _Folder(path / "pos", POSITIVE, None)]
+        labels = (("neg", NEGATIVE), ("pos", POSITIVE))
+        parts = collection.parts or (path,)
+        return [_Folder(part / name, label, None) for part in parts for name, label in labels]
     folders = []
     for label in (NEGATIVE, POSITIVE):
         folders += _examples(path, label)
@@ -194,14 +274,14 @@ def _examples(path: Path, label: str) -> list[_Folder]:
     if not there:
         raise DataFormatError(f"{path}: {label} examples are missing")
     for folder in there:
-        if any(_CHUNK.fullmatch(below.name) for below in _subfolders(folder)):
+        if any(_CHUNK.fullmatch(below.name) for below in subfolders(folder)):
             return _chunk_folders(folder, label)
     return [_Folder(there[-1], label, None)]
 
 
 def _chunk_folders(path: Path, label: str | None) -> list[_Folder]:
     chunks: dict[int, Path] = {}
-    for below in _subfolders(path):
+    for below in subfolders(path):
         if found := _CHUNK.fullmatch(below.name):
             number = int(found[1])
             if number in chunks or number > CHUNKS:
@@ -216,14 +296,14 @@ def _by_name(collection: Collection) -> dict[str, list[_File]]:
     """The files of each subject, by chunk; a name without `.xml` and without its chunk."""
     by_name: dict[str, list[_File]] = {}
     for folder in _folders(collection):
-        for path in _files(folder.path):
+        for path in subject_files(folder.path):
             name = path.stem
             if folder.chunk is not None:
                 name, _, number = name.rpartition("_")
                 if number != str(folder.chunk) or not name:
                     raise DataFormatError(f"{path}: must be called SUBJECT_{folder.chunk}.xml")
             files = by_name.setdefault(name, [])
-            if files and files[0].label != folder.label:
+            if files and (folder.chunk is None or files[0].label != folder.label):
                 raise DataFormatError(f"{path}: the same subject as {files[0].path}")
             files.append(_File(path, folder.label, folder.chunk))
     if not by_name:
@@ -262,73 +342,32 @@ def _check_chunks(name: str, folder: Path, sizes: Mapping[int | None, int]) -> N
         raise DataFormatError(f"{folder}: {listed(missing)} missing")
 
 
-def _labelled(collection: Collection, subjects: list[Subject], *, is_part: bool) -> list[Subject]:
-    """The subjects with the labels of the golden truth, which must agree with the folders."""
+def _check_ids(collection: Collection, subjects: list[Subject]) -> None:
     seen: set[str] = set()
     for subject in subjects:
         if subject.id in seen:
             raise DataFormatError(f"{collection.path}: two subjects are called {subject.id!r}")
         seen.add(subject.id)
-    path = collection.truth
-    if path is None:
-        return subjects
-    truth = read_truth(path)
-    if not is_part and (missing := [subject for subject in truth if subject not in seen]):
-        raise DataFormatError(f"{path}: {listed(missing)} in it, but without files")
-    if unknown := [subject.id for subject in subjects if subject.id not in truth]:
-        raise DataFormatError(f"{path}: {listed(unknown)} not in it, but with files")
-    for subject in subjects:
-        if subject.label not in (None, truth[subject.id]):
-            raise DataFormatError(
-                f"{path}: {subject.id} is {truth[subject.id]}, but among the {subject.label} files"
-            )
-    return [
-        Subject(subject.id, subject.posts, truth[subject.id], subject.chunks)
-        for subject in subjects
-    ]
 
 
-def _check_counts(collection: Collection, subjects: list[Subject]) -> None:
+def _check_counts(collection: Collection, read: list[Subject], subjects: list[Subject]) -> None:
+    """Compare the count file with the subjects read from files, and with those of golden truth."""
     path = collection.counts
     if path is None:
         return
     counts = read_counts(path)
-    if unknown := [subject.id for subject in subjects if subject.id not in counts]:
+    if unknown := [subject.id for subject in read if subject.id not in counts]:
         raise DataFormatError(f"{path}: {listed(unknown)} not in it, but with files")
-    wrong = [one for one in subjects if len(one.posts) != counts[one.id]]
+    names = {subject.id for subject in read}
+    if lost := [one.id for one in subjects if one.id not in names and counts.get(one.id)]:
+        raise DataFormatError(f"{path}: {listed(lost)} in it with writings, but without files")
+    wrong = [one for one in read if len(one.posts) != counts[one.id]]
     if wrong:
         first = wrong[0]
-        warnings.warn(
-            f"{path}: {len(wrong)} of {len(subjects)} subjects have another number of writings, "
-            f"first {first.id} with {len(first.posts)} instead of {counts[first.id]}",
-            CollectionWarning,
-            stacklevel=4,
+        warn(
+            f"{path}: {len(wrong)} of {len(read)} subjects have another number of writings, "
+            f"first {first.id} with {len(first.posts)} instead of {counts[first.id]}"
         )
-
-
-def _only(folder: Path, name: re.Pattern[str], what: str) -> Path | None:
-    found = [path for path in _entries(folder) if name.fullmatch(path.name) and path.is_file()]
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise DataFormatError(f"{folder}: several files of {what}, keep one: {names}")
-    return found[0] if found else None
-
-
-def _entries(folder: Path) -> list[Path]:
-    """What is in a folder, in the order of names, without what systems hide there."""
-    try:
-        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    except OSError as error:
-        raise DataFormatError(f"{folder}: {error.strerror or error}") from error
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    return [path for path in _entries(folder) if path.is_dir()]
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    found = (path for path in _entries(folder) if path.suffix.lower() == ".xml")
-    return (path for path in found if path.is_file())
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

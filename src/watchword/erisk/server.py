@@ -60,7 +60,7 @@ def make_app(
     Parameters
     ----------
     subjects
-        who writes; every subject needs at least one post.
+        who writes; subjects without posts are never named, and measured as never alerted.
     token
         the access token of clients: 8 to 200 letters, digits or any of . _ ~ -, and at least 16
         where other machines can connect.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from watchword import metrics
 from watchword._files import atomic_file
 from watchword.errors import DataFormatError
+from watchword.folders import is_clutter
 from watchword.lines import shown
 
 CHUNKS = metrics.CHUNKS
@@ -27,6 +29,10 @@ _FILE = re.compile(r"(.+)_([1-9]|10)\.txt")
 _LARGEST_TABLE = 1 << 26  # bytes
 
 Path_ = str | os.PathLike[str]
+
+
+class CollectionWarning(UserWarning):
+    """Something in a collection does not fit together, but can be read."""
 
 
 class ChunkDecision(NamedTuple):
@@ -171,6 +177,9 @@ def score_decisions(
 ) -> SubmissionScore:
     """Evaluate decisions by chunks as the official scripts do.
 
+    Who is in the truth without any writings counts as never alerted, with a `CollectionWarning` if
+    the decisions or the counts lack them.
+
     >>> decisions = {"ann": ChunkDecision("positive", 1), "bob": None}
     >>> truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 59, "bob": 9}
     >>> print(score_decisions(decisions, truth, counts))
@@ -181,6 +190,16 @@ def score_decisions(
     """
     labels = truth if isinstance(truth, Mapping) else read_truth(truth)
     totals = counts if isinstance(counts, Mapping) else read_counts(counts)
+    silent = [one for one in labels if not totals.get(one) and not _is_alert(decisions.get(one))]
+    if incomplete := [one for one in silent if one not in decisions or one not in totals]:
+        warnings.warn(
+            f"{listed(incomplete)} in the golden truth, but without writings; counted as never "
+            "alerted, as in the official measures",
+            CollectionWarning,
+            stacklevel=2,
+        )
+    decisions = dict.fromkeys(silent) | dict(decisions)
+    totals = dict.fromkeys(silent, 0) | dict(totals)
     for what, table in ("the golden truth", labels), ("the counts", totals):
         _check_same(decisions, table, "the run", what)
     subjects = sorted(labels)  # so that sums do not depend on the order of lines
@@ -189,7 +208,7 @@ def score_decisions(
     delays = metrics.chunk_delays([decision.chunk for decision in given], posts)
     y_true = [labels[subject] for subject in subjects]
     y_pred = [decision.label for decision in given]
-    firsts = metrics.chunk_delays(1, posts)
+    firsts = np.where(posts > 0, metrics.chunk_delays(1, posts), np.inf)
 
     def erde(deadline: int) -> ErdeWithBounds:
         how: Any = {"deadline": deadline, "positive": POSITIVE, "minimum_delay": 0}
@@ -211,6 +230,10 @@ def score_decisions(
     )
 
 
+def _is_alert(decision: ChunkDecision | None) -> bool:
+    return decision is not None and decision.label == POSITIVE
+
+
 def _code(decision: ChunkDecision | None, chunk: int) -> int:
     if decision is None:
         return 2 if chunk == CHUNKS else 0
@@ -224,7 +247,7 @@ def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
         raise DataFormatError(f"{folder}: no such folder")
     runs: dict[str, dict[int, Path]] = {}
     for path in folder.iterdir():
-        if found := _FILE.fullmatch(path.name):
+        if not is_clutter(path.name) and (found := _FILE.fullmatch(path.name)):
             runs.setdefault(found[1], {})[int(found[2])] = path
     if name is None and len(runs) > 1:
         raise DataFormatError(f"{folder}: several runs, name one: {', '.join(sorted(runs))}")

@@ -116,11 +116,18 @@ class PracticeTask:
         refuse_duplicates: bool = False,
         on_round: Callable[[int], None] | None = None,
     ) -> None:
-        self._subjects = list(subjects)
+        everybody = list(subjects)
+        _check(everybody)
+        # Subjects without posts are never named, but count in the measures as never alerted.
+        self._subjects = [subject for subject in everybody if subject.posts]
+        self._silent = [subject for subject in everybody if not subject.posts]
         self._names = [subject.id for subject in self._subjects]
-        _check(self._subjects)
         self.last_round = max(len(subject.posts) for subject in self._subjects) - 1
-        self._truth = None if positive is None else _truth(self._subjects, as_label(positive))
+        self._truth = (
+            None
+            if positive is None
+            else _truth([*self._subjects, *self._silent], as_label(positive))
+        )
         self._runs = [_RunState() for _ in range(as_whole("runs", runs, 1, MOST_RUNS))]
         self._refuse_duplicates = refuse_duplicates
         self._on_round = on_round
@@ -202,7 +209,7 @@ class PracticeTask:
         """How the runs did so far."""
         truth = self._truth
         return TaskResults(
-            subjects=len(self._subjects),
+            subjects=len(self._subjects) + len(self._silent),
             positives=None if truth is None else int(truth.sum()),
             rounds=min(state.rounds for state in self._runs),
             finished=self.finished,
@@ -216,9 +223,10 @@ class PracticeTask:
         truth = self._truth
         if truth is None or not state.rounds:
             return None
-        alerted = np.array([name in state.alerts for name in self._names])
-        delays = [state.alerts.get(name, 0) for name in self._names]
-        first = np.ones(truth.size, np.int64)
+        names = [*self._names, *(subject.id for subject in self._silent)]
+        alerted = np.array([name in state.alerts for name in names])
+        delays = [state.alerts.get(name, 0) for name in names]
+        first = np.repeat([1.0, np.inf], [len(self._names), len(self._silent)])
         found = metrics.precision_recall_f1(truth, alerted, positive=True)
         late, speed = (
             measure(truth, alerted, delays, positive=True)
@@ -235,13 +243,18 @@ class PracticeTask:
             latency=None if math.isnan(late) else late,
             speed=None if math.isnan(speed) else speed,
             f_latency=metrics.latency_weighted_f1(truth, alerted, delays, positive=True),
-            rankings=self._rankings(state, truth),
+            rankings=self._rankings(state, truth, names),
         )
 
-    def _rankings(self, state: _RunState, truth: metrics.BoolArray) -> tuple[Ranking, ...]:
+    def _rankings(
+        self, state: _RunState, truth: metrics.BoolArray, names: list[str]
+    ) -> tuple[Ranking, ...]:
         latest = [answer.score for answer in state.answers]
-        scores = state.scores | {state.rounds: latest}
-        kind: dict[str, Any] = {"positive": True, "subjects": self._names}
+        scores = {
+            rounds: values + [min(values) - 1.0] * len(self._silent)  # no score: ranked last
+            for rounds, values in (state.scores | {state.rounds: latest}).items()
+        }
+        kind: dict[str, Any] = {"positive": True, "subjects": names}
         return tuple(
             Ranking(
                 rounds,
@@ -254,12 +267,10 @@ class PracticeTask:
 
 
 def _check(subjects: Sequence[Subject]) -> None:
-    if not subjects:
-        raise ValueError("there must be at least one subject")
+    if not any(subject.posts for subject in subjects):
+        raise ValueError("there must be at least one subject with posts")
     seen: set[str] = set()
     for subject in subjects:
-        if not subject.posts:
-            raise ValueError(f"subject {subject.id!r} has no posts: round 0 must name everybody")
         if subject.id in seen:
             raise ValueError(f"two subjects have the id {subject.id!r}")
         seen.add(subject.id)

@@ -1,0 +1,45 @@
+"""Entries of a collection's folders, without the clutter that systems and archives leave there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from watchword.errors import DataFormatError
+from watchword.folders import is_clutter
+
+
+def entries(folder: Path) -> list[Path]:
+    """Return the entries of a folder, sorted by name."""
+    try:
+        return sorted(path for path in folder.iterdir() if not is_clutter(path.name))
+    except OSError as error:
+        raise DataFormatError(f"{folder}: {error.strerror or error}") from error
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, sorted by name."""
+    return [path for path in entries(folder) if path.is_dir()]
+
+
+def subject_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of subjects (`.xml`) in a folder, sorted by name."""
+    found = (path for path in entries(folder) if path.suffix.lower() == ".xml")
+    return (path for path in found if path.is_file())
+
+
+def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    """Return the files in a folder whose whole names match, sorted by name."""
+    return [path for path in entries(folder) if name.fullmatch(path.name) and path.is_file()]
+
+
+def names_below(folder: Path, depth: int, without: Path) -> Iterator[str]:
+    """Yield the names of subjects that have files in a folder or below, but for one folder in it.
+
+    Where the files are in chunks, the chunk is a part of the name.
+    """
+    yield from (path.stem for path in subject_files(folder))
+    for below in subfolders(folder) if depth else []:
+        if below != without:
+            yield from names_below(below, depth - 1, without)

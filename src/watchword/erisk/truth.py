@@ -1,0 +1,127 @@
+"""Golden truth of a collection: which file has it, and what it says about the subjects."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from watchword.erisk.listing import matching, names_below, subfolders, subject_files
+from watchword.erisk.submission import CHUNKS, CollectionWarning, listed, read_truth
+from watchword.errors import DataFormatError
+from watchword.subjects import Subject
+
+_TRUTH = re.compile(r".*golden.*truth.*\.txt", re.IGNORECASE)
+_ALIKE = re.compile(r".*(truth|gold).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
+_CHUNK = re.compile(r"_[0-9]{1,2}$")
+_DEPTH = 3  # how far below a folder with golden truth files of subjects are looked for
+
+
+def warn(message: str) -> None:
+    """Issue a `CollectionWarning` for a function that `read_collection` calls."""
+    warnings.warn(message, CollectionWarning, stacklevel=5)  # at the caller of `read_erisk`
+
+
+def truth_in(folder: Path) -> Path | None:
+    """Return the file with the golden truth in a folder, if there is one."""
+    found = matching(folder, _TRUTH)
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise DataFormatError(f"{folder}: several files of truth, keep one: {names}")
+    return found[0] if found else None
+
+
+def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
+    """Return the file with the golden truth about the subjects in a folder, if there is one.
+
+    From 2019 on it is one level above the files. There it counts only if it names a subject. Where
+    there is none, a file nearby that looks like golden truth is a `CollectionWarning`.
+    """
+    if own := truth_in(folder):
+        return own
+    if all(subject.label is not None for subject in subjects):
+        return None
+    names = {subject.id for subject in subjects}
+    above = folder.absolute().parent
+    found = [path for path in _listed(above, _TRUTH) if names & (_named_in(path) or set())]
+    if len(found) > 1:
+        files = ", ".join(path.name for path in found)
+        raise DataFormatError(f"{above}: several files of truth about {folder}, keep one: {files}")
+    if not found:
+        for path in _unused(folder, above, names):
+            warn(
+                f"{path}: looks like golden truth, but is not used for {folder}, whose subjects "
+                "have no labels; put it beside their files if it is about them"
+            )
+    return found[0] if found else None
+
+
+def labelled(path: Path, folder: Path, subjects: list[Subject], part: str) -> list[Subject]:
+    """Return the subjects of a folder with the labels of golden truth, which folders must not deny.
+
+    Who is named there, but wrote nothing, is a subject without posts, never alerted: the official
+    measures count these people. `part` is how the names of the subjects that were read begin.
+    """
+    truth = read_truth(path)
+    seen = {subject.id for subject in subjects}
+    if unknown := [subject.id for subject in subjects if subject.id not in truth]:
+        raise DataFormatError(f"{path}: {listed(unknown)} not in it, but with files")
+    for subject in subjects:
+        if subject.label not in (None, truth[subject.id]):
+            raise DataFormatError(
+                f"{path}: {subject.id} is {truth[subject.id]}, but among the {subject.label} files"
+            )
+    found = [replace(subject, label=truth[subject.id]) for subject in subjects]
+    silent = [name for name in truth if name not in seen and name.startswith(part)]
+    if silent and path.parent != folder:
+        elsewhere = set(names_below(path.parent, _DEPTH, folder.absolute()))
+        elsewhere |= {_CHUNK.sub("", name) for name in elsewhere}
+        silent = [name for name in silent if name not in elsewhere]
+    if silent:
+        warn(
+            f"{path}: {listed(silent)} in it, but without writings; counted as never alerted, as "
+            "in the official measures"
+        )
+    chunks = (0,) * CHUNKS if any(subject.chunks is not None for subject in subjects) else None
+    return found + [Subject(name, (), truth[name], chunks) for name in silent]
+
+
+def _unused(folder: Path, above: Path, names: set[str]) -> list[Path]:
+    """Return what looks like golden truth in a folder, above it and in the folders beside it."""
+    found = _listed(folder, _ALIKE) + _listed(above, _ALIKE)
+    for beside in _folders_in(above):
+        if beside != folder.absolute():
+            alike = _listed(beside, _ALIKE)
+            if _is_collection(beside):  # whose truth is about its own subjects, unless it says more
+                alike = [path for path in alike if names & (_named_in(path) or set())]
+            found += alike
+    return found
+
+
+def _is_collection(folder: Path) -> bool:
+    return bool(_folders_in(folder)) or next(subject_files(folder), None) is not None
+
+
+def _named_in(path: Path) -> set[str] | None:
+    """Return the subjects that golden truth names; None if it is none that can be read."""
+    try:
+        return set(read_truth(path))
+    except DataFormatError:
+        return None
+
+
+def _listed(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    """Return the files that match; none in a folder that cannot be listed."""
+    try:
+        return matching(folder, name)
+    except DataFormatError:
+        return []
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return subfolders(folder)
+    except DataFormatError:
+        return []
