@@ -10,6 +10,7 @@ import watchword as ww
 from command_line import call, failure, next_line, records, started
 from watchword.datasets import write_jsonl
 from watchword.erisk.server import running_server
+from watchword.presets import PAPER_TASKS
 
 PEOPLE = ww.make_risk_streams(20, seed=3, prevalence=0.3, posts_per_subject=(3, 6))
 OTHERS = ww.make_risk_streams(6, seed=4, prevalence=0.5, posts_per_subject=(3, 6))
@@ -58,6 +59,42 @@ def test_a_task_is_shown_among_the_published(here, collection):
 def test_a_task_tells_the_papers_parameters_as_its_defaults():
     assert "[default: 0.455]" in call("erisk", "run", "--help").output
     assert "[default: 0.13]" in call("train", "--help").output
+
+
+def test_a_task_prunes_as_the_paper_did_unless_told_otherwise(collection, monkeypatch):
+    shown = call("erisk", "run", "--help").output
+    assert "--prune-period WORDS" in shown
+    assert "[default: 1000000]" in shown
+    monkeypatch.setitem(PAPER_TASKS, "prune_period", 300)
+    arguments = ("erisk", "run", "2018-anorexia", "--data", collection, "--json", "-")
+    pruned, not_pruned, plain = (
+        json.loads(call(*arguments, *more).stdout)["subjects"]
+        for more in ((), ("--prune-floor", 0), ("--prune-period", 10**9))
+    )
+    assert not_pruned == plain
+    assert pruned != plain
+
+
+def test_people_without_writings_are_told_and_measured_as_never_alerted(collection):
+    [truth] = collection.rglob("risk-golden-truth-test.txt")
+    with truth.open("a") as file:
+        file.write("ghost 1\n")
+    test, message = truth.parent, "ghost is in it, but without writings; counted as never alerted"
+    done = call("erisk", "run", "2018-anorexia", "--data", collection, "--record")
+    assert message in done.stderr
+    expected = json.loads(done.stdout)["score"]
+    call("train", collection / "2018 anorexia" / "train", "--format", "erisk", "-o", "own.ww")
+    done = call("evaluate", "own.ww", test, "--format", "erisk", "--positive", "positive")
+    assert message in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["subjects"], found["positives"]) == (
+        expected["subjects"],
+        expected["positives"],
+    )
+    done = call(
+        "report", "own.ww", test, "--format", "erisk", "--positive", "positive", "-o", "own.html"
+    )
+    assert json.loads(done.stdout)["subjects"] == expected["subjects"]
 
 
 def test_a_task_takes_other_parameters_and_policies(collection):

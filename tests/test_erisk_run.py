@@ -18,6 +18,7 @@ from watchword.erisk import (
     score_submissions,
 )
 from watchword.errors import DataFormatError
+from watchword.presets import PAPER_TASKS
 
 SMALL = {"subjects": 250, "most_writings": 80}
 
@@ -72,11 +73,63 @@ def test_the_model_and_the_policy_are_the_papers_by_default(made):
             ngram_scale="length",
             significance_function="vanilla",
             counting="occurrences",
+            prune_period=1_000_000,
+            prune_floor=10,
         ),
         policy=ww.Overtakes("positive"),
     )
     assert own.score == same.score
     assert own.replay.outcomes == same.replay.outcomes
+
+
+@pytest.fixture
+def pruning(monkeypatch):
+    """The presets of the tasks with a period that small collections reach."""
+    monkeypatch.setitem(PAPER_TASKS, "prune_period", 5000)
+
+
+@pytest.mark.usefixtures("pruning")
+def test_a_task_prunes_as_it_learns(made):
+    pruned = run_task("2017-depression", made)
+    plain = run_task("2017-depression", made, model=ww.TauSS3.paper())
+    assert pruned.replay.outcomes != plain.replay.outcomes
+
+
+@pytest.mark.usefixtures("pruning")
+def test_pruning_does_not_depend_on_threads_or_the_layout(made, tmp_path):
+    make_collection(tmp_path / "again", "2018-depression", **SMALL, release="2022")
+    expected = run_task("2018-depression", made)
+    assert run_task("2018-depression", made, threads=3).replay.outcomes == expected.replay.outcomes
+    assert run_task("2018-depression", tmp_path / "again").score == expected.score
+
+
+def test_a_test_set_may_name_people_without_writings(made, tmp_path):
+    shutil.copytree(made / "anorexia", tmp_path / "copy")
+    test = tmp_path / "copy" / "2018 anorexia" / "test"
+    before = run_task("2018-anorexia", tmp_path / "copy").score
+    with (test / "risk-golden-truth-test.txt").open("a") as file:
+        file.write("subject3958 1\n")
+    with pytest.warns(CollectionWarning, match="subject3958 is in it, but without writings"):
+        result = run_task("2018-anorexia", tmp_path / "copy", out=tmp_path / "run")
+    after = result.score
+    assert (after.subjects, after.positives) == (before.subjects + 1, before.positives + 1)
+    assert after.recall == before.recall * before.positives / after.positives
+    assert after.precision == before.precision
+    assert result.files[-1].read_text().count("subject3958\t\t2\n") == 1
+    with pytest.warns(CollectionWarning, match="subject3958 is in the golden truth"):
+        again = score_submissions(
+            tmp_path / "run",
+            test / "risk-golden-truth-test.txt",
+            test / "writings-per-subject-all-test.txt",
+        )
+    assert again == after
+
+
+def test_a_training_set_may_be_cases_of_two_years(made, tmp_path):
+    make_collection(tmp_path / "cases", "2018-depression", **SMALL, release="2022")
+    test = made / "anorexia" / "2018 anorexia" / "test"
+    result = run_task("2018-depression", made, train=[tmp_path / "cases"], test=test)
+    assert result.score.subjects > 0
 
 
 def test_a_model_that_has_learnt_is_used_as_it_is(made):

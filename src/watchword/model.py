@@ -157,6 +157,11 @@ class TauSS3:
     def paper(cls, **overrides: Any) -> TauSS3:
         """A model with the parameters of the τ-SS3 paper: σ .455, λ 1, ρ 1, 3-grams, addition.
 
+        It does not prune. For its experiments the paper also removed, every million words, the
+        n-grams seen at most ten times: `TauSS3.paper(prune_period=1_000_000)`, which
+        `watchword.erisk.run_task` takes. Such a model can only be taught in one thread, and not be
+        merged or unlearnt.
+
         >>> TauSS3.paper().parameters["smoothness"]
         0.455
         """

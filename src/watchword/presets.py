@@ -20,6 +20,15 @@ PAPER: dict[str, Any] = {
     "counting": "occurrences",
 }
 
+# How the paper trained for its tasks: every million words, n-grams that were seen at most ten
+# times under a label were removed. Not a part of PAPER, because a pruned model cannot be merged,
+# unlearnt or taught in several threads.
+PAPER_TASKS: dict[str, Any] = PAPER | {
+    "prune_period": 1_000_000,
+    "prune_floor": 10,
+    "prune_shortest": 1,
+}
+
 PYSS3: dict[str, Any] = PAPER | {
     "smoothness": 0.45,
     "significance": 0.5,

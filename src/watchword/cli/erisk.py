@@ -41,6 +41,7 @@ from watchword.cli.signals import term_as_interrupt
 from watchword.cli.texts import Data
 from watchword.erisk import TASKS, make_collection, run_task
 from watchword.erisk.submission import POSITIVE, check_name
+from watchword.presets import PAPER_TASKS
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -160,8 +161,8 @@ def run(
     """Run a task of the paper, and compare.
 
     Trains, decides chunk by chunk, and shows the result among those that were published; with the
-    paper's parameters and policy, unless you give others. The ten files of a submission are
-    written, too.
+    paper's parameters, pruning and policy, unless you give others (--prune-floor 0 for no
+    pruning). The ten files of a submission are written, too.
     """
     if model is not None and parameters:
         raise click.UsageError("--model has its parameters: give no others")
@@ -172,7 +173,7 @@ def run(
         data,
         out=Path(f"{task}-{name}") if out is None else out,
         name=name,
-        model=TauSS3.paper(**parameters) if model is None else TauSS3.load(model),
+        model=TauSS3(**PAPER_TASKS | parameters) if model is None else TauSS3.load(model),
         policy=parse_policy(policy, POSITIVE),
         train=train or None,
         test=test,

@@ -12,7 +12,7 @@ import click
 from watchword.cli.policies import check_policy, known_policies
 from watchword.cli.texts import Data
 from watchword.parameters import LEVELS, Parameters
-from watchword.presets import PAPER
+from watchword.presets import PAPER_TASKS
 from watchword.records import SUBJECT_FIELDS
 
 Function = Callable[..., Any]
@@ -122,8 +122,8 @@ def _only_one(**flags: bool) -> str | None:
 
 
 def paper_parameter_options(function: Function) -> Function:
-    """The same, for verbs that begin with the parameters of the paper."""
-    return parameter_options(function, _DEFAULTS | PAPER)
+    """The same, for verbs that train as the paper did for its tasks."""
+    return parameter_options(function, _DEFAULTS | PAPER_TASKS)
 
 
 def list_options(function: Function) -> Function:

@@ -18,6 +18,7 @@ from watchword.erisk.layout import (
     find_collections,
     official_counts,
     read_collection,
+    together,
 )
 from watchword.erisk.make import MARKER
 from watchword.erisk.published import Task, TaskName, task_named
@@ -31,6 +32,7 @@ from watchword.erisk.submission import (
 from watchword.errors import DataFormatError
 from watchword.model import TauSS3
 from watchword.policy import Overtakes, Policy
+from watchword.presets import PAPER_TASKS
 from watchword.replaying import Replay, replay
 from watchword.scores import first_alerts
 from watchword.tuning import teach
@@ -126,8 +128,11 @@ def run_task(
 
     The sets are looked for in the folder `data` and below; `train` and `test` name their folders
     where that finds none or too many. Every post is learnt as a document with its subject's label.
-    By default the model and the policy are the paper's: `TauSS3.paper()` and
-    `Overtakes("positive")`. A model that has learnt already is used as it is.
+    By default the model and the policy are the paper's: `TauSS3.paper(prune_period=1_000_000)`,
+    which removes n-grams seen at most ten times every million words, and `Overtakes("positive")`.
+    A model that has learnt already is used as it is. A model that prunes periodically learns in
+    one thread, in the order of the training sets and of the names in them; `threads` are then for
+    reading the test set.
 
     With `out`, the ten files of a submission, `NAME_1.txt` to `NAME_10.txt`, are written there.
 
@@ -140,7 +145,7 @@ def run_task(
     (13, True)
     """
     chosen = task_named(task)
-    model = TauSS3.paper() if model is None else model
+    model = TauSS3(**PAPER_TASKS) if model is None else model
     policy = Overtakes(POSITIVE) if policy is None else policy
     if policy.positive != POSITIVE:
         raise ValueError(f"the policy must be about {POSITIVE!r}, got {policy!r}")
@@ -250,7 +255,7 @@ def _kind(collection: Collection) -> str:
 
 def _named(path: str | os.PathLike[str]) -> SetPlace:
     """The one set in a folder that the user named."""
-    found = find_collections(path)
+    found = together(find_collections(path))
     if len(found) != 1:
         number = "several collections" if found else "no collection of eRisk"
         raise DataFormatError(f"{path}: {number} in it, name a folder with one")
@@ -261,9 +266,12 @@ def _learn(model: TauSS3, place: SetPlace, threads: int | None, progress: Progre
     subjects = read_collection(place.collection, which=place.which, progress=progress)
     if any(subject.label is None for subject in subjects):
         raise DataFormatError(f"{place.collection.path}: no golden truth, so nothing to learn")
+    # What periodic pruning removes depends on the order: the same for all layouts of a set.
+    subjects.sort(key=lambda subject: not subject.id.startswith("train_"))
+    workers = threads if model.parameters["prune_period"] is None else 1
     batches = list(_batches(subjects))
     for batch in batches if progress is None else progress(batches, len(batches)):
-        teach(model, batch, threads=threads)
+        teach(model, batch, threads=workers)
 
 
 def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
