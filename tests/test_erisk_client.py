@@ -704,6 +704,32 @@ def test_a_restart_after_a_lost_reply_is_not_stuck(three, journal, positions, ki
     assert (report, accepted(task), task.finished) == (whole, expected, True)
 
 
+def test_no_answer_is_sent_to_the_next_round_when_a_refusal_was_no_receipt(model, journal):
+    crew, people = runs(2, model), subjects()
+    calm, task = PracticeTask(people, runs=2), HastyTask(people, runs=2)
+    with running_server(calm, token=TOKEN) as server:
+        take_part(server, crew, journal.with_name("calm"))
+    # Run 0 is lost, then refused without having arrived; of run 1 the reply is lost.
+    faults = [("/0", (None, {}, b"")), ("/0", (400, {}, b"no")), ("/1", None)]
+    play = playing(task)
+
+    def answer(method, path, body):
+        if not faults or not path.endswith(faults[0][0]):
+            return play(method, path, body)
+        instead = faults.pop(0)[1]
+        if instead is None:
+            play(method, path, body)
+        return instead or (None, {}, b"")
+
+    with scripted(answer) as script:
+        for _ in range(2):
+            with pytest.raises(ServerError, match="gave up"):
+                client(script.url, journal, crew, retries=0)
+        client(script.url, journal, crew, retries=0)
+    assert task.finished
+    assert sorted(accepted(task)) == sorted(accepted(calm))
+
+
 def test_a_journal_without_records_of_sending_is_not_stuck(three, journal):
     crew, expected, whole = three
     task = PracticeTask(subjects(), runs=3, refuse_duplicates=True)

@@ -280,20 +280,22 @@ class _Client:
         return [run for run in self._missing if run not in self._refused]
 
     def _send(self) -> Round | None:
-        """Send what is missing; the round that the server is at afterwards."""
+        """Send what is missing, just after the server gave the current round; return its next."""
         attempts = Attempts(self._backoff)
+        is_asked = True
         while unanswered := self._unanswered:
+            run = unanswered[0]
+            if not is_asked and self._sent.issuperset(self._missing):
+                latest = self._ask()  # the server may have all answers, and have gone on
+                if latest is None or not self._is_current(latest):
+                    return latest
+            is_asked = False
             try:
-                self._submit(unanswered[0])
+                self._submit(run)
             except TransientError as error:
                 attempts.failed(error)
             else:
                 attempts = Attempts(self._backoff)
-                continue
-            if self._sent.issuperset(self._missing):  # the server may have all, and have gone on
-                latest = self._ask()
-                if latest is None or not self._is_current(latest):
-                    return latest
         return self._ask()
 
     def _submit(self, run: int) -> None:

@@ -37,9 +37,15 @@ def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
 def names_below(folder: Path, depth: int, without: Path) -> Iterator[str]:
     """Yield the names of subjects that have files in a folder or below, but for one folder in it.
 
-    Where the files are in chunks, the chunk is a part of the name.
+    Where the files are in chunks, the chunk is a part of the name. Folders that cannot be listed
+    are passed over.
     """
-    yield from (path.stem for path in subject_files(folder))
-    for below in subfolders(folder) if depth else []:
-        if below != without:
-            yield from names_below(below, depth - 1, without)
+    try:
+        found = entries(folder)
+    except DataFormatError:
+        return
+    for path in found:
+        if path.suffix.lower() == ".xml":
+            yield path.stem
+        elif depth and path != without and path.is_dir():
+            yield from names_below(path, depth - 1, without)

@@ -14,7 +14,7 @@ from watchword.errors import DataFormatError
 from watchword.subjects import Subject
 
 _TRUTH = re.compile(r".*golden.*truth.*\.txt", re.IGNORECASE)
-_ALIKE = re.compile(r".*(truth|gold).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
+_ALIKE = re.compile(r".*(truth|golden).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
 _CHUNK = re.compile(r"_[0-9]{1,2}$")
 _DEPTH = 3  # how far below a folder with golden truth files of subjects are looked for
 
@@ -94,7 +94,9 @@ def _unused(folder: Path, above: Path, names: set[str]) -> list[Path]:
     for beside in _folders_in(above):
         if beside != folder.absolute():
             alike = _listed(beside, _ALIKE)
-            if _is_collection(beside):  # whose truth is about its own subjects, unless it says more
+            if alike and _is_collection(
+                beside
+            ):  # whose truth is about its own subjects, unless it says more
                 alike = [path for path in alike if names & (_named_in(path) or set())]
             found += alike
     return found
