@@ -388,6 +388,9 @@ void translate_failures(const std::exception_ptr& thrown, void*) {
     } catch (const ww::MappedFailure& failure) {
         const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelFormatError");
         PyErr_SetString(kind.ptr(), failure.what());
+    } catch (const ww::LimitFailure& failure) {
+        const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelLimitError");
+        PyErr_SetString(kind.ptr(), failure.what());
     } catch (const ww::LabelTypeFailure& failure) {
         PyErr_SetString(PyExc_TypeError, failure.what());
     }
@@ -588,6 +591,7 @@ NB_MODULE(_native, m) {
     m.doc() = "The native core of watchword.";
     m.attr("unicode_version") = nb::str(ww::unicode_version().data());
     m.attr("max_ngram_limit") = ww::kMaxNgramLimit;
+    m.attr("max_count") = ww::kMaxCount;
     nb::exception<ww::UnlearnFailure>(m, "UnlearnFailure");
     nb::exception<ww::SnapshotFailure>(m, "SnapshotFailure");
     nb::exception<ww::RowsFailure>(m, "RowsFailure");

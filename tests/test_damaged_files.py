@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
 import tracemalloc
 import zipfile
@@ -586,3 +587,232 @@ def test_any_number_changed(data):
     assert model.to_bytes() == changed
     model.confidence_one("a b c d é")
     model.learn_one("a b c d é", "x")
+
+
+# --- counters -------------------------------------------------------------------------------------
+
+MOST = 2**40 - 1
+
+
+def with_total(key, value, model=None):
+    """A file whose first label has this total; words are taken from one word of that label."""
+    made = ww.TauSS3.paper(max_ngram=1)
+    made.learn_many(["a", "b"], ["x", "y"])
+
+    def change(manifest, arrays):
+        manifest["labels"][0][key] = value
+        if key == "words":
+            arrays["ngrams1.counts"] = np.array([value, 1], "<u8")
+            arrays["maxima"] = np.array([value, 1], "<u8")
+
+    return with_parts((model or made).to_bytes(), change)
+
+
+@pytest.mark.parametrize("key", ["documents", "words"])
+def test_totals_up_to_the_limit_are_read_and_saved_again(key):
+    data = with_total(key, MOST)
+    again = ww.TauSS3.from_bytes(data).to_bytes()
+    assert ww.TauSS3.from_bytes(again).to_bytes() == again
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("key", ["documents", "words"])
+@pytest.mark.parametrize("value", [MOST + 1, 2**63 - 1])
+def test_totals_above_the_limit_are_refused(tmp_path, key, value, mapped):
+    path = tmp_path / "some.ww"
+    path.write_bytes(with_total(key, value))
+    with pytest.raises(ww.ModelFormatError, match=r"some\.ww is damaged: .* out of range"):
+        ww.TauSS3.load(path, mapped=mapped)
+
+
+def test_words_that_only_add_up_by_wrapping_are_refused():
+    # 2^24 words with 2^40 - 1 occurrences each would do; fewer show the sum being checked at once.
+    model = ww.TauSS3.paper(max_ngram=1)
+    model.learn_one("a b", "x")
+
+    def change(manifest, arrays):
+        manifest["labels"][0]["words"] = MOST
+        arrays["ngrams1.counts"] = np.array([MOST, MOST], "<u8")
+        arrays["maxima"] = np.array([MOST], "<u8")
+
+    assert "out of range" in refusal(with_parts(model.to_bytes(), change))
+
+
+FULL = {
+    key: ww.TauSS3.from_bytes(with_total(key, MOST)).to_bytes() for key in ("documents", "words")
+}
+GROWING = {
+    "learn_one": lambda model: model.learn_one("a", "x"),
+    "learn_many": lambda model: model.learn_many(["b", "c d", "a"], ["y", "new", "x"]),
+    "merge": lambda model: model.merge(ww.TauSS3.from_bytes(SMALL_ADDITION)),
+    "merge_with_itself": lambda model: model.merge(model),
+}
+
+
+def _small_addition():
+    model = ww.TauSS3.paper(max_ngram=1)
+    model.learn_many(["z", "a"], ["new", "x"])
+    return model.to_bytes()
+
+
+SMALL_ADDITION = _small_addition()
+
+
+@pytest.mark.parametrize("key", FULL)
+@pytest.mark.parametrize("grow", GROWING.values(), ids=GROWING)
+def test_a_full_label_takes_no_more_and_nothing_changes(key, grow):
+    model = ww.TauSS3.from_bytes(FULL[key])
+    with pytest.raises(ww.ModelLimitError, match=f"more than 2\\^40 - 1 {key}"):
+        grow(model)
+    assert model.to_bytes() == FULL[key]
+
+
+def test_a_full_label_can_be_unlearnt_from():
+    model = ww.TauSS3.from_bytes(FULL["words"])
+    model.learn_one("b", "y")
+    model.unlearn_one("b", "y")
+    assert model.to_bytes() == FULL["words"]
+
+
+def pruned_often(key, value, **parameters):
+    """A file that says how much was pruned."""
+    model = ww.TauSS3.paper(max_ngram=2, **parameters)
+    model.learn_many(["a b a b c", "b"], ["x", "y"])
+    model.prune(1)
+
+    def change(manifest, _):
+        manifest["pruned"][key] = value
+
+    return with_parts(model.to_bytes(), change)
+
+
+@pytest.mark.parametrize("key", ["ngrams", "counts"])
+def test_pruning_that_cannot_be_counted_is_refused_and_nothing_changes(key):
+    data = pruned_often(key, 2**63 - 1)
+    model = ww.TauSS3.from_bytes(data)
+    with pytest.raises(ww.ModelLimitError, match=r"pruned more than 2\^63 - 1"):
+        model.prune(2)
+    assert model.to_bytes() == data
+
+
+def test_pruning_that_can_just_be_counted_is_exact():
+    model = ww.TauSS3.from_bytes(pruned_often("counts", 2**63 - 1 - 2))
+    before = ww.TauSS3.from_bytes(pruned_often("counts", 100))
+    assert before.prune(0) == model.prune(0) == (0, 0)
+    with pytest.raises(ww.ModelLimitError):
+        model.prune(2**32 - 1)
+    assert model.to_bytes() == pruned_often("counts", 2**63 - 1 - 2)
+
+
+def test_learning_is_refused_if_the_pruning_after_it_cannot_be_counted():
+    data = pruned_often("counts", 2**63 - 1, prune_period=8)
+    model = ww.TauSS3.from_bytes(data)
+    with pytest.raises(ww.ModelLimitError):
+        model.learn_one("e f g h i j k l", "x")
+    assert model.to_bytes() == data
+
+
+# --- keys and sizes of the manifest ---------------------------------------------------------------
+
+LEVELS = [
+    (),
+    ("parameters",),
+    ("parameters", "summary"),
+    ("reading",),
+    ("pruned",),
+    ("labels", 1),
+    ("arrays", "maxima"),
+    ("arrays",),
+]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("keys", LEVELS, ids=str)
+def test_an_unknown_key_is_refused_at_every_level(tmp_path, keys, mapped):
+    manifest = parts(GOOD)[0]
+    entry = manifest
+    for key in keys:
+        entry = entry[key]
+    entry["unheard_of"] = entry["maxima"] if keys == ("arrays",) else "sum"
+    path = tmp_path / "some.ww"
+    path.write_bytes(with_manifest_text(GOOD, json.dumps(manifest).encode()))
+    with pytest.raises(ww.ModelFormatError, match=r"some\.ww.*unheard_of"):
+        ww.TauSS3.load(path, mapped=mapped)
+
+
+def test_an_array_that_no_model_has_is_refused():
+    def change(_, arrays):
+        arrays["unheard_of"] = arrays["maxima"]
+
+    assert "unheard_of" in refusal(with_parts(GOOD, change))
+
+
+@pytest.mark.parametrize("key", ["format", "words_since_prune", "documents", "dtype", "max_ngram"])
+def test_duplicate_keys_are_refused(key):
+    text = members(GOOD)[MANIFEST].decode()
+    (at,) = [match.start() for match in re.finditer(f'"{key}"', text)][:1]
+    assert "duplicate keys" in refusal(
+        with_manifest_text(GOOD, f'{text[:at]}"{key}": 1, {text[at:]}'.encode())
+    )
+
+
+def nested(item, size=3_000_000):
+    """A manifest with millions of bytes of such items under a key that means nothing."""
+    items = ",".join([item] * max(1, size // (len(item) + 1)))
+    return members(GOOD)[MANIFEST].replace(
+        b'"words_since_prune"', b'"x":[%s],"words_since_prune"' % items.encode()
+    )
+
+
+BOMBS = {
+    "objects": nested('{"a":{"b":{"c":0}}}'),
+    "lists": nested("[[[]]]"),
+    "empty objects": nested("{}"),
+    "numbers": nested("0"),
+    "strings": nested('"ab"'),
+    "one string": nested('"' + "a" * 3_000_000 + '"'),
+}
+
+
+@pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
+def test_a_large_manifest_of_a_small_model_is_not_parsed(text):
+    data = with_manifest_text(GOOD, text)
+    tracemalloc.start()
+    try:
+        assert "too large" in refusal(data)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_brackets_are_not_parsed_however_many_labels_a_file_says_it_has():
+    def change(contents):
+        contents[MANIFEST] = nested("{}")
+        contents["maxima.npy"] += bytes(100_000)
+
+    tracemalloc.start()
+    try:
+        assert "too large" in refusal(with_members(GOOD, change))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_labels_as_long_as_a_manifest_can_hold_are_kept_and_longer_ones_are_not_saved(tmp_path):
+    path = tmp_path / "some.ww"
+    model = ww.TauSS3(max_ngram=1)
+    model.learn_one("a", "[{" * 20_000)
+    model.save(path)
+    assert ww.TauSS3.load(path).labels == model.labels
+    before = path.read_bytes()
+    model.learn_one("a", "b" * 300_000)
+    with pytest.raises(ww.ModelLimitError, match="its labels are too long"):
+        model.save(path)
+    assert path.read_bytes() == before
+
+
+def test_the_manifest_of_many_labels_is_read():
+    model = ww.TauSS3(max_ngram=1)
+    names = [f"[label {{{at}}}]" for at in range(50_000)]
+    model.learn_many(["a"] * len(names), names, threads=1)
+    assert ww.TauSS3.from_bytes(model.to_bytes()).labels == tuple(sorted(names))

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import watchword as ww
 from model_files import MANIFEST, members, parts, taught, with_manifest_text, with_parts
 from strategies import any_texts, corpora, parameters
+from watchword.spark.counting import rows_of
+from watchword.web import export_page
 
 TEXTS = ["A b c, d.\nB c a b?", "", "d d d, c? a b é.", "nobody knows", "a b c a b c d a b d"]
 
@@ -361,4 +363,103 @@ def test_a_wrong_manifest_is_refused(path, keys, value):
     entry[keys[-1]] = value
     path.write_bytes(with_manifest_text(GOOD, json.dumps(manifest).encode()))
     with pytest.raises(ww.ModelFormatError, match=path.name):
+        ww.TauSS3.load(path, mapped=True)
+
+
+# --- checksums before anything is written ---------------------------------------------------------
+
+
+def rotten(path, name="ngrams1.counts"):
+    """A mapped model that says once more or less what one number is."""
+    path.write_bytes(GOOD)
+    data = bytearray(GOOD)
+    array = members(GOOD)[f"{name}.npy"]
+    data[GOOD.index(array) + 128] ^= 1  # behind the header of the array
+    path.write_bytes(bytes(data))
+    return ww.TauSS3.load(path, mapped=True)
+
+
+WRITERS = {
+    "save": lambda model, path: model.save(path),
+    "to_bytes": lambda model, _: model.to_bytes(),
+    "pickle": lambda model, _: pickle.dumps(model),
+    "save a replacement": lambda model, path: model.replace(smoothness=0.9).save(path),
+    "save shorter n-grams": lambda model, path: model.replace(max_ngram=1).save(path),
+    "save a copy": lambda model, path: copy.deepcopy(model).save(path),
+    "counts": lambda model, _: model.counts(),
+    "export": lambda model, path: export_page(model, path, floor=0),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("name", ["ngrams1.counts", "ngrams3.counts", "words.bytes", "maxima"])
+def test_a_flipped_bit_never_gets_a_new_checksum(path, write, name):
+    model, target = rotten(path, name), path.with_name("target.ww")
+    target.write_bytes(b"good")
+    with pytest.raises(ww.ModelFormatError) as caught:
+        write(model, target)
+    assert str(caught.value) == f"{path}: array '{name}' is damaged: its checksum is wrong"
+    assert target.read_bytes() == b"good"
+
+
+def test_counting_on_from_a_file_verifies_it_first(path):
+    model = rotten(path)
+    for given in (model, path):
+        with pytest.raises(ww.ModelFormatError, match=r"'ngrams1\.counts' is damaged"):
+            next(rows_of(given))
+
+
+# --- arrays with the right checksums --------------------------------------------------------------
+
+
+def with_children(path, children):
+    """A mapped model with these children of its words."""
+
+    def change(_, arrays):
+        arrays["ngrams1.children"] = np.array(children, "<u8")
+
+    model = ww.TauSS3.paper(max_ngram=2)
+    model.learn_many(["a b", "c d"], ["x", "y"])
+    path.write_bytes(with_parts(model.to_bytes(), change))
+    return ww.TauSS3.load(path, mapped=True)
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        [0, 2**62, 2**63, 3 * 2**62, 2],
+        [0, 2**64 - 1, 1, 1, 2],
+        [0, 2, 1, 1, 2],
+        [0, 2**40, 0, 0, 2],
+    ],
+)
+@pytest.mark.parametrize("name", ["counts", "export", "save", "to_bytes"])
+def test_offsets_are_checked_before_whole_arrays_are_used(path, children, name):
+    model = with_children(path, children)
+    with pytest.raises(ww.ModelFormatError, match=r"ngrams1\.children is not ascending"):
+        WRITERS[name](model, path.with_name("target"))
+
+
+def with_maxima(path, maxima, **parameters):
+    model = ww.TauSS3(max_ngram=2, **parameters)
+    model.learn_many(["a b a b", "c d"], ["x", "y"])
+
+    def change(_, arrays):
+        arrays["maxima"] = np.array(maxima, "<u4")
+
+    path.write_bytes(with_parts(model.to_bytes(), change))
+    return path
+
+
+@pytest.mark.parametrize("scale", ["words", "length", "label"])
+@pytest.mark.parametrize("maxima", [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 2, 1]])
+def test_a_largest_count_below_that_of_longer_ngrams_is_refused(path, scale, maxima):
+    with_maxima(path, maxima, ngram_scale=scale)
+    with pytest.raises(ww.ModelFormatError, match="maxima are above those of shorter n-grams"):
+        ww.TauSS3.load(path, mapped=True)
+
+
+def test_a_largest_count_above_the_number_of_documents_is_refused(path):
+    with_maxima(path, [2, 1, 1, 1], counting="documents")
+    with pytest.raises(ww.ModelFormatError, match="more documents than it has"):
         ww.TauSS3.load(path, mapped=True)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
 
 namespace watchword {
 namespace {
@@ -18,9 +17,7 @@ std::uint32_t lower_bound(const LabelCount* row, std::uint32_t size, LabelId lab
 
 }  // namespace
 
-void Cell::throw_overflow() {
-    throw std::overflow_error("an n-gram was counted more than 2^40 times");
-}
+void Cell::throw_overflow() { throw LimitFailure("an n-gram would have a count above 2^40 - 1"); }
 
 Count Cell::count(LabelId label, const RowPool& pool) const {
     if (single()) return bits_.label() == label ? bits_.count() : 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "hash.h"
@@ -17,6 +18,11 @@ using Count = std::uint64_t;
 
 constexpr Count kMaxCount = (Count{1} << 40) - 1;
 constexpr LabelId kMaxLabels = (1u << 23) - 1;
+
+// Thrown before anything is changed if a model would hold more than it can.
+class LimitFailure : public std::overflow_error {
+    using std::overflow_error::overflow_error;
+};
 
 // A label and its count in one word; sorted by label.
 class LabelCount {

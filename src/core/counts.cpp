@@ -58,11 +58,14 @@ void Counts::grow_label_columns() {
 }
 
 void Counts::merge(const Counts& other) {
+    std::size_t labels = labels_.size();
     for (LabelPosition position = 0; position < other.labels_.size(); ++position) {
         const LabelId theirs = other.labels_.id_at(position);
         const std::optional<LabelId> ours = labels_.find(other.labels_.name(theirs));
-        if (ours) check_words_fit(totals_[*ours].words, other.totals_[theirs].words);
+        if (ours) check_totals_fit(totals_[*ours], other.totals_[theirs]);
+        labels += !ours;
     }
+    if (labels > kMaxLabels) throw LimitFailure("a model would have more than 2^23 - 1 labels");
     std::vector<LabelId> label_of(other.labels_.id_limit(), 0);
     for (LabelPosition position = 0; position < other.labels_.size(); ++position) {
         const LabelId theirs = other.labels_.id_at(position);
@@ -107,7 +110,32 @@ void Counts::merge(const Counts& other) {
     stale_ = true;
 }
 
+bool Counts::has_room_for(const Counts& other) const {
+    return std::all_of(shards_.begin(), shards_.end(),
+                       [&other](const Trie& shard) { return shard.room() >= other.size(); });
+}
+
+void Counts::check_prune_fits(Count floor, unsigned shortest, Count more) const {
+    const Count room = kMaxOfAll - std::max(pruned_.ngrams, pruned_.counts);
+    // Nearly always even every n-gram fits, under every label and with the highest count.
+    Count times = room;
+    for (const Count factor : {Count{size()} + more, Count{labels_.size()}, floor}) {
+        times /= std::max<Count>(factor, 1);
+    }
+    if (times > 0) return;
+    Count removed = more;
+    std::vector<LabelCount> unused;
+    for_each([&](unsigned length, NgramId ngram) {
+        if (length < shortest || removed > room) return;
+        for (const LabelCount entry : row(length, ngram, unused)) {
+            if (entry.count() <= floor && removed <= room) removed += entry.count();
+        }
+    });
+    if (removed > room) throw LimitFailure("a model would have pruned more than 2^63 - 1 counts");
+}
+
 PruneResult Counts::prune(Count floor, unsigned shortest) {
+    check_prune_fits(floor, shortest, 0);
     PruneResult result;
     std::vector<LabelCount> doomed;
     const auto prune_row = [&](std::span<const LabelCount> row, const auto& subtract) {

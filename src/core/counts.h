@@ -31,6 +31,9 @@ constexpr unsigned kMaxNgramLimit = 64;
 
 // Of one label, ever. No count can exceed it, so that nothing overflows halfway through.
 constexpr Count kMaxWords = kMaxCount;
+constexpr Count kMaxDocuments = kMaxCount;
+// Of each counter that belongs to all labels: what was pruned, words since then.
+constexpr Count kMaxOfAll = (Count{1} << 63) - 1;
 
 // What counts: every occurrence of an n-gram, or every document that has it.
 enum class Counting : std::uint8_t { Occurrences, Documents };
@@ -43,10 +46,13 @@ struct LabelTotals {
     Count words = 0;  // the sum of its words' counts as they were learnt; pruning does not lower it
 };
 
-// Throws if a label that knows so many words cannot take so many more.
-inline void check_words_fit(Count known, Count more) {
-    if (more > kMaxWords - known) {
-        throw std::overflow_error("a label would have more than 2^40 words");
+// Throws if a label with these totals cannot take so many more.
+inline void check_totals_fit(const LabelTotals& known, const LabelTotals& more) {
+    if (more.words > kMaxWords - known.words) {
+        throw LimitFailure("a label would have more than 2^40 - 1 words");
+    }
+    if (more.documents > kMaxDocuments - known.documents) {
+        throw LimitFailure("a label would have more than 2^40 - 1 documents");
     }
 }
 
@@ -84,8 +90,14 @@ class Counts {
     // Refuses (UnlearnFailure, nothing changed) what cannot have been learnt. Costs a pass over the
     // n-grams: nothing may be left that is more frequent than what it consists of.
     void unlearn(const TermBatch& document, const Label& label);
+    // Throws LimitFailure with nothing changed if a label's totals would become too large; halfway
+    // only if there is no room for all n-grams.
     void merge(const Counts& other);
+    bool has_room_for(const Counts& other) const;
     PruneResult prune(Count floor, unsigned shortest);
+    // Throws LimitFailure if pruning might count more than its counters hold, after so many more
+    // occurrences of n-grams were learnt.
+    void check_prune_fits(Count floor, unsigned shortest, Count more) const;
 
     // After learning was refused: labels that it made known and that have no document.
     void forget_unused_labels();

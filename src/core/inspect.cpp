@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <shared_mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "lease.h"
@@ -52,6 +53,7 @@ class GrowingBins {
     explicit GrowingBins(std::size_t cells) : bins_(cells * Survey::kBins) {}
 
     void add(std::size_t cell, double value) {
+        if (!std::isfinite(value)) throw std::domain_error("the value of an n-gram is not finite");
         while (value > width_ * Survey::kBins) widen();
         const double at = std::ceil(value / width_);  // at least 1: the value is positive
         ++bins_[cell * Survey::kBins + static_cast<std::size_t>(at) - 1];

@@ -26,7 +26,8 @@ LabelId LabelTable::add(const Label& label) {
     }
     LabelId id;
     if (free_.empty()) {
-        if (names_.size() >= kMaxLabels) throw std::length_error("more than 2^23 labels");
+        if (names_.size() >= kMaxLabels)
+            throw LimitFailure("a model would have more than 2^23 - 1 labels");
         id = id_limit();
         names_.push_back(label);
     } else {

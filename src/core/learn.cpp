@@ -63,13 +63,15 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     });
 
     // Nothing is counted before it is certain that everything can be.
-    std::unordered_map<LabelId, Count> words_of;
+    std::unordered_map<LabelId, LabelTotals> added;
     for (std::size_t at = 0; at < batches.size(); ++at) {
         for (std::size_t document = 0; document < words_in[at].size(); ++document) {
-            words_of[lessons[at].labels[document]] += words_in[at][document];
+            LabelTotals& own = added[lessons[at].labels[document]];
+            ++own.documents;
+            own.words += words_in[at][document];
         }
     }
-    for (const auto& [label, words] : words_of) check_words_fit(totals_[label].words, words);
+    for (const auto& [label, more] : added) check_totals_fit(totals_[label], more);
     for (std::size_t shard = 0; shard < kShards && max_ngram_ > 1; ++shard) {
         check_room(shard, lessons);
     }
@@ -96,8 +98,10 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
             }
         }
     }
-    for (const LabelId label : labels) ++totals_[label].documents;
-    for (const auto& [label, words] : words_of) totals_[label].words += words;
+    for (const auto& [label, more] : added) {
+        totals_[label].documents += more.documents;
+        totals_[label].words += more.words;
+    }
 }
 
 void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {

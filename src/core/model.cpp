@@ -138,6 +138,12 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
             static_cast<Count>(std::count_if(batch.symbols.begin(), batch.symbols.end(), is_word));
     }
     const std::span<const Label> own(labels.data() + first, documents);
+    const Count since_prune = words_since_prune_ + words;
+    const bool pruning = parameters_.prune_period && since_prune >= *parameters_.prune_period;
+    if (pruning) {
+        counts.check_prune_fits(parameters_.prune_floor, parameters_.prune_shortest,
+                                words * parameters_.max_ngram);
+    }
     try {
         counts.learn(batches, counts.labels().find_or_add_all(own), threads);
     } catch (...) {
@@ -145,10 +151,8 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
         throw;
     }
     if (!parameters_.prune_period) return;
-    words_since_prune_ += words;
-    if (words_since_prune_ < *parameters_.prune_period) return;
-    counts.prune(parameters_.prune_floor, parameters_.prune_shortest);
-    words_since_prune_ = 0;
+    if (pruning) counts.prune(parameters_.prune_floor, parameters_.prune_shortest);
+    words_since_prune_ = pruning ? 0 : since_prune;
 }
 
 void Model::unlearn(const TermBatch& document, const Label& label) {
@@ -169,7 +173,14 @@ void Model::merge(const Model& other) {
         }
     }
     const std::lock_guard guard(lock_);
-    writable().merge(*theirs);
+    Counts& ours = writable();
+    if (ours.has_room_for(*theirs)) {
+        ours.merge(*theirs);
+    } else {
+        auto merged = std::make_shared<Counts>(ours);
+        merged->merge(*theirs);
+        counts_ = std::move(merged);
+    }
     changed();
 }
 
@@ -325,7 +336,7 @@ Snapshot Model::snapshot() const {
     const std::shared_lock guard(lock_);
     Snapshot snapshot = counts_->mapped() == nullptr
                             ? take_snapshot(*counts_, parameters_.max_ngram)
-                            : copy_snapshot(*counts_, parameters_.max_ngram);
+                            : checked_copy(*counts_, parameters_.max_ngram);
     snapshot.words_since_prune = words_since_prune_;
     return snapshot;
 }

@@ -64,7 +64,7 @@ std::vector<T> copied(const Numbers& numbers) {
 
 }  // namespace
 
-Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram) {
+Snapshot checked_copy(const Counts& counts, unsigned max_ngram) {
     Snapshot snapshot = take_totals(counts, max_ngram);
     const MappedArrays& arrays = counts.mapped()->arrays();
     snapshot.word_bytes = copied<char>(arrays.word_bytes);
@@ -77,6 +77,11 @@ Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram) {
              longest ? std::vector<std::uint64_t>{} : copied<std::uint64_t>(level.children),
              copied<std::uint64_t>(level.rows), copied<std::uint32_t>(level.labels),
              copied<std::uint64_t>(level.counts)});
+    }
+    try {
+        SnapshotReader(snapshot, counts.counting()).check();
+    } catch (const SnapshotFailure& failure) {
+        throw MappedFailure(arrays.source + " is damaged: " + failure.what());
     }
     return snapshot;
 }

@@ -35,8 +35,9 @@ struct Snapshot {
 };
 
 Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
-// The same of counts that stay in a file: its arrays.
-Snapshot copy_snapshot(const Counts& counts, unsigned max_ngram);
+// The same of counts that stay in a file: its arrays. Throws MappedFailure unless they are as sound
+// as those of a model that is read from a file.
+Snapshot checked_copy(const Counts& counts, unsigned max_ngram);
 
 // Counts over the arrays of a file; `known` tells of its labels. Looks at no n-gram.
 std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting);
@@ -57,9 +58,13 @@ class SnapshotReader {
         : snapshot_(snapshot), counting_(counting) {}
     std::shared_ptr<Counts> read();
 
-    void check_labels() const;
+    // What the manifest tells of labels and pruning.
+    void check_known() const;
+    // All that can be wrong.
+    void check() const;
 
    private:
+    void check_arrays() const;
     void check_words() const;
     void check_level(std::size_t level) const;
     void check_frequencies(std::size_t level) const;

@@ -53,13 +53,7 @@ void check_offsets(const std::vector<std::uint64_t>& offsets, std::uint64_t size
 }  // namespace
 
 std::shared_ptr<Counts> SnapshotReader::read() {
-    if (snapshot_.levels.empty() || snapshot_.levels.size() > kMaxNgramLimit) {
-        fail("max_ngram is out of range");
-    }
-    check_labels();
-    check_words();
-    for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) check_level(level);
-    check_totals();
+    check_arrays();
     auto counts =
         std::make_shared<Counts>(static_cast<unsigned>(snapshot_.levels.size()), counting_);
     // The arrays are sound now; whether the counts fit together is found out beside filling.
@@ -74,16 +68,34 @@ std::shared_ptr<Counts> SnapshotReader::read() {
     return counts;
 }
 
-std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting) {
-    SnapshotReader(known, counting).check_labels();
-    for (const LabelTotals& total : known.totals) {
-        if (total.documents == 0 || total.words > kMaxWords) {
-            fail("totals of a label are not those of its counts");
-        }
+void SnapshotReader::check() const {
+    check_arrays();
+    for (std::size_t level = 1; level < snapshot_.levels.size(); ++level) check_frequencies(level);
+}
+
+void SnapshotReader::check_arrays() const {
+    if (snapshot_.levels.empty() || snapshot_.levels.size() > kMaxNgramLimit) {
+        fail("max_ngram is out of range");
     }
-    for (std::size_t at = 0; at < known.maxima.size() && !known.totals.empty(); ++at) {
-        const LabelTotals& total = known.totals[at % known.totals.size()];
-        if (known.maxima[at] > total.words) fail("maxima are above the words of their labels");
+    check_known();
+    check_words();
+    for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) check_level(level);
+    check_totals();
+}
+
+std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting) {
+    SnapshotReader(known, counting).check_known();
+    // No n-gram is more frequent than its words: so counts, which are checked against the maxima,
+    // are never divided by less.
+    const std::size_t labels = known.labels.size();
+    for (std::size_t at = 0; at < known.maxima.size() && labels > 0; ++at) {
+        const LabelTotals& total = known.totals[at % labels];
+        if (known.maxima[at] > (at < labels ? total.words : known.maxima[at - labels])) {
+            fail("maxima are above those of shorter n-grams, or above the words of their labels");
+        }
+        if (counting == Counting::Documents && known.maxima[at] > total.documents) {
+            fail("a label has words in more documents than it has");
+        }
     }
     arrays.labels = known.labels.size();
     arrays.maxima = known.maxima;
@@ -91,11 +103,21 @@ std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, C
                                     counting);
 }
 
-void SnapshotReader::check_labels() const {
+void SnapshotReader::check_known() const {
     if (snapshot_.labels.size() > kMaxLabels) fail("there are too many labels");
     if (snapshot_.totals.size() != snapshot_.labels.size()) fail("labels and totals differ");
     for (std::size_t at = 1; at < snapshot_.labels.size(); ++at) {
         if (!(snapshot_.labels[at - 1] < snapshot_.labels[at])) fail("labels are not sorted");
+    }
+    for (const LabelTotals& total : snapshot_.totals) {
+        if (total.documents == 0 || total.documents > kMaxDocuments) {
+            fail("the documents of a label are out of range");
+        }
+        if (total.words > kMaxWords) fail("the words of a label are out of range");
+    }
+    const PruneResult& pruned = snapshot_.pruned;
+    if (std::max({pruned.ngrams, pruned.counts, snapshot_.words_since_prune}) > kMaxOfAll) {
+        fail("what was pruned is out of range");
     }
 }
 
@@ -197,7 +219,10 @@ void SnapshotReader::check_totals() const {
         for (std::size_t at = 0; at < own.labels.size(); ++at) {
             std::uint64_t& maximum = maxima[level * labels + own.labels[at]];
             maximum = std::max(maximum, own.counts[at]);
-            if (level == 0) words[own.labels[at]] += own.counts[at];
+            if (level > 0) continue;
+            std::uint64_t& sum = words[own.labels[at]];
+            sum += own.counts[at];
+            if (sum > kMaxWords) fail("the words of a label are out of range");
         }
     }
     if (maxima != snapshot_.maxima) fail("maxima are not those of the counts");
@@ -205,8 +230,7 @@ void SnapshotReader::check_totals() const {
         const LabelTotals& total = snapshot_.totals[at];
         const bool fits =
             snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
-        if (!fits || total.documents == 0 || total.words > kMaxWords)
-            fail("totals of a label are not those of its counts");
+        if (!fits) fail("totals of a label are not those of its counts");
         if (counting_ == Counting::Documents && maxima[at] > total.documents)
             fail("a label has words in more documents than it has");
     }

@@ -8,7 +8,7 @@ namespace watchword {
 
 NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
     if (room() == 0) {
-        throw std::length_error("too many n-grams for one model: prune it or shorten max_ngram");
+        throw LimitFailure("too many n-grams for one model: prune it or shorten max_ngram");
     }
     const NodeIndex index = size();
     slots_[slot] = Slot(tag_of(hash), index);

@@ -12,6 +12,8 @@ unicode_version: str = '14.0.0'
 
 max_ngram_limit: int = 64
 
+max_count: int = 1099511627775
+
 class UnlearnFailure(Exception):
     pass
 

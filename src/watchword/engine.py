@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native
+from watchword import _native, storage
 from watchword.checks import Label, as_label, as_threads
 from watchword.errors import (
     EmptyModelError,
@@ -29,6 +29,14 @@ from watchword.results import ConfidenceTable, ModelStatistics
 from watchword.text import TextSource
 
 
+class MappedFile(NamedTuple):
+    """The file that a mapped model stays in: its arrays, and what its manifest says of them."""
+
+    source: str
+    described: dict[str, Any]
+    arrays: storage.Arrays
+
+
 class Engine(NamedTuple):
     """Parameters, a source of terms, and the core with the counts."""
 
@@ -37,6 +45,7 @@ class Engine(NamedTuple):
     native: _native.Model
     # Of a mapped model: what its file says of labels and arrays, if that is what we would write.
     described: dict[str, Any] | None = None
+    file: MappedFile | None = None
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -71,7 +80,17 @@ class Engine(NamedTuple):
             )
         native = self.native.replace(parameters.for_native())
         described = self.described if parameters.max_ngram == longest else None
-        return Engine(parameters, self.source, native, described)
+        return Engine(parameters, self.source, native, described, self.file)
+
+    def verify(self) -> None:
+        """Raise `ModelFormatError` if the model is mapped and its file has a wrong checksum."""
+        if self.file is not None:
+            storage.verify(self.file.arrays, self.file.described, source=self.file.source)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all counts as arrays; those of a mapped file are verified first."""
+        self.verify()
+        return self.native.snapshot()
 
     # Learning
 

@@ -38,6 +38,10 @@ class IncompatibleModelsError(WatchwordError):
     """Two models that count or read differently were to be merged."""
 
 
+class ModelLimitError(WatchwordError, OverflowError):
+    """A model would hold more than it can; nothing was changed."""
+
+
 class HookError(WatchwordError):
     """A user's function is missing, or gave back something that cannot be used."""
 

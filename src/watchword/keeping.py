@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from watchword import _native, snapshot, storage
-from watchword.engine import Engine
+from watchword.engine import Engine, MappedFile
 from watchword.errors import HookError, ModelFormatError
 from watchword.functions import MissingFunction, check_function, name_of
 from watchword.parameters import SUMMARY_NAMES, Parameters, Summary, SummaryOperator
@@ -19,7 +19,7 @@ from watchword.text import TextSource, Tokenizer, WordHook
 
 def parts_of(engine: Engine) -> tuple[dict[str, Any], storage.Arrays]:
     """The manifest and the arrays of a model."""
-    manifest, arrays = snapshot.to_file(engine.native.snapshot())
+    manifest, arrays = snapshot.to_file(engine.snapshot())
     return manifest | settings_of(engine), arrays
 
 
@@ -104,7 +104,8 @@ def engine_over(
     )
     if described is not None:
         described = {"totals": snapshot.totals_to_file(known), "arrays": described}
-    return Engine(parameters, text_source, native, described)
+    file = MappedFile(source, manifest["arrays"], arrays)
+    return Engine(parameters, text_source, native, described, file)
 
 
 class _Functions:

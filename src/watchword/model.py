@@ -505,8 +505,7 @@ class TauSS3:
         >>> model.counts()
         {'so': {'greeting': 2}, 'so so': {'greeting': 1}}
         """
-        native = self._engine.native
-        return snapshot.counts_by_ngram(native.snapshot(), source=native.source())
+        return snapshot.counts_by_ngram(self._engine.snapshot())
 
     # Keeping
 

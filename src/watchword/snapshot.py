@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from watchword.checks import Label
 from watchword.errors import ModelFormatError
-from watchword.storage import Arrays
+from watchword.storage import Arrays, refuse_unknown
 
 _LEVEL_ARRAYS = ("words", "children", "rows", "labels", "counts")
 _ABSENT = ""  # instead of the name of an array that a file need not have
+_TOTALS_KEYS = {"label", "documents", "words"}
+_PRUNED_KEYS = {"ngrams", "counts", "was_pruned"}
 
 _Unsigned = type[np.unsignedinteger[Any]]
 
@@ -57,6 +59,7 @@ def from_file(
     manifest: dict[str, Any], arrays: Arrays, max_ngram: int, *, source: str
 ) -> dict[str, Any]:
     """What the core builds its counts from; the core checks the numbers."""
+    refuse_unknown(arrays, _file_order(max_ngram), source)
 
     def array(name: str, dtype: _Unsigned) -> npt.NDArray[Any]:
         # The core wants its numbers where the processor can load them.
@@ -69,6 +72,7 @@ def from_file(
 
 def in_place(arrays: Arrays, max_ngram: int, *, source: str) -> dict[str, Any]:
     """The arrays as they lie in the file, as bytes and how many make a number."""
+    refuse_unknown(arrays, _file_order(max_ngram), source)
 
     def array(name: str, dtype: _Unsigned) -> tuple[npt.NDArray[np.uint8], int]:
         found = _array(arrays, name, dtype, source)
@@ -154,17 +158,17 @@ def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]
             raise TypeError(f"was_pruned {snapshot['was_pruned']!r}")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
+    refuse_unknown(pruned, _PRUNED_KEYS, source)
+    for entry in manifest["labels"]:
+        refuse_unknown(entry, _TOTALS_KEYS, source)
     if len({type(label) for label in snapshot["labels"]}) > 1:
         raise ModelFormatError(f"{source} is damaged: its labels are of several types")
     return snapshot
 
 
-def counts_by_ngram(snapshot: dict[str, Any], *, source: str) -> dict[str, dict[Label, int]]:
-    """Every n-gram with its counts, sorted by spelling; `source` is the file, if it is mapped."""
-    try:
-        return dict(sorted(_ngrams_and_counts(snapshot), key=itemgetter(0)))
-    except (IndexError, ValueError) as error:  # only of a file that was not checked as a whole
-        raise ModelFormatError(f"{source} is damaged: {error}") from None
+def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
+    """Return every n-gram with its counts, sorted by spelling."""
+    return dict(sorted(_ngrams_and_counts(snapshot), key=itemgetter(0)))
 
 
 def _ngrams_and_counts(snapshot: dict[str, Any]) -> Iterator[tuple[str, dict[Label, int]]]:

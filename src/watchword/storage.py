@@ -14,7 +14,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from watchword.errors import ModelFormatError
+from watchword.errors import ModelFormatError, ModelLimitError
 
 FORMAT = "watchword model"
 VERSION = 1
@@ -36,7 +36,12 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _UTF8_NAMES = 0x800  # the only flag of a member that changes nothing
 
 _WIDTHS = {"|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8}
-_MANIFEST_LIMIT = 1 << 28
+# A manifest grows with the labels alone, and so does the array of maxima, which has one or more
+# numbers for each: what a manifest may cost follows from the size of that array in bytes.
+_MAXIMA = "maxima"
+_MANIFEST_BYTES = 1 << 18  # without labels
+_MANIFEST_BYTES_PER_LABEL = 1 << 10
+_MANIFEST_BRACKETS = 1 << 16
 _MANIFEST_DEPTH = 8
 _MANIFEST_SECTIONS = {
     "arrays": dict,
@@ -45,6 +50,9 @@ _MANIFEST_SECTIONS = {
     "pruned": dict,
     "reading": dict,
 }
+_MANIFEST_KEYS = {"format", "version", "words_since_prune", *_MANIFEST_SECTIONS}
+_READING_KEYS = {"unicode", "paragraphs", "word_hook", "tokenizer"}
+_ARRAY_KEYS = {"dtype", "shape", "sha256"}
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -59,9 +67,14 @@ class _Member(NamedTuple):
 
 def write_model(target: BinaryIO, manifest: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a model file; the same manifest and arrays give the same bytes."""
-    text = manifest_text(manifest, arrays)
+    text = manifest_text(manifest, arrays).encode()
+    if not _manifest_fits(text, arrays[_MAXIMA].nbytes if _MAXIMA in arrays else 0):
+        raise ModelLimitError(
+            f"the model cannot be saved: its labels are too long (the manifest would have "
+            f"{len(text)} bytes)"
+        )
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        _write_member(archive, target.tell(), MANIFEST, [text.encode()])
+        _write_member(archive, target.tell(), MANIFEST, [text])
         for name, array in arrays.items():
             _write_member(archive, target.tell(), f"{name}.npy", _npy_parts(array))
 
@@ -70,13 +83,10 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
     """The manifest as it stands in a file, with the checksum of every array."""
     described: dict[str, Any] = {}
     for name, array in arrays.items():
-        checksum = hashlib.sha256()
-        for part in _npy_parts(array):
-            checksum.update(part)
         described[name] = {
             "dtype": array.dtype.str,
             "shape": [array.size],
-            "sha256": checksum.hexdigest(),
+            "sha256": _checksum(array),
         }
     return described_text(manifest, described)
 
@@ -116,17 +126,33 @@ def read_model(
     members = _checked_members(data, source)
     if MANIFEST not in members:
         raise ModelFormatError(f"{source} is not a watchword model: it has no manifest")
-    manifest = _checked_manifest(view, members[MANIFEST], source)
+    manifest = _checked_manifest(view, members, source)
     arrays = {}
     for name, entry in manifest["arrays"].items():
         member = members.get(f"{name}.npy")
         if member is None:
             raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
-        what = f"{source}: array {name!r}"
-        arrays[name] = _read_array(view, member, entry, what)
-        if checksums and _checksum(view[member.begin : member.end]) != entry.get("sha256"):
-            raise ModelFormatError(f"{what} is damaged: its checksum is wrong")
+        arrays[name] = _read_array(view, member, entry, f"{source}: array {name!r}")
+        refuse_unknown(entry, _ARRAY_KEYS, source)
+    if checksums:
+        verify(arrays, manifest["arrays"], source=source)
     return manifest, arrays
+
+
+def verify(arrays: Arrays, described: Mapping[str, Any], *, source: str) -> None:
+    """Raise `ModelFormatError` unless all arrays have the checksums that the manifest names."""
+    for name, array in arrays.items():
+        if _checksum(array) != described[name].get("sha256"):
+            raise ModelFormatError(f"{source}: array {name!r} is damaged: its checksum is wrong")
+
+
+def refuse_unknown(entry: Mapping[str, Any], known: Collection[str], source: str) -> None:
+    """Raise `ModelFormatError` if part of a manifest has other keys than these."""
+    for key in entry:
+        if key not in known:
+            raise ModelFormatError(
+                f"{source} is damaged: its manifest has the unknown key {key[:_SHOWN_NAME]!r}"
+            )
 
 
 def _npy_parts(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
@@ -157,8 +183,12 @@ def _write_member(
             file.write(part)
 
 
-def _checksum(data: memoryview) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _checksum(array: npt.NDArray[Any]) -> str:
+    """Return the SHA-256 of an array as it is stored in a file."""
+    checksum = hashlib.sha256()
+    for part in _npy_parts(array):
+        checksum.update(part)
+    return checksum.hexdigest()
 
 
 def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[str, _Member]:
@@ -208,14 +238,28 @@ def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
     return _Member(info.filename, begin, data_at, data_at + info.file_size, info.CRC)
 
 
-def _checked_manifest(view: memoryview, member: _Member, source: str) -> dict[str, Any]:
-    if member.end - member.begin > _MANIFEST_LIMIT:
-        raise ModelFormatError(f"{source} is damaged: its manifest is too large")
+def _manifest_fits(text: bytes, maxima: int) -> bool:
+    """Whether a manifest can be that of a model whose maxima take so many bytes."""
+    brackets = text.count(b"[") + text.count(b"{")
+    return (
+        len(text) <= _MANIFEST_BYTES + _MANIFEST_BYTES_PER_LABEL * maxima
+        and brackets <= _MANIFEST_BRACKETS + maxima
+    )
+
+
+def _checked_manifest(
+    view: memoryview, members: Mapping[str, _Member], source: str
+) -> dict[str, Any]:
+    member, maxima = members[MANIFEST], members.get(f"{_MAXIMA}.npy")
     text = bytes(view[member.begin : member.end])
     if zlib.crc32(text) != member.crc:
         raise ModelFormatError(f"{source} is damaged: the checksum of its manifest is wrong")
+    if not _manifest_fits(text, 0 if maxima is None else maxima.end - maxima.begin):
+        raise ModelFormatError(f"{source} is damaged: its manifest is too large for its labels")
     try:
-        manifest = json.loads(text.decode(), parse_int=_whole, parse_constant=_refuse)
+        manifest = json.loads(
+            text.decode(), parse_int=_whole, parse_constant=_refuse, object_pairs_hook=_distinct
+        )
         _refuse_strange(manifest)
     except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"{source} is damaged: its manifest is bad JSON: {error}") from None
@@ -229,12 +273,21 @@ def _checked_manifest(view: memoryview, member: _Member, source: str) -> dict[st
             f"{source} was written by a later version of watchword (format {version}, this one "
             f"reads up to {VERSION}): upgrade with: pip install -U watchword"
         )
+    refuse_unknown(manifest, _MANIFEST_KEYS, source)
     for name, kind in _MANIFEST_SECTIONS.items():
         if not isinstance(manifest.get(name), kind):
             raise ModelFormatError(f"{source} is damaged: its manifest has no {name}")
     if not all(isinstance(value, str | None) for value in manifest["reading"].values()):
         raise ModelFormatError(f"{source} is damaged: its manifest has no names in reading")
+    refuse_unknown(manifest["reading"], _READING_KEYS, source)
     return manifest
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entry = dict(pairs)
+    if len(entry) != len(pairs):
+        raise ValueError("duplicate keys")
+    return entry
 
 
 def _whole(digits: str) -> int:

@@ -111,6 +111,7 @@ def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
 
     if not isinstance(model, TauSS3):
         model = TauSS3.load(model, mapped=True)
+    model._engine.verify()
     native = model._engine.native
     if native.totals()["was_pruned"]:
         raise PrunedModelError(

@@ -231,9 +231,11 @@ class _Writing:
 
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():
-            if documents < 1:
-                raise RowsError(f"the label {label!r} has {documents} documents")
             words = self._totals[WORDS].get(label, 0)  # rows of 0 may have been left out
+            if not 1 <= documents <= _native.max_count:
+                raise RowsError(f"the label {label!r} has {documents} documents")
+            if not 0 <= words <= _native.max_count:
+                raise RowsError(f"the label {label!r} has {words} words")
             yield {"label": label, "documents": documents, "words": words}
 
 

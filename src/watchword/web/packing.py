@@ -30,7 +30,7 @@ Level = dict[str, npt.NDArray[Any]]
 def pack_model(model: TauSS3) -> dict[str, Any]:
     """All that reading with this model takes, as JSON can hold it."""
     parameters = model._engine.parameters
-    snapshot = model._engine.native.snapshot()
+    snapshot = model._engine.snapshot()
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
     words = [data[begin:end].decode() for begin, end in pairwise(offsets)]
     # Here alone a value depends on more than counts: on those of the n-gram's words.
