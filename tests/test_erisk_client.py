@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from datetime import datetime, timezone
 
 import pytest
@@ -974,6 +975,79 @@ def test_a_line_that_is_missing_is_damage(model, journal, begun, missing):
     journal.write_bytes(b"".join(lines))
     with pytest.raises(StateError, match=r"journal, line \d: not of a journal"):
         take_part(begun, runs(1, model), journal)
+
+
+IDENTITY = Identity("http://127.0.0.1:9", "token", ("one",))
+WRITING = {"nick": "ann", "number": 0, "content": "Hello."}
+ROUND = {"kind": "round", "number": 0, "writings": [WRITING]}
+ANSWERS = {
+    "kind": "answers",
+    "number": 0,
+    "nicks": ["ann"],
+    "runs": [{"decisions": "0", "scores": [0.5]}],
+}
+SNAPSHOT = {"kind": "snapshot", "number": 0, "digest": "", "watchers": [""]}
+
+
+def answers_with(**changes):
+    return ANSWERS | {"runs": [ANSWERS["runs"][0] | changes]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            json.dumps(record).encode()
+            for record in (
+                *([], None, {}, {"kind": []}, {"kind": "other"}),
+                *(SNAPSHOT | {"number": value} for value in (1e400, 1.5, "0", -1, None, [])),
+                *(SNAPSHOT | {"watchers": value} for value in (None, ["?"], [1], 1, [None], [])),
+                SNAPSHOT | {"digest": 1},
+                ROUND | {"writings": [WRITING | {"nick": []}]},
+                ROUND | {"writings": {}},
+            )
+        ),
+        b"[" * 100_000,
+        b'{"kind": "snapshot", "number": %s}' % (b"9" * 5_000),
+        b"\xff",
+    ],
+)
+def test_a_line_with_a_right_checksum_that_is_no_record_is_damage(journal, text):
+    with Journal.open(journal, IDENTITY):
+        pass
+    whole = journal.read_bytes() + b"%08x %s\n" % (zlib.crc32(text), text)
+    journal.write_bytes(whole)
+    with (
+        pytest.raises(StateError, match=r"journal, line 2: not of a journal"),
+        Journal.open(journal, IDENTITY),
+    ):
+        pass
+    assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(answers_with(scores=[value]) for value in (10**400, 1e400, None, "nan", True, [])),
+        *(answers_with(decisions=value) for value in ("2", "x", [None], None, 7)),
+        *(ANSWERS | {"nicks": value} for value in ([[]], [1], [""], None, ["bob", "bob"])),
+        ANSWERS | {"runs": [{}]},
+        ANSWERS | {"runs": None},
+        ANSWERS | {"number": []},
+    ],
+    ids=lambda record: json.dumps(record)[:80],
+)
+def test_answers_that_no_client_gave_are_damage(journal, record):
+    with Journal.open(journal, IDENTITY):
+        pass
+    texts = [json.dumps(each).encode() for each in (ROUND, record)]
+    lines = [b"%08x %s\n" % (zlib.crc32(text), text) for text in texts]
+    journal.write_bytes(journal.read_bytes() + b"".join(lines))
+    with (
+        pytest.raises(StateError, match=r"journal, line 3: not of a journal"),
+        Journal.open(journal, IDENTITY),
+    ):
+        pass
 
 
 def test_decisions_that_cannot_be_repeated_are_noticed(model, journal, begun):

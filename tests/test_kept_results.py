@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from search_samples import sample
 from watchword import DataFormatError, StateError, TauSS3, kept_results, search, search_run
 from watchword.kept_results import KeptResults
+from watchword.search_result import is_fold_result
 
 TEXTS, LABELS, GROUPS = sample()
 GRID = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
@@ -115,6 +117,80 @@ def test_junk_between_lines_does_no_harm(keep, junk):
     own = lines(keep)
     keep.write_bytes(b"".join([*own[:2], junk, *own[2:]]))
     assert list(results(keep)) == [("s", 0), ("s", 1)]
+
+
+ENTRIES = {"of": "d", "setting": "s", "fold": 1, "result": {"confusion": [[0, 0, 1]]}}
+
+
+def signed(text):
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            json.dumps({key: value for key, value in ENTRIES.items() if key != missing}).encode()
+            for missing in ENTRIES
+        ),
+        *(json.dumps(ENTRIES | {"setting": value}).encode() for value in ([], {}, None, 1)),
+        *(json.dumps(ENTRIES | {"fold": value}).encode() for value in ([], "1", True, 1.0, None)),
+        b"[" * 100_000,
+        b'{"of": "d", "setting": "s", "fold": %s}' % (b"9" * 5_000),
+        b'{"of": "d", "setting": "s", "fold": 1, "result": %s}' % (b"[" * 2_000 + b"]" * 2_000),
+        b"[]",
+        b"\xff",
+    ],
+)
+def test_a_line_with_a_right_checksum_that_is_no_result_does_no_harm(keep, text):
+    fill(keep, 1)
+    keep.write_bytes(keep.read_bytes() + signed(text))
+    with KeptResults.open(keep, "d", is_sound=lambda result: isinstance(result, dict)) as kept:
+        assert list(kept._known) == [("s", 0)]
+
+
+SOUND = {
+    False: {"confusion": [[0, 1, 3], [1, 1, 2]]},
+    True: {"texts": 3, "right": 1, "per_label": [[1, 1, 1], [2, 2, 0]]},
+}
+UNSOUND = {
+    False: [
+        None,
+        [],
+        {},
+        SOUND[True],
+        SOUND[False] | {"texts": 1},
+        *(
+            {"confusion": rows}
+            for rows in (None, {}, [[]], [None], [[0, 0]], [[0, 2, 1]], [[-1, 0, 1]], [[0, 0, -1]],
+                         [[0, 0, 1.0]], [[0, 0, True]], [[0, 0, 2**63]], [[0, 0, []]])
+        ),
+    ],
+    True: [
+        None,
+        SOUND[False],
+        *(SOUND[True] | {"texts": value} for value in (None, -1, "1", 2**63, 1.5)),
+        *(SOUND[True] | {"per_label": rows} for rows in (None, [], [[1, 1, 1]], [[1, 1], [1, 1]])),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_only_what_a_search_can_have_found_is_a_result(several):
+    assert is_fold_result(SOUND[several], labels=2, several=several)
+    for result in UNSOUND[several]:
+        assert not is_fold_result(result, labels=2, several=several), result
+
+
+def test_a_result_that_no_search_can_have_found_is_computed_again(keep, computed):
+    first = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
+    records = [json.loads(line.partition(b" ")[2]) for line in lines(keep)]
+    records[1]["result"] = {"confusion": [[7, 7, 1]]}
+    keep.write_bytes(b"".join(map(kept_results._line, records)))
+    computed.clear()
+    again = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
+    assert computed == [(records[1]["setting"], records[1]["fold"])]
+    assert [one.value for one in again.settings] == [one.value for one in first.settings]
 
 
 @pytest.mark.parametrize(

@@ -404,9 +404,9 @@ def test_a_flipped_bit_never_gets_a_new_checksum(path, write, name):
 
 def test_counting_on_from_a_file_verifies_it_first(path):
     model = rotten(path)
-    for given in (model, path):
+    for source in (model, path):
         with pytest.raises(ww.ModelFormatError, match=r"'ngrams1\.counts' is damaged"):
-            next(rows_of(given))
+            next(rows_of(source))
 
 
 # --- arrays with the right checksums --------------------------------------------------------------

@@ -499,6 +499,16 @@ def test_a_label_that_stands_twice_in_bytes_is_refused():
     refuses(ww.TauSS3.reader, signed(state[:-4] + entry))
 
 
+@pytest.mark.parametrize("name", [b"9" * 4, b"9" * 19, b"9" * 5000, b"x"])
+def test_a_label_in_bytes_that_is_no_number_of_64_bits_is_refused(name):
+    entry = struct.pack("<dBI", 1.0, 1, len(name)) + name
+    state = signed(with_head(labels=3)[:-4] + entry)
+    if name == b"9" * 4:
+        taught().reader(NOTES, state=state)
+    else:
+        refuses(ww.TauSS3.reader, state)
+
+
 def with_entries(**changes):
     return json.dumps(json.loads(some_reader().to_json()) | changes)
 
@@ -591,6 +601,22 @@ def test_json_nested_too_deeply_is_refused():
         refuses(ww.TauSS3.reader, with_entries(policy={"policy": "@"}).replace('"@"', nested))
         whole = with_header(policy="@")[:-32].replace(b'"@"', nested.encode())
         refuses(ww.TauSS3.watcher, resigned(whole))
+
+
+def test_a_version_nested_too_deeply_is_refused():
+    for depth in [100_000, *range(700, 1000, 7)]:
+        nested = "[" * depth + "]" * depth
+        refuses(ww.TauSS3.reader, with_entries(version="@").replace('"@"', nested))
+        whole = with_header(version="@")[:-32].replace(b'"@"', nested.encode())
+        refuses(ww.TauSS3.watcher, resigned(whole))
+
+
+def test_more_rounds_than_can_be_counted_are_refused_and_change_nothing():
+    watcher = taught().watcher(NOTES, state=with_header(rounds=2**32 - 1))
+    before = watcher.to_bytes()
+    with pytest.raises(ww.StateError, match="4294967295 rounds were read"):
+        watcher.read_round({"ann": "alone"})
+    assert watcher.to_bytes() == before
 
 
 def resigned(whole):

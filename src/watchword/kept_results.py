@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -42,15 +42,24 @@ class KeptResults:
 
     @classmethod
     @contextmanager
-    def open(cls, path: str | os.PathLike[str] | None, digest: str) -> Iterator[KeptResults]:
-        """The results in a file, which is made if there is none; without a path, in memory."""
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        digest: str,
+        *,
+        is_sound: Callable[[object], bool] = lambda _: True,
+    ) -> Iterator[KeptResults]:
+        """Open the results in a file, creating it if missing; without a path, keep them in memory.
+
+        A line whose result is not sound counts as damaged.
+        """
         if path is None:
             yield cls(digest)
             return
         target = Path(path)
         with locked(target), writing_to(target), _opened(target) as file:
             results = cls(digest, file)
-            results._read(file, target)
+            results._read(file, target, is_sound)
             yield results
 
     @property
@@ -70,7 +79,7 @@ class KeptResults:
             self._file.write(_line(record))
             self._file.flush()
 
-    def _read(self, file: BinaryIO, path: Path) -> None:
+    def _read(self, file: BinaryIO, path: Path, is_sound: Callable[[object], bool]) -> None:
         good = 0  # where the last whole line ends
         for number, line in enumerate(file):
             if not line.endswith(b"\n"):
@@ -82,7 +91,9 @@ class KeptResults:
             if number == 0:
                 _check_header(record, path)
             elif record is not None and record.get("of") == self._digest:
-                self._known[record["setting"], record["fold"]] = record["result"]
+                setting, fold, result = (record.get(key) for key in ("setting", "fold", "result"))
+                if isinstance(setting, str) and type(fold) is int and is_sound(result):
+                    self._known[setting, fold] = result
         self._continued = bool(self._known)
         file.seek(good)
         file.truncate()
@@ -114,7 +125,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 

@@ -83,6 +83,11 @@ class Ledger:
         self, rows: IntArray, labels: tuple[Label, ...], gains: FloatArray
     ) -> BoolArray:
         """The same as one round, in which some policies look at all rows."""
+        if self.rounds >= _MOST_POSTS:
+            raise StateError(
+                f"{_MOST_POSTS} rounds were read, and no more can be counted: "
+                "go on with a new state"
+            )
         gains = self._aligned(labels, gains)
         if self.policy.is_population:
             everybody, read = np.arange(self._size), np.zeros(self._size, np.bool_)

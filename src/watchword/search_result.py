@@ -24,6 +24,7 @@ Measure = str | Callable[[Evaluation], float]
 
 _SHOWN = 10
 _LESS_IS_BETTER = ("hamming",)
+_MOST_TEXTS = 2**40  # of one fold: sums over folds stay far from 64 bits
 
 
 def judge_of(measure: Measure) -> tuple[str, Callable[[Evaluation], float], int]:
@@ -210,6 +211,25 @@ def _number(measure: Measure, found: Evaluation) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"the measure {name!r} must give a number, got {value!r}") from None
+
+
+def is_fold_result(result: object, *, labels: int, several: bool) -> bool:
+    """Return whether something read from a file can be what a search found on a fold."""
+
+    def are_counts(row: object, most: int = _MOST_TEXTS) -> bool:
+        return isinstance(row, list) and all(type(one) is int and 0 <= one <= most for one in row)
+
+    if not isinstance(result, dict):
+        return False
+    name, expected = ("per_label", {"texts", "right"}) if several else ("confusion", set())
+    rows = result.get(name)
+    return (
+        result.keys() == expected | {name}
+        and are_counts([result[key] for key in expected])
+        and isinstance(rows, list)
+        and all(are_counts(row) and len(row) == 3 for row in rows)
+        and (len(rows) == labels if several else all(max(row[:2]) < labels for row in rows))
+    )
 
 
 def _evaluation(

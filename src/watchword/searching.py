@@ -13,7 +13,7 @@ from typing import Any, Literal
 from watchword.checks import as_choice, as_threads, as_whole
 from watchword.kept_results import KeptResults
 from watchword.model import TauSS3
-from watchword.search_result import Measure, Search, judge_of
+from watchword.search_result import Measure, Search, is_fold_result, judge_of
 from watchword.search_run import Job, Run
 from watchword.space import (
     DEFAULT_SPACE,
@@ -86,7 +86,11 @@ def search(
     judge_of(measure)  # before anything is computed
     deadline = None if budget is None else time.monotonic() + seconds_of(budget)
     rungs = [[fold] for fold in range(len(job.folds))] if method == "halving" else [job.all_folds]
-    with KeptResults.open(keep, job.digest) as kept:
+
+    def is_sound(result: object) -> bool:
+        return is_fold_result(result, labels=len(job.order), several=job.several)
+
+    with KeptResults.open(keep, job.digest, is_sound=is_sound) as kept:
         run = Run(job, tried, rungs, kept, as_threads(threads), deadline)
         interrupted = False
         steps = run.steps(measure)

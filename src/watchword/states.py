@@ -133,7 +133,7 @@ def from_bytes(data: bytes) -> State:
             at += _LABEL.size
             name = body[at : at + size].decode()
             at += size
-            sums[int(name) if is_number else name] = value
+            sums[as_label(int(name) if is_number else name)] = value
         if len(sums) != labels or at != len(body):
             raise ValueError("its size is wrong")
     except (struct.error, ValueError, MemoryError) as error:
@@ -164,10 +164,7 @@ def from_json(text: str) -> State:
         whole = json.loads(text)
         if whole["format"] != "watchword state":
             raise ValueError("it is something else")
-        if whole["version"] != VERSION:
-            raise StateError(
-                f"a state of version {whole['version']}, which this program does not know"
-            )
+        _check_version(whole["version"])
         pairs = [(as_label(label), _finite(value)) for label, value in whole["confidence"]]
         sums = dict(pairs)
         if len(sums) != len(pairs):
@@ -246,10 +243,7 @@ def watcher_from_bytes(data: bytes | memoryview) -> tuple[State, list[str]]:
             raise ValueError("it is something else")
     except _DAMAGE:
         raise StateError("not the state of a watcher") from None
-    if header.get("version") != VERSION:
-        raise StateError(
-            f"a state of version {header.get('version')}, which this program does not know"
-        )
+    _check_version(header.get("version"))
     if hashlib.sha256(view[:-_CHECKSUM]).digest() != view[-_CHECKSUM:]:
         raise StateError("the state is damaged: its checksum is wrong")
     try:
@@ -305,6 +299,13 @@ def _checked(state: State) -> State:
     if (state.delays > state.posts).any():
         raise StateError("the state is damaged: an alert fell after more posts than were read")
     return state
+
+
+def _check_version(version: object) -> None:
+    if type(version) is not int:
+        raise StateError("the state is damaged: its version is no number")
+    if version != VERSION:
+        raise StateError(f"a state of version {version}, which this program does not know")
 
 
 def _finite(value: object) -> float:

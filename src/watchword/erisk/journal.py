@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from watchword._files import atomic_file, locked, writing_to
-from watchword.erisk.protocol import Answer, Round, as_round
+from watchword.erisk.protocol import Answer, Round, as_answers, as_round
 from watchword.errors import DataFormatError, StateError
 
 logger = logging.getLogger("watchword.erisk")
@@ -173,7 +173,7 @@ class _Reading:
         for place, record in enumerate(records, start=2):
             try:
                 kinds[record["kind"]](record)
-            except (KeyError, TypeError, ValueError, DataFormatError) as error:  # noqa: PERF203
+            except (KeyError, TypeError, ValueError, OverflowError, DataFormatError) as error:  # noqa: PERF203
                 raise StateError(f"{self._path}, line {place}: not of a journal: {error}") from None
         if not self._knows_sent:
             self._suppose_sent()
@@ -190,7 +190,10 @@ class _Reading:
         states = [base64.b64decode(state, validate=True) for state in record["watchers"]]
         if len(states) != self._runs or self._past.number >= 0 or self._past.rounds:
             raise ValueError("a state in the wrong place")
-        self._past = Past(int(record["number"]), str(record["digest"]), states)
+        number, digest = record["number"], record["digest"]
+        if type(number) is not int or number < 0 or not isinstance(digest, str):
+            raise ValueError("a state of no round")
+        self._past = Past(number, digest, states)
 
     def _read_round(self, record: dict[str, Any]) -> None:
         received = as_round(record["writings"])
@@ -202,13 +205,19 @@ class _Reading:
         current = self._current(record)
         if current.answers is not None or len(record["runs"]) != self._runs:
             raise ValueError("answers in the wrong place")
+        nicks = record["nicks"]
         current.answers = [
-            [
-                Answer(nick, int(decision), float(score))
-                for nick, decision, score in zip(
-                    record["nicks"], run["decisions"], run["scores"], strict=True
+            list(
+                as_answers(
+                    [
+                        {"nick": nick, "decision": int(decision), "score": score}
+                        for nick, decision, score in zip(
+                            nicks, run["decisions"], run["scores"], strict=True
+                        )
+                    ],
+                    nicks,
                 )
-            ]
+            )
             for run in record["runs"]
         ]
 
@@ -257,12 +266,20 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
-    """The record of a line; None if it was not written to its end."""
+    """Return the record of a line, or None if it was not written to its end.
+
+    Raise `ValueError` if it was, but is no record.
+    """
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None
-    record = json.loads(text)
-    return record if isinstance(record, dict) else None
+    try:
+        record = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(record, dict):
+        raise ValueError("it is no object")
+    return record
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
@@ -271,7 +288,11 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
     size = 0
     with path.open("rb") as file:
         for line in file:
-            record = _record(line)
+            try:
+                record = _record(line)
+            except ValueError as error:
+                place = len(records) + 1
+                raise StateError(f"{path}, line {place}: not of a journal: {error}") from None
             if record is None:
                 # Each line was on the disk before the next was begun: only the last can be torn.
                 if not records or file.read(1):

@@ -1,0 +1,400 @@
+"""Fuzz target for kept data: states, journals, search results and model files.
+
+Changes valid data at random, recomputes the checksums, and uses the result as a program would.
+Every input must be accepted or refused with a `WatchwordError`; any other exception ends the run
+and names the input. Run `python tests/fuzz/kept.py SECONDS`; `--only NUMBER` repeats one input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import copy
+import hashlib
+import itertools
+import json
+import random
+import struct
+import sys
+import tempfile
+import time
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import watchword as ww
+from model_files import with_parts
+from watchword.erisk import client, journal
+from watchword.erisk.protocol import Answer, Round, Writing
+from watchword.kept_results import KeptResults
+from watchword.search_result import SearchedSetting, is_fold_result
+
+# Stand for text that json.dumps cannot write: nests deeper than Python can follow, huge numbers.
+RAW = {
+    "@deep@": "[" * 100_000 + "]" * 100_000,
+    "@objects@": '{"a":' * 20_000 + "0" + "}" * 20_000,
+    **{f"@{deep}@": "[" * deep + "]" * deep for deep in (90, 300, 900, *range(940, 1000, 5))},
+    "@long@": "9" * 5_000,
+    "@infinite@": "1e999",
+}
+VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2, 2**31, 2**32 - 1, 2**32, 2**40 - 1, 2**40, 2**63 - 1, 2**63),
+    *(2**64, 10**30, 10**400, 0.5, -0.0, 1.0, 1e308, -1e308, 5e-324, float("nan"), float("inf")),
+    *("", "a", "0", "\ud800", "\x00", "at risk", "control", "x" * 5_000, "AAAA", "sum"),
+    *([], {}, [[]], [0], [""], {"": 0}, {"a": {}}, [None] * 3, *RAW),
+)
+
+
+def text_of(tree: Any) -> bytes:
+    """A tree as JSON, with what only text can say."""
+    text = json.dumps(tree)
+    for name, raw in RAW.items():
+        text = text.replace(f'"{name}"', raw)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def changed_tree(tree: Any, chance: random.Random) -> Any:
+    """A copy with one thing changed: a value, a key, an item."""
+    places: list[tuple[Any, Any]] = []
+
+    def collect(holder: Any) -> None:
+        keys = holder if isinstance(holder, dict) else range(len(holder))
+        for key in keys:
+            places.append((holder, key))
+            if isinstance(holder[key], dict | list):
+                collect(holder[key])
+
+    whole = [copy.deepcopy(tree)]
+    collect(whole)
+    # Places high up are rare among many below: half of the time one of the first.
+    holder, key = chance.choice(places if chance.random() < 0.5 else places[:12])
+    how = chance.randrange(6)
+    if how == 0 and holder is not whole:
+        del holder[key]
+    elif how == 1 and isinstance(holder, list) and holder is not whole:
+        holder.insert(key, copy.deepcopy(chance.choice(holder)))
+    elif how == 2 and isinstance(holder, dict):
+        holder[chance.choice(["", "x", *holder])] = chance.choice(VALUES)
+    elif how == 3 and isinstance(holder[key], int | float):
+        holder[key] += chance.choice([-1, 1, 0.5, 2**32])
+    elif how == 4:
+        holder[key] = copy.deepcopy(chance.choice(places)[0])
+        if isinstance(holder[key], list) and whole[0] is holder[key]:
+            holder[key] = None
+    else:
+        holder[key] = chance.choice(VALUES)
+    return whole[0]
+
+
+def changed_bytes(data: bytes, chance: random.Random) -> bytes:
+    """Some bytes replaced, removed, or inserted."""
+    changed = bytearray(data)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(changed) + 1)
+        size = chance.choice([0, 0, 1, 2, 4, 8])
+        more = chance.choice(
+            [b"", b"\0", b"\xff", b"\0" * 8, b"\xff" * 8, struct.pack("<d", float("nan")),
+             struct.pack("<d", 1.7e308), chance.randbytes(size)]
+        )  # fmt: skip
+        changed[at : at + len(more) * chance.randrange(2) + size] = more
+    return bytes(changed)
+
+
+def changed(data: Any, chance: random.Random, how: Callable[[Any, random.Random], Any]) -> Any:
+    """Something changed once or several times."""
+    for _ in range(chance.choice([1, 1, 1, 2, 4])):
+        data = how(data, chance)
+    return data
+
+
+# What is used
+
+
+def taught() -> ww.TauSS3:
+    model = ww.TauSS3.paper(max_ngram=2)
+    model.learn_many(["I cannot sleep", "lovely garden, I sleep"], ["at risk", "control"])
+    return model
+
+
+MODEL = taught()
+POLICY = ww.Stays("at risk", 0.6, last=3) | ww.Repeats("at risk", 5)
+POSTS = ["I cannot sleep", "", "garden"]
+
+
+def a_reader() -> Any:
+    reader = MODEL.reader(POLICY)
+    for post in POSTS:
+        reader.read(post)
+    return reader
+
+
+def a_watcher() -> Any:
+    watcher = MODEL.watcher(POLICY)
+    watcher.read_round({"ann": POSTS[0], "bob": POSTS[2], "é": ""})
+    watcher.read_many(["ann", "ann", "cid"], POSTS)
+    return watcher
+
+
+READER_BYTES, READER_JSON = a_reader().to_bytes(), json.loads(a_reader().to_json())
+WATCHER_BYTES = a_watcher().to_bytes()
+
+
+def use_reader(state: bytes | str) -> None:
+    reader = MODEL.reader(POLICY, state=state, allow_changed_model=True)
+    reader.read("cannot sleep")
+    again = MODEL.reader(POLICY, state=reader.to_bytes())
+    assert again.decision == reader.decision
+    MODEL.reader(POLICY, state=reader.to_json())
+
+
+def reader_of_bytes(chance: random.Random, _: Path) -> None:
+    body = changed(READER_BYTES[:-4], chance, changed_bytes)
+    use_reader(body + struct.pack("<I", zlib.crc32(body)))
+
+
+def reader_of_json(chance: random.Random, _: Path) -> None:
+    text = text_of(changed(READER_JSON, chance, changed_tree))
+    use_reader(text.decode("utf-8", "surrogatepass"))
+
+
+def changed_watcher(data: bytes, chance: random.Random) -> bytes:
+    head, _, body = data[:-32].partition(b"\n")
+    if chance.random() < 0.6:
+        head = text_of(changed(json.loads(head), chance, changed_tree))
+    else:
+        body = changed(body, chance, changed_bytes)
+    whole = head + b"\n" + body
+    return whole + hashlib.sha256(whole).digest()
+
+
+def use_watcher(state: bytes) -> None:
+    watcher = MODEL.watcher(POLICY, state=state, allow_changed_model=True)
+    watcher.read_round({"ann": "cannot sleep", "new": "garden"})
+    watcher.read("ann", "again")
+    watcher.decisions()
+    MODEL.watcher(POLICY, state=watcher.to_bytes())
+
+
+def watcher_of_bytes(chance: random.Random, _: Path) -> None:
+    use_watcher(changed_watcher(WATCHER_BYTES, chance))
+
+
+# Journals
+
+RUNS = [(MODEL, POLICY), (MODEL, ww.Overtakes("at risk", margin=0.1))]
+IDENTITY = journal.Identity("http://127.0.0.1:9", "token", ("one", "two"))
+
+
+def sound_journal(folder: Path) -> list[Any]:
+    """The records of a journal: three rounds after a snapshot."""
+    path = folder / "sound"
+    with journal.Journal.open(path, IDENTITY) as opened:
+        crew = client._Crew(RUNS, opened, threads=1)
+        for number in range(4):
+            writings = [Writing(nick, number, content=POSTS[number % 3]) for nick in ("ann", "bob")]
+            current = Round(number, tuple(writings))
+            opened.received(current)
+            crew.read(current)
+            opened.answered(number, crew.answers)
+            for run in range(2):
+                opened.acknowledged(number, run)
+            opened.told(number)
+            if number == 0:
+                opened.shorten(0, current.digest, [one.to_bytes() for one in crew.watchers])
+    return [json.loads(line.partition(b" ")[2]) for line in path.read_bytes().splitlines()]
+
+
+def written(path: Path, records: list[Any]) -> None:
+    """Lines of records with the right checksums."""
+    texts = [text_of(record) for record in records]
+    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts))
+
+
+def changed_records(records: list[Any], chance: random.Random) -> list[Any]:
+    if not records:
+        return records
+    at = chance.randrange(len(records))
+    how = chance.randrange(8)
+    if how == 0:
+        return [*records[:at], *records[at + 1 :]]
+    if how == 1:
+        return [*records[:at], records[chance.randrange(len(records))], *records[at:]]
+    new = changed_tree(records[at], chance)
+    watchers = new.get("watchers") if isinstance(new, dict) else None
+    if how < 4 and isinstance(watchers, list) and watchers and isinstance(watchers[0], str):
+        state = changed_watcher(base64.b64decode(records[at]["watchers"][0]), chance)
+        new["watchers"][0] = base64.b64encode(state).decode()
+    return [*records[:at], new, *records[at + 1 :]]
+
+
+def a_journal(chance: random.Random, folder: Path) -> None:
+    path = folder / "journal"
+    written(path, changed(JOURNAL, chance, changed_records))
+    with journal.Journal.open(path, IDENTITY) as opened:
+        crew = client._Crew(RUNS, opened, threads=1)
+        for past in opened.past.rounds:
+            assert all(type(run) is int for run in past.acknowledged)
+            assert all(isinstance(one, Answer) for run in past.answers or [] for one in run)
+        crew.delays()
+
+
+# Results of searches
+
+LABELS = ("at risk", "control")
+RESULTS: dict[bool, list[Any]] = {
+    False: [{"confusion": [[0, 0, 3], [0, 1, 2], [1, 1, 4]]}, {"confusion": [[1, 0, 2]]}],
+    True: [{"texts": 4, "right": 2, "per_label": [[2, 1, 1], [2, 3, 1]]}] * 2,
+}
+
+
+def kept_results(chance: random.Random, folder: Path) -> None:
+    several, path = chance.random() < 0.5, folder / "results"
+    records = [
+        {"format": "watchword results", "version": 1},
+        *(
+            {"of": "d", "setting": "s", "fold": fold, "result": result}
+            for fold, result in enumerate(RESULTS[several])
+        ),
+    ]
+    written(path, changed(records, chance, changed_records))
+
+    def is_sound(result: object) -> bool:
+        return is_fold_result(result, labels=len(LABELS), several=several)
+
+    with KeptResults.open(path, "d", is_sound=is_sound) as kept:
+        known = {fold: kept.get("s", fold) for fold in range(2)}
+        found = {fold: result for fold, result in known.items() if result is not None}
+        setting = SearchedSetting.of({"smoothness": 0.5}, found, LABELS, "macro_f1")
+        if found:
+            _ = setting.evaluation.per_label
+        kept.add("s", 2, RESULTS[several][0])
+
+
+# Model files
+
+FILES = [MODEL.to_bytes(), ww.TauSS3(max_ngram=3).to_bytes()]
+NUMBERS = (0, 1, 2, 5, 255, 2**16, 2**31, 2**32 - 1, 2**40 - 1, 2**40, 2**62, 2**63, 2**64 - 1)
+
+
+def changed_model(manifest: dict[str, Any], arrays: dict[str, Any], chance: random.Random) -> None:
+    described = manifest.pop("arrays")
+    if chance.random() < 0.4:
+        new = changed(manifest, chance, changed_tree)
+        # Raw text is for manifests of bytes; here it is a string like others.
+        manifest.clear()
+        manifest.update(new if isinstance(new, dict) else {})
+    manifest["arrays"] = described
+    for _ in range(chance.randrange(4)):
+        name = chance.choice(list(arrays))
+        wide = (
+            "u1" if name == "words.bytes" else "<u4" if name[-5:] in ("words", "abels") else "<u8"
+        )
+        array = arrays[name].astype(wide)
+        if array.size and chance.random() < 0.8:
+            most = int(np.iinfo(array.dtype).max)
+            array[chance.randrange(array.size)] = min(chance.choice(NUMBERS), most)
+        else:
+            array = np.resize(array, chance.choice([0, 1, array.size + 1]))
+        arrays[name] = array
+
+
+def use_model(model: ww.TauSS3) -> None:
+    """Ask everything; a damaged file may refuse any question."""
+    questions: list[Callable[[], Any]] = [
+        lambda: np.isfinite(model.confidence_many([*POSTS, "a b"])).all(),
+        lambda: model.explain(POSTS[0]),
+        lambda: [model.top_ngrams(label) for label in model.labels],
+        lambda: model.next_words("i"),
+        lambda: model.glance(3),
+        lambda: model.stop_words(0.5),
+        lambda: model.counts() is not None,
+        lambda: model.fingerprint,
+        lambda: model.statistics,
+        lambda: ww.TauSS3.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes(),
+    ]
+    for question in questions:
+        with suppress(ww.WatchwordError):
+            assert question() is not False
+
+
+def a_model(chance: random.Random, folder: Path) -> None:
+    path = folder / "model.ww"
+    try:
+        data = with_parts(
+            chance.choice(FILES),
+            lambda manifest, arrays: changed_model(manifest, arrays, chance),
+        )
+    except (KeyError, UnicodeEncodeError):  # what no writer could write
+        return
+    path.write_bytes(data)
+    with suppress(ww.WatchwordError):
+        use_model(ww.TauSS3.load(path, mapped=True))
+    model = ww.TauSS3.load(path)
+    use_model(model)
+    for change in (
+        lambda: model.learn_one("i cannot", "at risk"),
+        lambda: model.merge(MODEL),
+        lambda: model.prune(1),
+    ):
+        try:
+            change()
+        except (ww.WatchwordError, TypeError, ValueError) as error:
+            if not isinstance(error, ww.WatchwordError) and "label" not in str(error):
+                raise
+        use_model(model)
+
+
+TARGETS = [reader_of_bytes, reader_of_json, watcher_of_bytes, a_journal, kept_results, a_model]
+
+
+def run(number: int, folder: Path) -> tuple[str, bool]:
+    """Try one input; its target, and whether it was taken."""
+    target = TARGETS[number % len(TARGETS)]
+    try:
+        target(random.Random(number), folder)
+    except ww.WatchwordError:
+        return target.__name__, False
+    return target.__name__, True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seconds", nargs="?", type=float, default=60)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    asked = parser.parse_args()
+    journal._HASHINGS = 1  # or nearly all time would go into hiding a token
+    warnings.simplefilter("error")
+    tried: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    end = time.monotonic() + asked.seconds
+    with tempfile.TemporaryDirectory() as folder:
+        global JOURNAL
+        JOURNAL = sound_journal(Path(folder))
+        numbers = itertools.count(asked.first) if asked.only is None else iter([asked.only])
+        for number in numbers:
+            if time.monotonic() > end:
+                break
+            try:
+                name, accepted = run(number, Path(folder))
+            except BaseException:
+                print(f"input {number} (repeat it with --only {number})", file=sys.stderr)
+                raise
+            tried[name] += 1
+            taken[name] += accepted
+    for name in tried:
+        print(f"{name}: {tried[name]} executions, {taken[name]} taken")
+    print(f"{sum(tried.values())} executions")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
