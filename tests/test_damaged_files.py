@@ -667,6 +667,16 @@ def test_a_full_label_takes_no_more_and_nothing_changes(key, grow):
     assert model.to_bytes() == FULL[key]
 
 
+@pytest.mark.parametrize("key", FULL)
+def test_of_many_texts_none_is_learnt_if_the_last_one_does_not_fit(key):
+    # More than are read in one go.
+    texts = ["b " * 550_000] * 6 + ["a"]
+    model = ww.TauSS3.from_bytes(FULL[key])
+    with pytest.raises(ww.ModelLimitError):
+        model.learn_many(texts, ["y"] * 6 + ["x"], threads=1)
+    assert model.to_bytes() == FULL[key]
+
+
 def test_a_full_label_can_be_unlearnt_from():
     model = ww.TauSS3.from_bytes(FULL["words"])
     model.learn_one("b", "y")
@@ -747,6 +757,14 @@ def test_an_array_that_no_model_has_is_refused():
     assert "unheard_of" in refusal(with_parts(GOOD, change))
 
 
+def test_an_unknown_key_is_refused_though_functions_are_given():
+    def change(manifest, _):
+        manifest["parameters"]["summary"]["chapter"] = "sum"
+
+    with pytest.raises(ww.ModelFormatError, match="chapter"):
+        ww.TauSS3.from_bytes(with_parts(GOOD, change), summary={"sentence": "max"})
+
+
 @pytest.mark.parametrize("key", ["format", "words_since_prune", "documents", "dtype", "max_ngram"])
 def test_duplicate_keys_are_refused(key):
     text = members(GOOD)[MANIFEST].decode()
@@ -785,15 +803,19 @@ def test_a_large_manifest_of_a_small_model_is_not_parsed(text):
         tracemalloc.stop()
 
 
-def test_many_brackets_are_not_parsed_however_many_labels_a_file_says_it_has():
+@pytest.mark.parametrize(
+    "item", ['{"a":{"b":{"c":0}}}', "[[[]]]", "[]", "{}", '{"a":0}', '{"label":0}', '["a\\"["]']
+)
+def test_a_manifest_of_many_entries_takes_little_memory_whatever_labels_a_file_seems_to_have(item):
     def change(contents):
-        contents[MANIFEST] = nested("{}")
+        contents[MANIFEST] = nested(item)
         contents["maxima.npy"] += bytes(100_000)
 
+    data = with_members(GOOD, change)
     tracemalloc.start()
     try:
-        assert "too large" in refusal(with_members(GOOD, change))
-        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+        assert "too many" in refusal(data)
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(data)
     finally:
         tracemalloc.stop()
 
@@ -813,6 +835,6 @@ def test_labels_as_long_as_a_manifest_can_hold_are_kept_and_longer_ones_are_not_
 
 def test_the_manifest_of_many_labels_is_read():
     model = ww.TauSS3(max_ngram=1)
-    names = [f"[label {{{at}}}]" for at in range(50_000)]
+    names = [f'[[label]] {{"\\{at}' for at in range(50_000)]
     model.learn_many(["a"] * len(names), names, threads=1)
     assert ww.TauSS3.from_bytes(model.to_bytes()).labels == tuple(sorted(names))

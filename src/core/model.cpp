@@ -93,7 +93,9 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
     const std::size_t characters = one_by_one ? 1 : kSliceCharacters;
     const std::vector<std::size_t> ends =
         slice_ends(texts, [characters](std::size_t) { return characters; });
-    const std::size_t at_once = one_by_one ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
+    std::size_t at_once = one_by_one ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
+    // What may be refused is learnt at once, so that it is refused as a whole.
+    if (!one_by_one && at_once < ends.size() && !surely_fit(texts)) at_once = ends.size();
     std::vector<TermBatch> batches(at_once);
     std::vector<TextReader> readers(at_once, TextReader(parameters_.paragraphs, false));
     for (std::size_t slice = 0; slice < ends.size(); slice += at_once) {
@@ -108,6 +110,19 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
         });
         learn_batches({batches.data(), slices}, labels, first, threads);
     }
+}
+
+bool Model::surely_fit(const std::vector<TextView>& texts) const {
+    const std::shared_lock guard(lock_);
+    const LabelTotals most{texts.size(), characters_of(texts)};
+    if (most.words > kMaxWords) return false;
+    const LabelTable& labels = counts_->labels();
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        const LabelTotals& known = counts_->totals(labels.id_at(position));
+        if (most.words > kMaxWords - known.words) return false;
+        if (most.documents > kMaxDocuments - known.documents) return false;
+    }
+    return true;
 }
 
 void Model::learn(TermBatch& batch, const std::vector<Label>& labels) {

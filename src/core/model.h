@@ -151,6 +151,8 @@ class Model {
 
     Counts& writable();
     void changed();
+    // Whether no label can become too large by these texts, however many words they have.
+    bool surely_fit(const std::vector<TextView>& texts) const;
     void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
                        std::size_t first, unsigned threads);
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;

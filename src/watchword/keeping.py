@@ -13,7 +13,7 @@ from watchword import _native, snapshot, storage
 from watchword.engine import Engine, MappedFile
 from watchword.errors import HookError, ModelFormatError
 from watchword.functions import MissingFunction, check_function, name_of
-from watchword.parameters import SUMMARY_NAMES, Parameters, Summary, SummaryOperator
+from watchword.parameters import LEVELS, SUMMARY_NAMES, Parameters, Summary, SummaryOperator
 from watchword.text import TextSource, Tokenizer, WordHook
 
 
@@ -156,6 +156,8 @@ def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
     for field in fields(Parameters):
         if field.name not in own:
             raise KeyError(field.name)
+    if not set(own["summary"]) <= set(LEVELS):
+        raise ValueError(f"summary {own['summary']!r}")
     if summary is None:
         summary = {level: _operator(name) for level, name in own["summary"].items()}
     return Parameters(**(own | {"summary": summary}))

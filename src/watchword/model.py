@@ -553,8 +553,9 @@ class TauSS3:
         With `mapped` the counts stay in the file, which is mapped into memory: opening takes no
         time whatever the size, and all processes that do so share one copy. Such a model reads,
         explains and decides the same, somewhat slower, but cannot learn. Checksums are not
-        verified, so that damage shows only where it is read, as `ModelFormatError`. Replace such
-        a file by another, as `save` does; never write into it.
+        verified, so that damage shows only where it is read, as `ModelFormatError`; what uses all
+        counts (`save`, pickle, `counts`) verifies them first. Replace such a file by another, as
+        `save` does; never write into it.
         """
         if mapped:
             return cls._of(

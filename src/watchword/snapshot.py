@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from watchword.checks import Label
 from watchword.errors import ModelFormatError
-from watchword.storage import Arrays, refuse_unknown
+from watchword.storage import LABEL_KEYS, Arrays, refuse_unknown
 
 _LEVEL_ARRAYS = ("words", "children", "rows", "labels", "counts")
 _ABSENT = ""  # instead of the name of an array that a file need not have
-_TOTALS_KEYS = {"label", "documents", "words"}
 _PRUNED_KEYS = {"ngrams", "counts", "was_pruned"}
 
 _Unsigned = type[np.unsignedinteger[Any]]
@@ -160,7 +159,7 @@ def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]
         raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
     refuse_unknown(pruned, _PRUNED_KEYS, source)
     for entry in manifest["labels"]:
-        refuse_unknown(entry, _TOTALS_KEYS, source)
+        refuse_unknown(entry, LABEL_KEYS, source)
     if len({type(label) for label in snapshot["labels"]}) > 1:
         raise ModelFormatError(f"{source} is damaged: its labels are of several types")
     return snapshot

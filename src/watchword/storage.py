@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import mmap
 import os
+import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
@@ -32,6 +33,7 @@ MANIFEST = "manifest.json"
 ALIGNMENT = 64
 # An extra field of the zip header holds the padding; readers skip fields they do not know.
 _PADDING_FIELD = 0xD935
+_NPY_HEADER = 128
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _UTF8_NAMES = 0x800  # the only flag of a member that changes nothing
 
@@ -41,8 +43,10 @@ _WIDTHS = {"|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8}
 _MAXIMA = "maxima"
 _MANIFEST_BYTES = 1 << 18  # without labels
 _MANIFEST_BYTES_PER_LABEL = 1 << 10
-_MANIFEST_BRACKETS = 1 << 16
+# Lists, and objects other than labels: a model of the longest n-grams has 329 of them.
+_MANIFEST_ENTRIES = 1 << 10
 _MANIFEST_DEPTH = 8
+_STRING_OR_LIST = re.compile(rb'"[^"]*"?|\[')  # where quotes are not escaped
 _MANIFEST_SECTIONS = {
     "arrays": dict,
     "labels": list,
@@ -52,6 +56,7 @@ _MANIFEST_SECTIONS = {
 }
 _MANIFEST_KEYS = {"format", "version", "words_since_prune", *_MANIFEST_SECTIONS}
 _READING_KEYS = {"unicode", "paragraphs", "word_hook", "tokenizer"}
+LABEL_KEYS = {"label", "documents", "words"}
 _ARRAY_KEYS = {"dtype", "shape", "sha256"}
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -213,7 +218,7 @@ def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[
             raise ModelFormatError(f"{source} is damaged: {info.filename!r} is there twice")
         members[info.filename] = _place(view, info, source)
     ordered = sorted(members.values(), key=lambda member: member.header)
-    for one, following in pairwise(ordered):
+    for one, following in itertools.pairwise(ordered):
         if one.end > following.header:
             raise ModelFormatError(
                 f"{source} is damaged: {one.name!r} and {following.name!r} overlap"
@@ -240,11 +245,32 @@ def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
 
 def _manifest_fits(text: bytes, maxima: int) -> bool:
     """Whether a manifest can be that of a model whose maxima take so many bytes."""
-    brackets = text.count(b"[") + text.count(b"{")
-    return (
-        len(text) <= _MANIFEST_BYTES + _MANIFEST_BYTES_PER_LABEL * maxima
-        and brackets <= _MANIFEST_BRACKETS + maxima
-    )
+    return len(text) <= _MANIFEST_BYTES + _MANIFEST_BYTES_PER_LABEL * maxima
+
+
+def _has_many_lists(text: bytes) -> bool:
+    """Whether JSON has more lists than a manifest; those in strings do not count."""
+    if text.count(b"[") <= _MANIFEST_ENTRIES:
+        return False
+    bare = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    lists = (match for match in _STRING_OR_LIST.finditer(bare) if match[0] == b"[")
+    return next(itertools.islice(lists, _MANIFEST_ENTRIES, None), None) is not None
+
+
+class _Objects:
+    """Makes the objects of a manifest while it is parsed, and refuses what no manifest has."""
+
+    def __init__(self) -> None:
+        self._others = 0
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entry = dict(pairs)
+        if len(entry) != len(pairs):
+            raise ValueError("duplicate keys")
+        self._others += entry.keys() != LABEL_KEYS
+        if self._others > _MANIFEST_ENTRIES:
+            raise ValueError("too many objects")
+        return entry
 
 
 def _checked_manifest(
@@ -254,11 +280,14 @@ def _checked_manifest(
     text = bytes(view[member.begin : member.end])
     if zlib.crc32(text) != member.crc:
         raise ModelFormatError(f"{source} is damaged: the checksum of its manifest is wrong")
-    if not _manifest_fits(text, 0 if maxima is None else maxima.end - maxima.begin):
+    space = 0 if maxima is None else maxima.end - maxima.begin - _NPY_HEADER
+    if not _manifest_fits(text, max(0, space)):
         raise ModelFormatError(f"{source} is damaged: its manifest is too large for its labels")
     try:
+        if _has_many_lists(text):
+            raise ValueError("too many lists")
         manifest = json.loads(
-            text.decode(), parse_int=_whole, parse_constant=_refuse, object_pairs_hook=_distinct
+            text.decode(), parse_int=_whole, parse_constant=_refuse, object_pairs_hook=_Objects()
         )
         _refuse_strange(manifest)
     except (ValueError, RecursionError) as error:
@@ -281,13 +310,6 @@ def _checked_manifest(
         raise ModelFormatError(f"{source} is damaged: its manifest has no names in reading")
     refuse_unknown(manifest["reading"], _READING_KEYS, source)
     return manifest
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entry = dict(pairs)
-    if len(entry) != len(pairs):
-        raise ValueError("duplicate keys")
-    return entry
 
 
 def _whole(digits: str) -> int:

@@ -244,7 +244,7 @@ class _Reading:
     def _answered(self, record: dict[str, Any]) -> tuple[PastRound, int]:
         """Return the current round and the run of a record about sent answers."""
         current, run = self._current(record), record["run"]
-        if current.answers is None or run not in range(self._runs):
+        if current.answers is None or type(run) is not int or run not in range(self._runs):
             raise ValueError("nothing was sent")
         return current, run
 
