@@ -785,7 +785,6 @@ NB_MODULE(_native, m) {
             "words"_a, "label"_a.none())
         .def("stop_words", &ww::Model::stop_words, "threshold"_a, nb::call_guard<Released>())
         .def("is_mapped", &ww::Model::is_mapped, nb::call_guard<Released>())
-        .def("source", &ww::Model::source, nb::call_guard<Released>())
         .def("is_empty", &ww::Model::is_empty, nb::call_guard<Released>())
         .def("state", &ww::Model::state, nb::call_guard<Released>())
         .def("labels", &ww::Model::labels, nb::call_guard<Released>())

@@ -108,6 +108,8 @@ BAD = {
     "bad escape": ({(b"\x01c\x01\x07", "x"): 1}, "not written as one"),
     "unknown key": ({(b"\x00z", "x"): 1}, "unknown key"),
     "no documents": ({(DOCUMENTS, "x"): -1}, "has -1 documents"),
+    "too many documents": ({(DOCUMENTS, "x"): 2**40}, "has 1099511627776 documents"),
+    "words beyond the limit": ({(WORDS, "x"): 2**40}, "has 1099511627776 words"),
     "label without documents": ({(WORDS, "y"): 1}, "lack the documents of a label"),
 }
 

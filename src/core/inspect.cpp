@@ -260,11 +260,6 @@ bool Model::is_mapped() const {
     return counts_->mapped() != nullptr;
 }
 
-std::string Model::source() const {
-    const std::shared_lock guard(lock_);
-    return counts_->mapped() == nullptr ? "" : counts_->mapped()->arrays().source;
-}
-
 std::uint64_t Model::state() const {
     const std::shared_lock guard(lock_);
     return state_;

@@ -122,7 +122,6 @@ class Model {
     std::vector<std::string> stop_words(double threshold) const;
     bool is_empty() const;
     bool is_mapped() const;
-    std::string source() const;  // the name of the file that it is mapped from; empty if it is not
     // Another number after every change, never used twice in a process.
     std::uint64_t state() const;
     std::vector<Label> labels() const;
