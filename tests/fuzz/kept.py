@@ -84,7 +84,7 @@ def changed_tree(tree: Any, chance: random.Random) -> Any:
     elif how == 2 and isinstance(holder, dict):
         holder[chance.choice(["", "x", *holder])] = chance.choice(VALUES)
     elif how == 3 and isinstance(holder[key], int | float):
-        holder[key] += chance.choice([-1, 1, 0.5, 2**32])
+        holder[key] += chance.choice([-1, 1, 2**32])
     elif how == 4:
         holder[key] = copy.deepcopy(chance.choice(places)[0])
         if isinstance(holder[key], list) and whole[0] is holder[key]:
