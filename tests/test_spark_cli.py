@@ -147,8 +147,7 @@ def test_mistakes_are_one_line():
     assert "give --format" in failure("spark", "train", "data", "-o", "x.ww", code=2)
     wrong = failure("spark", "train", "posts.jsonl", "-o", "x.ww", "--text", "body")
     assert wrong.startswith("Error: there is no column 'body' for text")
-    assert wrong.endswith("(use --text COLUMN)
-")
+    assert wrong.endswith("(use --text COLUMN)\n")
     assert "--levelwise goes with --prune" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--levelwise", code=2
     )

@@ -45,6 +45,7 @@ _MANIFEST_BYTES = 1 << 18  # without labels
 _MANIFEST_BYTES_PER_LABEL = 1 << 10
 # Lists, and objects other than labels: a model of the longest n-grams has 329 of them.
 _MANIFEST_ENTRIES = 1 << 10
+_SHOWN_KEY = 40  # characters of an unknown key in an error
 _MANIFEST_DEPTH = 8
 _STRING_OR_LIST = re.compile(rb'"[^"]*"?|\[')  # where quotes are not escaped
 _MANIFEST_SECTIONS = {
@@ -156,7 +157,7 @@ def refuse_unknown(entry: Mapping[str, Any], known: Collection[str], source: str
     for key in entry:
         if key not in known:
             raise ModelFormatError(
-                f"{source} is damaged: its manifest has the unknown key {key[:_SHOWN_NAME]!r}"
+                f"{source} is damaged: its manifest has the unknown key {key[:_SHOWN_KEY]!r}"
             )
 
 
