@@ -979,7 +979,7 @@ def test_a_line_that_is_missing_is_damage(model, journal, begun, missing):
 
 IDENTITY = Identity("http://127.0.0.1:9", "token", ("one",))
 WRITING = {"nick": "ann", "number": 0, "content": "Hello."}
-ROUND = {"kind": "round", "number": 0, "writings": [WRITING]}
+ROUND_RECORD = {"kind": "round", "number": 0, "writings": [WRITING]}
 ANSWERS = {
     "kind": "answers",
     "number": 0,
@@ -1003,8 +1003,8 @@ def answers_with(**changes):
                 *(SNAPSHOT | {"number": value} for value in (1e400, 1.5, "0", -1, None, [])),
                 *(SNAPSHOT | {"watchers": value} for value in (None, ["?"], [1], 1, [None], [])),
                 SNAPSHOT | {"digest": 1},
-                ROUND | {"writings": [WRITING | {"nick": []}]},
-                ROUND | {"writings": {}},
+                ROUND_RECORD | {"writings": [WRITING | {"nick": []}]},
+                ROUND_RECORD | {"writings": {}},
             )
         ),
         b"[" * 100_000,
@@ -1040,7 +1040,7 @@ def test_a_line_with_a_right_checksum_that_is_no_record_is_damage(journal, text)
 def test_answers_that_no_client_gave_are_damage(journal, record):
     with Journal.open(journal, IDENTITY):
         pass
-    texts = [json.dumps(each).encode() for each in (ROUND, record)]
+    texts = [json.dumps(each).encode() for each in (ROUND_RECORD, record)]
     lines = [b"%08x %s\n" % (zlib.crc32(text), text) for text in texts]
     journal.write_bytes(journal.read_bytes() + b"".join(lines))
     with (

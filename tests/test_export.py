@@ -240,7 +240,7 @@ def test_hostile_labels_titles_and_texts_are_only_shown(tmp_path, visit):
     page = visit(path)
     text = "\n".join(texts)
     page.fill("#text", text)
-    assert page.inner_text("#painted").strip() != ""
+    page.wait_for_selector("#painted .block")  # painting does not wait for typing
     assert page.evaluate("document.getElementById('painted').textContent") == text
     assert page.locator("#scores button").count() == len(HOSTILE)
     assert "{{model}}" in page.title()
