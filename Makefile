@@ -28,7 +28,7 @@ test-all: lint  ## all tests, the slow ones too: what CI checks
 	$(PYTEST)
 
 kill: build  ## kill every command that writes, again and again [KILLS=200]
-	WATCHWORD_KILLS=$(KILLS) $(BIN)/python -m pytest tests/test_kills.py --durations=0
+	WATCHWORD_KILLS=$(KILLS) $(BIN)/python -m pytest tests/crash/test_kills.py --durations=0
 
 build: .venv/dev .venv/built  ## .venv with watchword (editable) and the tools of development
 

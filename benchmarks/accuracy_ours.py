@@ -19,7 +19,7 @@ UNTUNED = {"tau-ss3-untuned": "TauSS3()", "tau-ss3-paper": "TauSS3.paper()"}
 def folds_of(labels: list[str]) -> tuple[tuple[int, ...], ...]:
     """The folds that `watchword.search` uses, for everybody else."""
     watchword()
-    from watchword.folds import deal
+    from watchword.evaluation.folds import deal
 
     return tuple(tuple(fold.held_out.tolist()) for fold in deal(labels, folds=FOLDS, seed=SEED))
 

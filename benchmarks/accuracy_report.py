@@ -32,7 +32,7 @@ def print_corpus(job: Job, rows: dict[str, Row], ours: str) -> None:
     header += ["tune and learn", "read the test"]
     table = []
     for title, row in rows.items():
-        found = ww.Evaluation.of(test.labels, row["predicted"])
+        found = ww.evaluation.Evaluation.of(test.labels, row["predicted"])
         value = row["tuned_value"]
         table.append(
             [

@@ -70,7 +70,7 @@ def _options() -> argparse.Namespace:
 
 def _settings(options: argparse.Namespace) -> list[dict[str, Any]]:
     ww = watchword()
-    from watchword.space import draw
+    from watchword.searching.space import draw
 
     numbers = draw(
         {
@@ -208,9 +208,9 @@ def _is_stream(folder: Path) -> bool:
 def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | None) -> list[float]:
     del keep  # as long as it takes to read them
     ww = watchword()
-    from watchword.parameters import Parameters
-    from watchword.search_result import parameters_of
-    from watchword.trails import SHAPING, follow
+    from watchword.model.parameters import Parameters
+    from watchword.searching.result import parameters_of
+    from watchword.searching.trails import SHAPING, follow
 
     part = read_part(folder / "train.jsonl.gz")
     labels = [POSITIVE if truth else NEGATIVE for truth in part.truth]
@@ -223,7 +223,7 @@ def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | No
         shape = tuple((base | setting).get(name) for name in SHAPING)
         groups.setdefault(shape, []).append(at)
     total = np.zeros(len(settings))
-    from watchword.folds import deal
+    from watchword.evaluation.folds import deal
 
     folds = deal(labels, folds=FOLDS, seed=SEED)
     for fold in folds:
@@ -249,7 +249,7 @@ def _average_precision(
     others: NDArray[np.float64],
 ) -> float:
     """Of ranking these subjects by their sums, mean over several numbers of posts."""
-    from watchword.metrics import average_precision
+    from watchword.evaluation.metrics import average_precision
 
     sizes = np.diff(part.starts)[subjects]
     begins = np.concatenate([[0], np.cumsum(sizes)])[:-1]

@@ -115,7 +115,7 @@ def _grams(length: int) -> str:
 def _search(part: Part, length: int, settings: int) -> Figures:
     """Seconds for all of it: reading texts, learning the folds, trying the settings."""
     ww = watchword()
-    from watchword.space import DEFAULT_SPACE
+    from watchword.searching.space import DEFAULT_SPACE
 
     watch = Stopwatch()
     with watch.step("search"):

@@ -57,7 +57,7 @@ def subjects_of(part: Part) -> list[Any]:
 def folds_of(part: Part, order: str) -> tuple[tuple[int, ...], ...]:
     """The folds that `watchword.tune` uses, for everybody else."""
     watchword()
-    from watchword.tuning import folds_of
+    from watchword.evaluation.tuning import folds_of
 
     folds = folds_of(subjects_of(part), POSITIVE, folds=FOLDS, order=order, seed=SEED)
     return tuple(tuple(fold) for fold in folds)
@@ -125,7 +125,7 @@ def rows_of_values(answered: dict[str, Any], job: Job) -> dict[str, Any]:
 def _best_policy(scores: Any, job: Job, measure: str) -> tuple[float, Any]:
     """The best policy by the mean over folds, as in `watchword.tune`."""
     ww = watchword()
-    from watchword.scores import alerts_of
+    from watchword.evaluation.scores import alerts_of
 
     def judged(fold: Iterable[int], policy: Any) -> float:
         chosen = scores.chosen(list(fold))
@@ -149,7 +149,7 @@ def _best_policy(scores: Any, job: Job, measure: str) -> tuple[float, Any]:
 def _scores(part: Part, values: NDArray[np.float64]) -> Any:
     """Accumulated values of another program, as `watchword.score_streams` makes them."""
     watchword()
-    from watchword.scores import Scores, Series
+    from watchword.evaluation.scores import Scores, Series
 
     series = []
     for begin, end in zip(part.starts[:-1], part.starts[1:], strict=True):

@@ -61,7 +61,7 @@ def print_stream(job: Job, rows: dict[str, dict[str, Row]]) -> None:
 
 def _bounds(truth: NDArray[np.bool_]) -> str:
     watchword()
-    from watchword.metrics import erde_bounds
+    from watchword.evaluation.metrics import erde_bounds
 
     texts = []
     for deadline in (5, 50):
@@ -88,7 +88,7 @@ def _cells(title: str, row: Row, truth: NDArray[np.bool_]) -> list[str]:
 
 def _difference(title: str, row: Row, ours: Row, truth: NDArray[np.bool_]) -> list[str]:
     watchword()
-    from watchword.metrics import bootstrap_interval
+    from watchword.evaluation.metrics import bootstrap_interval
 
     cells = [title]
     for column in COLUMNS:
@@ -119,7 +119,7 @@ def _prediction(row: Row) -> tuple[Any, Any, Any]:
 def measure(column: str) -> Callable[..., float]:
     """The measure of a column as a function of truth, alerts, delays and final scores."""
     watchword()
-    from watchword import metrics
+    from watchword.evaluation import metrics
 
     def erde5(
         truth: Any,

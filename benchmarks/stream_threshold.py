@@ -1,7 +1,7 @@
 """The policy of the peers: alert when the score is at least θ, from post n on. Both are tuned.
 
-The measures are those of `watchword.metrics`, for many thresholds at once and without watchword,
-which is not installed where the peers run. The final figures are not computed here.
+The measures are those of `watchword.evaluation.metrics`, for many thresholds at once and without
+watchword, which is not installed where the peers run. The final figures are not computed here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 import watchword as ww
-from watchword.render import strongest_ngrams
+from watchword.show.terminal import strongest_ngrams
 
 posts = {
     "I cannot sleep, so I work. Woke up drained again.": "at risk",

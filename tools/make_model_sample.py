@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import watchword as ww
-from watchword.storage import VERSION
+from watchword.model.file.container import VERSION
 
 TARGET = Path(__file__).parents[1] / "tests" / "data" / f"model-{VERSION}.ww"
 

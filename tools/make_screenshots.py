@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 import watchword as ww
-from watchword.searching import search
+from watchword.searching.searcher import search
 from watchword.web import LivePage, running_page
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"

@@ -5,6 +5,10 @@
 >>> model.learn_one("machine learning is being widely used", "tech")
 >>> model.labels
 ('tech',)
+
+What most programs need is here. Errors are in `watchword.errors`, what methods return in
+`watchword.model`, `watchword.streams`, `watchword.evaluation` and `watchword.searching`, everything
+that reads and writes data in `watchword.data` and `watchword.erisk`.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ except ImportError as error:  # pragma: no cover
         "watchword's native core is missing: did you forget to compile? Run: pip install ."
     ) from error
 
-from watchword.datasets import (
+from watchword.data import (
     Document,
     Post,
     Subject,
@@ -33,119 +37,66 @@ from watchword.datasets import (
     write_jsonl,
 )
 from watchword.erisk import read_erisk
-from watchword.errors import (
-    DataFormatError,
-    EmptyModelError,
-    HookError,
-    IncompatibleModelsError,
-    MappedModelError,
-    MissingExtraError,
-    ModelFormatError,
-    ModelLimitError,
-    PrunedModelError,
-    StateError,
-    UnknownLabelError,
-    UnknownSubjectError,
-    UnlearnError,
-    WatchwordError,
+from watchword.errors import WatchwordError
+from watchword.evaluation import (
+    Scores,
+    Thresholds,
+    cross_validate,
+    erde,
+    evaluate,
+    grid,
+    latency_weighted_f1,
+    replay,
+    replay_scores,
+    score_streams,
+    teach,
+    tune,
 )
-from watchword.evaluation import Evaluation, evaluate
-from watchword.explanation import Block, Explanation, NgramBlock
-from watchword.glance import Glance, NgramWorth, ngram_worth
-from watchword.metrics import erde, latency_weighted_f1
-from watchword.model import TauSS3
-from watchword.policy import (
+from watchword.model import Explanation, TauSS3
+from watchword.searching import Between, search
+from watchword.streams import (
+    After,
     AllOf,
     AnyOf,
+    Decision,
     Leaps,
     Overtakes,
     Policy,
     Reaches,
     ReachesFalling,
+    Reader,
     Repeats,
     StandsOut,
     Stays,
     Step,
+    Watcher,
 )
-from watchword.reasons.change import Change
-from watchword.reasons.story import Story
-from watchword.replaying import Measures, Outcome, Replay, replay, replay_scores
-from watchword.results import (
-    ConfidenceTable,
-    ModelStatistics,
-    NextWord,
-    Pruned,
-    RankedNgram,
-    Value,
-)
-from watchword.scores import Scores, score_streams
-from watchword.search_result import Search, SearchedSetting
-from watchword.searching import search
-from watchword.space import Between
-from watchword.stream import Decision, Reader, Watcher
-from watchword.text import Term, read_terms
-from watchword.thresholds import Thresholds
-from watchword.tuning import Trial, Tuning, grid, teach, tune
-from watchword.validation import cross_validate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "After",
     "AllOf",
     "AnyOf",
     "Between",
-    "Block",
-    "Change",
-    "ConfidenceTable",
-    "DataFormatError",
     "Decision",
     "Document",
-    "EmptyModelError",
-    "Evaluation",
     "Explanation",
-    "Glance",
-    "HookError",
-    "IncompatibleModelsError",
     "Leaps",
-    "MappedModelError",
-    "Measures",
-    "MissingExtraError",
-    "ModelFormatError",
-    "ModelLimitError",
-    "ModelStatistics",
-    "NextWord",
-    "NgramBlock",
-    "NgramWorth",
-    "Outcome",
     "Overtakes",
     "Policy",
     "Post",
-    "Pruned",
-    "PrunedModelError",
-    "RankedNgram",
     "Reaches",
     "ReachesFalling",
     "Reader",
     "Repeats",
-    "Replay",
     "Scores",
-    "Search",
-    "SearchedSetting",
     "StandsOut",
-    "StateError",
     "Stays",
     "Step",
-    "Story",
     "Subject",
     "TauSS3",
-    "Term",
     "Thresholds",
-    "Trial",
-    "Tuning",
-    "UnknownLabelError",
-    "UnknownSubjectError",
-    "UnlearnError",
-    "Value",
     "Watcher",
     "WatchwordError",
     "cross_validate",
@@ -156,13 +107,11 @@ __all__ = [
     "iterate_texts",
     "latency_weighted_f1",
     "make_risk_streams",
-    "ngram_worth",
     "read_csv",
     "read_erisk",
     "read_folder",
     "read_jsonl",
     "read_subjects",
-    "read_terms",
     "read_texts",
     "replay",
     "replay_scores",
@@ -175,11 +124,17 @@ __all__ = [
 
 UNICODE_VERSION: str = _native.unicode_version
 
+_LOADED_ON_DEMAND = ("sklearn", "spark", "web")  # they need more than NumPy
+
 
 def __getattr__(name: str) -> object:
-    """`watchword.web` and `watchword.spark`, which are not loaded before somebody asks for them."""
-    if name in ("spark", "web"):
+    """Import a module that needs an extra when it is first used."""
+    if name in _LOADED_ON_DEMAND:
         import importlib
 
         return importlib.import_module(f"watchword.{name}")
     raise AttributeError(f"module 'watchword' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from watchword.checks import Label
-from watchword.engine import winners
+from watchword._checks import Label
 from watchword.errors import MissingExtraError
-from watchword.model import TauSS3
-from watchword.parameters import FloatArray, Level, SummaryOperator
-from watchword.text import Tokenizer, WordHook
+from watchword.model.engine import winners
+from watchword.model.parameters import FloatArray, Level, SummaryOperator
+from watchword.model.tau_ss3 import TauSS3
+from watchword.model.text import Tokenizer, WordHook
 
 try:
     from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -45,7 +45,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The τ-SS3 text classifier as a scikit-learn estimator.
 
     The parameters are those of `watchword.TauSS3`, checked in `fit`; those of the paper are
-    `TauSS3Classifier(**watchword.presets.PAPER)`. Besides:
+    `TauSS3Classifier(**watchword.model.presets.PAPER)`. Besides:
 
     Parameters
     ----------

@@ -28,14 +28,14 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 import watchword as ww
 from model_files import with_parts
 from watchword.erisk import client, journal
 from watchword.erisk.protocol import Answer, Round, Writing
-from watchword.kept_results import KeptResults
-from watchword.search_result import SearchedSetting, is_fold_result
+from watchword.searching.cache import KeptResults
+from watchword.searching.result import SearchedSetting, is_fold_result
 
 # Stand for text that json.dumps cannot write: nests deeper than Python can follow, huge numbers.
 RAW = {

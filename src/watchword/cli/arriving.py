@@ -17,8 +17,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import cast
 
+from watchword.data.lines import GZIP, LONGEST_LINE, Line, damaged, numbered_lines
 from watchword.errors import DataFormatError
-from watchword.lines import GZIP, LONGEST_LINE, Line, damaged, numbered_lines
 
 Batch = list[tuple[int, Line]]  # line numbers and lines
 Waiting = Callable[[], AbstractContextManager[None]]  # within it, nothing is done but to wait

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import click
 
-from watchword import Explanation, RankedNgram, Replay, TauSS3, replay_scores
-from watchword.checks import Label
+from watchword import Explanation, TauSS3, replay_scores
+from watchword._checks import Label
 from watchword.cli.base import console, ngram_table, progress, show, show_table, verb
 from watchword.cli.policies import parse_policy, spell_policy
-from watchword.datasets import AT_RISK, CONTROL, Subject, make_risk_streams
-from watchword.render import strongest_ngrams, to_terminal
-from watchword.scores import score_streams
+from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
+from watchword.evaluation import Replay
+from watchword.evaluation.scores import score_streams
+from watchword.model import RankedNgram
+from watchword.show.terminal import strongest_ngrams, to_terminal
 
 _POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
 

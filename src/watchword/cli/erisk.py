@@ -41,7 +41,7 @@ from watchword.cli.signals import term_as_interrupt
 from watchword.cli.texts import Data
 from watchword.erisk import TASKS, make_collection, run_task
 from watchword.erisk.submission import POSITIVE, check_name
-from watchword.presets import PAPER_TASKS
+from watchword.model.presets import PAPER_TASKS
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
 _FOLDER = click.Path(file_okay=False, path_type=Path)

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Explanation, HookError, TauSS3, UnknownSubjectError
-from watchword.checks import Label
+from watchword import Explanation, TauSS3
+from watchword._checks import Label
 from watchword.cli.base import (
     FILE,
     check_folder,
@@ -34,9 +34,10 @@ from watchword.cli.options import (
 )
 from watchword.cli.policies import parse_policy
 from watchword.cli.texts import Data
+from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped, tell
-from watchword.render import strongest_ngrams, to_terminal, visible
+from watchword.show.terminal import strongest_ngrams, to_terminal, visible
 
 _TOP = 5  # n-grams and posts that are printed
 _DATA = (".jsonl", ".csv", ".tsv")  # what ends so is never one text

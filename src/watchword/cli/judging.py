@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Evaluation, Search, TauSS3
-from watchword.checks import Label
+from watchword import TauSS3
+from watchword._checks import Label
 from watchword.cli.base import (
     FILE,
     check_folder,
@@ -35,8 +35,10 @@ from watchword.cli.options import (
     threads_option,
 )
 from watchword.cli.texts import Data, Item, labelled
-from watchword.lines import name_of
-from watchword.targets import in_order
+from watchword.data.lines import name_of
+from watchword.evaluation import Evaluation
+from watchword.evaluation.targets import in_order
+from watchword.searching import Search
 
 _TOLD = 5  # labels that a warning names
 

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from watchword import TauSS3
+from watchword._checks import Label
 from watchword._files import atomic_file
-from watchword.checks import Label
 from watchword.cli.base import (
     FILE,
     Number,
@@ -38,10 +38,10 @@ from watchword.cli.options import (
 from watchword.cli.search_options import Tuning, tuning_options
 from watchword.cli.searching import end_as_interrupted, tuned
 from watchword.cli.texts import Data, Item, labelled
-from watchword.datasets import Post, Subject, make_risk_streams, write_jsonl
+from watchword.data import Post, Subject, make_risk_streams, write_jsonl
+from watchword.data.lines import name_of
 from watchword.errors import DataFormatError
-from watchword.glance import ngram_worth
-from watchword.lines import name_of
+from watchword.model.overview import ngram_worth
 
 # watchword make
 

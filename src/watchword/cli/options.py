@@ -11,9 +11,9 @@ import click
 
 from watchword.cli.policies import check_policy, known_policies
 from watchword.cli.texts import Data
-from watchword.parameters import LEVELS, Parameters
-from watchword.presets import PAPER_TASKS
-from watchword.records import SUBJECT_FIELDS
+from watchword.data.records import SUBJECT_FIELDS
+from watchword.model.parameters import LEVELS, Parameters
+from watchword.model.presets import PAPER_TASKS
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]

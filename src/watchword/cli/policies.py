@@ -8,7 +8,7 @@
 
 `after` holds tighter than `and`, and that tighter than `or`. Where many are wanted, to choose the
 best, a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` are six policies. Names and what
-they can be told come from `watchword.policy`, so that a new policy is known here at once.
+they can be told come from `watchword.streams.policies`, so that a new policy is known here at once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 
 import click
 
-from watchword.checks import Label
-from watchword.policy import POLICIES, After, AllOf, AnyOf, Policy
-from watchword.thresholds import Thresholds
+from watchword._checks import Label
+from watchword.evaluation.thresholds import Thresholds
+from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Policy
 
 THRESHOLDS = "thresholds"
 MOST_POLICIES = 100_000

@@ -19,9 +19,9 @@ from watchword.cli.options import (
     joined,
     one_of,
 )
-from watchword.evaluation import MEASURES
-from watchword.searching import seconds_of
-from watchword.space import PRUNE, Between, Space, check_space
+from watchword.evaluation.labels import MEASURES
+from watchword.searching.searcher import seconds_of
+from watchword.searching.space import PRUNE, Between, Space, check_space
 
 _PRUNE = Parameter(PRUNE, "After learning, forget n-grams seen so often or less.", int, "TIMES")
 _SEARCHED = {

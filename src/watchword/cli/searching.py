@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Search, SearchedSetting, TauSS3
+from watchword import TauSS3
 from watchword._interrupts import INTERRUPTED
 from watchword.cli.base import (
     FILE,
@@ -42,9 +42,10 @@ from watchword.cli.search_options import (
     try_option,
 )
 from watchword.cli.texts import Data
-from watchword.search_result import rank_of
-from watchword.searching import search_within
-from watchword.space import DEFAULT_SPACE, combinations
+from watchword.searching import Search, SearchedSetting
+from watchword.searching.result import rank_of
+from watchword.searching.searcher import search_within
+from watchword.searching.space import DEFAULT_SPACE, combinations
 
 
 @verb(

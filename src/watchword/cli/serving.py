@@ -13,8 +13,8 @@ from watchword.cli.base import FILE, check_folder, emit, find_label, verb, write
 from watchword.cli.options import data_options
 from watchword.cli.policies import check_policy, known_policies, parse_policy
 from watchword.cli.texts import Data
-from watchword.datasets import Document
-from watchword.policy import Overtakes
+from watchword.data import Document
+from watchword.streams.policies import Overtakes
 
 if TYPE_CHECKING:
     from watchword.web import LivePage

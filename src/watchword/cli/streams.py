@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 import watchword
-from watchword import Evaluation, Policy, Replay, Subject, TauSS3
-from watchword.checks import Label
+from watchword import Policy, Subject, TauSS3
+from watchword._checks import Label
 from watchword.cli.base import (
     FILE,
     Number,
@@ -58,7 +58,8 @@ from watchword.cli.watching import (
     with_subjects,
 )
 from watchword.errors import UnknownLabelError
-from watchword.tuning import check_measure
+from watchword.evaluation import Evaluation, Replay
+from watchword.evaluation.tuning import check_measure
 
 # watchword watch
 
@@ -408,7 +409,7 @@ def _as_measure(name: str) -> str:
     return name
 
 
-def _trial(measure: str, trial: watchword.Trial) -> dict[str, Any]:
+def _trial(measure: str, trial: watchword.evaluation.Trial) -> dict[str, Any]:
     return {
         measure: trial.value,
         "by_fold": trial.by_fold,

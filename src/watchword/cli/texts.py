@@ -11,14 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.cli.arriving import Waiting, is_arriving, line_batches
 from watchword.cli.base import message_of, warn
-from watchword.datasets import Post, Subject, read_folder, read_subjects
-from watchword.errors import DataFormatError
-from watchword.folders import folder_documents, is_clutter
-from watchword.lines import BadLines, BadLinesChoice, Flaw, Line, decoded, name_of
-from watchword.records import (
+from watchword.data import Post, Subject, read_folder, read_subjects
+from watchword.data.folders import folder_documents, is_clutter
+from watchword.data.lines import BadLines, BadLinesChoice, Flaw, Line, decoded, name_of
+from watchword.data.records import (
     DOCUMENT_FIELDS,
     SUBJECT_FIELDS,
     Fields,
@@ -28,7 +27,8 @@ from watchword.records import (
     named,
     parsed,
 )
-from watchword.tables import arriving_rows, read_rows
+from watchword.data.tables import arriving_rows, read_rows
+from watchword.errors import DataFormatError
 
 Format = Literal["jsonl", "csv", "folder", "erisk"]
 

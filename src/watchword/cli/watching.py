@@ -21,10 +21,10 @@ from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import emit, warn, write_text_output, writing_output
 from watchword.cli.signals import Stops
 from watchword.cli.texts import Item
+from watchword.data.lines import BadLines, Flaw
 from watchword.errors import StateError
-from watchword.lines import BadLines, Flaw
-from watchword.policy import Policy
-from watchword.render import visible
+from watchword.show.terminal import visible
+from watchword.streams.policies import Policy
 
 
 class Keeper:

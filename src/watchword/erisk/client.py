@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from watchword.checks import as_whole
+from watchword._checks import as_whole
 from watchword.erisk.journal import Identity, Journal
 from watchword.erisk.protocol import (
     MOST_RUNS,
@@ -36,9 +36,9 @@ from watchword.erisk.protocol import (
 )
 from watchword.erisk.transport import Attempts, Backoff, RefusedError, TransientError, Transport
 from watchword.errors import DataFormatError, StateError
-from watchword.model import TauSS3
-from watchword.policy import Policy
-from watchword.stream import Decision, Watcher
+from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.policies import Policy
+from watchword.streams.reading import Decision, Watcher
 
 logger = logging.getLogger("watchword.erisk")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from watchword.checks import as_positive, as_whole
-from watchword.connections import LimitedProtocol
+from watchword._checks import as_positive, as_whole
+from watchword.web.connections import LimitedProtocol
 
 LAGGING = "watchword.lagging"  # in the scope of a request: give the old round again
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from watchword.checks import as_choice
-from watchword.datasets import Post, Subject
+from watchword._checks import as_choice
+from watchword.data import Post, Subject
 from watchword.erisk.listing import matching, subfolders, subject_files
 from watchword.erisk.markup import in_order, read_individual, trend
 from watchword.erisk.submission import (

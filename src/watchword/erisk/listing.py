@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from watchword.data.folders import is_clutter
 from watchword.errors import DataFormatError
-from watchword.folders import is_clutter
 
 
 def entries(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """Made-up subjects for eRisk tasks: as many as the real sets have, or fewer. None is a person.
 
-What tells the positive ones are the planted signals of `watchword.synthetic`: words, and sequences
+Positive subjects differ by the planted signals of `watchword.data.synthetic`: words, and sequences
 whose words carry nothing. Besides, texts have characters that the real files have trouble with.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from watchword import synthetic
-from watchword.checks import as_whole
-from watchword.datasets import Post, Subject
+from watchword._checks import as_whole
+from watchword.data import Post, Subject, synthetic
 from watchword.erisk.layout import Split
 from watchword.erisk.published import SetSize, Task
 from watchword.erisk.submission import NEGATIVE, POSITIVE
-from watchword.metrics import chunk_sizes
+from watchword.evaluation.metrics import chunk_sizes
 
 FEWEST_WRITINGS, MOST_WRITINGS = 9, 2000  # of a subject in the real sets
 

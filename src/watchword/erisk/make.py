@@ -13,10 +13,9 @@ from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Literal
 
-from watchword import synthetic
+from watchword._checks import as_choice
 from watchword._files import atomic_folder
-from watchword.checks import as_choice
-from watchword.datasets import Post, Subject
+from watchword.data import Post, Subject, synthetic
 from watchword.erisk.layout import Progress, Split
 from watchword.erisk.made import MOST_WRITINGS, MadeSet, Person, made_subject, planned_sets
 from watchword.erisk.published import TaskName, task_named

@@ -17,9 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from watchword.datasets import Post
+from watchword.data import Post
+from watchword.data.lines import shown
 from watchword.errors import DataFormatError
-from watchword.lines import shown
 
 LARGEST_FILE = 1 << 28  # bytes; the longest history of a subject is far below
 

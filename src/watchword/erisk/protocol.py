@@ -15,8 +15,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from watchword.data.subjects import Post
 from watchword.errors import DataFormatError, WatchwordError
-from watchword.subjects import Post
 
 MOST_RUNS = 5  # of one team
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from watchword.datasets import Subject
+from watchword.data import Subject
 from watchword.erisk.layout import (
     Collection,
     Progress,
@@ -30,12 +30,12 @@ from watchword.erisk.submission import (
     write_submissions,
 )
 from watchword.errors import DataFormatError
-from watchword.model import TauSS3
-from watchword.policy import Overtakes, Policy
-from watchword.presets import PAPER_TASKS
-from watchword.replaying import Replay, replay
-from watchword.scores import first_alerts
-from watchword.tuning import teach
+from watchword.evaluation.replaying import Replay, replay
+from watchword.evaluation.scores import first_alerts
+from watchword.evaluation.tuning import teach
+from watchword.model.presets import PAPER_TASKS
+from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.policies import Overtakes, Policy
 
 _BATCH = 20_000  # posts that are learnt at once
 

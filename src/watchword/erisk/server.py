@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from watchword.checks import Label, as_whole
+from watchword._checks import Label, as_whole
+from watchword.data.subjects import Subject
 from watchword.erisk.protocol import parse_json
 from watchword.erisk.task import ConflictError, DuplicateError, PracticeTask, TaskResults
 from watchword.errors import DataFormatError, MissingExtraError
-from watchword.subjects import Subject
 
 try:
     from starlette.applications import Starlette
@@ -24,9 +24,9 @@ try:
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    from watchword.connections import LimitedProtocol, read_body
     from watchword.erisk.faults import LAGGING, DroppableProtocol, FaultInjection, Faults
-    from watchword.listening import (
+    from watchword.web.connections import LimitedProtocol, read_body
+    from watchword.web.listening import (
         as_token,
         is_own_machine,
         listening,
@@ -129,7 +129,7 @@ def running_server(
     """Run a practice server in a thread of its own, on this machine only.
 
     >>> import urllib.request
-    >>> from watchword.datasets import Post
+    >>> from watchword.data import Post
     >>> with running_server([Subject("ann", [Post("Hello.")])], token="practice") as server:
     ...     with urllib.request.urlopen(f"{server.url}/getwritings/practice") as answer:
     ...         print(answer.read().decode())  # doctest: +ELLIPSIS

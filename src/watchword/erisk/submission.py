@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchword import metrics
 from watchword._files import atomic_file
+from watchword.data.folders import is_clutter
+from watchword.data.lines import shown
 from watchword.errors import DataFormatError
-from watchword.folders import is_clutter
-from watchword.lines import shown
+from watchword.evaluation import metrics
 
 CHUNKS = metrics.CHUNKS
 POSITIVE, NEGATIVE = "positive", "negative"

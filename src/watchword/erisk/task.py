@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from watchword import metrics
-from watchword.checks import Label, as_label, as_whole
+from watchword._checks import Label, as_label, as_whole
+from watchword.data.subjects import Subject
 from watchword.erisk.protocol import (
     MOST_RUNS,
     Answer,
@@ -23,8 +23,8 @@ from watchword.erisk.protocol import (
     as_answers,
     to_json,
 )
-from watchword.replaying import RANKING_ROUNDS, Ranking
-from watchword.subjects import Subject
+from watchword.evaluation import metrics
+from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking
 
 
 class ConflictError(ServerError):
@@ -98,7 +98,7 @@ class _RunState:
 class PracticeTask:
     """The rounds of some subjects, given to one team with some runs.
 
-    >>> from watchword.datasets import Post
+    >>> from watchword.data import Post
     >>> task = PracticeTask([Subject("ann", [Post("Hello."), Post("Bye.")])])
     >>> task.writings()[0].content
     'Hello.'

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urljoin, urlsplit
 
-from watchword.checks import as_number, as_positive, as_whole
+from watchword._checks import as_number, as_positive, as_whole
 from watchword.erisk.protocol import ServerError
 
 logger = logging.getLogger("watchword.erisk")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from watchword.data.subjects import Subject
 from watchword.erisk.listing import matching, names_below, subfolders, subject_files
 from watchword.erisk.submission import CHUNKS, CollectionWarning, listed, read_truth
 from watchword.errors import DataFormatError
-from watchword.subjects import Subject
 
 _TRUTH = re.compile(r".*golden.*truth.*\.txt", re.IGNORECASE)
 _ALIKE = re.compile(r".*(truth|golden).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)

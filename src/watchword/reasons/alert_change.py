@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from watchword.policy import After, Overtakes, Policy
 from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
 from watchword.reasons.history import History, first_alert
 from watchword.reasons.smallest import Found, Goal, cover, fewest_in_order, smallest
 from watchword.reasons.weights import Weights
-from watchword.steps import FloatArray, IntArray
+from watchword.streams.policies import After, Overtakes, Policy
+from watchword.streams.steps import FloatArray, IntArray
 
 _MOST_RIVALS = 8  # that are tried to hold an alert back, the strongest
 _MOST_PREFIXES = 16  # that are looked at for how many it takes at least

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from watchword.checks import Label
-from watchword.engine import Engine
+from watchword._checks import Label
+from watchword.model.engine import Engine
 from watchword.reasons.smallest import Found, Goal, Works, fewest_in_order, smallest
 from watchword.reasons.weights import Weights, weigh
-from watchword.steps import BoolArray, IntArray
+from watchword.streams.steps import BoolArray, IntArray
 
 Aim = Literal["label", "delay", "cancel"]
 

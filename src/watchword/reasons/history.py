@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from watchword.checks import Label, as_threads
-from watchword.engine import Engine
-from watchword.ledger import best_other, checked_alerts
-from watchword.policy import Policy
+from watchword._checks import Label, as_threads
+from watchword.evaluation.scores import Scores, Series, first_alerts
+from watchword.model.engine import Engine
 from watchword.reasons.weights import Weights, weigh
-from watchword.scores import Scores, Series, first_alerts
-from watchword.steps import FloatArray, Step
+from watchword.streams.ledger import best_other, checked_alerts
+from watchword.streams.policies import Policy
+from watchword.streams.steps import FloatArray, Step
 
 
 @dataclass(frozen=True)

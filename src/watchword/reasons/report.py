@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from watchword.checks import Label, as_list, as_whole
-from watchword.datasets import Subject
-from watchword.model import TauSS3
+from watchword._checks import Label, as_list, as_whole
+from watchword.data import Subject
+from watchword.evaluation.replaying import Outcome, Replay
+from watchword.evaluation.scores import first_alerts
+from watchword.model.tau_ss3 import TauSS3
 from watchword.reasons.alert_change import paper_rule
 from watchword.reasons.story import tell
 from watchword.reasons.story_data import plain_story
-from watchword.replaying import Outcome, Replay
-from watchword.scores import first_alerts
 
 __all__ = ["VERDICTS", "report_data"]
 

@@ -22,7 +22,7 @@ from math import comb
 
 import numpy as np
 
-from watchword.steps import FloatArray, IntArray
+from watchword.streams.steps import FloatArray, IntArray
 
 Works = Callable[[IntArray], bool]
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from watchword.checks import Label, as_list, as_texts, as_whole
-from watchword.datasets import Post, Subject
-from watchword.engine import Engine
+from watchword._checks import Label, as_list, as_texts, as_whole
+from watchword.data import Post, Subject
 from watchword.errors import HookError
-from watchword.explanation import Explanation
-from watchword.policy import Policy, as_policy
+from watchword.model.engine import Engine
+from watchword.model.explanation import Explanation
 from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import Change
 from watchword.reasons.history import History
-from watchword.steps import FloatArray
-from watchword.stream import Decision
+from watchword.streams.policies import Policy, as_policy
+from watchword.streams.reading import Decision
+from watchword.streams.steps import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from watchword.engine import Engine
 from watchword.errors import HookError
-from watchword.explanation import Block
-from watchword.parameters import LEVELS
-from watchword.steps import BoolArray, FloatArray, IntArray
+from watchword.model.engine import Engine
+from watchword.model.explanation import Block
+from watchword.model.parameters import LEVELS
+from watchword.streams.steps import BoolArray, FloatArray, IntArray
 
 _ADDING = ("sum", "mean")  # with these, what is zeroed is simply missing from the value
 

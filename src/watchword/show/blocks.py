@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.errors import UnknownLabelError
-from watchword.explanation import Block, Explanation
+from watchword.model.explanation import Block, Explanation
 
 PaintLevel = Literal["paragraph", "sentence", "ngram"]
 Plain = Mapping[str, Any]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.show.markup import escaped
 from watchword.show.palette import STRONGEST, label_rgb, short
 from watchword.show.pictures import excerpt

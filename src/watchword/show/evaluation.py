@@ -45,7 +45,7 @@ def evaluation_html(
 ) -> str:
     """Measures, their spread over folds, a table of labels, the confusion matrix.
 
-    >>> from watchword import Evaluation
+    >>> from watchword.evaluation import Evaluation
     >>> plain = Evaluation.of(["a", "b"], ["a", "a"]).to_dict()
     >>> evaluation_html(plain, page=True).startswith("<!doctype html>")
     True

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchword.plain import aligned
-from watchword.render import visible
+from watchword._display import aligned
 from watchword.show.confusion import most_mistaken
+from watchword.show.terminal import visible
 
 __all__ = ["MAIN_MEASURES", "evaluation_text"]
 
@@ -38,7 +38,7 @@ _ONE_LINE = str.maketrans({"\n": "␤", "\t": "␉"})
 def evaluation_text(plain: Plain) -> str:
     r"""Measures over folds, then a table of labels, then the confusion or the worst of it.
 
-    >>> from watchword import Evaluation
+    >>> from watchword.evaluation import Evaluation
     >>> print(Evaluation.of(["tech", "tech", "sports"], ["tech", "sports", "sports"]))
     3 texts, 2 labels, accuracy 0.667
     <BLANKLINE>

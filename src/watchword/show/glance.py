@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.show import svg
 from watchword.show.blocks import as_value, column_of
 from watchword.show.markup import document, escaped
@@ -199,7 +199,7 @@ def ngram_html(plain: Plain, *, page: bool = False, labels: Sequence[Label] | No
     `labels` tells which to show; by default all of them.
 
     >>> from watchword import TauSS3
-    >>> from watchword.glance import ngram_worth
+    >>> from watchword.model.overview import ngram_worth
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
     >>> ngram_html(ngram_worth(model, "a match").to_dict()).count("<table>")

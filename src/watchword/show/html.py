@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Any
 
-from watchword.checks import Label, as_choice, as_whole
-from watchword.explanation import Explanation
-from watchword.parameters import SUMMARY_NAMES
+from watchword._checks import Label, as_choice, as_whole
+from watchword.model.explanation import Explanation
+from watchword.model.parameters import SUMMARY_NAMES
 from watchword.show.blocks import (
     LEVEL_NAMES,
     LEVELS,

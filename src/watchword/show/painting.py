@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from watchword.checks import Label, as_choice
-from watchword.explanation import Explanation
+from watchword._checks import Label, as_choice
+from watchword.model.explanation import Explanation
 from watchword.show.blocks import (
     LEVEL_NAMES,
     LEVELS,

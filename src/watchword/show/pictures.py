@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.show import svg
 from watchword.show.blocks import as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out

@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from statistics import stdev
 from typing import Any
 
-from watchword.parameters import Parameters
-from watchword.plain import finite
-from watchword.render import visible
+from watchword._display import finite
+from watchword.model.parameters import Parameters
 from watchword.show.pictures import excerpt
 from watchword.show.search_axes import (
     Axis,
@@ -21,6 +20,7 @@ from watchword.show.search_axes import (
     parameter_axis,
     told_by,
 )
+from watchword.show.terminal import visible
 
 __all__ = ["Packed", "json_inside", "pack_search", "python_line", "shown_value", "spelt_measure"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from watchword.checks import Label
-from watchword.parameters import Summary
+from watchword._checks import Label
+from watchword.model.parameters import Summary
+from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import check_workers, column, require, require_free, require_text
 from watchword.spark.opening import seen_by_driver
 from watchword.spark.scoring import Classifying
-from watchword.text import Tokenizer, WordHook
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword import _native
-from watchword.checks import Label
-from watchword.engine import Engine
+from watchword._checks import Label
 from watchword.errors import DataFormatError
-from watchword.results import ConfidenceTable
-from watchword.text import TextSource
+from watchword.model.engine import Engine
+from watchword.model.results import ConfidenceTable
+from watchword.model.text import TextSource
 
 
 def terms_of(column: Any, source: TextSource) -> _native.TermBatch:

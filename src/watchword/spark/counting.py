@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from watchword import _native
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.errors import DataFormatError, PrunedModelError
-from watchword.model import TauSS3
-from watchword.parameters import Parameters
+from watchword.model.parameters import Parameters
+from watchword.model.tau_ss3 import TauSS3
+from watchword.model.text import TextSource, Tokenizer, WordHook
 from watchword.spark.columns import labels_of, terms_of
 from watchword.spark.opening import ModelFile
 from watchword.spark.scoring import refuse_null
-from watchword.text import TextSource, Tokenizer, WordHook
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"

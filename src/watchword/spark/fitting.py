@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from watchword.checks import as_whole
+from watchword._checks import as_whole
 from watchword.errors import DataFormatError, UnlearnError
-from watchword.model import TauSS3
+from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.counting import Counting, count_batches, rows_of
 from watchword.spark.needs import (
     check_shippable,

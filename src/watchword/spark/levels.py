@@ -16,9 +16,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from watchword.checks import Label
+from watchword._checks import Label
 from watchword.errors import DataFormatError
-from watchword.model import TauSS3
+from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.counting import DOCUMENTS, Counting, count_level
 from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
 from watchword.spark.writing import write_sorted

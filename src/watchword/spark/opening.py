@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from watchword.errors import ModelFormatError
-from watchword.functions import check_function
-from watchword.model import TauSS3
-from watchword.parameters import Summary
+from watchword.model.functions import check_function
+from watchword.model.parameters import Summary
+from watchword.model.tau_ss3 import TauSS3
+from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import check_shippable
-from watchword.text import Tokenizer, WordHook
 
 _open: dict[tuple[object, ...], TauSS3] = {}
 _KEPT = 4  # a stream may go on with a new model; the old one must not stay for ever

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from watchword.errors import DataFormatError
-from watchword.parameters import FloatArray
-from watchword.results import ConfidenceTable
+from watchword.model.parameters import FloatArray
+from watchword.model.results import ConfidenceTable
 from watchword.spark.columns import confidence_of
 from watchword.spark.needs import quoted
 from watchword.spark.opening import ModelFile

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from watchword import states
-from watchword.engine import Engine
-from watchword.ledger import Ledger
-from watchword.policy import Policy
+from watchword.model.engine import Engine
 from watchword.spark.opening import ModelFile
+from watchword.streams import states
+from watchword.streams.ledger import Ledger
+from watchword.streams.policies import Policy
 
 STATE = "reader binary, seen binary, last long"
 STATE_NAME = "subject"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from watchword.checks import as_whole
-from watchword.model import TauSS3
-from watchword.parameters import Summary
-from watchword.policy import Policy, as_policy
+from watchword._checks import as_whole
+from watchword.model.parameters import Summary
+from watchword.model.tau_ss3 import TauSS3
+from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.carried import id_as_text, id_from_text, order_as_number, order_from_number
 from watchword.spark.classifying import label_array, spark_label_type
 from watchword.spark.needs import check_workers, column, require, require_text
 from watchword.spark.opening import seen_by_driver
 from watchword.spark.scoring import Scoring
 from watchword.spark.subjects import SubjectProcessor, Watching
-from watchword.text import Tokenizer, WordHook
+from watchword.streams.policies import Policy, as_policy
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

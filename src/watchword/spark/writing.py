@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native, keeping, snapshot, storage
+from watchword import _native
+from watchword._checks import Label
 from watchword._files import atomic_file, scratch_folder
-from watchword.checks import Label
 from watchword.errors import DataFormatError
-from watchword.model import TauSS3
+from watchword.model.file import codec, container, layout
+from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.columns import buffers_of
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
 
@@ -55,7 +56,7 @@ def write_sorted(
         ):
             writing.add_all(batches)
             manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
-            storage.write_model(file, manifest, arrays)
+            container.write_model(file, manifest, arrays)
     except _native.RowsFailure as error:
         raise RowsError(f"the rows of counts make no model: {error}") from None
 
@@ -87,7 +88,7 @@ class _Column:
     def narrowed(self, least_width: int) -> npt.NDArray[Any]:
         """All of it in the narrowest type; nothing can be appended any more."""
         array = self.mapped()
-        dtype = snapshot.narrowest(self.largest, least_width)
+        dtype = layout.narrowest(self.largest, least_width)
         if array.dtype == dtype:
             return array
         narrow = self._path.with_suffix(".narrow")
@@ -197,7 +198,7 @@ class _Writing:
 
     # The file
 
-    def finish(self, pruned: PrunedCounts | None) -> tuple[dict[str, Any], storage.Arrays]:
+    def finish(self, pruned: PrunedCounts | None) -> tuple[dict[str, Any], container.Arrays]:
         """The manifest and the arrays, which stay in their files."""
         maxima = np.empty(0, np.uint64)
         if self._totals[DOCUMENTS]:
@@ -210,13 +211,13 @@ class _Writing:
                 self._column(length, "rows").append(np.zeros(1, np.uint64))
                 self._column(length, "children")
             self._column(1, "word_offsets").append(np.zeros(1, np.uint64))
-        arrays: storage.Arrays = {
+        arrays: container.Arrays = {
             "words.bytes": self._column(1, "word_bytes").mapped(),
             "words.offsets": self._column(1, "word_offsets").narrowed(4),
-            "maxima": maxima.astype(snapshot.narrowest(int(maxima.max(initial=0)), 4)),
+            "maxima": maxima.astype(layout.narrowest(int(maxima.max(initial=0)), 4)),
         }
         for length in range(1, self._max_ngram + 1):
-            for name in snapshot.array_names(length, self._max_ngram):
+            for name in layout.array_names(length, self._max_ngram):
                 column = self._column(length, name)
                 arrays[f"ngrams{length}.{name}"] = column.narrowed(1 if name == "labels" else 4)
         return {
@@ -227,7 +228,7 @@ class _Writing:
                 "was_pruned": pruned is not None and pruned[0] > 0,
             },
             "words_since_prune": 0,
-        } | keeping.settings_of(self._engine), arrays
+        } | codec.settings_of(self._engine), arrays
 
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():

@@ -16,10 +16,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from watchword.checks import Label
-from watchword.datasets import Document, Subject
-from watchword.model import TauSS3
-from watchword.policy import Policy
+from watchword._checks import Label
+from watchword.data import Document, Subject
+from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.policies import Policy
 from watchword.web.content import Content
 from watchword.web.export import ExportReport, export_page
 
@@ -80,7 +80,7 @@ def serve(
     on_ready
         is told where the page is, as soon as it can be opened; by default the standard error is.
     """
-    from watchword.listening import run_until_interrupted, way_to
+    from watchword.web.listening import run_until_interrupted, way_to
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
     token = _token(token, open_to_all_users)
@@ -121,7 +121,7 @@ def running_page(
     ...         print(answer.readline().decode().strip())
     <!doctype html>
     """
-    from watchword.listening import running_in_thread
+    from watchword.web.listening import running_in_thread
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
     token = _token(token, open_to_all_users)
@@ -134,7 +134,7 @@ def running_page(
 
 def _token(token: str | None, open_to_all_users: bool) -> str | None:
     if not open_to_all_users:
-        from watchword.listening import new_token
+        from watchword.web.listening import new_token
 
         return new_token() if token is None else token
     if token is not None:
@@ -146,8 +146,8 @@ def _token(token: str | None, open_to_all_users: bool) -> str | None:
 def _ready(
     content: Content, host: str, port: int, token: str | None
 ) -> Iterator[tuple[ASGIApp, socket.socket, LivePage]]:
-    from watchword.listening import listening, url_of
     from watchword.web.app import make_app
+    from watchword.web.listening import listening, url_of
 
     app = make_app(content, host=host, token=token)
     with listening(host, port) as listener:

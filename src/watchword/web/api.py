@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from watchword.connections import read_body
 from watchword.errors import WatchwordError
+from watchword.web.connections import read_body
 from watchword.web.content import Content
 from watchword.web.documents import Chosen, DocumentShelf
 from watchword.web.models import NotThereError, Settings

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from watchword import __version__
-from watchword.checks import Label
-from watchword.datasets import Document, Subject
-from watchword.model import TauSS3
-from watchword.policy import Policy
+from watchword._checks import Label
+from watchword.data import Document, Subject
+from watchword.model.tau_ss3 import TauSS3
 from watchword.show import palette
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
+from watchword.streams.policies import Policy
 from watchword.web.documents import DocumentShelf
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 from watchword.web.people import SubjectShelf

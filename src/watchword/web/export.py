@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from watchword import __version__
+from watchword._checks import as_whole
 from watchword._files import atomic_file
-from watchword.checks import as_whole
 from watchword.errors import HookError
-from watchword.functions import name_of
-from watchword.render import visible
+from watchword.model.functions import name_of
+from watchword.show.terminal import visible
 from watchword.web.files import palette_css
 from watchword.web.packing import pack_model
 
 if TYPE_CHECKING:
-    from watchword.model import TauSS3
+    from watchword.model.tau_ss3 import TauSS3
 
 __all__ = ["DEFAULT_FLOOR", "ExportReport", "export_page"]
 

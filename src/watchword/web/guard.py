@@ -18,7 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from watchword.listening import as_token, is_own_machine
+from watchword.web.listening import as_token, is_own_machine
 from watchword.web.wire import to_json
 
 _COOKIE = "watchword-token"

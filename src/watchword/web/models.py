@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
-from watchword.model import TauSS3
+from watchword.model.tau_ss3 import TauSS3
 from watchword.web.wire import compact
 
 _Made = TypeVar("_Made")

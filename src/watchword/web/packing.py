@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from watchword.checks import Label
+from watchword._checks import Label
 
 if TYPE_CHECKING:
-    from watchword.model import TauSS3
+    from watchword.model.tau_ss3 import TauSS3
 
 _LARGEST_EXACT = 2**53  # numbers of a browser are doubles
 _UNKNOWN = (" ",)  # no word has a blank in it

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from watchword.checks import Label, as_list
-from watchword.datasets import Post, Subject
-from watchword.policy import (
+from watchword._checks import Label, as_list
+from watchword.data import Post, Subject
+from watchword.evaluation.replaying import Outcome, Replay, replay, replay_scores
+from watchword.evaluation.scores import Scores, score_streams
+from watchword.reasons.story import tell
+from watchword.streams.policies import (
     POLICIES,
     After,
     AllOf,
@@ -22,9 +25,6 @@ from watchword.policy import (
     as_policy,
     policy_from_dict,
 )
-from watchword.reasons.story import tell
-from watchword.replaying import Outcome, Replay, replay, replay_scores
-from watchword.scores import Scores, score_streams
 from watchword.web.documents import Chosen, confusion, page_of, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 

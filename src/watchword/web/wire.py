@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from watchword.explanation import Block, Explanation, NgramBlock
-from watchword.plain import finite
+from watchword._display import finite
+from watchword.model.explanation import Block, Explanation, NgramBlock
 
 _HALVES = re.compile("[\ud800-\udfff]")
 

@@ -1,0 +1,34 @@
+"""People and what they write: read from files, written to them, or made up."""
+
+from __future__ import annotations
+
+from watchword.data.files import (
+    iterate_posts,
+    iterate_texts,
+    read_csv,
+    read_jsonl,
+    read_subjects,
+    read_texts,
+    write_jsonl,
+)
+from watchword.data.folders import read_folder
+from watchword.data.subjects import Document, Post, Subject
+from watchword.data.synthetic import AT_RISK, CONTROL, SEQUENCE_PAIRS, make_risk_streams
+
+__all__ = [
+    "AT_RISK",
+    "CONTROL",
+    "SEQUENCE_PAIRS",
+    "Document",
+    "Post",
+    "Subject",
+    "iterate_posts",
+    "iterate_texts",
+    "make_risk_streams",
+    "read_csv",
+    "read_folder",
+    "read_jsonl",
+    "read_subjects",
+    "read_texts",
+    "write_jsonl",
+]

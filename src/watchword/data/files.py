@@ -1,0 +1,382 @@
+"""Subjects and documents ⇄ files: JSON lines and CSV, read whole or line by line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeVar
+
+from watchword._checks import Label, as_choice, as_label, as_text
+from watchword._files import atomic_file
+from watchword.data.folders import folder_documents, read_folder
+from watchword.data.lines import (
+    BadLines,
+    BadLinesChoice,
+    Flaw,
+    OnBadLine,
+    Source,
+    decoded,
+    name_of,
+    numbered_lines,
+    shown,
+)
+from watchword.data.records import (
+    DOCUMENT_FIELDS,
+    POST_FIELDS,
+    SUBJECT_FIELDS,
+    Entry,
+    Record,
+    as_identity,
+    document_reader,
+    entry_reader,
+    named,
+    parsed,
+)
+from watchword.data.subjects import Document, Post, Subject
+from watchword.data.tables import as_delimiter, read_rows
+
+Kind = Literal["jsonl", "csv", "folder"]
+
+_Item = TypeVar("_Item")
+
+_KINDS: tuple[Kind, ...] = ("jsonl", "csv", "folder")
+
+
+def read_jsonl(
+    source: Source,
+    *,
+    bad_lines: BadLinesChoice = "error",
+    on_bad_line: OnBadLine | None = None,
+    **names: str,
+) -> list[Subject]:
+    """Read subjects from JSON lines: one post per line, or one subject with all posts per line.
+
+    A post has `subject` and `text`, and may have `title`, `time`, `post_id` (or `id`), `label` and
+    `seq`; a subject has `subject` (or `id`) and `posts`, and may have `label` and `chunks`. Posts
+    of subjects may be interleaved. They are ordered by `seq` where all posts of a subject have it,
+    else by their lines. Fields of other names are renamed by keyword: `text="body"`.
+
+    The source is a path (compressed with gzip or not), `"-"` for standard input, a file or any
+    iterable of lines. With `bad_lines="skip"`, lines that cannot be read are left out, and
+    `on_bad_line` is called with the error of each.
+
+    >>> lines = ['{"subject": "ann", "text": "Hello.", "label": "control"}',
+    ...          '{"subject": "ann", "text": "Good night."}']
+    >>> [subject] = read_jsonl(lines)
+    >>> subject.id, subject.label, len(subject.posts)
+    ('ann', 'control', 2)
+    >>> read_jsonl(['{"subject": "ann"}'])
+    Traceback (most recent call last):
+    ...
+    watchword.errors.DataFormatError: input, line 1: there is no "text", ...
+    """
+    read = entry_reader(named(SUBJECT_FIELDS, names))
+    bad = BadLines(bad_lines, on_bad_line)
+    return _gather(_read_lines(source, read, bad), bad, name_of(source))
+
+
+def read_csv(
+    source: Source,
+    *,
+    delimiter: str | None = None,
+    bad_lines: BadLinesChoice = "error",
+    on_bad_line: OnBadLine | None = None,
+    **names: str,
+) -> list[Subject]:
+    """Read subjects from a table with one post per row under a header.
+
+    The columns are those of `read_jsonl`, as are sources, the order of posts, bad lines and
+    renaming: `subject="user"`. An empty cell is a missing value, except for the text; labels are
+    text. The delimiter is a comma, a tab or a semicolon, whichever makes sense of the header.
+    Cells between quotes may hold delimiters and line ends.
+
+    >>> [subject] = read_csv(["user;text;label", "ann;Hello.;control"], subject="user")
+    >>> subject.id, subject.label, subject.posts[0].text
+    ('ann', 'control', 'Hello.')
+    """
+    fields = named(POST_FIELDS, names)
+    bad = BadLines(bad_lines, on_bad_line)
+    sign = as_delimiter(delimiter)
+    rows = read_rows(source, entry_reader(fields), bad, fields=fields, delimiter=sign)
+    return _gather(rows, bad, name_of(source))
+
+
+def read_subjects(source: Source, *, kind: Kind | None = None, **options: Any) -> list[Subject]:
+    """Read subjects with `read_folder`, `read_csv` or `read_jsonl`, whose options may follow.
+
+    Unless the kind is given, folders are known by being folders, tables by ending in `.csv` or
+    `.tsv` (and perhaps `.gz`); everything else is JSON lines.
+
+    >>> read_subjects(['{"id": "ann", "posts": ["Hello."]}'])[0].id
+    'ann'
+    """
+    read: dict[Kind, Callable[..., list[Subject]]] = {
+        "jsonl": read_jsonl,
+        "csv": read_csv,
+        "folder": read_folder,
+    }
+    return read[_kind_of(source, kind)](source, **options)
+
+
+def iterate_posts(
+    source: Source,
+    *,
+    bad_lines: BadLinesChoice = "error",
+    on_bad_line: OnBadLine | None = None,
+    **names: str,
+) -> Iterator[tuple[str, Post, Label | None]]:
+    """Read posts one by one as their lines arrive: the subject, the post, the label if it is there.
+
+    Sources, fields and bad lines are those of `read_jsonl`. Nothing is remembered: posts come in
+    the order of lines (`seq` plays no part), and whether labels contradict is not seen.
+
+    >>> for subject, post, label in iterate_posts(['{"subject": "ann", "text": "Hello."}']):
+    ...     print(subject, post.text, label)
+    ann Hello. None
+    """
+    read = entry_reader(named(SUBJECT_FIELDS, names))
+    bad = BadLines(bad_lines, on_bad_line)
+
+    def posts() -> Iterator[tuple[str, Post, Label | None]]:
+        with closing(_read_lines(source, read, bad)) as entries:
+            for _, (subject, posts, label, _, _) in entries:
+                for post in posts:
+                    yield subject, post, label
+
+    return posts()
+
+
+def iterate_texts(
+    source: Source,
+    *,
+    kind: Kind | None = None,
+    delimiter: str | None = None,
+    bad_lines: BadLinesChoice = "error",
+    on_bad_line: OnBadLine | None = None,
+    **names: str,
+) -> Iterator[Document]:
+    """Read documents one by one as they arrive; see `read_texts`.
+
+    >>> list(iterate_texts(['{"text": "Hello.", "label": "control"}']))
+    [Document(text='Hello.', label='control', id=None)]
+    """
+    bad = BadLines(bad_lines, on_bad_line)
+    return _documents(source, kind, as_delimiter(delimiter), bad, names)
+
+
+def read_texts(
+    source: Source,
+    *,
+    kind: Kind | None = None,
+    delimiter: str | None = None,
+    bad_lines: BadLinesChoice = "error",
+    on_bad_line: OnBadLine | None = None,
+    **names: str,
+) -> list[Document]:
+    """Read documents to learn or to classify: JSON lines, a table, or folders of `.txt` files.
+
+    A line or a row has `text`, and may have `label` and `id`; fields of other names are renamed by
+    keyword: `text="body"`. In folders, every file `LABEL/ID.txt` is a document; without folders of
+    labels, every `ID.txt`. What the source is, is found out as in `read_subjects`; bad lines are
+    treated as in `read_jsonl`.
+
+    >>> read_texts(["text,label", "Hello.,control"], kind="csv")
+    [Document(text='Hello.', label='control', id=None)]
+    """
+    bad = BadLines(bad_lines, on_bad_line)
+    documents = list(_documents(source, kind, as_delimiter(delimiter), bad, names))
+    if not documents:
+        raise bad.nothing_in(name_of(source), "texts")
+    return documents
+
+
+def write_jsonl(path: str | os.PathLike[str], subjects: Iterable[Subject]) -> None:
+    """Write subjects as JSON lines that `read_jsonl` reads back, one subject per line.
+
+    The file appears whole or not at all; it is compressed if its name ends in `.gz`. The path
+    `"-"` is standard output.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> subjects = [Subject("ann", [Post("Hello."), Post("Good night.")], "control")]
+    >>> with TemporaryDirectory() as folder:
+    ...     write_jsonl(f"{folder}/subjects.jsonl", subjects)
+    ...     read_jsonl(f"{folder}/subjects.jsonl") == subjects
+    True
+    """
+    seen: set[str] = set()
+    with _written(path) as file:
+        for subject in subjects:
+            if not isinstance(subject, Subject):
+                raise TypeError(f"expected subjects, got {type(subject).__name__}")
+            if subject.id in seen:
+                raise ValueError(f"subject {subject.id!r} is there twice: join its posts first")
+            seen.add(subject.id)
+            file.write(_line(subject))
+
+
+# Reading
+
+
+def _kind_of(source: Source, kind: Kind | None) -> Kind:
+    if kind is not None:
+        return as_choice("kind", kind, _KINDS)
+    if not isinstance(source, str | os.PathLike) or source == "-":
+        return "jsonl"
+    path = Path(source)
+    if path.is_dir():
+        return "folder"
+    return "csv" if path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv")) else "jsonl"
+
+
+def _documents(
+    source: Source,
+    kind: Kind | None,
+    delimiter: str | None,
+    bad: BadLines,
+    names: Mapping[str, str],
+) -> Iterator[Document]:
+    fields = named(DOCUMENT_FIELDS, names)
+    read = document_reader(fields)
+    chosen = _kind_of(source, kind)
+    if chosen == "folder":
+        if not isinstance(source, str | os.PathLike):
+            raise TypeError(f"expected the path of a folder, got {type(source).__name__}")
+        return folder_documents(source, bad)
+    if chosen == "csv":
+        return _items(read_rows(source, read, bad, fields=fields, delimiter=delimiter))
+    return _items(_read_lines(source, read, bad))
+
+
+def _items(numbered: Generator[tuple[int, _Item], None, None]) -> Iterator[_Item]:
+    with closing(numbered):
+        for _, item in numbered:
+            yield item
+
+
+def _read_lines(
+    source: Source, read: Callable[[Record], _Item], bad: BadLines
+) -> Generator[tuple[int, _Item], None, None]:
+    """What `read` makes of each line of JSON, with the number of the line."""
+    name = name_of(source)
+    with closing(numbered_lines(source)) as lines:
+        for number, line in lines:
+            try:
+                text = decoded(line)
+                if not text or text.isspace():
+                    continue
+                item = read(parsed(text))
+            except Flaw as flaw:
+                bad.meet(flaw, name=name, line=number)
+            else:
+                yield number, item
+
+
+class _Gathered:
+    """What is known of a subject so far."""
+
+    __slots__ = ("chunks", "label", "label_line", "posts", "seqs")
+
+    def __init__(self, chunks: tuple[int, ...] | None) -> None:
+        self.posts: list[Post] = []
+        self.seqs: list[float | None] = []
+        self.label: Label | None = None
+        self.label_line = 0
+        self.chunks = chunks
+
+    def add(self, entry: Entry, line: int) -> None:
+        """Add what a line says, or nothing of it."""
+        subject, posts, label, seqs, _ = entry
+        if label is not None and label != self.label:
+            if self.label is not None:
+                raise Flaw(
+                    f"subject {shown(subject)} has the label {shown(label)} here and "
+                    f"{shown(self.label)} on line {self.label_line}: give it one"
+                )
+            self.label, self.label_line = label, line
+        self.posts += posts
+        self.seqs += seqs
+
+    def subject(self, name: str) -> Subject:
+        """All that was found, in order."""
+        posts = self.posts
+        places = [seq for seq in self.seqs if seq is not None]
+        if len(places) == len(posts):
+            posts = [posts[at] for at in sorted(range(len(posts)), key=places.__getitem__)]
+        return Subject(name, posts, self.label, self.chunks)
+
+
+def _gather(entries: Iterable[tuple[int, Entry]], bad: BadLines, name: str) -> list[Subject]:
+    found: dict[str, _Gathered] = {}
+    for number, entry in entries:
+        subject, chunks = entry[0], entry[4]
+        try:
+            gathered = found.get(subject)
+            if gathered is None:
+                gathered = found[subject] = _Gathered(chunks)
+            elif chunks is not None or gathered.chunks is not None:
+                raise Flaw(
+                    f"subject {shown(subject)} has chunks and more than one line: write it as one"
+                )
+            gathered.add(entry, number)
+        except Flaw as flaw:
+            bad.meet(flaw, name=name, line=number)
+    if not found:
+        raise bad.nothing_in(name, "subjects")
+    return [gathered.subject(subject) for subject, gathered in found.items()]
+
+
+# Writing
+
+
+@contextmanager
+def _written(path: str | os.PathLike[str]) -> Iterator[BufferedIOBase | BinaryIO]:
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with atomic_file(path) as file:
+        if Path(path).suffix.lower() != ".gz":
+            yield file
+            return
+        # No name and no time in it: the same subjects give the same bytes.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
+            yield zipped
+
+
+def _line(subject: Subject) -> bytes:
+    record: dict[str, object] = {"subject": _written_id("subject", subject.id)}
+    if subject.label is not None:
+        record["label"] = as_label(subject.label)
+    if subject.chunks is not None:
+        record["chunks"] = subject.chunks
+    record["posts"] = [_post_record(post) for post in subject.posts]
+    try:
+        return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:  # half a character can only be written as an escape
+        return (json.dumps(record) + "\n").encode()
+
+
+def _post_record(post: Post) -> dict[str, str]:
+    record = {"text": as_text(post.text)}
+    if post.title:
+        record["title"] = as_text(post.title)
+    if post.time is not None:
+        record["time"] = post.time.isoformat()
+    if post.id is not None:
+        record["post_id"] = _written_id("post_id", post.id, empty=True)
+    return record
+
+
+def _written_id(name: str, value: str, *, empty: bool = False) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be str, got {value!r}")
+    try:
+        return as_identity(name, value, empty=empty)
+    except Flaw as flaw:
+        raise ValueError(str(flaw)) from None

@@ -1,0 +1,146 @@
+"""Folders of texts: one folder per label, in it one file or one folder per subject."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+from watchword._checks import as_choice
+from watchword.data.lines import BadLines, BadLinesChoice, Flaw, OnBadLine, decoded, numbered_lines
+from watchword.data.records import as_identity
+from watchword.data.subjects import Document, Post, Subject
+from watchword.errors import DataFormatError
+
+PostsChoice = Literal["lines", "blank_lines"]
+
+_POSTS: tuple[PostsChoice, ...] = ("lines", "blank_lines")
+
+
+def read_folder(
+    path: str | os.PathLike[str],
+    *,
+    posts: PostsChoice = "lines",
+    bad_lines: BadLinesChoice = "error",
+    on_bad_line: OnBadLine | None = None,
+) -> list[Subject]:
+    r"""Read subjects from folders that are named like their labels.
+
+    A subject is a file `LABEL/SUBJECT.txt` with one post per line (`posts="lines"`) or per
+    paragraph (`posts="blank_lines"`), or a folder `LABEL/SUBJECT/` with one post per file, in the
+    order of their names with numbers counted (`2.txt` before `10.txt`). Without folders of labels,
+    the files `SUBJECT.txt` are subjects whose label is not known. Hidden files, folders called
+    `__MACOSX` and files that do not end in `.txt` are not read. With `bad_lines="skip"`, lines and
+    files that cannot be read are left out, and `on_bad_line` is called with the error of each.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     Path(folder, "control").mkdir()
+    ...     _ = Path(folder, "control", "ann.txt").write_text("Hello.\nGood night.\n")
+    ...     read_folder(folder)[0].posts
+    (Post(text='Hello.', title='', time=None, id=None), Post(text='Good night.', title='', ...
+    """
+    as_choice("posts", posts, _POSTS)
+    bad = BadLines(bad_lines, on_bad_line)
+    subjects: dict[str, Subject] = {}
+    for label, entry in _labelled(Path(path)):
+        with bad.within(str(entry)):
+            name = as_identity("subject", entry.name if entry.is_dir() else entry.stem)
+            if name in subjects:
+                raise Flaw(f"subject {name!r} is there twice: give every subject one place")
+            found = _posts_in_folder(entry, bad) if entry.is_dir() else _posts_in(entry, posts, bad)
+            subjects[name] = Subject(name, list(found), label)
+    if not subjects:
+        raise bad.nothing_in(str(path), "subjects (LABEL/SUBJECT.txt)")
+    return list(subjects.values())
+
+
+def folder_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterator[Document]:
+    """Every file `LABEL/ID.txt` as one document."""
+    for label, entry in _labelled(Path(path)):
+        with bad.within(str(entry)):
+            if entry.is_dir():
+                raise Flaw("a folder where a .txt file should be: write LABEL/ID.txt")
+            yield Document(_whole(entry), label, as_identity("id", entry.stem))
+
+
+def is_clutter(name: str) -> bool:
+    """Whether a file or folder is hidden, or what archives made by macOS add (`__MACOSX`).
+
+    >>> [name for name in ("ann.xml", "._ann.xml", "__MACOSX") if is_clutter(name)]
+    ['._ann.xml', '__MACOSX']
+    """
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def natural(name: str) -> tuple[list[tuple[str, int]], str]:
+    """A key that sorts names with their numbers counted.
+
+    >>> sorted(["post10", "post9", "Post1"], key=natural)
+    ['Post1', 'post9', 'post10']
+    """
+    parts = re.split(r"(\d+)", name.casefold())
+    numbers = [int(part) for part in parts[1::2]]
+    return list(zip(parts[::2], [*numbers, -1], strict=True)), name
+
+
+def _labelled(folder: Path) -> Iterator[tuple[str | None, Path]]:
+    """What lies in the folders of labels, or in the folder itself if it has none."""
+    if not folder.is_dir():
+        if folder.exists():
+            raise DataFormatError(f"{folder} is a file, not a folder")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    entries = list(_entries(folder))
+    labels = [entry for entry in entries if entry.is_dir()]
+    for label in labels:
+        for entry in _entries(label):
+            yield label.name, entry
+    for entry in entries if not labels else []:
+        yield None, entry
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """Folders and .txt files, in natural order."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: natural(entry.name)):
+        if is_clutter(entry.name):
+            continue
+        if entry.is_dir() or (entry.suffix.lower() == ".txt" and entry.is_file()):
+            yield entry
+
+
+def _posts_in_folder(folder: Path, bad: BadLines) -> Iterator[Post]:
+    for entry in _entries(folder):
+        with bad.within(str(entry)):
+            if entry.is_dir():
+                raise Flaw("a folder where a post should be: write LABEL/SUBJECT/POST.txt")
+            yield Post(_whole(entry), id=as_identity("id", entry.stem))
+
+
+def _posts_in(file: Path, posts: PostsChoice, bad: BadLines) -> Iterator[Post]:
+    """Posts of a file; one of several lines is left out whole if a line cannot be read."""
+    gathered: list[str] = []
+    damaged = False
+    for number, line in chain(numbered_lines(file), [(0, "")]):
+        text = ""
+        try:
+            text = decoded(line).strip()
+        except Flaw as flaw:
+            bad.meet(flaw, name=str(file), line=number)
+            damaged = True
+            if posts == "blank_lines":
+                continue
+        if text:
+            gathered.append(text)
+        if not text or posts == "lines":
+            if gathered and not damaged:
+                yield Post("\n".join(gathered))
+            gathered, damaged = [], False
+
+
+def _whole(file: Path) -> str:
+    return "".join(decoded(line) for _, line in numbered_lines(file)).strip()

@@ -1,0 +1,298 @@
+"""One line → what it says: a JSON object or a row of a table as posts, subjects or documents."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from watchword._checks import Label, as_label
+from watchword.data.lines import Flaw, shown
+from watchword.data.subjects import Document, Post
+
+Record = Mapping[str, Any]
+Fields = Mapping[str, tuple[str, ...]]
+
+#: What fields may be called; the first that a record has counts.
+POST_FIELDS: Fields = {
+    "subject": ("subject",),
+    "text": ("text",),
+    "title": ("title",),
+    "time": ("time",),
+    "post_id": ("post_id", "id"),
+    "label": ("label",),
+    "seq": ("seq",),
+}
+SUBJECT_FIELDS: Fields = {**POST_FIELDS, "posts": ("posts",), "chunks": ("chunks",)}
+DOCUMENT_FIELDS: Fields = {"text": ("text",), "label": ("label",), "id": ("id", "post_id")}
+
+#: What one line adds to a subject: its id, posts, label, where each post stands, chunks.
+Entry = tuple[
+    str,
+    tuple[Post, ...],
+    Label | None,
+    tuple[float | None, ...],
+    tuple[int, ...] | None,
+]
+
+
+def named(fields: Fields, names: Mapping[str, str]) -> Fields:
+    """The fields under the names that a caller gave them.
+
+    >>> named(DOCUMENT_FIELDS, {"text": "body"})["text"]
+    ('body',)
+    """
+    for field, name in names.items():
+        if field not in fields:
+            known = ", ".join(fields)
+            raise TypeError(f"there is no field {field!r} to rename; the fields are {known}")
+        if not isinstance(name, str):
+            raise TypeError(f"the name of field {field!r} must be str, got {name!r}")
+    return {**fields, **{field: (name,) for field, name in names.items()}}
+
+
+# Lines
+
+
+def parsed(line: str) -> Record:
+    """The JSON object of a line."""
+    try:
+        value, end = _decode(line)
+    except (ValueError, RecursionError):
+        return _carefully_parsed(line)
+    if type(value) is dict and (end == len(line) or line[end:].isspace()):
+        return value
+    return _carefully_parsed(line)
+
+
+_decode = json.JSONDecoder().raw_decode  # less work than json.loads, which also looks for blanks
+
+
+def _carefully_parsed(line: str) -> Record:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise Flaw(
+            f"not JSON ({error.msg}, column {error.colno}): write one object per line"
+        ) from None
+    except RecursionError:
+        raise Flaw("nested too deeply: write one flat object per line") from None
+    except ValueError:  # Python refuses to read very long numbers
+        raise Flaw("a number of too many digits: write it as text") from None
+    if isinstance(value, dict):
+        return value
+    hint = "; jq -c '.[]' makes lines of an array" if isinstance(value, list) else ""
+    raise Flaw(f"not an object but {_json(value)}: write one object per line{hint}")
+
+
+def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
+    """A function that reads records of one post, or of one subject with all posts."""
+    read_post = _post_reader(fields)
+    text_name, label_name, seq_name = (fields[one][0] for one in ("text", "label", "seq"))
+    posts_name, chunks_name = (fields.get(one, ("",))[0] for one in ("posts", "chunks"))
+    subject_name = fields["subject"][0]
+    # Where a line is a subject, "id" is the subject's; unless the caller named another field.
+    owners = (subject_name, "id") if subject_name == "subject" else (subject_name,)
+
+    def read(record: Record) -> Entry:
+        label, seq = record.get(label_name), record.get(seq_name)
+        if label is not None:
+            label = _label(label)
+        if text_name in record or not posts_name or posts_name not in record:
+            subject = as_identity(subject_name, record.get(subject_name))
+            return subject, (read_post(record),), label, (None if seq is None else _seq(seq),), None
+        subject = as_identity(subject_name, _first(record, owners))
+        given = _posts(record[posts_name], text_name)
+        seqs = tuple(_seq(one.get(seq_name)) for one in given)
+        chunks = _chunks(record.get(chunks_name), len(given))
+        return subject, tuple(map(read_post, given)), label, seqs, chunks
+
+    return read
+
+
+def _post_reader(fields: Fields) -> Callable[[Record], Post]:
+    text_name, title_name, time_name = (fields[one][0] for one in ("text", "title", "time"))
+    id_name, *other_ids = fields["post_id"]
+
+    def read(record: Record) -> Post:
+        title = record.get(title_name)
+        if title is None:
+            title = ""
+        elif not isinstance(title, str):
+            raise Flaw(f'"{title_name}" must be text, got {_json(title)}')
+        text = record.get(text_name)
+        if type(text) is not str:  # calls cost: what is as usual makes few
+            text = _text(record, text_name)
+        time = record.get(time_name)
+        if time is not None:
+            time = as_time(time)
+        identity = record.get(id_name)
+        if identity is None:
+            identity = _first(record, other_ids)
+        if identity is not None:
+            identity = as_identity(id_name, identity, empty=True)
+        return Post(text, title, time, identity)
+
+    return read
+
+
+def document_reader(fields: Fields) -> Callable[[Record], Document]:
+    """A function that reads records of one document."""
+    (text_name,), (label_name,), id_names = fields["text"], fields["label"], fields["id"]
+
+    def read(record: Record) -> Document:
+        label, identity = record.get(label_name), _first(record, id_names)
+        return Document(
+            _text(record, text_name),
+            None if label is None else _label(label),
+            None if identity is None else as_identity(id_names[0], identity, empty=True),
+        )
+
+    return read
+
+
+# Fields
+
+
+def _first(record: Record, names: Iterable[str]) -> object:
+    for name in names:
+        value = record.get(name)
+        if value is not None:
+            return value
+    return None
+
+
+def _text(record: Record, name: str) -> str:
+    text = record.get(name)
+    if isinstance(text, str):
+        return text
+    if name not in record:
+        raise Flaw(f'there is no "{name}", which every text needs', arguments=("text",))
+    raise Flaw(f'"{name}" must be text, got {_json(text)}')
+
+
+def _posts(given: object, text_name: str) -> list[Record]:
+    if not isinstance(given, list):
+        raise Flaw(f"the posts must be an array, got {_json(given)}")
+    records: list[Record] = []
+    for place, post in enumerate(given, 1):
+        if not isinstance(post, str | dict):
+            raise Flaw(f"post {place} must be text or an object, got {_json(post)}")
+        records.append({text_name: post} if isinstance(post, str) else post)
+    return records
+
+
+def as_identity(name: str, value: object, *, empty: bool = False) -> str:
+    """The id of a subject or of a post as text.
+
+    >>> as_identity("subject", 12)
+    '12'
+    """
+    if isinstance(value, str):
+        if value.isascii():
+            if value or empty:
+                return value
+            raise Flaw(f'"{name}" must not be empty')
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # ids are printed, compared and stored: no halves of characters
+            raise Flaw(f'"{name}" must be valid Unicode, got {shown(value)}') from None
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is None:
+        raise Flaw(f'there is no "{name}", which every post needs', arguments=("subject",))
+    raise Flaw(f'"{name}" must be text or a whole number, got {_json(value)}')
+
+
+def _label(value: object) -> Label:
+    if type(value) is str and value.isascii():
+        return value
+    try:
+        return as_label(value)
+    except (TypeError, ValueError):
+        raise Flaw(
+            f"a label must be text or a whole number of 64 bits, got {_json(value)}"
+        ) from None
+
+
+def _seq(value: object) -> float | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise Flaw(f'"seq" must be a number, got {_json(value)}')
+
+
+def _chunks(given: object, posts: int) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    whole = isinstance(given, list) and all(type(size) is int and size >= 0 for size in given)
+    if isinstance(given, list) and whole and len(given) == 10 and sum(given) == posts:
+        return tuple(given)
+    raise Flaw(f"the chunks must be 10 sizes that add up to the {posts} posts, got {_json(given)}")
+
+
+def _json(value: object) -> str:
+    """A value in a message, spelt as in the file."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return shown(value)
+
+
+# Times
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Shorter numbers in text may be years or days (20240101) just as well.
+_SECONDS = re.compile(r"[0-9]{9,10}(\.[0-9]+)?")
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:[.,](\d+))? ?(?:([Zz])|([+-]\d\d):?(\d\d)?)?",
+    re.ASCII,
+)
+
+
+def as_time(value: object) -> datetime:
+    """A time from ISO 8601 or from seconds since 1970, which are UTC.
+
+    >>> as_time("2024-05-01T12:30:00Z")
+    datetime.datetime(2024, 5, 1, 12, 30, tzinfo=datetime.timezone.utc)
+    >>> as_time(1714566600) == as_time("2024-05-01T12:30:00Z")
+    True
+    """
+    try:
+        if isinstance(value, str):
+            return _time_of_text(value.strip())
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _EPOCH + timedelta(seconds=value)
+    except (ValueError, OverflowError):  # no such day, too far away, not a number
+        pass
+    raise Flaw(
+        f"{_json(value)} is not a time: write it like 2024-05-01T12:30:00Z, or as seconds since "
+        "1970"
+    )
+
+
+def _time_of_text(text: str) -> datetime:
+    # Later Pythons also take 20240501 and 2024-W18; all of them shall read the same times.
+    if text[4:5] == "-" and text[7:8] == "-" and text[13:14] in {"", ":"}:
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return _time_of_any_iso(text)
+    if _SECONDS.fullmatch(text):
+        return _EPOCH + timedelta(seconds=float(text))
+    raise ValueError(text)
+
+
+def _time_of_any_iso(text: str) -> datetime:
+    """What Python 3.10 does not read: Z, fractions of any length, a blank before the zone."""
+    found = _ISO.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    date, minute, second, fraction, utc, hours, minutes = found.groups()
+    zone = "+00:00" if utc else f"{hours}:{minutes or '00'}" if hours else ""
+    parts = [date, "T", minute, second or ":00", f".{fraction or '0':0<6.6}", zone]
+    return datetime.fromisoformat("".join(parts))

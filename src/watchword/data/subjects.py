@@ -1,0 +1,81 @@
+"""People and what they write: subjects and their posts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from watchword._checks import Label
+
+_CHUNKS = 10  # in how many pieces the collections of eRisk 2017 and 2018 were given out
+
+
+@dataclass(frozen=True)
+class Post:
+    r"""Something a subject wrote at one time.
+
+    >>> Post("Slept badly again.", title="Monday").content
+    'Monday\n\nSlept badly again.'
+    """
+
+    text: str
+    title: str = ""
+    time: datetime | None = None
+    id: str | None = None
+
+    @property
+    def content(self) -> str:
+        """Title and text as two paragraphs, whichever way a model tells paragraphs apart."""
+        return f"{self.title}\n\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A person with all posts, oldest first, and the truth about them where it is known.
+
+    >>> subject = Subject("ann", [Post("Hello."), Post("Good night.")], "control")
+    >>> [post.text for post in subject.posts]
+    ['Hello.', 'Good night.']
+
+    Where a collection came in ten chunks, `chunks` has their sizes; some may be empty.
+    """
+
+    id: str
+    posts: Sequence[Post]
+    label: Label | None = None
+    chunks: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "posts", tuple(self.posts))  # nobody else's list
+        for kind in set(map(type, self.posts)):
+            if not issubclass(kind, Post):
+                raise TypeError(f"the posts of a subject must be Post, got {kind.__name__}")
+        if self.chunks is not None:
+            object.__setattr__(self, "chunks", _chunks(self.chunks, len(self.posts)))
+
+
+def _chunks(given: Sequence[int], posts: int) -> tuple[int, ...]:
+    try:
+        sizes = tuple(map(operator.index, given))
+    except TypeError:
+        raise TypeError(f"chunks must be whole numbers, got {given!r}") from None
+    if len(sizes) != _CHUNKS or min(sizes) < 0 or sum(sizes) != posts:
+        raise ValueError(
+            f"chunks must be {_CHUNKS} sizes that add up to the {posts} posts, got {sizes}"
+        )
+    return sizes
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text of its own, with its label where that is known.
+
+    >>> Document("machine learning is being widely used", "tech").label
+    'tech'
+    """
+
+    text: str
+    label: Label | None = None
+    id: str | None = None

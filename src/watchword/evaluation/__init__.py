@@ -1,0 +1,36 @@
+"""Evaluation: how right labels are, how right and how early alerts are, and tuning for both.
+
+The measures of early detection by themselves are in `watchword.evaluation.metrics`.
+"""
+
+from watchword.evaluation import metrics
+from watchword.evaluation.cross_validation import cross_validate
+from watchword.evaluation.labels import MEASURES, Evaluation, evaluate
+from watchword.evaluation.metrics import erde, latency_weighted_f1
+from watchword.evaluation.replaying import Measures, Outcome, Replay, replay, replay_scores
+from watchword.evaluation.scores import Scores, score_streams
+from watchword.evaluation.thresholds import Thresholds
+from watchword.evaluation.tuning import Trial, Tuning, grid, teach, tune
+
+__all__ = [
+    "MEASURES",
+    "Evaluation",
+    "Measures",
+    "Outcome",
+    "Replay",
+    "Scores",
+    "Thresholds",
+    "Trial",
+    "Tuning",
+    "cross_validate",
+    "erde",
+    "evaluate",
+    "grid",
+    "latency_weighted_f1",
+    "metrics",
+    "replay",
+    "replay_scores",
+    "score_streams",
+    "teach",
+    "tune",
+]

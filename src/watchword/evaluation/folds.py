@@ -1,0 +1,209 @@
+"""Dealing texts to folds: every label spread evenly, groups never split, the same for a seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword._checks import Label, as_list, as_whole
+from watchword.evaluation.targets import are_several, as_label_sets, in_order
+
+_MOST_SEED = 2**63 - 1
+
+_Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The texts that are held out at one time, by their places; all others are learnt."""
+
+    repeat: int
+    number: int
+    held_out: _Places
+
+    def others(self, texts: int) -> _Places:
+        """The places that are not held out, of so many texts."""
+        kept = np.ones(texts, np.bool_)
+        kept[self.held_out] = False
+        return np.flatnonzero(kept)
+
+
+def deal(
+    labels: Sequence[Label] | Sequence[Collection[Label]],
+    *,
+    folds: int = 5,
+    groups: Sequence[Hashable] | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+) -> list[Fold]:
+    """Hold every text out once per repeat, in folds that have about the same share of each label.
+
+    Texts of one group are always in the same fold, and labels are spread as evenly as that allows.
+    A label that is rarer than there are folds is missing in some of them, but is never in one fold
+    alone if it has two texts: what is learnt for that fold would not know it. (With groups, or
+    several labels per text, this may be impossible.) Each repeat deals anew; the first ones are the
+    same whatever the number of repeats.
+
+    >>> for fold in deal(["a", "a", "b", "b", "b", "b"], folds=2):
+    ...     print(fold.number, fold.held_out.tolist())
+    0 [0, 3, 4]
+    1 [1, 2, 5]
+    """
+    given = as_list(labels, "labels")
+    wanted = as_whole("folds", folds, 2)
+    times = as_whole("repeats", repeats, 1)
+    start = as_whole("seed", seed, 0, _MOST_SEED)
+    if len(given) < wanted:
+        raise ValueError(f"{wanted} folds need at least {wanted} texts, got {len(given)}")
+    units = _units(given, None if groups is None else as_list(groups, "groups"), wanted)
+    dealt = []
+    for repeat in range(times):
+        generator = np.random.default_rng([start, repeat])
+        parts = units.spread(wanted, generator)
+        dealt += [
+            Fold(repeat, number, np.array(sorted(part), np.int64))
+            for number, part in enumerate(parts)
+        ]
+    return dealt
+
+
+def _units(labels: list[object], groups: list[Hashable] | None, folds: int) -> _Single | _Units:
+    sets = as_label_sets(labels)
+    order = in_order(label for one in sets for label in one)
+    if groups is None and not are_several(labels):
+        return _Single(sets, order)
+    members = _members(groups, len(sets), folds)
+    return _Units(members, [Counter(x for at in unit for x in sets[at]) for unit in members])
+
+
+def _members(groups: list[Hashable] | None, texts: int, folds: int) -> list[list[int]]:
+    """The places of the texts of each group, groups in the order in which they appear."""
+    if groups is None:
+        return [[place] for place in range(texts)]
+    if len(groups) != texts:
+        raise ValueError(f"{texts} labels but {len(groups)} groups")
+    found: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(groups):
+        if group is None or group != group:  # NaN, as tables have it where nothing stands
+            raise ValueError(f"groups[{place}] is missing ({group!r}): every text needs a group")
+        found.setdefault(group, []).append(place)
+    if len(found) < folds:
+        raise ValueError(f"{folds} folds need at least {folds} groups, got {len(found)}")
+    return list(found.values())
+
+
+class _Single:
+    """Texts with one label each: dealt like cards, label by label, which is as even as can be."""
+
+    def __init__(self, sets: list[frozenset[Label]], order: Sequence[Label]) -> None:
+        places: dict[Label, list[int]] = {label: [] for label in order}
+        for place, (label,) in enumerate(sets):
+            places[label].append(place)
+        self._places = list(places.values())
+
+    def spread(self, folds: int, generator: np.random.Generator) -> list[list[int]]:
+        """The places of each fold."""
+        parts: list[list[int]] = [[] for _ in range(folds)]
+        number = 0
+        for places in self._places:
+            for place in generator.permutation(places).tolist():
+                parts[number % folds].append(place)
+                number += 1
+        return parts
+
+
+class _Units:
+    """What stays together (the texts of a group, or one text), with its count of each label."""
+
+    def __init__(self, members: list[list[int]], counts: list[Counter[Label]]) -> None:
+        self._members, self._counts = members, counts
+        self._total = Counter[Label]()
+        self._holders = Counter[Label]()  # how many units have it
+        for own in counts:
+            self._total.update(own)
+            self._holders.update(own.keys())
+
+    def spread(self, folds: int, generator: np.random.Generator) -> list[list[int]]:
+        """Deal units one by one, each to where its labels are rarest so far."""
+        table = _Table(folds, self._total, self._holders)
+        # What is hard to place first, because the rest can still fill gaps: large units, those of
+        # many labels, then those of rare labels.
+        rarity = [min((self._total[x] for x in own), default=0) for own in self._counts]
+        shuffled: list[int] = generator.permutation(len(self._members)).tolist()
+        sizes = [
+            (-len(members), -len(own))
+            for members, own in zip(self._members, self._counts, strict=True)
+        ]
+        shuffled.sort(key=lambda unit: (*sizes[unit], rarity[unit]))
+        home: dict[int, int] = {}
+        for unit in shuffled:
+            own, size = self._counts[unit], len(self._members[unit])
+            home[unit] = min(range(folds), key=lambda fold: table.cost(fold, own))
+            table.put(home[unit], own, size)
+        self._spare_labels(table, home, shuffled)
+        parts: list[list[int]] = [[] for _ in range(folds)]
+        for unit, fold in home.items():
+            parts[fold] += self._members[unit]
+        return parts
+
+    def _spare_labels(self, table: _Table, home: dict[int, int], order: list[int]) -> None:
+        """Move units where a label that several have is in one fold only, if that helps."""
+        for label in table.held_by_one_fold():
+            for unit in order:
+                if self._counts[unit][label] and self._move(table, home, unit):
+                    break
+
+    def _move(self, table: _Table, home: dict[int, int], unit: int) -> bool:
+        own, size, here = self._counts[unit], len(self._members[unit]), home[unit]
+        if table.units[here] == 1:  # no fold may become empty
+            return False
+        table.put(here, own, -size)
+        best = min(range(len(table.units)), key=lambda fold: table.cost(fold, own))
+        home[unit] = best
+        table.put(best, own, size)
+        return best != here
+
+
+class _Table:
+    """How often each label is in each fold."""
+
+    def __init__(self, folds: int, total: Counter[Label], holders: Counter[Label]) -> None:
+        self.units = [0] * folds
+        self._texts = [0] * folds
+        self._counts = [Counter[Label]() for _ in range(folds)]
+        self._total, self._holders = total, holders
+
+    def put(self, fold: int, own: Counter[Label], size: int) -> None:
+        """Add a unit of so many texts to a fold; take it back if the size is below 0."""
+        sign = 1 if size > 0 else -1
+        self.units[fold] += sign
+        self._texts[fold] += size
+        for label, count in own.items():
+            self._counts[fold][label] += sign * count
+
+    def cost(self, fold: int, own: Counter[Label]) -> tuple[int, float, int]:
+        """What putting a unit here costs: labels that could not be learnt, unevenness, size.
+
+        Unevenness is by how much the sum over folds and labels of (share − 1 / folds)² grows, but
+        for what is the same for all folds.
+        """
+        counts, total = self._counts[fold], self._total
+        lost = sum(
+            counts[label] + count == total[label] and self._holders[label] > 1
+            for label, count in own.items()
+        )
+        uneven = sum(counts[label] * count / total[label] ** 2 for label, count in own.items())
+        return lost, uneven, self._texts[fold]
+
+    def held_by_one_fold(self) -> list[Label]:
+        """The labels of several units that are all in one fold."""
+        return [
+            label
+            for counts in self._counts
+            for label, count in counts.items()
+            if count == self._total[label] and self._holders[label] > 1
+        ]

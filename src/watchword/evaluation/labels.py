@@ -1,0 +1,418 @@
+"""How right a classifier of texts is: measures, a table of labels, the confusion matrix."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword._checks import Label, as_label, as_labels, as_list, as_texts, as_whole
+from watchword._display import csv_of
+from watchword.evaluation.label_counts import (
+    COLUMNS,
+    IntArray,
+    LabelCounts,
+    LabelMeasures,
+    cells_of,
+    empty_matrix,
+    matrix_of,
+    rows_of,
+    share,
+)
+from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
+from watchword.model.tau_ss3 import TauSS3
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MEASURES", "Evaluation", "LabelMeasures", "Spread", "evaluate"]
+
+MEASURES = (
+    "accuracy",
+    "macro_precision",
+    "macro_recall",
+    "macro_f1",
+    "micro_precision",
+    "micro_recall",
+    "micro_f1",
+    "weighted_precision",
+    "weighted_recall",
+    "weighted_f1",
+    "hamming",
+    "exact_match",
+)
+"""What `Evaluation.measure` knows; more is better, but for `"hamming"`."""
+
+_MOST_TEXTS = 2**53  # what JSON keeps exactly everywhere
+
+
+class Spread(NamedTuple):
+    """A measure over folds: its mean and its standard deviation (n − 1; 0 for a single fold)."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How right predictions were. `print` shows it, a notebook draws it.
+
+    `labels` are all that texts have or got, sorted; `per_label` has a row for each, `confusion`
+    the texts by their label (rows) and the predicted one (columns): None where a text may have
+    several labels. `right` of the `texts` got just what they have. After cross-validation, `folds`
+    has the parts; all measures are those of the parts together.
+
+    >>> found = Evaluation.of(["tech", "tech", "sports"], ["tech", "sports", "sports"])
+    >>> found.confusion.tolist(), found.labels
+    ([[1, 0], [1, 1]], ('sports', 'tech'))
+    >>> round(found.macro_f1, 3), found.per_label[1].recall
+    (0.667, 0.5)
+    """
+
+    labels: tuple[Label, ...]
+    confusion: IntArray | None
+    per_label: tuple[LabelMeasures, ...]
+    texts: int
+    right: int
+    folds: tuple[Evaluation, ...] = ()
+
+    @classmethod
+    def of(
+        cls, truth: Targets, predicted: Targets, *, labels: Iterable[Label] | None = None
+    ) -> Evaluation:
+        """Compare what texts have with what they got: labels, or collections of labels.
+
+        `labels` that neither has may be added; they count in macro averages as never found.
+
+        >>> Evaluation.of([{"a", "b"}, set()], [{"a"}, set()]).exact_match
+        0.5
+        """
+        actual, found = as_list(truth, "labels"), as_list(predicted, "predictions")
+        if len(actual) != len(found):
+            raise ValueError(f"{len(actual)} labels but {len(found)} predictions")
+        if not actual:
+            raise ValueError("there are no texts to judge")
+        several = are_several(actual)
+        if several != are_several(found, "predictions"):
+            one, many = ("predictions", "labels") if several else ("labels", "predictions")
+            raise TypeError(f"the {many} are collections, but the {one} are not")
+        more = () if labels is None else as_labels(labels)
+        if several:
+            return _of_sets(as_label_sets(actual), as_label_sets(found), more)
+        return _of_labels(as_labels(actual), as_labels(found), more)
+
+    @classmethod
+    def of_confusion(cls, labels: Iterable[Label], confusion: npt.ArrayLike) -> Evaluation:
+        """The evaluation with this confusion matrix; rows and columns in the order of `labels`.
+
+        >>> Evaluation.of_confusion(["b", "a"], [[3, 1], [0, 4]]).confusion.tolist()
+        [[4, 0], [1, 3]]
+        """
+        named = as_labels(labels)
+        given = np.asarray(confusion)
+        if given.shape != (len(named), len(named)):
+            raise ValueError(f"the confusion of {len(named)} labels has shape {given.shape}")
+        if given.dtype.kind not in "iu" or (given < 0).any():
+            raise ValueError("a confusion matrix must hold whole numbers of at least 0")
+        order = in_order(named)
+        if len(order) < len(named):
+            raise ValueError("a label stands among the labels twice")
+        places = [named.index(label) for label in order]
+        return _of_matrix(order, given.astype(np.int64)[np.ix_(places, places)])
+
+    @classmethod
+    def pooled(cls, parts: Iterable[Evaluation]) -> Evaluation:
+        """The evaluation of all texts of several ones, which become its `folds`.
+
+        >>> part = Evaluation.of(["a", "b"], ["a", "a"])
+        >>> whole = Evaluation.pooled([part, part])
+        >>> whole.texts, len(whole.folds)
+        (4, 2)
+        """
+        folds = tuple(parts)
+        if not folds:
+            raise ValueError("there are no evaluations to put together")
+        if len({part.confusion is None for part in folds}) > 1:
+            raise ValueError("evaluations of one and of several labels per text cannot be pooled")
+        order = in_order(label for part in folds for label in part.labels)
+        if folds[0].confusion is not None:
+            return replace(_of_matrix(order, _summed(folds, order)), folds=folds)
+        counts = LabelCounts(Counter(), Counter(), Counter())
+        for part in folds:
+            counts.add(part.per_label)
+        texts, right = sum(part.texts for part in folds), sum(part.right for part in folds)
+        return cls(order, None, counts.rows(order), texts, right, folds)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        return self._key() == other._key() and self.folds == other.folds
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        cells = None if self.confusion is None else self.confusion.tobytes()
+        return self.per_label, cells, self.texts, self.right
+
+    # Measures
+
+    @property
+    def several(self) -> bool:
+        """Whether texts may have several labels."""
+        return self.confusion is None
+
+    @property
+    def accuracy(self) -> float:
+        """The share of texts that got just what they have."""
+        return share(self.right, self.texts)
+
+    @property
+    def exact_match(self) -> float:
+        """The same, as it is called where texts have several labels."""
+        return self.accuracy
+
+    @property
+    def hamming(self) -> float:
+        """The share of wrong decisions: of all pairs of text and label, or of texts with one."""
+        if self.confusion is not None:
+            return share(self.texts - self.right, self.texts)
+        wrong = sum(one.support + one.predicted - 2 * one.right for one in self.per_label)
+        return share(wrong, self.texts * len(self.labels))
+
+    @property
+    def macro_precision(self) -> float:
+        """The mean of all labels' precision."""
+        return self._macro("precision")
+
+    @property
+    def macro_recall(self) -> float:
+        """The mean of all labels' recall."""
+        return self._macro("recall")
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean of all labels' F₁."""
+        return self._macro("f1")
+
+    @property
+    def micro_precision(self) -> float:
+        """Precision where all labels that were given count the same."""
+        return self._together().precision
+
+    @property
+    def micro_recall(self) -> float:
+        """Recall where all labels that texts have count the same."""
+        return self._together().recall
+
+    @property
+    def micro_f1(self) -> float:
+        """The harmonic mean of both; with one label per text all three are the accuracy."""
+        return self._together().f1
+
+    @property
+    def weighted_precision(self) -> float:
+        """The mean of all labels' precision, weighted by the texts that have them."""
+        return self._weighted("precision")
+
+    @property
+    def weighted_recall(self) -> float:
+        """The mean of all labels' recall, weighted by the texts that have them."""
+        return self._weighted("recall")
+
+    @property
+    def weighted_f1(self) -> float:
+        """The mean of all labels' F₁, weighted by the texts that have them."""
+        return self._weighted("f1")
+
+    def measure(self, name: str) -> float:
+        """A measure by its name, one of `MEASURES`.
+
+        >>> Evaluation.of(["a", "b"], ["a", "a"]).measure("accuracy")
+        0.5
+        """
+        return float(getattr(self, _known(name)))
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """All of them."""
+        return {name: self.measure(name) for name in MEASURES}
+
+    def spread(self, name: str) -> Spread:
+        """A measure's mean and standard deviation over the folds of a cross-validation."""
+        values = [fold.measure(_known(name)) for fold in self.folds]
+        if not values:
+            raise ValueError("there are no folds: only cross_validate gives an evaluation of many")
+        return Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0)
+
+    def _macro(self, name: str) -> float:
+        return fmean(getattr(one, name) for one in self.per_label) if self.per_label else 0.0
+
+    def _weighted(self, name: str) -> float:
+        total = sum(one.support * getattr(one, name) for one in self.per_label)
+        return share(total, sum(one.support for one in self.per_label))
+
+    def _together(self) -> LabelMeasures:
+        counts = ("support", "predicted", "right")
+        return LabelMeasures(
+            "all labels", *(sum(getattr(one, name) for one in self.per_label) for name in counts)
+        )
+
+    # Keeping and showing
+
+    def __str__(self) -> str:
+        from watchword.show.evaluation_text import evaluation_text
+
+        return evaluation_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; the confusion as [row, column, count], without what is 0."""
+        cells = None if self.confusion is None else cells_of(self.confusion)
+        return {
+            "labels": list(self.labels),
+            "texts": self.texts,
+            "right": self.right,
+            "measures": self.measures,
+            "per_label": [one.to_dict() for one in self.per_label],
+            "confusion": cells,
+            "spread": {name: self.spread(name)._asdict() for name in MEASURES if self.folds},
+            "folds": [fold.to_dict() for fold in self.folds],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
+        """The evaluation that `to_dict` gave; what follows from counts is computed again."""
+        try:
+            return _from_plain(plain)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            told = f"{type(error).__name__}: {error}"
+            raise ValueError(f"this is not what Evaluation.to_dict gives ({told})") from None
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(self.to_dict())
+
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per label: label, precision, recall, f1, support, predicted, right.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        rows = [one.to_dict() for one in self.per_label]
+        return csv_of(rows, list(COLUMNS), spreadsheet_safe=spreadsheet_safe)
+
+    def to_html(self, *, page: bool = False, title: str = "How right the labels are") -> str:
+        """Measures, a table of labels and the confusion matrix as HTML.
+
+        A snippet to put into a page or, with `page`, a whole page that needs no other file.
+        """
+        from watchword.show.evaluation import evaluation_html
+
+        return evaluation_html(self.to_dict(), page=page, title=title)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The confusion matrix with matplotlib, into axes of yours or new ones.
+
+        Colours are shares of a row, numbers are texts. Where texts have several labels: every F₁.
+        """
+        from watchword.show.evaluation_plot import plot_evaluation
+
+        return plot_evaluation(self.to_dict(), ax)
+
+
+def evaluate(
+    model: TauSS3, texts: Iterable[str], labels: Targets, *, threads: int | None = None
+) -> Evaluation:
+    """Judge what a model says about texts whose label, or collection of labels, is known.
+
+    Take texts that the model was not taught with. With a collection per text, the model is asked
+    for several labels, too (`predict_labels_many`).
+
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> evaluate(model, ["deep learning", "the match", "fun"], ["tech", "sports", "tech"]).right
+    2
+    """
+    if not isinstance(model, TauSS3):
+        hint = ": pass its model_" if hasattr(model, "model_") else ""
+        raise TypeError(f"model must be a TauSS3, got {type(model).__name__}{hint}")
+    documents, truth = as_texts(texts), as_list(labels, "labels")
+    if len(documents) != len(truth):
+        raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+    if not truth:
+        raise ValueError("there are no texts to judge")
+    read = model.predict_labels_many if are_several(truth) else model.predict_many
+    return Evaluation.of(truth, read(documents, threads=threads))
+
+
+# Counting
+
+
+def _known(name: str) -> str:
+    if name not in MEASURES:
+        listed = ", ".join(map(repr, MEASURES))
+        raise ValueError(f"a measure must be one of {listed}, got {name!r}")
+    return name
+
+
+def _of_labels(truth: list[Label], found: list[Label], more: Collection[Label]) -> Evaluation:
+    order = in_order([*truth, *found, *more])
+    return _of_matrix(order, matrix_of(truth, found, order))
+
+
+def _of_matrix(order: tuple[Label, ...], matrix: IntArray) -> Evaluation:
+    matrix.setflags(write=False)
+    return Evaluation(order, matrix, rows_of(order, matrix), int(matrix.sum()), int(matrix.trace()))
+
+
+def _of_sets(
+    truth: list[frozenset[Label]], found: list[frozenset[Label]], more: Collection[Label]
+) -> Evaluation:
+    counts = LabelCounts(Counter(), Counter(), Counter())
+    for actual, given in zip(truth, found, strict=True):
+        counts.support.update(actual)
+        counts.predicted.update(given)
+        counts.right.update(actual & given)
+    order = in_order([*counts.support, *counts.predicted, *more])
+    right = sum(map(operator.eq, truth, found))
+    return Evaluation(order, None, counts.rows(order), len(truth), right)
+
+
+def _summed(parts: Sequence[Evaluation], order: tuple[Label, ...]) -> IntArray:
+    place = {label: at for at, label in enumerate(order)}
+    total = empty_matrix(len(order))
+    for part in parts:
+        places = [place[label] for label in part.labels]
+        if part.confusion is not None:
+            total[np.ix_(places, places)] += part.confusion
+    return total
+
+
+def _from_plain(plain: Mapping[str, Any]) -> Evaluation:
+    folds = tuple(_from_plain(fold) for fold in plain["folds"])
+    labels = as_labels(plain["labels"])
+    if plain["confusion"] is not None:
+        matrix = empty_matrix(len(labels))
+        for row, column, count in plain["confusion"]:
+            at = (as_whole("a row", row, 0), as_whole("a column", column, 0))
+            matrix[at] += as_whole("a count", count, 0, _MOST_TEXTS)
+        return replace(Evaluation.of_confusion(labels, matrix), folds=folds)
+    names = ("support", "predicted", "right")
+    texts, right = (as_whole(name, plain[name], 0, _MOST_TEXTS) for name in ("texts", "right"))
+    rows = {
+        as_label(one["label"]): [as_whole(name, one[name], 0, texts) for name in names]
+        for one in plain["per_label"]
+    }
+    order = in_order(labels)
+    measures = tuple(LabelMeasures(label, *rows[label]) for label in order)
+    return Evaluation(order, None, measures, texts, right, folds)

@@ -1,0 +1,431 @@
+"""How right and how early: ERDE, F_latency, rankings, bounds and bootstrap intervals.
+
+A subject is alerted if its predicted label is the positive one. Its delay k is the number of posts
+read when the alert fell, ignored where there is no alert. Chunk delays of subjects with fewer than
+ten posts are 0 by the official rule; `minimum_delay=0` lets them pass (else, a 0 is a mistake).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from watchword._checks import as_number, as_positive, as_whole
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Labels = Iterable[Any]
+_Costs = tuple[float | None, float, float]  # of false positives, false negatives, true positives
+CHUNKS = 10  # eRisk 2017 and 2018
+
+
+@dataclass(frozen=True)
+class ErdeBounds:
+    """The ERDE of never alerting, and of alerting just the positives, all at the first step.
+
+    Positives without posts cannot be alerted, so the best possible ERDE counts them as missed.
+    """
+
+    never: float
+    best: float
+
+
+@dataclass(frozen=True)
+class PrecisionRecallF1:
+    """Precision, recall and F₁ of the positive label; 0 where nothing can be divided."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A measure on the whole set, and where its resamples lie, but for those where it is NaN."""
+
+    value: float
+    low: float
+    high: float
+    undefined: int
+
+
+def latency_cost(delays: ArrayLike, deadline: float) -> FloatArray:
+    """lc_o(k) = 1 − 1/(1 + e^(k−o)): what a true positive costs after k posts.
+
+    >>> latency_cost([1, 50, 99, 100_000], 50).round(3).tolist()
+    [0.0, 0.5, 1.0, 1.0]
+    """
+    distance = _numbers("delays", delays) - as_positive("deadline", deadline)
+    with np.errstate(under="ignore"):
+        decay = np.exp(-np.abs(distance))  # of the distance itself it would overflow
+    return np.where(distance >= 0, 1.0, decay) / (1.0 + decay)
+
+
+def erde(
+    y_true: Labels,
+    y_pred: Labels,
+    delays: ArrayLike,
+    *,
+    deadline: float,
+    positive: object,
+    cost_false_positive: float | None = None,
+    cost_false_negative: float = 1.0,
+    cost_true_positive: float = 1.0,
+    minimum_delay: int = 1,
+) -> float:
+    """ERDE_o as a fraction: the mean cost; c_fp is the share of positives in this set unless given.
+
+    >>> truth, alerts = ["risk", "risk", "none", "none"], ["risk", "none", "risk", "none"]
+    >>> erde(truth, alerts, [5, 0, 1, 0], deadline=5, positive="risk")
+    0.5
+    """
+    actual, alerted = _outcomes(y_true, y_pred, positive)
+    checked = _alert_delays(delays, alerted, minimum_delay)
+    costs = cost_false_positive, cost_false_negative, cost_true_positive
+    return _mean_cost(actual, alerted, checked, deadline, costs)
+
+
+def erde_percent(
+    y_true: Labels,
+    y_pred: Labels,
+    delays: ArrayLike,
+    posts: ArrayLike,
+    *,
+    deadline: float,
+    positive: object,
+    cost_false_positive: float | None = None,
+    cost_false_negative: float = 1.0,
+    cost_true_positive: float = 1.0,
+    minimum_delay: int = 1,
+) -> float:
+    """ERDE%: like `erde`, with k and the deadline in percent of the subject's `posts`.
+
+    >>> erde_percent([1, 0], [1, 0], [5, 0], [25, 80], deadline=20, positive=1)
+    0.25
+    """
+    actual, alerted = _outcomes(y_true, y_pred, positive)
+    shares = _alert_delays(delays, alerted, minimum_delay, posts)
+    costs = cost_false_positive, cost_false_negative, cost_true_positive
+    return _mean_cost(actual, alerted, shares, deadline, costs)
+
+
+def erde_bounds(
+    y_true: Labels,
+    first_delays: ArrayLike,
+    *,
+    deadline: float,
+    positive: object,
+    posts: ArrayLike | None = None,
+    cost_false_negative: float = 1.0,
+    cost_true_positive: float = 1.0,
+    minimum_delay: int = 1,
+) -> ErdeBounds:
+    """The bounds, with `posts` those of ERDE%; first delays are ones or `chunk_delays(1, posts)`.
+
+    The first delay of a subject without posts, which no policy can alert, is `math.inf`.
+
+    >>> erde_bounds([1, 0, 0, 0], [5, 1, 1, 1], deadline=5, positive=1)
+    ErdeBounds(never=0.25, best=0.125)
+    """
+    actual, _ = _outcomes(y_true, None, positive)
+    first = np.asarray(first_delays, dtype=np.float64)
+    _check_length("first_delays", first, actual.size)
+    found = actual & (first < math.inf)
+    checked = _alert_delays(first, found, minimum_delay, posts)
+    costs = None, cost_false_negative, cost_true_positive
+    never = _mean_cost(actual, np.zeros_like(actual), checked, deadline, costs)
+    return ErdeBounds(never, best=_mean_cost(actual, found, checked, deadline, costs))
+
+
+def chunk_sizes(posts: ArrayLike) -> IntArray:
+    """How many of N posts each of the ten chunks holds; the last dimension is the chunk.
+
+    >>> chunk_sizes([9, 25]).tolist()
+    [[0, 0, 0, 0, 0, 0, 0, 0, 0, 9], [2, 2, 2, 2, 2, 2, 2, 2, 2, 7]]
+    """
+    totals = _whole_numbers("posts", posts, 0)
+    sizes = np.repeat(totals[..., np.newaxis] // CHUNKS, CHUNKS, axis=-1)
+    sizes[..., -1] += totals % CHUNKS
+    return sizes
+
+
+def chunk_delays(chunks: ArrayLike, posts: ArrayLike) -> IntArray:
+    """Delays of alerts at chunks 1 to 10: k = N at chunk 10, else floor(N/10)·chunk.
+
+    >>> chunk_delays([1, 9, 10, 3], [19, 19, 19, 9]).tolist()
+    [1, 9, 19, 0]
+    """
+    at, totals = _whole_numbers("chunks", chunks, 1, CHUNKS), _whole_numbers("posts", posts, 0)
+    if at.ndim and totals.ndim:
+        _check_length("posts", totals, at.size)
+    return np.where(at == CHUNKS, totals, totals // CHUNKS * at)
+
+
+def round_delays(rounds: ArrayLike) -> IntArray:
+    """Delays of alerts in rounds, which count from 0 (eRisk 2019 and later): k = round + 1.
+
+    >>> round_delays([0, 1, 41]).tolist()
+    [1, 2, 42]
+    """
+    return np.asarray(_whole_numbers("rounds", rounds, 0) + 1)
+
+
+def precision_recall_f1(y_true: Labels, y_pred: Labels, *, positive: object) -> PrecisionRecallF1:
+    """Precision, recall and F₁ of the positive label.
+
+    >>> precision_recall_f1([1, 1, 0, 0], [1, 0, 0, 0], positive=1).recall
+    0.5
+    """
+    actual, alerted = _outcomes(y_true, y_pred, positive)
+    hits, positives, alerts = (int(mask.sum()) for mask in (actual & alerted, actual, alerted))
+    f1 = 2 * hits / (positives + alerts) if hits else 0.0
+    return PrecisionRecallF1(hits / max(alerts, 1), hits / max(positives, 1), f1)
+
+
+def penalty(delays: ArrayLike, p: float = 0.0078) -> FloatArray:
+    """How much speed a delay costs, from 0 at the first post to 1: −1 + 2/(1 + e^(−p(k−1))).
+
+    >>> (1 - penalty([1, 11, 142])).round(3).tolist()
+    [1.0, 0.961, 0.5]
+    """
+    # The same function, without an exponential that could overflow.
+    # By chunks, the delay of somebody with few posts may be 0, which is no earlier than the first.
+    steps = np.maximum(_numbers("delays", delays) - 1, 0)
+    return np.asarray(np.tanh(as_positive("p", p) * steps / 2))
+
+
+def latency(
+    y_true: Labels, y_pred: Labels, delays: ArrayLike, *, positive: object, minimum_delay: int = 1
+) -> float:
+    """latency_TP: the median delay of the true positives, NaN if there is none.
+
+    >>> latency([1, 1, 1, 0], [1, 1, 0, 1], [2, 5, 0, 90], positive=1)
+    3.5
+    """
+    actual, alerted = _outcomes(y_true, y_pred, positive)
+    found = _alert_delays(delays, alerted, minimum_delay)[actual & alerted]
+    return float(np.median(found)) if found.size else math.nan
+
+
+def speed(
+    y_true: Labels,
+    y_pred: Labels,
+    delays: ArrayLike,
+    *,
+    positive: object,
+    p: float = 0.0078,
+    minimum_delay: int = 1,
+) -> float:
+    """1 − the median penalty of the true positives, NaN if there is none.
+
+    >>> round(speed([1, 0], [1, 0], [50, 0], positive=1), 3)
+    0.811
+    """
+    actual, alerted = _outcomes(y_true, y_pred, positive)
+    found = _alert_delays(delays, alerted, minimum_delay)[actual & alerted]
+    return 1.0 - float(np.median(penalty(found, p))) if found.size else math.nan
+
+
+def latency_weighted_f1(
+    y_true: Labels,
+    y_pred: Labels,
+    delays: ArrayLike,
+    *,
+    positive: object,
+    p: float = 0.0078,
+    minimum_delay: int = 1,
+) -> float:
+    """F_latency = F₁·speed, 0 if there is no true positive.
+
+    >>> latency_weighted_f1([1, 1, 0], [1, 0, 0], [1, 0, 0], positive=1) == 2 / 3
+    True
+    """
+    actual, alerted = _outcomes(y_true, y_pred, positive)
+    found = speed(actual, alerted, delays, positive=True, p=p, minimum_delay=minimum_delay)
+    f1 = precision_recall_f1(actual, alerted, positive=True).f1
+    return 0.0 if math.isnan(found) else f1 * found
+
+
+def precision_at(
+    scores: ArrayLike, y_true: Labels, k: int, *, positive: object, subjects: Iterable[Any]
+) -> float:
+    """P@k: positives among the k highest scores, over k even if there are fewer subjects.
+
+    >>> precision_at([.9, .5, .5], [1, 0, 1], 2, positive=1, subjects=["a", "c", "b"])
+    1.0
+    """
+    return int(_ranked(scores, y_true, positive, subjects)[: as_whole("k", k, 1)].sum()) / k
+
+
+def ndcg_at(
+    scores: ArrayLike, y_true: Labels, k: int, *, positive: object, subjects: Iterable[Any]
+) -> float:
+    """NDCG@k with DCG = rel₁ + Σ_{r≥2} rel_r/log₂(r), over the DCG of the best ranking.
+
+    >>> ndcg_at([.9, .8, .7], [0, 1, 0], 3, positive=1, subjects=["a", "b", "c"])
+    1.0
+    """
+    relevant = _ranked(scores, y_true, positive, subjects)
+    ranks = np.arange(1, min(as_whole("k", k, 1), relevant.size) + 1)
+    gains = 1.0 / np.log2(np.maximum(ranks, 2))  # ranks 1 and 2 both count fully
+    ideal = float(gains[: relevant.sum()].sum())
+    return float(gains[relevant[: ranks.size]].sum()) / ideal if ideal else 0.0
+
+
+def average_precision(
+    scores: ArrayLike, y_true: Labels, *, positive: object, subjects: Iterable[Any]
+) -> float:
+    """The mean precision at the rank of each positive; NaN if there is none.
+
+    >>> average_precision([.9, .8, .7, .6], [1, 0, 0, 1], positive=1, subjects="abcd")
+    0.75
+    """
+    ranks = np.flatnonzero(_ranked(scores, y_true, positive, subjects)) + 1
+    return float((np.arange(1, ranks.size + 1) / ranks).mean()) if ranks.size else math.nan
+
+
+def bootstrap_interval(
+    measure: Callable[..., float],
+    y_true: Labels,
+    prediction: Sequence[Any],
+    *,
+    positive: object,
+    seed: int,
+    baseline: Sequence[Any] | None = None,
+    repeats: int = 1000,
+    level: float = 0.95,
+    **options: Any,
+) -> Interval:
+    """The measure with its percentile interval over resampled subjects.
+
+    A prediction is what the measure takes after `y_true`: `(y_pred, delays)`. With a `baseline`,
+    all is about the prediction's measure minus the baseline's, paired on the same resamples. An
+    argument `cost_false_positive` of the measure that is not set is kept at the whole set's value.
+
+    >>> truth, soon, late = [1, 0] * 9, ([1, 0] * 9, [1] * 18), ([1, 0] * 9, [9] * 18)
+    >>> bootstrap_interval(erde, truth, soon, baseline=late, positive=1, seed=7, deadline=5).low < 0
+    True
+    """
+    if not 0 < as_number("level", level) < 1:
+        raise ValueError(f"level must be in (0, 1), got {level}")
+    truth = list(y_true)
+    sides = []
+    for y_pred, *others in [prediction] if baseline is None else [prediction, baseline]:
+        actual, alerted = _outcomes(truth, y_pred, positive)
+        sides.append([alerted, *map(np.asarray, others)])
+        for column in sides[-1]:
+            _check_length("each column of a prediction", column, actual.size)
+    cost = inspect.signature(measure).parameters.get("cost_false_positive")
+    if cost is not None and cost.default is None and options.get(cost.name) is None:
+        options = {**options, cost.name: float(actual.mean())}
+
+    def measured(rows: Any) -> float:
+        drawn = ([column[rows] for column in side] for side in sides)
+        values = [measure(actual[rows], *side, positive=True, **options) for side in drawn]
+        return values[0] - sum(values[1:])
+
+    generator, size = np.random.default_rng(seed), actual.size
+    draws = (generator.integers(size, size=size) for _ in range(as_whole("repeats", repeats, 1)))
+    values = np.array([measured(rows) for rows in draws])
+    defined = values[~np.isnan(values)]
+    ends = [0.5 - level / 2, 0.5 + level / 2]
+    low, high = np.quantile(defined, ends) if defined.size else (math.nan, math.nan)
+    return Interval(measured(slice(None)), float(low), float(high), repeats - defined.size)
+
+
+def _mean_cost(
+    actual: BoolArray, alerted: BoolArray, delays: FloatArray, deadline: float, costs: _Costs
+) -> float:
+    false_positive = float(actual.mean()) if costs[0] is None else costs[0]
+    total = as_positive("cost_false_positive", false_positive) * int((alerted & ~actual).sum())
+    total += as_positive("cost_false_negative", costs[1]) * int((actual & ~alerted).sum())
+    late = float(latency_cost(delays[actual & alerted], deadline).sum())
+    return (total + as_positive("cost_true_positive", costs[2]) * late) / actual.size
+
+
+def _outcomes(
+    y_true: Labels, y_pred: Labels | None, positive: object
+) -> tuple[BoolArray, BoolArray]:
+    """Who is positive, and who was alerted (without predictions: nobody)."""
+    actual = _matches("y_true", y_true, positive)
+    alerted = np.zeros_like(actual) if y_pred is None else _matches("y_pred", y_pred, positive)
+    if not actual.size:
+        raise ValueError("there must be at least one subject")
+    _check_length("y_pred", alerted, actual.size)
+    # Booleans cannot be misspelt, and a resample may well lack positives.
+    spelt = isinstance(positive, bool) and getattr(y_true, "dtype", None) == np.bool_
+    if not (spelt or actual.any()):
+        raise ValueError(f"no subject has the positive label {positive!r}")
+    return actual, alerted
+
+
+def _matches(name: str, labels: Labels, positive: object) -> BoolArray:
+    if isinstance(labels, np.ndarray) and labels.dtype == np.bool_ and labels.ndim == 1:
+        return np.asarray(labels == positive)
+    listed = list(labels)  # an array of them would make 1 and "1" the same
+    if any(isinstance(label, float) and math.isnan(label) for label in listed):
+        raise ValueError(f"{name} must not hold NaN")
+    return np.fromiter((label == positive for label in listed), np.bool_, len(listed))
+
+
+def _alert_delays(
+    delays: ArrayLike, alerted: BoolArray, minimum: int, posts: ArrayLike | None = None
+) -> FloatArray:
+    """The delays where there is an alert, elsewhere 1; with `posts` as percentages of them."""
+    checked = _numbers("delays", delays, alerted)
+    if checked.min() < as_whole("minimum_delay", minimum, 0):
+        raise ValueError(f"delays of alerts must be at least {minimum}, got {checked.min():g}")
+    if posts is None:
+        return checked
+    if (totals := _numbers("posts", posts, alerted)).min() < 1 or (checked > totals).any():
+        raise ValueError("posts of alerted subjects must be at least 1 and not below their delays")
+    return np.asarray(100.0 * checked / totals)
+
+
+def _ranked(scores: ArrayLike, y_true: Labels, positive: object, ids: Iterable[Any]) -> BoolArray:
+    """Who is positive, from the highest score down, ties by subject id."""
+    relevant, _ = _outcomes(y_true, None, positive)
+    values, names = _numbers("scores", scores), list(ids)
+    _check_length("scores", values, relevant.size)
+    places = np.empty(len(names), np.int64)
+    _check_length("subjects", places, relevant.size)
+    places[_sorted_places(names)] = np.arange(len(names))
+    return relevant[np.lexsort((places, -values))]
+
+
+def _sorted_places(names: list[Any]) -> list[int]:
+    """Where the names are, sorted; names of several kinds as text."""
+    try:
+        return sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:
+        return sorted(range(len(names)), key=lambda at: str(names[at]))
+
+
+def _numbers(name: str, values: ArrayLike, where: BoolArray | None = None) -> FloatArray:
+    """The values as finite floats; with `where` one per subject, and 1 where it is false."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if where is not None:
+        _check_length(name, numbers, where.size)
+        numbers = np.where(where, numbers, 1.0)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got {numbers[~np.isfinite(numbers)][0]}")
+    return numbers
+
+
+def _whole_numbers(name: str, values: ArrayLike, least: int, most: int = 2**53) -> IntArray:
+    numbers = _numbers(name, values)
+    if ((numbers < least) | (numbers > most) | (numbers != np.floor(numbers))).any():
+        raise ValueError(f"{name} must be whole numbers from {least} to {most}")
+    return numbers.astype(np.int64)
+
+
+def _check_length(name: str, values: NDArray[Any], size: int) -> None:
+    if values.shape != (size,):
+        raise ValueError(f"{name} must have one value per subject ({size}), got {values.shape}")

@@ -1,0 +1,305 @@
+"""Replaying streams: what would have been decided about subjects, how right and how early."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from watchword._checks import Label
+from watchword._display import aligned, csv_of, finite
+from watchword.data import Subject
+from watchword.evaluation import metrics
+from watchword.evaluation.metrics import ErdeBounds
+from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
+from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.policies import BoolArray, IntArray, Policy, as_policy
+
+RANKING_ROUNDS = (1, 100, 500, 1000)  # where eRisk ranks subjects
+_DEADLINES = (5, 50)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was decided about a subject.
+
+    `label` is None if there was no alert; `score` is the last value / (value + other).
+    """
+
+    subject: str
+    truth: Label | None
+    label: Label | None
+    delay: int
+    posts: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How right and how early the decisions were; ERDE as fractions, not percent."""
+
+    subjects: int
+    positives: int
+    alerts: int
+    erde5: float
+    erde5_bounds: ErdeBounds
+    erde50: float
+    erde50_bounds: ErdeBounds
+    precision: float
+    recall: float
+    f1: float
+    latency: float
+    speed: float
+    f_latency: float
+    average_precision: float
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, ...]] = [("", "", "never alert", "best possible")]
+        for deadline in _DEADLINES:
+            value = getattr(self, f"erde{deadline}")
+            bounds = getattr(self, f"erde{deadline}_bounds")
+            numbers = (f"{100 * number:.2f} %" for number in (value, bounds.never, bounds.best))
+            rows.append((f"ERDE{deadline}", *numbers))
+        rows += [
+            (name, "none" if math.isnan(value) else f"{value:.3f}", "", "")
+            for name, value in (
+                ("precision", self.precision),
+                ("recall", self.recall),
+                ("F1", self.f1),
+                ("F_latency", self.f_latency),
+                ("speed", self.speed),
+                ("median delay", self.latency),
+                ("average precision", self.average_precision),
+            )
+        ]
+        counts = f"{self.subjects} subjects, {self.positives} positive, {self.alerts} alerts"
+        return "\n".join([counts, *aligned(rows)])
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How well scores after some rounds rank the positive subjects."""
+
+    rounds: int
+    precision_at_10: float
+    ndcg_at_10: float
+    ndcg_at_100: float
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What would have been decided, and how good that is where the truth is known.
+
+    `print` shows the measures; `to_csv` has a line per subject, `to_json` everything.
+    """
+
+    policy: Policy
+    scores: Scores
+    outcomes: tuple[Outcome, ...]
+    measures: Measures | None
+
+    def __str__(self) -> str:
+        if self.measures is None:
+            alerts = sum(outcome.label is not None for outcome in self.outcomes)
+            return f"{len(self.outcomes)} subjects, {alerts} alerts; the truth is not known"
+        return str(self.measures)
+
+    def intervals(
+        self, *, seed: int = 0, repeats: int = 1000, level: float = 0.95
+    ) -> dict[str, metrics.Interval]:
+        """How far `erde5`, `erde50`, `f1` and `f_latency` can be trusted: over resampled subjects.
+
+        >>> import watchword as ww
+        >>> people, model = ww.make_risk_streams(80, seed=3), ww.TauSS3()
+        >>> ww.teach(model, people[:40])
+        >>> found = ww.replay(people[40:], model, ww.Overtakes("at risk", margin=0.05))
+        >>> erde50 = found.intervals()["erde50"]
+        >>> erde50.low < found.measures.erde50 == erde50.value < erde50.high
+        True
+        """
+        if self.measures is None:
+            raise ValueError("intervals need the truth about every subject")
+        truth = is_positive(self.scores)
+        alerted = [outcome.label is not None for outcome in self.outcomes]
+        delays = [outcome.delay for outcome in self.outcomes]
+        asked: dict[str, tuple[Callable[..., float], dict[str, Any]]] = {
+            "erde5": (metrics.erde, {"deadline": 5}),
+            "erde50": (metrics.erde, {"deadline": 50}),
+            "f1": (_f1, {}),
+            "f_latency": (metrics.latency_weighted_f1, {}),
+        }
+        return {
+            name: metrics.bootstrap_interval(
+                measure,
+                truth,
+                (alerted, delays),
+                positive=True,
+                seed=seed,
+                repeats=repeats,
+                level=level,
+                minimum_delay=0,
+                **options,
+            )
+            for name, (measure, options) in asked.items()
+        }
+
+    def ranking(self, rounds: Iterable[int] = RANKING_ROUNDS) -> list[Ranking]:
+        """How well positive − other ranks subjects after rounds of one post each.
+
+        Rounds that nobody has posts for are left out.
+        """
+        if self.measures is None:
+            raise ValueError("a ranking needs the truth about every subject")
+        longest = int(self.scores.totals.max(initial=0))
+        return [self._ranking(number) for number in rounds if number <= longest]
+
+    def _ranking(self, rounds: int) -> Ranking:
+        scores, found = self.scores, []
+        for series in scores.series:
+            at = int(np.searchsorted(series.posts, rounds, side="right")) - 1
+            found.append(float(series.value[at] - series.other[at]) if at >= 0 else 0.0)
+        lowest = min(found) - 1.0
+        found = [
+            one if series.value.size else lowest  # no posts, no score: ranked last
+            for one, series in zip(found, scores.series, strict=True)
+        ]
+        truth = is_positive(scores)
+        options: dict[str, Any] = {"positive": True, "subjects": scores.subjects}
+        return Ranking(
+            rounds,
+            metrics.precision_at(found, truth, 10, **options),
+            metrics.ndcg_at(found, truth, 10, **options),
+            metrics.ndcg_at(found, truth, 100, **options),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, the values after every step included."""
+        return {
+            "policy": self.policy.to_dict(),
+            "by": self.scores.by,
+            "positive": self.scores.positive,
+            "measures": None if self.measures is None else finite(asdict(self.measures)),
+            "ranking": [asdict(row) for row in self.ranking()] if self.measures else [],
+            "subjects": [
+                asdict(outcome)
+                | {
+                    "steps": series.posts.tolist(),
+                    "value": series.value.tolist(),
+                    "other": series.other.tolist(),
+                }
+                for outcome, series in zip(self.outcomes, self.scores.series, strict=True)
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(self.to_dict())
+
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per subject: subject, truth, label, delay, posts, score.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        columns = [field.name for field in fields(Outcome)]
+        rows = [asdict(outcome) for outcome in self.outcomes]
+        return csv_of(rows, columns, spreadsheet_safe=spreadsheet_safe)
+
+
+def replay(
+    subjects: Iterable[Subject],
+    model: TauSS3,
+    policy: Policy,
+    *,
+    by: By = "post",
+    threads: int | None = None,
+) -> Replay:
+    """Read the posts of subjects as a stream, and judge the decisions.
+
+    By `"post"`, a decision is taken after every post; by `"chunk"`, after each tenth of a subject's
+    posts, and delays are counted as eRisk 2017 and 2018 did.
+
+    >>> import watchword as ww
+    >>> people = ww.make_risk_streams(60, seed=1)
+    >>> model = ww.TauSS3()
+    >>> ww.teach(model, people[:30])
+    >>> report = replay(people[30:], model, ww.Overtakes("at risk"))
+    >>> report.measures.subjects, report.outcomes[0].subject
+    (30, 'subject31')
+    """
+    positive = as_policy("policy", policy).positive
+    return replay_scores(score_streams(subjects, model, positive, by=by, threads=threads), policy)
+
+
+def replay_scores(scores: Scores, policy: Policy) -> Replay:
+    """Judge the decisions of a policy on values that were computed before."""
+    if as_policy("policy", policy).positive != scores.positive:
+        raise ValueError(f"the scores are for {scores.positive!r}, the policy is {policy!r}")
+    alerted, delays = alerts_of(scores, policy)
+    shares = [series.share for series in scores.series]
+    outcomes = tuple(
+        Outcome(subject, truth, scores.positive if alert else None, delay, posts, share)
+        for subject, truth, alert, delay, posts, share in zip(
+            scores.subjects,
+            scores.truth,
+            alerted.tolist(),
+            delays.tolist(),
+            scores.totals.tolist(),
+            shares,
+            strict=True,
+        )
+    )
+    known = len(scores.truth) > 0 and all(label is not None for label in scores.truth)
+    return Replay(
+        policy, scores, outcomes, _measures(scores, alerted, delays, shares) if known else None
+    )
+
+
+def is_positive(scores: Scores) -> BoolArray:
+    """Whose truth is the positive label."""
+    return np.array([label == scores.positive for label in scores.truth], np.bool_)
+
+
+def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any) -> float:
+    """Like the measures that look at delays."""
+    return metrics.precision_recall_f1(truth, alerted, positive=options["positive"]).f1
+
+
+def _measures(
+    scores: Scores, alerted: BoolArray, delays: IntArray, shares: list[float]
+) -> Measures:
+    truth = is_positive(scores)
+    arguments = (truth, alerted, delays)
+    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
+    prf = metrics.precision_recall_f1(truth, alerted, positive=True)
+    first = (
+        metrics.chunk_delays(1, scores.totals)
+        if scores.by == "chunk"
+        else np.ones(truth.size, np.int64)
+    )
+    first = np.where(scores.totals > 0, first, np.inf)
+    return Measures(
+        subjects=truth.size,
+        positives=int(truth.sum()),
+        alerts=int(alerted.sum()),
+        erde5=metrics.erde(*arguments, deadline=5, **options),
+        erde5_bounds=metrics.erde_bounds(truth, first, deadline=5, **options),
+        erde50=metrics.erde(*arguments, deadline=50, **options),
+        erde50_bounds=metrics.erde_bounds(truth, first, deadline=50, **options),
+        precision=prf.precision,
+        recall=prf.recall,
+        f1=prf.f1,
+        latency=metrics.latency(*arguments, **options),
+        speed=metrics.speed(*arguments, **options),
+        f_latency=metrics.latency_weighted_f1(*arguments, **options),
+        average_precision=metrics.average_precision(
+            np.where(scores.totals > 0, shares, -1.0),  # no posts, no score: ranked last
+            truth,
+            positive=True,
+            subjects=scores.subjects,
+        ),
+    )

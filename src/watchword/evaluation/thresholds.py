@@ -1,0 +1,74 @@
+"""Policies that fit what a model says: their thresholds are scores that were met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from watchword._checks import Label, as_label, as_whole
+from watchword.evaluation.scores import Scores
+from watchword.streams.policies import Overtakes, Policy, Reaches
+from watchword.streams.policy import settle
+from watchword.streams.steps import FloatArray, share_of
+
+# Which part of all scores lies below a threshold: finer where alerts are rare.
+_LEVELS = np.r_[0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7:0.78:0.02, 0.78:0.98:0.01, 0.98:0.9999:0.002]
+_DIGITS = 4  # of a threshold: enough to tell scores apart, and short to write down
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """For `tune`: policies with thresholds that fit, from each of some posts on.
+
+    How high values rise depends on the parameters of the model, on how much people write and on how
+    rare those at risk are, so that no list of thresholds fits everything. These are quantiles of
+    what held-out subjects reached, every subject counting the same: of the share of the positive
+    label (as in `Reaches`), and of its lead over the best other one (the margin of `Overtakes`).
+    Of policies that do equally well, `tune` takes the earlier and then the more cautious one.
+
+    >>> import watchword as ww
+    >>> people = ww.make_risk_streams(40, seed=3)
+    >>> tuning = ww.tune(people, ww.Thresholds("at risk", first_posts=(1, 5)))
+    >>> tuning.best.policy.posts
+    1
+    """
+
+    positive: Label
+    first_posts: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, first_posts=_as_posts)
+
+    def policies(self, scores: Sequence[Scores]) -> list[Policy]:
+        """Those that fit these scores."""
+        series = [one for each in scores for one in each.series if one.value.size]
+        if not series:
+            return [Overtakes(self.positive).after(first) for first in self.first_posts]
+        value = np.concatenate([one.value for one in series])
+        other = np.concatenate([one.other for one in series])
+        weights = np.concatenate([np.full(one.value.size, 1 / one.value.size) for one in series])
+        share = share_of(value, other)
+        # A share of 0 is that of somebody about whom nothing speaks.
+        shares = [Reaches(self.positive, one) for one in _quantiles(share, weights) if one > 0]
+        leads = [Overtakes(self.positive, margin=one) for one in _quantiles(value - other, weights)]
+        cautious_first = [*reversed(shares), *reversed(leads)]
+        return [policy.after(first) for first in self.first_posts for policy in cautious_first]
+
+
+def _quantiles(values: FloatArray, weights: FloatArray) -> list[float]:
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    places = np.searchsorted(below, _LEVELS * below[-1])
+    met = values[order][np.minimum(places, values.size - 1)]
+    return sorted({float(f"{one:.{_DIGITS}g}") for one in met.tolist()})
+
+
+def _as_posts(name: str, value: object) -> tuple[int, ...]:
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{name} must be numbers of posts, got {value!r}")
+    posts = tuple(as_whole(name, one, 1) for one in value)
+    if not posts:
+        raise ValueError(f"{name} must hold at least one number")
+    return posts

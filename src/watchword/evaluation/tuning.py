@@ -1,0 +1,380 @@
+"""Choosing parameters of the model and of the policy by cross-validation over subjects."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timezone
+from inspect import signature
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from watchword._checks import Label, as_choice, as_whole
+from watchword._display import csv_of
+from watchword.data import Subject
+from watchword.evaluation import metrics
+from watchword.evaluation.replaying import is_positive
+from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
+from watchword.evaluation.thresholds import Thresholds
+from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.policies import BoolArray, IntArray, Policy
+
+Order = Literal["random", "time"]
+Measure = str | Callable[..., float]
+Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+_AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting of model and policy, and its measure on subjects it was not taught with."""
+
+    parameters: dict[str, Any]
+    policy: Policy
+    value: float
+    by_fold: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """All settings that were tried, the best first."""
+
+    measure: str
+    trials: tuple[Trial, ...]
+    base: dict[str, Any]
+
+    @property
+    def best(self) -> Trial:
+        """The best setting; of equals, the one that was asked for first."""
+        return self.trials[0]
+
+    def model(self, subjects: Iterable[Subject]) -> TauSS3:
+        """A model with the best parameters, taught with these subjects."""
+        model = TauSS3(**(self.base | self.best.parameters))
+        teach(model, subjects)
+        return model
+
+    def __str__(self) -> str:
+        lines = [f"{self.measure:>10}  setting"]
+        for trial in self.trials[:_SHOWN]:
+            own = ", ".join(f"{name}={value!r}" for name, value in trial.parameters.items())
+            lines.append(f"{trial.value:10.4f}  {own + '; ' if own else ''}{trial.policy!r}")
+        if len(self.trials) > _SHOWN:
+            lines.append(f"and {len(self.trials) - _SHOWN} more")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {"measure": self.measure, "trials": [_plain(trial) for trial in self.trials]}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(self.to_dict(), default=repr)
+
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per setting.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        rows = [
+            {**trial.parameters, "policy": repr(trial.policy), self.measure: trial.value}
+            for trial in self.trials
+        ]
+        return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
+
+
+def grid(
+    kind: Callable[..., _AnyPolicy], positive: Label, **values: Sequence[Any]
+) -> list[_AnyPolicy]:
+    """Policies of one kind with all combinations of some values.
+
+    >>> from watchword import Overtakes
+    >>> [policy.margin for policy in grid(Overtakes, "at risk", margin=[0, 1, 3])]
+    [0.0, 1.0, 3.0]
+    """
+    combined = itertools.product(*values.values())
+    return [kind(positive, **dict(zip(values, chosen, strict=True))) for chosen in combined]
+
+
+def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = None) -> None:
+    """Teach a model every post of subjects, each post a document with its subject's label."""
+    texts: list[str] = []
+    labels: list[Label] = []
+    for subject in subjects:
+        if subject.label is None:
+            raise ValueError(f"the label of subject {subject.id!r} is not known")
+        texts += [post.content for post in subject.posts]
+        labels += [subject.label] * len(subject.posts)
+    model.learn_many(texts, labels, threads=threads)
+
+
+def tune(
+    subjects: Iterable[Subject],
+    policies: Policy | Thresholds | Iterable[Policy | Thresholds],
+    *,
+    measure: Measure = "erde50",
+    parameters: Mapping[str, Sequence[Any]] | None = None,
+    model: TauSS3 | None = None,
+    folds: int = 4,
+    by: By = "post",
+    order: Order = "random",
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Try all combinations of parameters with all policies, by cross-validation over subjects.
+
+    Each fold's subjects, with about the same share of positives, are read with what was learnt
+    from the others. By order `"random"` the seed deals subjects to folds; by `"time"` those who
+    began to write at about the same time are in one fold (without times: those that stand
+    together), which is more honest where they write about the same events: see `folds_of`.
+    Counts are learnt once per fold; with every combination of `parameters` (values
+    for arguments of `TauSS3`, such as smoothness, max_ngram or min_count) the held-out posts are
+    read once, and all policies are tried on the result. `model` gives the other parameters.
+    `Thresholds` stand for policies that fit each setting; what was read with all settings is then
+    held in memory, 40 bytes per post and setting.
+
+    `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's own share
+    of positives as the cost of a false alarm), `"f1"`, `"f_latency"`, or a function of `(y_true,
+    y_pred, delays, positive=…)` to be minimised, which may also ask for `posts` (how many each
+    subject has), `scores` (at the end) and `subjects` (their ids) by these names. The value of a
+    setting is the mean over folds, weighted by their subjects.
+
+    >>> import watchword as ww
+    >>> people = ww.make_risk_streams(40, seed=3)
+    >>> tuning = tune(
+    ...     people,
+    ...     grid(ww.Overtakes, "at risk", margin=[0, 0.5]),
+    ...     parameters={"max_ngram": [1, 3]},
+    ... )
+    >>> len(tuning.trials)
+    4
+    """
+    everybody = list(subjects)
+    asked = [policies] if isinstance(policies, Policy | Thresholds) else list(policies)
+    positive = _common_positive(asked)
+    name, judge, sign = _measure(measure)
+    base = {} if model is None else model.parameters
+    settings = _settings(parameters or {})
+    parts = folds_of(everybody, positive, folds=folds, order=order, seed=seed)
+
+    def read_all() -> Iterator[Scores]:
+        """Every fold's subjects, read with every setting."""
+        for part in parts:
+            taught = _taught_without(everybody, part, base, settings, threads)
+            held_out = [everybody[place] for place in part]
+            for setting in settings:
+                model = taught.replace(**setting)
+                yield score_streams(held_out, model, positive, by=by, threads=threads)
+
+    total = len(parts) * len(settings)
+    readings = read_all() if progress is None else progress(read_all(), total)
+    if any(isinstance(one, Thresholds) for one in asked):
+        held = list(readings)
+        tried = [_fitting(asked, held[at :: len(settings)]) for at in range(len(settings))]
+        readings = held if progress is None else progress(iter(held), total)
+    else:
+        tried = [_fitting(asked, [])] * len(settings)
+    judged = [
+        [judge(scores, *alerts_of(scores, one)) for one in tried[at % len(settings)]]
+        for at, scores in enumerate(readings)
+    ]
+    sizes = [len(part) for part in parts]
+    trials = []
+    for at, (setting, own) in enumerate(zip(settings, tried, strict=True)):
+        values = np.array(judged[at :: len(settings)])
+        means = np.average(values, axis=0, weights=sizes)
+        trials += [
+            Trial(setting, policy, float(mean), tuple(by_fold))
+            for policy, mean, by_fold in zip(own, means, values.T.tolist(), strict=True)
+        ]
+    return Tuning(name, tuple(sorted(trials, key=lambda trial: sign * trial.value)), base)
+
+
+def _fitting(asked: list[Policy | Thresholds], scores: Sequence[Scores]) -> list[Policy]:
+    """All policies, where thresholds are asked for those that fit."""
+    own = [[one] if isinstance(one, Policy) else one.policies(scores) for one in asked]
+    return list(itertools.chain.from_iterable(own))
+
+
+def folds_of(
+    subjects: Sequence[Subject],
+    positive: Label,
+    *,
+    folds: int,
+    order: Order = "random",
+    seed: int = 0,
+) -> list[list[int]]:
+    """The places of subjects in each fold; positives are spread evenly.
+
+    Subjects without posts are dealt last, so that the folds of the others do not depend on them.
+    Subjects that write about the same events know each other's words. Where the subjects to come
+    will write about other events, dealing them to folds at random promises too much; by order
+    `"time"`, folds are stretches of time.
+    """
+    wanted = as_whole("folds", folds, 2)
+    names = {subject.id for subject in subjects}
+    if len(names) < len(subjects):
+        raise ValueError("a subject stands among the subjects twice: it could be in two folds")
+    as_choice("order", order, ("random", "time"))
+    groups: tuple[list[int], list[int]] = ([], [])
+    silent: list[int] = []
+    for place, subject in enumerate(subjects):
+        if subject.label is None:
+            raise ValueError(f"the label of subject {subject.id!r} is not known")
+        (groups[subject.label == positive] if subject.posts else silent).append(place)
+    if len(groups[True]) < wanted or len(groups[False]) < wanted:
+        raise ValueError(
+            f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
+            f"and {wanted} others, with posts, got {len(groups[True])} and {len(groups[False])}"
+        )
+    parts: list[list[int]] = [[] for _ in range(wanted)]
+    generator = np.random.default_rng(seed)
+    number = 0
+    for group in groups:
+        if order == "time":
+            by_time = sorted(group, key=lambda place: _beginning(subjects[place]))
+            for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
+                part += stretch.tolist()
+            continue
+        for place in generator.permutation(group).tolist():
+            parts[number % wanted].append(place)
+            number += 1
+    for number, place in enumerate(silent):
+        parts[number % wanted].append(place)
+    return [sorted(part) for part in parts]
+
+
+def _beginning(subject: Subject) -> float:
+    time = subject.posts[0].time if subject.posts else None
+    if time is None:
+        return -math.inf
+    # Without a zone it is taken for UTC: the order must not depend on where this runs.
+    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def _taught_without(
+    subjects: list[Subject],
+    held_out: list[int],
+    base: dict[str, Any],
+    settings: list[dict[str, Any]],
+    threads: int | None,
+) -> TauSS3:
+    """A model taught with all others, with the longest n-grams that any setting wants."""
+    longest = [setting["max_ngram"] for setting in settings if "max_ngram" in setting]
+    model = TauSS3(**(base | {"max_ngram": max(longest)} if longest else base))
+    left_out = set(held_out)
+    teach(
+        model,
+        [subject for place, subject in enumerate(subjects) if place not in left_out],
+        threads=threads,
+    )
+    return model
+
+
+def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    for name, values in parameters.items():
+        if name.startswith("prune_"):
+            raise ValueError(f"{name} cannot be tuned: the counts depend on it")
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise TypeError(f"parameters[{name!r}] must be a list of values, got {values!r}")
+        if not values:
+            raise ValueError(f"parameters[{name!r}] must not be empty")
+    combined = itertools.product(*parameters.values())
+    return [dict(zip(parameters, chosen, strict=True)) for chosen in combined]
+
+
+def _common_positive(policies: list[Policy | Thresholds]) -> Label:
+    if not policies:
+        raise ValueError("there must be at least one policy")
+    for policy in policies:
+        if not isinstance(policy, Policy | Thresholds):
+            raise TypeError(f"policies must be Policy objects, got {policy!r}")
+    labels = {policy.positive for policy in policies}
+    if len(labels) > 1:
+        raise ValueError(f"all policies must be for the same label, got {labels}")
+    return policies[0].positive
+
+
+_Judge = Callable[[Scores, BoolArray, IntArray], float]
+_ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
+# What a measure of the user's may ask for by name.
+_MORE: dict[str, Callable[[Scores], Any]] = {
+    "posts": lambda scores: scores.totals,
+    "scores": lambda scores: np.array([one.share for one in scores.series]),
+    "subjects": lambda scores: list(scores.subjects),
+}
+
+
+def _parameters_of(function: Callable[..., Any]) -> Iterable[str]:
+    try:
+        return signature(function).parameters
+    except ValueError:  # some of C do not tell
+        return ()
+
+
+def check_measure(measure: Measure) -> None:
+    """Refuse what `tune` would refuse as a measure."""
+    _measure(measure)
+
+
+def _measure(measure: Measure) -> tuple[str, _Judge, int]:
+    """The name of a measure, how to compute it, and -1 if more is better."""
+    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
+    if callable(measure):
+        own = measure
+        asked = [name for name in _MORE if name in _parameters_of(own)]
+
+        def judge_own(scores: Scores, alerted: BoolArray, delays: IntArray) -> float:
+            more = {name: _MORE[name](scores) for name in asked}
+            value = float(own(is_positive(scores), alerted, delays, positive=True, **more))
+            if math.isnan(value):
+                raise ValueError(f"the measure {own!r} is not a number on some fold")
+            return value
+
+        return getattr(measure, "__name__", "measure"), judge_own, 1
+
+    def erde(deadline: int) -> _Judge:
+        return lambda scores, alerted, delays: metrics.erde(
+            is_positive(scores), alerted, delays, deadline=deadline, **options
+        )
+
+    if isinstance(measure, str) and (deadline := _ERDE.fullmatch(measure)):
+        return measure, erde(int(deadline[1])), 1
+    known: dict[str, tuple[_Judge, int]] = {
+        "f1": (
+            lambda scores, alerted, _: (
+                metrics.precision_recall_f1(is_positive(scores), alerted, positive=True).f1
+            ),
+            -1,
+        ),
+        "f_latency": (
+            lambda scores, alerted, delays: metrics.latency_weighted_f1(
+                is_positive(scores), alerted, delays, **options
+            ),
+            -1,
+        ),
+    }
+    if measure not in known:
+        raise ValueError(
+            "measure must be a function or one of 'erde5', 'erde50' (or another deadline), "
+            f"{', '.join(map(repr, known))}, got {measure!r}"
+        )
+    return measure, *known[measure]
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    return {
+        "parameters": trial.parameters,
+        "policy": trial.policy.to_dict(),
+        "value": trial.value,
+        "by_fold": list(trial.by_fold),
+    }

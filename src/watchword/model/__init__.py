@@ -1,0 +1,35 @@
+"""The model: counts of n-grams, the values that follow from them, and the model file.
+
+`TauSS3` is also `watchword.TauSS3`. What its methods return is here, for annotations.
+"""
+
+from watchword.model.explanation import Block, Explanation, NgramBlock
+from watchword.model.overview import Glance, NgramWorth, ngram_worth
+from watchword.model.results import (
+    ConfidenceTable,
+    ModelStatistics,
+    NextWord,
+    Pruned,
+    RankedNgram,
+    Value,
+)
+from watchword.model.tau_ss3 import TauSS3
+from watchword.model.text import Term, read_terms
+
+__all__ = [
+    "Block",
+    "ConfidenceTable",
+    "Explanation",
+    "Glance",
+    "ModelStatistics",
+    "NextWord",
+    "NgramBlock",
+    "NgramWorth",
+    "Pruned",
+    "RankedNgram",
+    "TauSS3",
+    "Term",
+    "Value",
+    "ngram_worth",
+    "read_terms",
+]

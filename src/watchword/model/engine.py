@@ -1,0 +1,289 @@
+"""What a model is made of, and what its verbs have in common.
+
+An `Engine` ties the counts in the core to the parameters they are valued with and to the way that
+texts become terms. `watchword.TauSS3` is its public face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword import _native
+from watchword._checks import Label, as_label, as_threads
+from watchword.errors import (
+    EmptyModelError,
+    IncompatibleModelsError,
+    MappedModelError,
+    PrunedModelError,
+    UnknownLabelError,
+    UnlearnError,
+)
+from watchword.model.explanation import BlockValues, Explanation
+from watchword.model.file import container
+from watchword.model.functions import name_of, refuse_missing, same
+from watchword.model.parameters import FloatArray, Parameters
+from watchword.model.results import ConfidenceTable, ModelStatistics
+from watchword.model.text import TextSource
+
+
+class MappedFile(NamedTuple):
+    """The file that a mapped model stays in: its arrays, and what its manifest says of them."""
+
+    source: str
+    described: dict[str, Any]
+    arrays: container.Arrays
+
+
+class Engine(NamedTuple):
+    """Parameters, a source of terms, and the core with the counts."""
+
+    parameters: Parameters
+    source: TextSource
+    native: _native.Model
+    # Of a mapped model: what its file says of labels and arrays, if that is what we would write.
+    described: dict[str, Any] | None = None
+    file: MappedFile | None = None
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels, sorted."""
+        return tuple(self.native.labels())
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What two models must have in common to count the same things."""
+        counted = {name: getattr(self.parameters, name) for name in ("max_ngram", "counting")}
+        return self.source.description | counted
+
+    def statistics(self) -> ModelStatistics:
+        """What was learnt; costs a pass over the model."""
+        totals = self.native.totals()
+        return ModelStatistics(
+            documents=dict(zip(totals["labels"], totals["documents"], strict=True)),
+            words=dict(zip(totals["labels"], totals["words"], strict=True)),
+            ngrams=tuple(self.native.ngrams_by_length()),
+            pruned_ngrams=totals["pruned_ngrams"],
+            pruned_counts=totals["pruned_counts"],
+            pruned=totals["was_pruned"],
+        )
+
+    def replaced(self, parameters: Parameters) -> Engine:
+        """The same counts with other parameters."""
+        longest = self.parameters.max_ngram
+        if parameters.max_ngram > longest:
+            raise ValueError(
+                f"max_ngram can be replaced by {longest} at most, "
+                f"got {parameters.max_ngram}: longer n-grams were not counted"
+            )
+        native = self.native.replace(parameters.for_native())
+        described = self.described if parameters.max_ngram == longest else None
+        return Engine(parameters, self.source, native, described, self.file)
+
+    def verify(self) -> None:
+        """Raise `ModelFormatError` if the model is mapped and its file has a wrong checksum."""
+        if self.file is not None:
+            container.verify(self.file.arrays, self.file.described, source=self.file.source)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all counts as arrays; those of a mapped file are verified first."""
+        self.verify()
+        return self.native.snapshot()
+
+    # Learning
+
+    def learn(self, texts: list[str], labels: list[Label], threads: int | None) -> None:
+        """Learn documents."""
+        self.refuse_if_mapped("learning")
+        workers = as_threads(threads)
+        if self.parameters.prune_period is not None:
+            if threads is not None and workers > 1:
+                raise ValueError(
+                    "periodic pruning depends on the order of documents: use threads=1, "
+                    "or prune_period=None and prune() at the end"
+                )
+            workers = 1
+        self.refuse_if_incomplete()
+        if self.source.is_plain:
+            self.native.learn(texts, labels, workers)
+        else:
+            self.native.learn_terms(self.source.read(texts), labels)
+
+    def unlearn(self, text: str, label: Label) -> None:
+        """Take a document back."""
+        self.refuse_if_mapped("unlearning")
+        self.refuse_if_pruned("unlearning")
+        if label not in self.labels:
+            raise UnlearnError(f"cannot unlearn: no document with label {label!r} was learnt")
+        self.refuse_if_incomplete()
+        try:
+            self.native.unlearn(self.source.read([text]), label)
+        except _native.UnlearnFailure as error:
+            raise UnlearnError(f"cannot unlearn this document from {label!r}: {error}") from None
+
+    def merge(self, other: Engine) -> None:
+        """Add the counts of another model."""
+        for engine, which in ((self, "this"), (other, "the other")):
+            engine.refuse_if_mapped(f"merging ({which} model)")
+            engine.refuse_if_pruned(f"merging ({which} model)")
+        ours, theirs = self.description, other.description
+        if ours != theirs:
+            differing = ", ".join(key for key in ours if ours[key] != theirs[key])
+            raise IncompatibleModelsError(f"cannot merge models that differ in {differing}")
+        for role in ("word_hook", "tokenizer"):
+            function = getattr(self.source, role)
+            if not same(function, getattr(other.source, role)):
+                raise IncompatibleModelsError(
+                    f"cannot merge models that differ in {role}: both are called "
+                    f"{name_of(function)}, but are not the same function"
+                )
+        self.native.merge(other.native)
+
+    # Reading
+
+    def confidence(self, texts: list[str], threads: int) -> ConfidenceTable:
+        """The confidence vectors of texts."""
+        self.refuse_if_empty()
+        self.refuse_if_incomplete()
+        if self.parameters.has_own_operators:
+            return self._own_confidence(texts)
+        if self.source.is_plain:
+            labels, values = self.native.confidence(texts, threads)
+        else:
+            labels, values = self.native.confidence_terms(self.source.read(texts))
+        return ConfidenceTable(tuple(labels), values)
+
+    def _own_confidence(self, texts: list[str]) -> ConfidenceTable:
+        # Text by text, so all must be read from a model that nobody else can change meanwhile.
+        native = self.native
+        if len(texts) > 1:
+            native = native.replace(self.parameters.for_native())
+        labels = tuple(native.labels())
+        rows = []
+        for text in texts:
+            explained = native.explain(self.source.read([text], with_spans=True))
+            labels = tuple(explained["values"]["labels"])
+            rows.append(BlockValues(explained, self.parameters).document)
+        values = np.array(rows, dtype=np.float64).reshape(len(rows), len(labels))
+        return ConfidenceTable(labels, values)
+
+    def explain(self, text: str) -> Explanation:
+        """How a text is read and what each part of it is worth."""
+        self.refuse_if_empty()
+        self.refuse_if_incomplete()
+        explained = self.native.explain(self.source.read([text], with_spans=True))
+        values = BlockValues(explained, self.parameters)
+        labels = tuple(explained["values"]["labels"])
+        return Explanation(
+            text=text,
+            labels=labels,
+            label=self.decide(labels, values.document.reshape(1, -1))[0],
+            value=tuple(values.document.tolist()),
+            summary=self.parameters.operator_names,
+            blocks=values.build(),
+        )
+
+    def decide(self, labels: Sequence[Label], values: FloatArray) -> list[Label]:
+        """The label of each row of confidences; the default where all are 0."""
+        return decide(labels, values, default=self.default_label)
+
+    def default_label(self) -> Label:
+        """What to predict where nothing is known."""
+        if self.parameters.default_label is not None:
+            return self.known_label(self.parameters.default_label)
+        self.refuse_if_empty()
+        return self.label_with_most_words()
+
+    def label_with_most_words(self) -> Label:
+        """What to predict where nothing is known and nothing else was asked for."""
+        totals = self.native.totals()
+        words: dict[Label, int] = dict(zip(totals["labels"], totals["words"], strict=True))
+        return max(words, key=lambda label: words[label])  # the first of equals
+
+    # Checking
+
+    def known_label(self, label: Label) -> Label:
+        """The label as a plain `str` or `int`, if the model knows it."""
+        self.refuse_if_empty()
+        known = as_label(label)
+        labels = self.labels
+        if known not in labels:
+            listed = ", ".join(map(repr, labels[:10])) + (", …" if len(labels) > 10 else "")
+            raise UnknownLabelError(f"unknown label {known!r}; the model knows {listed}")
+        return known
+
+    def words_of(self, ngram: str | Sequence[str]) -> list[str]:
+        """The words of an n-gram: a string is read, a sequence of words is taken as it is."""
+        words: list[Any]
+        if isinstance(ngram, str):
+            batch = self.source.read([ngram], with_spans=True)
+            terms = [term for paragraph in batch.tree() for line in paragraph for term in line]
+            words = [word for _, _, word in terms]
+        elif isinstance(ngram, Sequence | np.ndarray):
+            words = list(ngram)
+        else:
+            raise TypeError(f"an n-gram must be a str or a sequence of str, got {ngram!r}")
+        if not words or not all(_is_word(word) for word in words):
+            raise ValueError(f"not an n-gram of words: {ngram!r}")
+        return words
+
+    def refuse_if_empty(self) -> None:
+        """Raise `EmptyModelError` if nothing was learnt."""
+        if self.native.is_empty():
+            raise EmptyModelError("the model has not learnt anything yet: call learn_many first")
+
+    def refuse_if_incomplete(self) -> None:
+        """Raise `HookError` if a function is missing that a file could not hold."""
+        self.source.refuse_if_incomplete()
+        for operator in self.parameters.operators.values():
+            refuse_missing(operator)
+
+    def refuse_if_mapped(self, what: str) -> None:
+        """Raise `MappedModelError` if the model stays in its file."""
+        if self.native.is_mapped():
+            raise MappedModelError(
+                f"{what} is refused: the model was loaded with mapped=True and can only be read; "
+                "load it without"
+            )
+
+    def refuse_if_pruned(self, what: str) -> None:
+        """Raise `PrunedModelError` if counts were lost."""
+        if self.native.totals()["was_pruned"]:
+            raise PrunedModelError(
+                f"{what} is refused: counts were lost to pruning, so the result would not be exact"
+            )
+
+
+def decide(
+    labels: Sequence[Label], values: FloatArray, *, default: Callable[[], Label]
+) -> list[Label]:
+    """The label of each row of confidences; the default where all are 0."""
+    best, silent = winners(values)
+    decided = [labels[at] for at in best.tolist()]
+    if silent.any():
+        instead = default()
+        for at in np.flatnonzero(silent).tolist():
+            decided[at] = instead
+    return decided
+
+
+def decide_several(labels: Sequence[Label], values: FloatArray) -> list[tuple[Label, ...]]:
+    """The labels in the upper of the two clusters of each row of confidences (2-means)."""
+    return [tuple(labels[at] for at in columns) for columns in _native.several(values)]
+
+
+def winners(values: FloatArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The column of the highest value of each row, and the rows where all are 0."""
+    if not len(values):
+        return np.empty(0, np.int64), np.empty(0, np.bool_)
+    return values.argmax(axis=1), (values == 0).all(axis=1)
+
+
+def _is_word(word: object) -> bool:
+    try:
+        return isinstance(word, str) and bool(word.encode())
+    except UnicodeEncodeError:  # half a character is never part of a word
+        return False

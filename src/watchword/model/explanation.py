@@ -1,0 +1,327 @@
+"""What was read and what it was worth, as plain data.
+
+`Explanation.to_dict()` is all that a renderer needs: blocks of the text with their places, values
+and shares. Nothing here computes a value of the model; only shares are worked out here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from watchword._checks import Label
+from watchword.errors import HookError
+from watchword.model.parameters import (
+    FloatArray,
+    Level,
+    Parameters,
+    SummaryFunction,
+    SummaryOperator,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph, sentence or n-gram: text[start:end], with one number per label.
+
+    `contribution` is the block's share of the document's value; None where a function of the
+    user's summarises, because then there is no such share.
+    """
+
+    kind: str
+    start: int
+    end: int
+    value: tuple[float, ...]
+    contribution: tuple[float, ...] | None
+    blocks: tuple[Block, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "start": self.start,
+            "end": self.end,
+            "value": list(self.value),
+            "contribution": None if self.contribution is None else list(self.contribution),
+            "blocks": [block.to_dict() for block in self.blocks],
+        }
+
+
+@dataclass(frozen=True)
+class NgramBlock(Block):
+    """An n-gram that was read as one, with what its value is made of, per label."""
+
+    ngram: str = ""
+    count: tuple[int, ...] = ()
+    lv: tuple[float, ...] = ()
+    sg: tuple[float, ...] = ()
+    sn: tuple[float, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        plain = super().to_dict()
+        del plain["blocks"]
+        return plain | {
+            "ngram": self.ngram,
+            "count": list(self.count),
+            "lv": list(self.lv),
+            "sg": list(self.sg),
+            "sn": list(self.sn),
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a model read a text, from paragraphs down to n-grams.
+
+    With addition, the contributions of the n-grams add up, left to right, to those of their
+    sentence, and so on up to `value`.
+    """
+
+    text: str
+    labels: tuple[Label, ...]
+    label: Label
+    value: tuple[float, ...]
+    summary: dict[Level, str]
+    blocks: tuple[Block, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: strings, numbers, lists and dictionaries only."""
+        return {
+            "text": self.text,
+            "labels": list(self.labels),
+            "label": self.label,
+            "value": list(self.value),
+            "summary": dict(self.summary),
+            "blocks": [block.to_dict() for block in self.blocks],
+        }
+
+    def to_html(
+        self,
+        label: Label | None = None,
+        *,
+        level: Literal["paragraph", "sentence", "ngram"] = "ngram",
+        page: bool = False,
+        title: str | None = None,
+        most: int | None = None,
+    ) -> str:
+        """The text painted by what its blocks are worth for a label, as HTML.
+
+        By default that is the predicted label. A snippet works in notebooks and mails; with `page`
+        it is a whole page that needs no other file, in which label and level can be changed. Only
+        the `most` strongest blocks are marked: 5,000 in a snippet, 50,000 of each level in a page.
+
+        >>> from watchword import TauSS3
+        >>> model = TauSS3()
+        >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+        >>> page = model.explain("Machine learning!").to_html(page=True)
+        >>> page.startswith("<!doctype html>")
+        True
+        """
+        from watchword.show.html import explanation_html  # draws; most who explain never need it
+
+        return explanation_html(self, label, level=level, page=page, title=title, most=most)
+
+    def _repr_html_(self) -> str:
+        from watchword.show.html import notebook_html
+
+        return notebook_html(self)
+
+
+class BlockValues:
+    """The values of a document's blocks, level by level, and their shares."""
+
+    def __init__(self, explained: dict[str, Any], parameters: Parameters) -> None:
+        self._explained = explained
+        self._operators = parameters.operators
+        self._table = explained["values"]
+        self._ngrams = explained["ngrams"]
+        self._distinct = np.array([ngram[4] for ngram in self._ngrams], dtype=np.intp)
+        confidences: FloatArray = self._table["cv"]
+        self._row_values = np.where(confidences > parameters.alpha, confidences, 0.0)
+        self.ngram_values: FloatArray = self._row_values[self._distinct]
+        sentences, paragraphs = explained["sentences"], explained["paragraphs"]
+        self._bounds = (
+            _bounds([ngram[2] for ngram in self._ngrams], len(sentences)),
+            _bounds([sentence[2] for sentence in sentences], len(paragraphs)),
+            [(0, len(paragraphs))],
+        )
+
+    @cached_property
+    def _levels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        # The core has summarised by its own operators; from the first of the user's on it is ours.
+        sentences: FloatArray = self._explained["sentence_values"]
+        paragraphs: FloatArray = self._explained["paragraph_values"]
+        document: FloatArray = self._explained["value"].reshape(1, -1)
+        if not any(callable(operator) for operator in self._operators.values()):
+            return sentences, paragraphs, document
+        sentences = _summarise(self.ngram_values, self._bounds[0], self._operators["sentence"])
+        paragraphs = _summarise(sentences, self._bounds[1], self._operators["paragraph"])
+        document = _summarise(paragraphs, self._bounds[2], self._operators["document"])
+        return sentences, paragraphs, document
+
+    @property
+    def document(self) -> FloatArray:
+        """The document's vector."""
+        vector: FloatArray = self._levels[2][0]
+        return vector
+
+    def build(self) -> tuple[Block, ...]:
+        """The paragraphs with all that is in them."""
+        sentences, paragraphs, document = self._levels
+        ngram_bounds, sentence_bounds, paragraph_bounds = self._bounds
+        whole = _Shares(np.ones_like(document), np.ones(1))
+        paragraph_shares = whole.of_parts(
+            paragraphs, document, paragraph_bounds, self._operators["document"]
+        )
+        sentence_shares = paragraph_shares and paragraph_shares.of_parts(
+            sentences, paragraphs, sentence_bounds, self._operators["paragraph"]
+        )
+        ngram_shares = sentence_shares and sentence_shares.of_parts(
+            self.ngram_values, sentences, ngram_bounds, self._operators["sentence"]
+        )
+        ngram_blocks = self._ngram_blocks(_contributions(self.ngram_values, ngram_shares))
+        sentence_blocks = _outer_blocks(
+            "sentence",
+            self._explained["sentences"],
+            sentences,
+            sentence_shares,
+            ngram_bounds,
+            ngram_blocks,
+        )
+        return tuple(
+            _outer_blocks(
+                "paragraph",
+                self._explained["paragraphs"],
+                paragraphs,
+                paragraph_shares,
+                sentence_bounds,
+                sentence_blocks,
+            )
+        )
+
+    def _ngram_blocks(self, contributions: list[tuple[float, ...] | None]) -> list[Block]:
+        rows = {name: _tuples(self._table[name]) for name in ("count", "lv", "sg", "sn")}
+        values = _tuples(self._row_values)
+        blocks: list[Block] = []
+        for (start, end, _, words, row), contribution in zip(
+            self._ngrams, contributions, strict=True
+        ):
+            blocks.append(
+                NgramBlock(
+                    kind="ngram",
+                    start=start,
+                    end=end,
+                    value=values[row],
+                    contribution=contribution,
+                    ngram=words,
+                    count=rows["count"][row],
+                    lv=rows["lv"][row],
+                    sg=rows["sg"][row],
+                    sn=rows["sn"][row],
+                )
+            )
+        return blocks
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """What of each block's value reaches the document: value · counts / divisor."""
+
+    counts: FloatArray  # per block and label: 1, or 0 where another block was the maximum
+    divisors: FloatArray  # per block: the blocks that its means were taken over
+
+    def of_parts(
+        self,
+        parts: FloatArray,
+        wholes: FloatArray,
+        bounds: list[tuple[int, int]],
+        operator: SummaryOperator,
+    ) -> _Shares | None:
+        if callable(operator):
+            return None
+        counts = np.ones_like(parts)
+        divisors = np.ones(len(parts))
+        for whole, (begin, end) in enumerate(bounds):
+            counts[begin:end] = self.counts[whole]
+            divisors[begin:end] = self.divisors[whole]
+            if operator == "mean":
+                divisors[begin:end] *= end - begin
+            elif operator == "max" and end > begin:
+                first = np.argmax(parts[begin:end] == wholes[whole], axis=0)
+                counts[begin:end] *= np.arange(end - begin)[:, None] == first
+        return _Shares(counts, divisors)
+
+
+def _contributions(values: FloatArray, shares: _Shares | None) -> list[tuple[float, ...] | None]:
+    if shares is None:
+        return [None] * len(values)
+    return list(_tuples(values / shares.divisors[:, None] * shares.counts))
+
+
+def _outer_blocks(
+    kind: str,
+    places: list[tuple[int, int, int]],
+    values: FloatArray,
+    shares: _Shares | None,
+    bounds: list[tuple[int, int]],
+    inner: list[Block],
+) -> list[Block]:
+    return [
+        Block(kind, start, end, value, contribution, tuple(inner[begin:stop]))
+        for (start, end, _), value, contribution, (begin, stop) in zip(
+            places, _tuples(values), _contributions(values, shares), bounds, strict=True
+        )
+    ]
+
+
+def _summarise(
+    parts: FloatArray, bounds: list[tuple[int, int]], operator: SummaryOperator
+) -> FloatArray:
+    wholes = np.zeros((len(bounds), parts.shape[1]))
+    for at, (begin, end) in enumerate(bounds):
+        if begin < end:
+            wholes[at] = _summarise_one(parts[begin:end], operator)
+    return wholes
+
+
+def _summarise_one(parts: FloatArray, operator: SummaryOperator) -> FloatArray:
+    if callable(operator):
+        return _summarise_by_function(parts, operator)
+    if operator == "max":
+        return np.asarray(parts.max(axis=0))
+    total = np.zeros(parts.shape[1])
+    for part in parts:  # left to right, as the core adds
+        total = total + part
+    return total / len(parts) if operator == "mean" else total
+
+
+def _summarise_by_function(parts: FloatArray, function: SummaryFunction) -> FloatArray:
+    given = function(parts.copy())
+    try:
+        result = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise HookError(f"a summary function must give numbers, got {given!r}") from None
+    if result.shape != parts.shape[1:]:
+        raise HookError(
+            f"a summary function must turn an array {parts.shape} into one of shape "
+            f"{parts.shape[1:]}, got {result.shape}"
+        )
+    if not np.isfinite(result).all():
+        raise HookError(f"a summary function must give finite numbers, got {given!r}")
+    return result
+
+
+def _bounds(parents: list[int], wholes: int) -> list[tuple[int, int]]:
+    """Where the parts of each whole begin and end; parts are in order of their wholes."""
+    edges = np.searchsorted(np.array(parents, dtype=np.intp), np.arange(wholes + 1))
+    return list(pairwise(edges.tolist()))
+
+
+def _tuples(values: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in values.tolist()]

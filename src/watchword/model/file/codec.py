@@ -1,0 +1,186 @@
+"""A model as the manifest and arrays of a model file, and back (docs/model-file.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from watchword import _native
+from watchword.errors import HookError, ModelFormatError
+from watchword.model.engine import Engine, MappedFile
+from watchword.model.file import container, layout
+from watchword.model.functions import MissingFunction, check_function, name_of
+from watchword.model.parameters import LEVELS, SUMMARY_NAMES, Parameters, Summary, SummaryOperator
+from watchword.model.text import TextSource, Tokenizer, WordHook
+
+
+def parts_of(engine: Engine) -> tuple[dict[str, Any], container.Arrays]:
+    """The manifest and the arrays of a model."""
+    manifest, arrays = layout.to_file(engine.snapshot())
+    return manifest | settings_of(engine), arrays
+
+
+def settings_of(engine: Engine) -> dict[str, Any]:
+    """What a manifest says of how a model values and reads."""
+    parameters = engine.parameters
+    own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
+    own["summary"] = parameters.operator_names
+    return {"parameters": own, "reading": engine.source.description}
+
+
+def bytes_of(engine: Engine) -> bytes:
+    """The model file as bytes."""
+    buffer = io.BytesIO()
+    container.write_model(buffer, *parts_of(engine))
+    return buffer.getvalue()
+
+
+_fingerprints: dict[int, str] = {}  # of the latest states of models
+_FINGERPRINTS_KEPT = 64
+
+
+def fingerprint_of(engine: Engine) -> str:
+    """The same 32 hexadecimal digits for equal models anywhere; costs a save after each change."""
+    state = engine.native.state()
+    known = _fingerprints.get(state)
+    if known is None:
+        if engine.described is None:
+            text = container.manifest_text(*parts_of(engine))
+        else:
+            manifest = engine.described["totals"] | settings_of(engine)
+            text = container.described_text(manifest, engine.described["arrays"])
+        known = hashlib.sha256(text.encode()).hexdigest()[:32]
+        if engine.native.state() == state:  # nobody taught the model meanwhile
+            if len(_fingerprints) >= _FINGERPRINTS_KEPT:
+                _fingerprints.clear()
+            _fingerprints[state] = known
+    return known
+
+
+def engine_from(
+    data: bytes | memoryview,
+    *,
+    word_hook: WordHook | None,
+    tokenizer: Tokenizer | None,
+    summary: Summary | None,
+    source: str,
+) -> Engine:
+    """The model of a file, with these functions; `source` names the file in messages."""
+    functions = _Functions(word_hook, tokenizer, summary)
+    manifest, arrays = container.read_model(data, source=source)
+    parameters, text_source = functions.settle(manifest, source)
+    built = layout.from_file(manifest, arrays, parameters.max_ngram, source=source)
+    try:
+        native = _native.Model.from_snapshot(parameters.for_native(), built)
+    except (_native.SnapshotFailure, ValueError, OverflowError) as error:
+        raise ModelFormatError(f"{source} is damaged: {error}") from None
+    return Engine(parameters, text_source, native)
+
+
+def engine_over(
+    path: str | os.PathLike[str],
+    *,
+    word_hook: WordHook | None,
+    tokenizer: Tokenizer | None,
+    summary: Summary | None,
+) -> Engine:
+    """The model of a file that stays there, with these functions; nothing of it is read yet."""
+    functions, source = _Functions(word_hook, tokenizer, summary), str(path)
+    manifest, arrays = container.read_model(
+        container.mapped_file(path), source=source, checksums=False
+    )
+    parameters, text_source = functions.settle(manifest, source)
+    known = layout.totals_from_file(manifest, source=source)
+    placed = layout.in_place(arrays, parameters.max_ngram, source=source)
+    try:
+        native = _native.Model.from_mapped(
+            parameters.for_native(), known | {"maxima": placed["maxima"]}, placed, source
+        )
+    except (_native.SnapshotFailure, ValueError, OverflowError) as error:
+        raise ModelFormatError(f"{source} is damaged: {error}") from None
+    described = layout.as_written(
+        manifest["arrays"], arrays, parameters.max_ngram, len(known["labels"])
+    )
+    if described is not None:
+        described = {"totals": layout.totals_to_file(known), "arrays": described}
+    file = MappedFile(source, manifest["arrays"], arrays)
+    return Engine(parameters, text_source, native, described, file)
+
+
+class _Functions:
+    """The functions of a user that a file cannot hold."""
+
+    def __init__(
+        self, word_hook: WordHook | None, tokenizer: Tokenizer | None, summary: Summary | None
+    ) -> None:
+        self._given = {"word_hook": word_hook, "tokenizer": tokenizer}
+        for role, function in self._given.items():
+            check_function(role, function)
+        self._summary = None if summary is None else Parameters(summary=summary).operators
+
+    def settle(self, manifest: Mapping[str, Any], source: str) -> tuple[Parameters, TextSource]:
+        """How the model of this manifest values and reads; `source` names the file."""
+        given = self._given
+        try:
+            parameters = _parameters(manifest["parameters"], self._summary)
+            reading = manifest["reading"]
+            unicode = reading["unicode"]
+            taught = {name: reading[name] for name in given}
+            if parameters.paragraphs != reading["paragraphs"]:
+                raise ValueError("contradictory entries")
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFormatError(
+                f"{source} is damaged: bad entry in its manifest: {error}"
+            ) from None
+        if unicode != _native.unicode_version:
+            raise ModelFormatError(
+                f"{source} was taught with the characters of Unicode {unicode}, "
+                f"this version reads those of {_native.unicode_version}"
+            )
+        functions = {name: _hook(name, given[name], taught[name], source) for name in given}
+        return parameters, TextSource(parameters.paragraphs, **functions)
+
+
+# What models were like before there was a choice.
+_LATER_PARAMETERS: dict[str, Any] = {
+    "prior": 0.0,
+    "ngram_scale": "length",
+    "counting": "occurrences",
+}
+
+
+def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
+    own = _LATER_PARAMETERS | dict(kept)
+    # All of them: a default may be another one when the file is read.
+    for field in fields(Parameters):
+        if field.name not in own:
+            raise KeyError(field.name)
+    if not set(own["summary"]) <= set(LEVELS):
+        raise ValueError(f"summary {own['summary']!r}")
+    if summary is None:
+        summary = {level: _operator(name) for level, name in own["summary"].items()}
+    return Parameters(**(own | {"summary": summary}))
+
+
+def _operator(name: object) -> SummaryOperator:
+    if not isinstance(name, str):
+        raise TypeError(f"summary {name!r}")
+    for known in SUMMARY_NAMES:
+        if name == known:
+            return known
+    return MissingFunction("summary", name)
+
+
+def _hook(
+    role: str, given: Callable[..., Any] | None, taught: str | None, source: str
+) -> Callable[..., Any] | None:
+    """The function itself if it was given, a stand-in if it was not but should have been."""
+    if given is None:
+        return None if taught is None else MissingFunction(role, taught)
+    if name_of(given) != taught:
+        raise HookError(f"{source} was taught with {role} {taught}, not {name_of(given)}")
+    return given

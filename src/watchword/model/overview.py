@@ -1,0 +1,292 @@
+"""A model at a glance, and what an n-gram is worth in it: plain data.
+
+What is here is counted and valued by the core; the pictures are drawn from `to_dict()` alone, by
+`watchword.show.glance` and `watchword.show.pictures`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from watchword._checks import Label, as_whole
+from watchword.model.engine import Engine
+from watchword.model.results import NextWord, RankedNgram, Value
+
+if TYPE_CHECKING:
+    from watchword.model.tau_ss3 import TauSS3
+
+_SHOWN_PARAMETERS = (
+    "smoothness",
+    "significance",
+    "sanction",
+    "max_ngram",
+    "min_count",
+    "alpha",
+    "prior",
+    "counting",
+    "ngram_scale",
+    "significance_function",
+    "confidence_function",
+)
+
+
+@dataclass(frozen=True)
+class LengthGlance:
+    """The n-grams of one length that were seen under one label.
+
+    `distribution[i]` of them have a value above i · `bin_width` and up to (i + 1) · `bin_width`;
+    `worthless` ones have none.
+    """
+
+    length: int
+    ngrams: int
+    worthless: int
+    top: tuple[RankedNgram, ...]
+    distribution: tuple[int, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "length": self.length,
+            "ngrams": self.ngrams,
+            "worthless": self.worthless,
+            "top": [ngram._asdict() for ngram in self.top],
+            "distribution": list(self.distribution),
+        }
+
+
+@dataclass(frozen=True)
+class LabelGlance:
+    """What a model knows of one label: totals, and the n-grams of highest value."""
+
+    label: Label
+    documents: int
+    words: int
+    top: tuple[RankedNgram, ...]
+    lengths: tuple[LengthGlance, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "label": self.label,
+            "documents": self.documents,
+            "words": self.words,
+            "top": [ngram._asdict() for ngram in self.top],
+            "lengths": [length.to_dict() for length in self.lengths],
+        }
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A model at a glance: what `TauSS3.glance` gives. Shows itself in a notebook.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3(max_ngram=2, prior=0)
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> print(model.glance(n=2))
+    2 labels; distinct n-grams: 4 of 1 word, 2 of 2 words
+    <BLANKLINE>
+    sports (1 document, 2 words)
+      1.000  1×  a
+      1.000  1×  a match
+    tech (1 document, 2 words)
+      1.000  1×  learning
+      1.000  1×  machine
+    """
+
+    labels: tuple[LabelGlance, ...]
+    ngrams: tuple[int, ...]
+    bin_width: float
+    parameters: dict[str, Any]
+    pruned: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: strings, numbers, lists and dictionaries only."""
+        return {
+            "labels": [label.to_dict() for label in self.labels],
+            "ngrams": list(self.ngrams),
+            "bin_width": self.bin_width,
+            "parameters": dict(self.parameters),
+            "pruned": self.pruned,
+        }
+
+    def to_html(
+        self,
+        *,
+        page: bool = False,
+        title: str = "The model at a glance",
+        labels: Sequence[Label] | None = None,
+    ) -> str:
+        """Tables, bars, word clouds and distributions as HTML.
+
+        A snippet to put into a page or, with `page`, a whole page that needs no other file.
+        `labels` tells which to draw; by default the first 50, or 10 in a snippet.
+        """
+        from watchword.show.glance import glance_html  # draws; not everybody needs it
+
+        return glance_html(self.to_dict(), page=page, title=title, labels=labels)
+
+    def bars(self, label: Label, *, length: int | None = None) -> str:
+        """The n-grams of highest value for a label (of one length, if given) as bars: an SVG file.
+
+        >>> from watchword import TauSS3
+        >>> model = TauSS3()
+        >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+        >>> model.glance().bars("tech").startswith("<svg ")
+        True
+        """
+        from watchword.show.pictures import bars_svg
+
+        return bars_svg(self.to_dict(), label, length=length, alone=True)
+
+    def cloud(self, label: Label, *, length: int | None = None) -> str:
+        """The same as a word cloud: an SVG file."""
+        from watchword.show.pictures import cloud_svg
+
+        return cloud_svg(self.to_dict(), label, length=length, alone=True)
+
+    def distribution(self, label: Label, length: int) -> str:
+        """How many n-grams of a length have which value for a label: an SVG file."""
+        from watchword.show.pictures import distribution_svg
+
+        return distribution_svg(self.to_dict(), label, length, alone=True)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        from watchword.show.terminal import visible
+
+        lengths = ", ".join(
+            f"{many:,} of {_number_of(at, 'word')}" for at, many in enumerate(self.ngrams, 1)
+        )
+        lines = [f"{_number_of(len(self.labels), 'label')}; distinct n-grams: {lengths}", ""]
+        for label in self.labels:
+            documents = _number_of(label.documents, "document")
+            lines.append(f"{label.label} ({documents}, {_number_of(label.words, 'word')})")
+            lines += [f"  {value:.3f}  {count}×  {ngram}" for ngram, value, count in label.top]
+        return visible("\n".join(lines))
+
+
+def _number_of(many: int, what: str) -> str:
+    return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
+
+
+def glance_at(engine: Engine, n: int) -> Glance:
+    """Look at a whole model in one pass."""
+    most = as_whole("n", n, 0)
+    engine.refuse_if_empty()
+    # Several questions, one moment: nobody else can teach this copy, which shares its counts.
+    engine = engine.replaced(engine.parameters)
+    statistics = engine.statistics()
+    survey = engine.native.survey(most)
+    labels, longest = survey["labels"], engine.parameters.max_ngram
+    lengths = [
+        _length_glance(at % longest + 1, survey["best"][at], int(worthless), bins)
+        for at, (worthless, bins) in enumerate(
+            zip(survey["worthless"].ravel().tolist(), survey["bins"].tolist(), strict=True)
+        )
+    ]
+    rows = []
+    for at, label in enumerate(labels):
+        own = tuple(lengths[at * longest : (at + 1) * longest])
+        top = heapq.nsmallest(most, (ngram for length in own for ngram in length.top), key=_rank)
+        documents, words = statistics.documents[label], statistics.words[label]
+        rows.append(LabelGlance(label, documents, words, tuple(top), own))
+    return Glance(
+        labels=tuple(rows),
+        ngrams=statistics.ngrams,
+        bin_width=survey["width"],
+        parameters={name: getattr(engine.parameters, name) for name in _SHOWN_PARAMETERS},
+        pruned=statistics.pruned,
+    )
+
+
+def _length_glance(
+    length: int, best: list[tuple[str, float, int]], worthless: int, bins: list[int]
+) -> LengthGlance:
+    used = max((at + 1 for at, many in enumerate(bins) if many), default=0)
+    top = tuple(RankedNgram(*entry) for entry in best)
+    return LengthGlance(length, worthless + sum(bins), worthless, top, tuple(bins[:used]))
+
+
+def _rank(ngram: RankedNgram) -> tuple[float, str]:
+    return -ngram.value, ngram.ngram
+
+
+@dataclass(frozen=True)
+class WordWorth:
+    """One word of an n-gram, and what it is worth by itself."""
+
+    word: str
+    values: dict[Label, Value]
+
+
+@dataclass(frozen=True)
+class NgramWorth:
+    """What an n-gram is worth under every label, and why. Shows itself in a notebook.
+
+    `known` tells whether it was ever seen; `words` has its words one by one, if there are several,
+    and `following` the words seen after it, the most frequent first.
+    """
+
+    ngram: str
+    known: bool
+    values: dict[Label, Value]
+    words: tuple[WordWorth, ...]
+    following: tuple[NextWord, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: strings, numbers, lists and dictionaries only."""
+        return {
+            "ngram": self.ngram,
+            "known": self.known,
+            "values": _plain_values(self.values),
+            "words": [
+                {"word": one.word, "values": _plain_values(one.values)} for one in self.words
+            ],
+            "following": [word._asdict() for word in self.following],
+        }
+
+    def to_html(self, *, page: bool = False, labels: Sequence[Label] | None = None) -> str:
+        """A table with bars as HTML: a snippet, or a whole page; for these labels, if given."""
+        from watchword.show.glance import ngram_html
+
+        return ngram_html(self.to_dict(), page=page, labels=labels)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def _plain_values(values: dict[Label, Value]) -> list[dict[str, Any]]:
+    """A list, because a label that is a number could not name something in JSON."""
+    return [{"label": label} | value._asdict() for label, value in values.items()]
+
+
+def ngram_worth(
+    model: TauSS3, ngram: str | Sequence[str], *, most_following: int = 20
+) -> NgramWorth:
+    """What an n-gram is worth in a model, what its words are, and what follows it.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3(prior=0)
+    >>> model.learn_many(["machine learning is fun", "a match is fun"], ["tech", "sports"])
+    >>> worth = ngram_worth(model, "Machine learning")
+    >>> worth.values["tech"].cv, [one.word for one in worth.words], worth.following[0].word
+    (1.0, ['machine', 'learning'], 'is')
+    """
+    most = as_whole("most_following", most_following, 0)
+    moment = model.replace()
+    words = moment._engine.words_of(ngram)
+    values = moment.value(words)
+    parts = tuple(WordWorth(word, moment.value([word])) for word in words) if words[1:] else ()
+    return NgramWorth(
+        ngram=" ".join(words),
+        known=any(value.count for value in values.values()),
+        values=values,
+        words=parts,
+        following=tuple(moment.next_words(words)[:most]),
+    )

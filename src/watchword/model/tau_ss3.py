@@ -1,0 +1,613 @@
+"""TauSS3: learn, read, explain, inspect, keep."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from watchword import _native
+from watchword._checks import (
+    Label,
+    as_label,
+    as_labels,
+    as_list,
+    as_positive,
+    as_text,
+    as_texts,
+    as_threads,
+    as_whole,
+)
+from watchword._files import atomic_file
+from watchword.data import Post, Subject
+from watchword.model.engine import Engine, decide_several
+from watchword.model.explanation import Explanation
+from watchword.model.file import codec, container, layout
+from watchword.model.overview import Glance, glance_at
+from watchword.model.parameters import FloatArray, Parameters, Summary
+from watchword.model.presets import PAPER, PYSS3
+from watchword.model.results import (
+    ConfidenceTable,
+    ModelStatistics,
+    NextWord,
+    Pruned,
+    RankedNgram,
+    Value,
+)
+from watchword.model.text import TextSource, Tokenizer, WordHook
+
+if TYPE_CHECKING:
+    from watchword.evaluation.targets import Targets
+    from watchword.evaluation.tuning import Progress
+    from watchword.reasons.change import Change
+    from watchword.reasons.story import Story
+    from watchword.searching.result import Measure
+    from watchword.searching.space import Space
+    from watchword.streams.policies import Policy
+    from watchword.streams.reading import Reader, Watcher
+
+_SHAPING = (
+    "counting",
+    "paragraphs",
+    "word_hook",
+    "tokenizer",
+)  # what decides which n-grams there are
+
+
+class TauSS3:
+    """The τ-SS3 text classifier: learns word n-grams on the fly, reads, and shows why.
+
+    Parameters
+    ----------
+    smoothness
+        σ in lv = (tf / max tf)^σ: how much frequent n-grams stand out, in (0, 1].
+    significance
+        λ in sg: by how much an n-gram must be more frequent in a label than in the others.
+    sanction
+        ρ in sn: how much being significant in several labels costs.
+    max_ngram
+        the longest word sequence that is learnt.
+    min_count
+        n-grams seen less often under a label are worth nothing there.
+    alpha
+        values at or below this count as 0.
+    prior
+        counts assumed beforehand, over all labels, where labels are compared (in sg): what
+        was seen once under one label and never under another is then no proof. With a handful of
+        texts nothing is, and values are small; 0, as in the paper, takes them at their word.
+    ngram_scale
+        what n-grams are frequent in comparison with (max tf in lv): those of equal `"length"`, as
+        in the paper, where a rare long one is worth more than a common word; the `"words"`; or all
+        words of the `"label"`, so that no single word decides what all others are worth.
+    significance_function
+        `"vanilla"`, the authors' first; `"xai"`, which also silences common words; or `"ratio"`:
+        the first one's rule for two labels, where only the ratio matters, for any number of them.
+    confidence_function
+        `"gv"` (online), or `"norm_gv"`, `"norm_gv_xai"`: divided by the model's largest value,
+        which costs a pass over the model after every change.
+    reading
+        which n-grams a sentence is read as: `"paper"`, those of highest value; `"words_sum"`:
+        single words where together they are worth more.
+    summary
+        how values are summarised: `"sum"`, `"max"`, `"mean"` or a function from an array
+        (blocks, labels) to one vector; or one of these per level, as
+        `{"sentence": …, "paragraph": …, "document": …}`.
+    default_label
+        what to predict where nothing is known; by default the label with most words. It may be
+        given before it is learnt: where it is needed and still unknown, `UnknownLabelError`.
+    counting
+        whether all `"occurrences"` of an n-gram count, as in the paper, or all `"documents"` that
+        have it, however often: words come in bursts, so repeating one is little further evidence.
+    paragraphs
+        paragraphs end at `"lines"` or, for hard-wrapped text, at `"blank_lines"`.
+    word_hook
+        a function on each distinct word (stemming, a stop list), whose results are remembered;
+        None means: not a word.
+    tokenizer
+        a function from a text to many (start, end, word or None for a break), in order.
+    prune_period, prune_floor, prune_shortest
+        every so many words forget the n-grams of at least `prune_shortest` words seen at most
+        `prune_floor` times under a label. Off by default.
+
+    The defaults were chosen on several corpora and streams; `TauSS3.paper()` has the paper's.
+
+    Many threads may read a model at once; learning waits its turn.
+
+    >>> model = TauSS3()
+    >>> model.learn_many(
+    ...     ["machine learning is fun", "the match was fun", "deep machine learning"],
+    ...     ["tech", "sports", "tech"],
+    ... )
+    >>> model.predict_one("They love Machine Learning!")
+    'tech'
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothness: float = 0.13,
+        significance: float = 0.7,
+        sanction: float = 0.25,
+        max_ngram: int = 3,
+        min_count: int = 1,
+        alpha: float = 0.0,
+        prior: float = 3.0,
+        ngram_scale: Literal["length", "words", "label"] = "label",
+        significance_function: Literal["vanilla", "xai", "ratio"] = "ratio",
+        confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
+        reading: Literal["paper", "words_sum"] = "paper",
+        summary: Summary = "sum",
+        default_label: Label | None = None,
+        counting: Literal["occurrences", "documents"] = "documents",
+        paragraphs: Literal["lines", "blank_lines"] = "lines",
+        word_hook: WordHook | None = None,
+        tokenizer: Tokenizer | None = None,
+        prune_period: int | None = None,
+        prune_floor: int = 10,
+        prune_shortest: int = 1,
+    ) -> None:
+        given = dict(locals())
+        own = {field.name: given[field.name] for field in fields(Parameters)}
+        parameters = Parameters(**own)
+        source = TextSource(paragraphs, word_hook=word_hook, tokenizer=tokenizer)
+        self._engine = Engine(parameters, source, _native.Model(parameters.for_native()))
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> TauSS3:
+        """A model with the parameters of the τ-SS3 paper: σ .455, λ 1, ρ 1, 3-grams, addition.
+
+        It does not prune. For its experiments the paper also removed, every million words, the
+        n-grams seen at most ten times: `TauSS3.paper(prune_period=1_000_000)`, which
+        `watchword.erisk.run_task` takes. Such a model can only be taught in one thread, and not be
+        merged or unlearnt.
+
+        >>> TauSS3.paper().parameters["smoothness"]
+        0.455
+        """
+        return cls(**(PAPER | overrides))
+
+    @classmethod
+    def pyss3(cls, **overrides: Any) -> TauSS3:
+        """A model with the parameters of PySS3, the authors' later package: words, "xai" values.
+
+        Values are those of PySS3 on the same counts. It reads text in another way, joins the
+        documents of a label where it is taught with `fit`, and then forgets n-grams seen at most
+        ten times (`prune(10, 2)`). For n-grams say `TauSS3.pyss3(max_ngram=3)`.
+
+        >>> TauSS3.pyss3().parameters["confidence_function"]
+        'norm_gv_xai'
+        """
+        return cls(**(PYSS3 | overrides))
+
+    @classmethod
+    def tuned(
+        cls,
+        texts: Iterable[str],
+        labels: Targets,
+        *,
+        budget: float | str = "30s",
+        measure: Measure = "accuracy",
+        space: Space | None = None,
+        folds: int = 4,
+        groups: Sequence[Hashable] | None = None,
+        seed: int = 0,
+        keep: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> TauSS3:
+        """A model taught with texts, whose parameters were searched for on them (`search`).
+
+        So many parameters are tried as `budget` has time for ("30s", "5m", or seconds), first those
+        of `TauSS3(**parameters)` itself: by cross-validation nothing worse can come out. The time
+        to learn all texts in the end comes on top. With `keep`, a later call continues.
+
+        >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
+        >>> labels = ["tech", "tech", "sports", "sports"] * 5
+        >>> model = TauSS3.tuned(texts, labels, budget="1s")
+        >>> model.predict_one("They saw the match.")
+        'sports'
+        """
+        from watchword.searching.searcher import search_within
+
+        documents, truth = as_texts(texts), as_list(labels, "labels")
+        found = search_within(
+            budget,
+            documents,
+            truth,
+            space,
+            model=cls(**parameters),
+            measure=measure,
+            folds=folds,
+            groups=groups,
+            seed=seed,
+            keep=keep,
+            threads=threads,
+            progress=progress,
+        )
+        return found.model(documents, truth, threads=threads)
+
+    @classmethod
+    def _of(cls, engine: Engine) -> TauSS3:
+        model = cls.__new__(cls)
+        model._engine = engine
+        return model
+
+    def __repr__(self) -> str:
+        labels = self.labels
+        shown = ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
+        return f"<TauSS3 of {len(labels)} labels: {shown}>" if labels else "<TauSS3, empty>"
+
+    # What it is
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels, sorted: the order of all columns."""
+        return self._engine.labels
+
+    @property
+    def default_label(self) -> Label:
+        """What is predicted where nothing is known: as it was given, or the one with most words."""
+        return self._engine.default_label()
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor that makes such a model."""
+        settled, source = self._engine.parameters, self._engine.source
+        own = {field.name: getattr(settled, field.name) for field in fields(Parameters)}
+        operators = list(settled.operators.values())
+        alike = all(operator == operators[0] for operator in operators)
+        own["summary"] = operators[0] if alike else dict(settled.operators)
+        return own | {"word_hook": source.word_hook, "tokenizer": source.tokenizer}
+
+    @property
+    def statistics(self) -> ModelStatistics:
+        """How much was learnt, and what pruning removed."""
+        return self._engine.statistics()
+
+    # Learning
+
+    def learn_one(self, text: str, label: Label) -> None:
+        """Learn one document; the cost is the document's, not the model's."""
+        self.learn_many([as_text(text)], [label], threads=1)
+
+    def learn_many(
+        self, texts: Iterable[str], labels: Iterable[Label], *, threads: int | None = None
+    ) -> None:
+        """Learn documents; the result is that of `learn_one` on each, whatever the threads.
+
+        A document without words still counts as one of its label. By default all processors are
+        used, except with periodic pruning, which depends on the order of documents. A word hook
+        or a tokenizer is a Python function and is called by one thread.
+        """
+        documents, known = as_texts(texts), as_labels(labels)
+        if len(documents) != len(known):
+            raise ValueError(f"{len(documents)} texts but {len(known)} labels")
+        self._engine.learn(documents, known, threads)
+
+    def unlearn_one(self, text: str, label: Label) -> None:
+        """Take a document back that was learnt, to the model that never saw it.
+
+        Refused with `UnlearnError`, and nothing changed, if the counts show that it was not learnt:
+        one of its n-grams is too rare, or would be rarer than what begins or ends with it. Counts
+        do not show everything; take back only what you have learnt. Finding that out costs a pass
+        over the model, and so does the next reading.
+
+        >>> model = TauSS3()
+        >>> model.learn_one("good morning", "greeting")
+        >>> model.learn_one("good night", "farewell")
+        >>> model.unlearn_one("good night", "farewell")
+        >>> model.labels
+        ('greeting',)
+        """
+        self._engine.unlearn(as_text(text), as_label(label))
+
+    def merge(self, other: TauSS3) -> None:
+        """Add all that another model has learnt, as if this one had learnt it too."""
+        if not isinstance(other, TauSS3):
+            raise TypeError(f"can only merge another TauSS3, got {type(other).__name__}")
+        self._engine.merge(other._engine)
+
+    def prune(self, floor: int = 10, shortest: int = 1) -> Pruned:
+        """Forget, per label, the n-grams of at least `shortest` words seen at most `floor` times.
+
+        Afterwards merging and unlearning are refused, since they would not be exact.
+        """
+        least = as_whole("floor", floor, 0)
+        length = as_whole("shortest", shortest, 1, _native.max_ngram_limit)
+        self._engine.refuse_if_mapped("pruning")
+        return Pruned(*self._engine.native.prune(least, length))
+
+    # Reading
+
+    def confidence_one(self, text: str) -> dict[Label, float]:
+        """How much speaks for each label."""
+        labels, values = self._engine.confidence([as_text(text)], 1)
+        return dict(zip(labels, values[0].tolist(), strict=True))
+
+    def confidence_many(self, texts: Iterable[str], *, threads: int | None = None) -> FloatArray:
+        """The confidence vectors of texts: one row per text, columns in the order of `labels`."""
+        return self.confidence_table(texts, threads=threads).values
+
+    def confidence_table(
+        self, texts: Iterable[str], *, threads: int | None = None
+    ) -> ConfidenceTable:
+        """The confidence vectors of texts with the labels of the columns.
+
+        Both from one moment, where another thread may be teaching the model new labels.
+        """
+        return self._engine.confidence(as_texts(texts), as_threads(threads))
+
+    def predict_one(self, text: str) -> Label:
+        """The label of highest confidence; the default label where nothing is known."""
+        return self._engine.decide(*self._engine.confidence([as_text(text)], 1))[0]
+
+    def predict_many(self, texts: Iterable[str], *, threads: int | None = None) -> list[Label]:
+        """The label of each text."""
+        return self.decide(self.confidence_table(texts, threads=threads))
+
+    def predict_labels_one(self, text: str) -> tuple[Label, ...]:
+        """All labels in the upper of the two clusters of confidences (2-means)."""
+        return self.predict_labels_many([as_text(text)], threads=1)[0]
+
+    def predict_labels_many(
+        self, texts: Iterable[str], *, threads: int | None = None
+    ) -> list[tuple[Label, ...]]:
+        """Several labels for each text; none where all labels are equally likely."""
+        return self.decide_several(self.confidence_table(texts, threads=threads))
+
+    def decide(self, table: ConfidenceTable) -> list[Label]:
+        """The labels that `predict_many` gives, from confidences that are there already."""
+        return self._engine.decide(*table)
+
+    def decide_several(self, table: ConfidenceTable) -> list[tuple[Label, ...]]:
+        """The labels that `predict_labels_many` gives, from confidences that are there already."""
+        return decide_several(*table)
+
+    def explain(self, text: str) -> Explanation:
+        """How the text is read and what each part of it is worth.
+
+        >>> model = TauSS3()
+        >>> model.learn_many(["machine learning"] * 2, ["tech", "tech"])
+        >>> model.learn_one("the match", "sports")
+        >>> [paragraph] = model.explain("The match. Machine learning!").blocks
+        >>> [ngram.ngram for sentence in paragraph.blocks for ngram in sentence.blocks]
+        ['the', 'match', 'machine', 'learning']
+        """
+        return self._engine.explain(as_text(text))
+
+    def what_would_change(self, text: str) -> Change:
+        """The fewest n-gram occurrences without which the text would get another label.
+
+        Their contributions are zeroed; the text is not read again without them.
+
+        >>> model = TauSS3()
+        >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+        >>> change = model.what_would_change("A match of machine learning machines")
+        >>> change.before, change.after, [one.ngram for one in change.occurrences]
+        ('sports', 'tech', ['a'])
+        >>> print(change)
+        Without 1 of the 4 n-grams the label would be tech instead of sports. No fewer would do.
+        """
+        from watchword.reasons.change import change_of_label
+
+        return change_of_label(self._engine, as_text(text))
+
+    # Streams
+
+    @property
+    def fingerprint(self) -> str:
+        """The same 32 hexadecimal digits for equal models anywhere; costs a save after a change."""
+        return codec.fingerprint_of(self._engine)
+
+    def reader(
+        self,
+        policy: Policy,
+        *,
+        state: bytes | str | None = None,
+        allow_changed_model: bool = False,
+    ) -> Reader:
+        """Begin to read the posts of one subject, or go on from a `Reader`'s state.
+
+        A state of another model is refused, unless `allow_changed_model`: sums are then taken
+        over by label, and what is read from now on is valued by this model.
+        """
+        from watchword.streams.reading import Reader
+
+        return Reader(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
+
+    def watcher(
+        self,
+        policy: Policy,
+        *,
+        state: bytes | memoryview | None = None,
+        allow_changed_model: bool = False,
+    ) -> Watcher:
+        """Begin to read the posts of many subjects, or go on from a `Watcher`'s state."""
+        from watchword.streams.reading import Watcher
+
+        return Watcher(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
+
+    def story(
+        self,
+        posts: Subject | Iterable[str | Post],
+        policy: Policy,
+    ) -> Story:
+        """What reading the posts of one subject came to: every post, the decision, and why.
+
+        The sums and the decision are those of a `Reader`.
+
+        >>> from watchword import Overtakes
+        >>> model = TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> story = model.story(["A lovely day", "I cannot sleep", "Bye"], Overtakes("at risk"))
+        >>> story.decision.delay, story.tipped.ngrams_for[0].ngram
+        (2, 'cannot')
+        """
+        from watchword.reasons.story import tell
+
+        return tell(self._engine, posts, policy)
+
+    # Inspecting
+
+    def value(self, ngram: str | Sequence[str]) -> dict[Label, Value]:
+        """The count and every value of an n-gram, per label.
+
+        A string is read as the model reads text; a sequence of words is taken as it is.
+
+        >>> model = TauSS3()
+        >>> model.learn_one("machine learning", "tech")
+        >>> model.value("Machine Learning")["tech"]
+        Value(count=1, lv=1.0, sg=1.0, sn=1.0, gv=1.0, cv=1.0)
+        """
+        self._engine.refuse_if_empty()
+        table = self._engine.native.value(self._engine.words_of(ngram))
+        columns = [table[name][0].tolist() for name in Value._fields]
+        values = [Value(*column) for column in zip(*columns, strict=True)]
+        return dict(zip(table["labels"], values, strict=True))
+
+    def top_ngrams(self, label: Label, n: int = 20, length: int | None = None) -> list[RankedNgram]:
+        """The n-grams (of one length, if given) of highest value for a label; ties by spelling."""
+        known = self._engine.known_label(label)
+        most = as_whole("n", n, 0)
+        if length is not None:
+            length = as_whole("length", length, 1, self._engine.parameters.max_ngram)
+        ranked = self._engine.native.top_ngrams(known, most, length)
+        return [RankedNgram(*entry) for entry in ranked]
+
+    def next_words(self, ngram: str | Sequence[str], label: Label | None = None) -> list[NextWord]:
+        """The words seen after an n-gram (under one label, if given), most frequent first."""
+        engine = self._engine
+        engine.refuse_if_empty()
+        known = None if label is None else engine.known_label(label)
+        following = engine.native.next_words(engine.words_of(ngram), known)
+        total = sum(count for _, count in following)
+        return [NextWord(word, count, count / total) for word, count in following]
+
+    def glance(self, n: int = 20) -> Glance:
+        """The whole model at a glance: totals, the n best n-grams of every label, all values.
+
+        Costs one pass over the model. What it gives shows itself in a notebook, and
+        `to_html(page=True)` writes it as a page.
+        """
+        return glance_at(self._engine, n)
+
+    def stop_words(self, threshold: float = 0.01) -> list[str]:
+        """The words whose significance (sg) is below the threshold in every label.
+
+        Most frequent first. They are never removed: the model needs their counts.
+        """
+        self._engine.refuse_if_empty()
+        return self._engine.native.stop_words(as_positive("threshold", threshold))
+
+    def counts(self) -> dict[str, dict[Label, int]]:
+        """Every n-gram with its count per label, sorted by spelling.
+
+        >>> model = TauSS3(max_ngram=2)
+        >>> model.learn_many(["so so", "so"], ["greeting", "greeting"])
+        >>> model.counts()
+        {'so': {'greeting': 2}, 'so so': {'greeting': 1}}
+        """
+        return layout.counts_by_ngram(self._engine.snapshot())
+
+    # Keeping
+
+    def replace(self, **parameters: Any) -> TauSS3:
+        """A model with the same counts and other parameters, without learning again.
+
+        Counts are shared until one of the two models learns. What decides how counts came about
+        cannot be replaced: `counting`, `paragraphs`, `word_hook`, `tokenizer`, and `max_ngram`
+        only by less.
+        """
+        own = self.parameters
+        for name, value in parameters.items():
+            if name not in own:
+                raise TypeError(f"TauSS3.replace() got an unexpected keyword argument {name!r}")
+            if name in _SHAPING and value != own[name]:
+                raise ValueError(f"{name} cannot be replaced: the counts depend on it")
+        kept = {name: value for name, value in parameters.items() if name not in _SHAPING}
+        return self._of(self._engine.replaced(replace(self._engine.parameters, **kept)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all. Equal models give equal files."""
+        manifest, arrays = codec.parts_of(self._engine)
+        with atomic_file(path) as file:
+            container.write_model(file, manifest, arrays)
+
+    def to_bytes(self) -> bytes:
+        """The bytes that `save` writes."""
+        return codec.bytes_of(self._engine)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        mapped: bool = False,
+        word_hook: WordHook | None = None,
+        tokenizer: Tokenizer | None = None,
+        summary: Summary | None = None,
+    ) -> TauSS3:
+        """Read a model from a file.
+
+        A file holds no functions: a model that was taught with a hook, or has a summary function,
+        needs it again here before it can read or learn.
+
+        With `mapped` the counts stay in the file, which is mapped into memory: opening takes no
+        time whatever the size, and all processes that do so share one copy. Such a model reads,
+        explains and decides the same, somewhat slower, but cannot learn. Checksums are not
+        verified, so that damage shows only where it is read, as `ModelFormatError`; what uses all
+        counts (`save`, pickle, `counts`) verifies them first. Replace such a file by another, as
+        `save` does; never write into it.
+        """
+        if mapped:
+            return cls._of(
+                codec.engine_over(path, word_hook=word_hook, tokenizer=tokenizer, summary=summary)
+            )
+        return cls.from_bytes(
+            Path(path).read_bytes(),
+            word_hook=word_hook,
+            tokenizer=tokenizer,
+            summary=summary,
+            source=str(path),
+        )
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes | memoryview,
+        *,
+        word_hook: WordHook | None = None,
+        tokenizer: Tokenizer | None = None,
+        summary: Summary | None = None,
+        source: str = "the data",
+    ) -> TauSS3:
+        """The model that `to_bytes` gave; `source` names the data in error messages."""
+        return cls._of(
+            codec.engine_from(
+                data, word_hook=word_hook, tokenizer=tokenizer, summary=summary, source=source
+            )
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parameters, source = self._engine.parameters, self._engine.source
+        own = dict(parameters.operators) if parameters.has_own_operators else None
+        return _unpickle, (self.to_bytes(), source.word_hook, source.tokenizer, own, type(self))
+
+    def __copy__(self) -> TauSS3:
+        return self.replace()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TauSS3:
+        return self.replace()
+
+
+def _unpickle(
+    data: bytes,
+    word_hook: WordHook | None,
+    tokenizer: Tokenizer | None,
+    summary: Summary | None,
+    kind: type[TauSS3] = TauSS3,
+) -> TauSS3:
+    return kind.from_bytes(data, word_hook=word_hook, tokenizer=tokenizer, summary=summary)

@@ -1,0 +1,162 @@
+"""From characters to terms, the user's hooks included.
+
+A word is a run of letters, digits, underscores and the marks on them; `'` or `’` between two such
+characters stays inside. Words are case folded and lose their accents. In scripts without blanks
+between words (Chinese, Japanese, Thai, …) a run of letters is one word: give a `tokenizer` there.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple
+
+from watchword import _native
+from watchword._checks import as_choice, as_text
+from watchword.errors import HookError
+from watchword.model.functions import check_function, name_of, refuse_missing
+
+WordHook = Callable[[str], str | None]
+Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
+
+PARAGRAPHS: tuple[Literal["lines"], Literal["blank_lines"]] = ("lines", "blank_lines")
+
+# So many words keep what the hook made of them: a stream may bring new ones for ever.
+_REMEMBERED_WORDS = 1 << 20
+
+
+class Term(NamedTuple):
+    """A word as it is learnt, or a break (`word` is None) that no n-gram crosses."""
+
+    start: int
+    end: int
+    word: str | None
+
+
+def read_terms(
+    text: str, *, paragraphs: Literal["lines", "blank_lines"] = "lines"
+) -> list[list[list[Term]]]:
+    """Paragraphs of sentences of terms, with their places in the text.
+
+    >>> [[paragraph]] = read_terms("Don’t PANIC, Zoë")
+    >>> [term.word for term in paragraph]
+    ["don't", 'panic', None, 'zoe']
+    """
+    ends = _native.Paragraphs[as_choice("paragraphs", paragraphs, PARAGRAPHS)]
+    batch = _native.read_terms([as_text(text)], ends, True)
+    return [
+        [[Term(*term) for term in sentence] for sentence in paragraph] for paragraph in batch.tree()
+    ]
+
+
+class TextSource:
+    """How texts become terms: the core's own way, or with the user's functions."""
+
+    def __init__(
+        self,
+        paragraphs: str,
+        *,
+        word_hook: WordHook | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        check_function("word_hook", word_hook)
+        check_function("tokenizer", tokenizer)
+        self.paragraphs = _native.Paragraphs[paragraphs]
+        self.word_hook = word_hook
+        self.tokenizer = tokenizer
+        self._remembered: dict[str, str | None] = {}
+        self._asking = threading.RLock()
+
+    def with_paragraphs(self, paragraphs: str) -> TextSource:
+        """The same but for where paragraphs end."""
+        if paragraphs == self.paragraphs.name:
+            return self
+        return TextSource(paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the core can do everything by itself."""
+        return self.word_hook is None and self.tokenizer is None
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What two models must agree on to be merged; kept in the model file."""
+        return {
+            "unicode": _native.unicode_version,
+            "paragraphs": self.paragraphs.name,
+            "word_hook": None if self.word_hook is None else name_of(self.word_hook),
+            "tokenizer": None if self.tokenizer is None else name_of(self.tokenizer),
+        }
+
+    def refuse_if_incomplete(self) -> None:
+        """Raise `HookError` if a function that the model was taught with is missing."""
+        refuse_missing(self.word_hook)
+        refuse_missing(self.tokenizer)
+
+    def read(self, texts: list[str], *, with_spans: bool = False) -> _native.TermBatch:
+        """The terms of these texts."""
+        self.refuse_if_incomplete()
+        if self.tokenizer is None:
+            batch = _native.read_terms(texts, self.paragraphs, with_spans)
+        else:
+            terms = [_checked_terms(text, self.tokenizer(text)) for text in texts]
+            batch = _native.foreign_terms(texts, terms, self.paragraphs, with_spans)
+        if self.word_hook is not None:
+            batch.rewrite(self._replacements(self.word_hook, batch.words))
+        return batch
+
+    def _replacements(self, hook: WordHook, words: list[str]) -> list[str | None]:
+        # One thread at a time, so that the hook is asked once for each word.
+        with self._asking:
+            known = self._remembered
+            if len(known) > _REMEMBERED_WORDS:
+                known.clear()
+            replacements = []
+            for word in words:
+                if word not in known:
+                    result = hook(word)
+                    if result is not None:
+                        _check_word(result, f"word_hook({word!r})")
+                    known[word] = result
+                replacements.append(known[word])
+            return replacements
+
+
+def _check_word(word: object, source: str) -> None:
+    if not isinstance(word, str):
+        raise HookError(f"{source} must give a str or None, got {type(word).__name__}")
+    if not word or any(character.isspace() for character in word):
+        raise HookError(f"{source} must give a word without blanks, got {word!r}")
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise HookError(f"{source} must give valid Unicode, got {word!r}") from None
+
+
+def _checked_terms(
+    text: str, terms: Iterable[tuple[int, int, str | None]]
+) -> list[tuple[int, int, str | None]]:
+    if isinstance(terms, str) or not isinstance(terms, Iterable):
+        raise HookError(
+            f"tokenizer must give many (start, end, word or None), got {type(terms).__name__}"
+        )
+    checked: list[tuple[int, int, str | None]] = []
+    previous = 0
+    for term in terms:
+        try:
+            first, last, word = term
+            start, end = operator.index(first), operator.index(last)
+        except (TypeError, ValueError):
+            raise HookError(
+                f"tokenizer must give (start, end, word or None), got {term!r}"
+            ) from None
+        if not previous <= start <= end <= len(text):
+            raise HookError(
+                f"tokenizer must give spans inside the text, in order, got {(start, end)}"
+            )
+        if word is not None:
+            _check_word(word, "tokenizer")
+        checked.append((start, end, word))
+        previous = end
+    return checked

@@ -1,0 +1,7 @@
+"""Searching: which parameters fit a set of texts."""
+
+from watchword.searching.result import Search, SearchedSetting
+from watchword.searching.searcher import search
+from watchword.searching.space import Between
+
+__all__ = ["Between", "Search", "SearchedSetting", "search"]

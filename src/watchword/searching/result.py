@@ -1,0 +1,255 @@
+"""What a search found: every setting with its evaluation, the best first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from watchword._checks import Label, as_texts
+from watchword._display import csv_of, finite
+from watchword.evaluation.label_counts import LabelMeasures, cells_of
+from watchword.evaluation.labels import MEASURES, Evaluation
+from watchword.evaluation.targets import Targets, as_label_sets, in_order
+from watchword.model.parameters import Parameters
+from watchword.model.tau_ss3 import TauSS3
+from watchword.searching.space import PRUNE
+
+Measure = str | Callable[[Evaluation], float]
+
+_SHOWN = 10
+_LESS_IS_BETTER = ("hamming",)
+_MOST_TEXTS = 2**40  # of one fold: sums over folds stay far from 64 bits
+
+
+def judge_of(measure: Measure) -> tuple[str, Callable[[Evaluation], float], int]:
+    """The name of a measure, how to compute it, and -1 if less is better."""
+    if callable(measure):
+        return getattr(measure, "__name__", "measure"), measure, 1
+    if measure not in MEASURES:
+        listed = ", ".join(map(repr, MEASURES))
+        raise ValueError(f"measure must be a function or one of {listed}, got {measure!r}")
+    return measure, lambda found: found.measure(measure), -1 if measure in _LESS_IS_BETTER else 1
+
+
+def rank_of(value: float, measure: Measure) -> tuple[bool, float]:
+    """What to sort by, so that the best comes first and what is no number last."""
+    _, _, sign = judge_of(measure)
+    return math.isnan(value), -sign * value
+
+
+def parameters_of(parameters: Parameters) -> dict[str, Any]:
+    """The parameters as plain data; a summary by functions of the user's has no such form."""
+    own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
+    return own | {"summary": parameters.operator_names}
+
+
+@dataclass(frozen=True)
+class SearchedSetting:
+    """Parameters, and how right a model with them is about texts it was not taught with.
+
+    `value` is the measure over all texts, `by_fold` that of each fold; a setting that was dropped
+    after some folds has fewer of them.
+    """
+
+    parameters: dict[str, Any]
+    value: float
+    by_fold: tuple[float, ...]
+    labels: tuple[Label, ...]
+    results: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(
+        cls,
+        parameters: dict[str, Any],
+        results: Mapping[int, dict[str, Any]],
+        labels: tuple[Label, ...],
+        measure: Measure,
+    ) -> SearchedSetting:
+        """The setting with what was found on each fold, as `Search` keeps it."""
+        own = tuple(results.values())
+        by_fold = tuple(_number(measure, _evaluation([one], labels)) for one in own)
+        value = _number(measure, _evaluation(own, labels)) if own else math.nan
+        return cls(parameters, value, by_fold, labels, own)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """All measures, the table of labels and the confusion matrix, with those of each fold."""
+        return Evaluation.pooled([_evaluation([one], self.labels) for one in self.results])
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """All settings that were tried, the best first. `print` shows it, a notebook draws it.
+
+    `base` are the parameters that all settings share, `unfinished` counts the settings for which
+    there was no time, and `interrupted` tells whether Ctrl-C ended it.
+    """
+
+    measure: str
+    better: str
+    settings: tuple[SearchedSetting, ...]
+    base: dict[str, Any]
+    varied: tuple[str, ...]
+    labels: tuple[Label, ...]
+    texts: int
+    folds: int
+    several: bool
+    hooks: dict[str, Any]
+    unfinished: int
+    interrupted: bool = False
+
+    @classmethod
+    def of(cls, settings: Sequence[SearchedSetting], *, measure: Measure, **known: Any) -> Search:
+        """Settings in the order in which they were asked for; of equals the first is the best."""
+        name, _, sign = judge_of(measure)
+        ranked = sorted(settings, key=lambda one: (-len(one.by_fold), *rank_of(one.value, measure)))
+        better = "more" if sign > 0 else "less"
+        return cls(name, better, tuple(ranked), **known)
+
+    @property
+    def best(self) -> SearchedSetting:
+        """The best setting; of equals, the one that was asked for first."""
+        if not self.settings:
+            raise ValueError("nothing was tried: there was no time")
+        return self.settings[0]
+
+    def model(self, texts: Iterable[str], labels: Targets, *, threads: int | None = None) -> TauSS3:
+        """A model with the best parameters, taught with these texts."""
+        chosen = self.base | self.best.parameters
+        floor = chosen.pop(PRUNE, 0)
+        model = TauSS3(**chosen, **self.hooks)
+        documents = as_texts(texts)
+        known = as_label_sets(list(labels))
+        if len(documents) != len(known):
+            raise ValueError(f"{len(documents)} texts but {len(known)} labels")
+        pairs = [
+            (text, one) for text, own in zip(documents, known, strict=True) for one in in_order(own)
+        ]
+        model.learn_many([text for text, _ in pairs], [one for _, one in pairs], threads=threads)
+        if floor:
+            model.prune(floor, chosen["prune_shortest"])
+        return model
+
+    # Keeping and showing
+
+    def __str__(self) -> str:
+        lines = [f"{self.measure:>10}  setting"]
+        for one in self.settings[:_SHOWN]:
+            own = ", ".join(f"{name}={value!r}" for name, value in one.parameters.items())
+            lines.append(f"{one.value:10.4f}  {own}")
+        if len(self.settings) > _SHOWN:
+            lines.append(f"and {len(self.settings) - _SHOWN} more")
+        if self.unfinished:
+            lines.append(f"{self.unfinished} settings were not reached")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data; labels are numbered in their order."""
+        return {
+            "measure": self.measure,
+            "better": self.better,
+            "texts": self.texts,
+            "folds": self.folds,
+            "labels": list(self.labels),
+            "several": self.several,
+            "base": {name: value for name, value in self.base.items() if name not in self.varied},
+            "varied": list(self.varied),
+            "settings": [self._plain(one) for one in self.settings],
+            "unfinished": self.unfinished,
+        }
+
+    def _plain(self, setting: SearchedSetting) -> dict[str, Any]:
+        found = _evaluation(setting.results, self.labels, drop=False)
+        cells = None if found.confusion is None else cells_of(found.confusion)
+        return {
+            "parameters": setting.parameters,
+            "value": setting.value,
+            "by_fold": list(setting.by_fold),
+            "confusion": cells,
+            "per_label": [[one.support, one.predicted, one.right] for one in found.per_label],
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, in ASCII."""
+        return json.dumps(finite(self.to_dict()))
+
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a line per setting: its parameters, the measure, and its number of folds.
+
+        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
+        apostrophe.
+        """
+        rows = [
+            {**one.parameters, self.measure: one.value, "folds": len(one.by_fold)}
+            for one in self.settings
+        ]
+        return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
+
+    def to_html(self, *, page: bool = False, title: str = "Which settings hold") -> str:
+        """The search as pictures to click on, with the report of each setting.
+
+        A snippet to put into a page or, with `page`, a whole page that needs no other file.
+        """
+        from watchword.show.search import search_html
+
+        return search_html(self.to_dict(), page=page, title=title)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def _number(measure: Measure, found: Evaluation) -> float:
+    name, judge, _ = judge_of(measure)
+    value = judge(found)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"the measure {name!r} must give a number, got {value!r}") from None
+
+
+def is_fold_result(result: object, *, labels: int, several: bool) -> bool:
+    """Return whether something read from a file can be what a search found on a fold."""
+
+    def are_counts(row: object, most: int = _MOST_TEXTS) -> bool:
+        return isinstance(row, list) and all(type(one) is int and 0 <= one <= most for one in row)
+
+    if not isinstance(result, dict):
+        return False
+    name, expected = ("per_label", {"texts", "right"}) if several else ("confusion", set())
+    rows = result.get(name)
+    return (
+        result.keys() == expected | {name}
+        and are_counts([result[key] for key in expected])
+        and isinstance(rows, list)
+        and all(are_counts(row) and len(row) == 3 for row in rows)
+        and (len(rows) == labels if several else all(max(row[:2]) < labels for row in rows))
+    )
+
+
+def _evaluation(
+    results: Sequence[dict[str, Any]], labels: tuple[Label, ...], *, drop: bool = True
+) -> Evaluation:
+    """The evaluation of some folds together; labels that nobody has or got may be dropped."""
+    if results and "confusion" not in results[0]:
+        counts = np.sum([one["per_label"] for one in results], axis=0)
+        texts, right = (sum(one[name] for one in results) for name in ("texts", "right"))
+        rows = [
+            LabelMeasures(label, *row)
+            for label, row in zip(labels, counts.tolist(), strict=True)
+            if not drop or row[0] or row[1]
+        ]
+        return Evaluation(tuple(row.label for row in rows), None, tuple(rows), texts, right)
+    matrix = np.zeros((len(labels), len(labels)), np.int64)
+    for one in results:
+        for row, column, count in one["confusion"]:
+            matrix[row, column] += count
+    used = np.arange(len(labels))
+    if drop:
+        used = used[matrix.sum(axis=0) + matrix.sum(axis=1) > 0]
+    return Evaluation.of_confusion([labels[at] for at in used], matrix[np.ix_(used, used)])

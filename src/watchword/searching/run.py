@@ -1,0 +1,300 @@
+"""One search while it goes on: what is searched on, and who computes what when."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from watchword import _native
+from watchword._checks import Label, as_list, as_texts
+from watchword.errors import UnknownLabelError
+from watchword.evaluation.folds import Fold, deal
+from watchword.evaluation.labels import Evaluation
+from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
+from watchword.model.parameters import Parameters
+from watchword.model.tau_ss3 import TauSS3
+from watchword.searching.cache import KeptResults, digest_of
+from watchword.searching.result import (
+    Measure,
+    Search,
+    SearchedSetting,
+    parameters_of,
+    rank_of,
+)
+from watchword.searching.space import PRUNE, Setting
+from watchword.searching.trails import SHAPING, Places, Trails, follow
+
+_AHEAD = 2  # tasks per thread that are waiting, so that none is idle
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is searched on: texts as terms, labels, folds, and all that results depend on."""
+
+    model: TauSS3
+    texts: list[str]
+    terms: _native.TermBatch
+    labels: list[tuple[Label, ...]]
+    several: bool
+    folds: list[Fold]
+    base: dict[str, Any]
+    order: tuple[Label, ...]
+    digest: str
+
+    @classmethod
+    def of(
+        cls,
+        texts: Iterable[str],
+        labels: Targets,
+        model: TauSS3 | None,
+        *,
+        seed: int,
+        **dealing: Any,
+    ) -> Job:
+        """Check and prepare what was given; `dealing` is how `deal` makes folds."""
+        documents, truth = as_texts(texts), as_list(labels, "labels")
+        if len(documents) != len(truth):
+            raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+        if model is not None and not isinstance(model, TauSS3):
+            raise TypeError(f"model must be a TauSS3, got {type(model).__name__}")
+        own = TauSS3() if model is None else model
+        if own._engine.parameters.has_own_operators:
+            raise ValueError("a search cannot summarise with functions of yours")
+        own._engine.refuse_if_incomplete()
+        known = [in_order(one) for one in as_label_sets(truth)]
+        parts = deal(truth, seed=seed, **dealing)
+        several = are_several(truth)
+        base = parameters_of(own._engine.parameters)
+        order = in_order(label for one in known for label in one)
+        default = base["default_label"]
+        if default is not None and default not in order:
+            raise UnknownLabelError(f"unknown label {default!r} (default_label): no text has it")
+        source = own._engine.source
+        terms = source.read(documents)
+        digest = digest_of(
+            documents,
+            known,
+            [fold.held_out for fold in parts],
+            several=several,
+            source=source,
+            terms=terms,
+        )
+        return cls(own, documents, terms, known, several, parts, base, order, digest)
+
+    @cached_property
+    def place(self) -> dict[Label, int]:
+        """Where each label stands in the order."""
+        return {label: number for number, label in enumerate(self.order)}
+
+    @cached_property
+    def codes(self) -> list[Places]:
+        """By fold: the places of the labels of texts with one label each."""
+        return [
+            np.array([self.place[one] for (one,) in self.truth(fold)], np.int64)
+            for fold in self.all_folds
+        ]
+
+    @property
+    def all_folds(self) -> list[int]:
+        """The numbers of the folds."""
+        return list(range(len(self.folds)))
+
+    def truth(self, fold: int) -> list[tuple[Label, ...]]:
+        """The labels of the texts that are held out."""
+        return [self.labels[at] for at in self.folds[fold].held_out.tolist()]
+
+
+@dataclass
+class Run:
+    """One search while it goes on."""
+
+    job: Job
+    tried: list[Setting]
+    rungs: list[list[int]]  # folds that are judged together, before the worse half is dropped
+    kept: KeptResults
+    threads: int
+    deadline: float | None
+    trails: dict[tuple[Any, ...], dict[int, Future[Trails]]] = field(default_factory=dict)
+    terms: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.terms[self.job.base["paragraphs"]] = self.job.terms
+        self.full = [self.job.base | setting for setting in self.tried]
+        self.keys: dict[int, str] = {}
+        # Of each setting, the folds that count: a file may know of more, from another search.
+        self.asked = [self.rungs[0] for _ in self.tried]
+        self.shapes = [tuple(one.get(name) for name in SHAPING) for one in self.full]
+
+    def parameters(self, at: int) -> Parameters:
+        """The parameters of a setting; there may be far more settings than there is time for."""
+        return Parameters(**{name: one for name, one in self.full[at].items() if name != PRUNE})
+
+    def key(self, at: int) -> str:
+        """The same for the same model, however its values are spelt (1 or 1.0)."""
+        if at not in self.keys:
+            own = parameters_of(self.parameters(at)) | {PRUNE: self.full[at].get(PRUNE, 0)}
+            self.keys[at] = json.dumps(own, sort_keys=True)
+        return self.keys[at]
+
+    @property
+    def most_steps(self) -> int:
+        """How many steps there are if nothing ends them."""
+        return sum(-(-len(self.tried) // 2**rung) for rung in range(len(self.rungs)))
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    def steps(self, measure: Measure) -> Generator[SearchedSetting, None, None]:
+        """Computes what is not known yet; a step for every setting and rung."""
+        alive = list(range(len(self.tried)))
+        with ThreadPoolExecutor(self.threads) as pool:
+            try:
+                for rung, folds in enumerate(self.rungs):
+                    if rung and self.is_late:
+                        return
+                    if rung:
+                        ranked = sorted(alive, key=lambda at: (*self.rank(at, measure), at))
+                        alive = ranked[: -(-len(ranked) // 2)]
+                        for at in alive:
+                            self.asked[at] = self.asked[at] + folds
+                    for at in self._rung(pool, alive, folds):
+                        yield self.setting(at, measure)
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _rung(
+        self, pool: ThreadPoolExecutor, settings: list[int], folds: list[int]
+    ) -> Iterator[int]:
+        """The settings as they are finished on these folds."""
+        waiting: dict[Future[Any], tuple[int, int]] = {}
+        # Not `concurrent.futures.wait`: Ctrl-C within it may leave a task that never ends.
+        arrived: SimpleQueue[Future[Any]] = SimpleQueue()
+        missing: dict[int, set[int]] = {}
+
+        def collect(most: int) -> Iterator[int]:
+            while len(waiting) > most:
+                finished: list[int] = []
+                for done in [arrived.get() for _ in range(max(1, arrived.qsize()))]:
+                    at, fold = waiting.pop(done)
+                    self.kept.add(self.key(at), fold, done.result())
+                    missing[at].discard(fold)
+                    if not missing[at]:
+                        finished.append(at)
+                yield from finished  # all are kept by now: whoever is told may interrupt
+
+        # Settings that learn alike together, unless time may end before the last of them.
+        order = settings if self.deadline else sorted(settings, key=lambda at: str(self.shapes[at]))
+        for place, at in enumerate(order):
+            if place and self.is_late:  # the first one there is always time for
+                break
+            missing[at] = {f for f in folds if self.kept.get(self.key(at), f) is None}
+            if not missing[at]:
+                yield at
+                continue
+            ready = self._followed(pool, at, missing[at])
+            for fold in sorted(missing[at]):
+                task = pool.submit(self._judge, ready[fold].result(), at, fold)
+                waiting[task] = (at, fold)
+                task.add_done_callback(arrived.put)
+            yield from collect(self.threads * _AHEAD)
+            following = order[place + 1] if place + 1 < len(order) else None
+            if self.deadline is None and (
+                following is None or self.shapes[following] != self.shapes[at]
+            ):
+                yield from collect(0)
+                self.trails.pop(self.shapes[at], None)  # on these folds nobody needs it any more
+        yield from collect(0)
+
+    def _followed(
+        self, pool: ThreadPoolExecutor, at: int, folds: Iterable[int]
+    ) -> dict[int, Future[Trails]]:
+        """The trails of some folds for a setting and all that learn alike."""
+        ready = self.trails.setdefault(self.shapes[at], {})
+        source = self.job.model._engine.source
+        paragraphs = self.full[at]["paragraphs"]
+        if paragraphs not in self.terms:  # others than those of the model
+            self.terms[paragraphs] = source.with_paragraphs(paragraphs).read(self.job.texts)
+        wanted = sorted(set(folds) - ready.keys())
+        if not wanted:
+            return ready
+        alike = [
+            one for one, shape in zip(self.full, self.shapes, strict=True)
+            if shape == self.shapes[at]
+        ]  # fmt: skip
+        for fold in wanted:
+            part = self.job.folds[fold]
+            ready[fold] = pool.submit(
+                follow,
+                source,
+                self.terms[paragraphs],
+                self.job.labels,
+                part.held_out,
+                part.others(len(self.job.texts)),
+                alike,
+                self.job.base,
+            )
+        return ready
+
+    def _judge(self, trails: Trails, at: int, fold: int) -> dict[str, Any]:
+        """What one setting says about the texts of one fold, compared with the truth."""
+        parameters = self.parameters(at)
+        if self.job.several:
+            predicted = trails.predict_several(parameters)
+            found = Evaluation.of(self.job.truth(fold), predicted, labels=self.job.order)
+            rows = [[one.support, one.predicted, one.right] for one in found.per_label]
+            return {"texts": found.texts, "right": found.right, "per_label": rows}
+        # All in NumPy: in Python this would take longer than what the core does.
+        place, size = self.job.place, len(self.job.order)
+        got = trails.predict_places(parameters, place)
+        cells, counts = np.unique(self.job.codes[fold] * size + got, return_counts=True)
+        rows = np.stack([cells // size, cells % size, counts], axis=1).tolist()
+        return {"confusion": rows}
+
+    def rank(self, at: int, measure: Measure) -> tuple[bool, float]:
+        """How good a setting is so far; less is better."""
+        return rank_of(self.setting(at, measure).value, measure)
+
+    def setting(self, at: int, measure: Measure) -> SearchedSetting:
+        """A setting with what is known of it: its first folds, up to one that is missing.
+
+        Folds are finished in any order; an interruption must not leave settings that were judged
+        by different folds side by side.
+        """
+        results: dict[int, dict[str, Any]] = {}
+        for fold in self.asked[at]:
+            if (result := self.kept.get(self.key(at), fold)) is None:
+                break
+            results[fold] = result
+        return SearchedSetting.of(self.tried[at], results, self.job.order, measure)
+
+    def result(self, measure: Measure, *, interrupted: bool) -> Search:
+        """The search as far as it came."""
+        # What was not reached may still be known, if results were there before.
+        asked = [at for at in range(len(self.tried)) if at in self.keys or self.kept.continued]
+        found = [one for at in asked if (one := self.setting(at, measure)).by_fold]
+        return Search.of(
+            found,
+            measure=measure,
+            base=self.job.base,
+            varied=tuple(self.tried[0]),
+            labels=self.job.order,
+            texts=len(self.job.texts),
+            folds=len(self.job.folds),
+            several=self.job.several,
+            hooks={
+                name: getattr(self.job.model._engine.source, name)
+                for name in ("word_hook", "tokenizer")
+            },
+            unfinished=len(self.tried) - len(found),
+            interrupted=interrupted,
+        )

@@ -1,0 +1,135 @@
+"""Explanations in the terminal. Everything is drawn from `Explanation.to_dict()` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from watchword._checks import Label, as_choice
+from watchword.errors import MissingExtraError
+from watchword.model.explanation import Explanation
+from watchword.model.results import RankedNgram
+from watchword.show.blocks import LEVELS, PaintLevel, blocks_of, column_of, worth
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["strongest_ngrams", "to_terminal", "visible"]
+
+_REPLACEMENT = "\ufffd"
+# Characters that turn the direction of writing or show nothing at all, so that different ids look
+# the same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji are written with
+# them, as some flags are with tags (U+E0020 and on).
+_INVISIBLE = (
+    [0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xE0001],
+    range(0x202A, 0x202F),
+    range(0x2060, 0x2070),
+    range(0xFFF9, 0xFFFC),
+)
+
+
+def _stand_ins() -> dict[int, str]:
+    """List what a terminal would obey instead of showing it, and what to show instead."""
+    table = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
+    table[0x7F] = "\u2421"
+    table |= dict.fromkeys(range(0x80, 0xA0), _REPLACEMENT)
+    table |= {code: _REPLACEMENT for codes in _INVISIBLE for code in codes}
+    table |= dict.fromkeys([0x2028, 0x2029], "\u2424")
+    return table | dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT)
+
+
+_STAND_INS = _stand_ins()
+
+
+def visible(text: str) -> str:
+    r"""Replace control characters by visible ones, one by one, so that places stay the same.
+
+    Line feeds and tabs stay. What could move the cursor, recolour the terminal, reverse the
+    direction of writing or cannot be encoded at all is shown, not obeyed.
+
+    >>> visible("red\x1b[31m alert\n")
+    'red␛[31m alert\n'
+    """
+    return text.translate(_STAND_INS)
+
+
+def to_terminal(
+    explanation: Explanation | Mapping[str, Any],
+    label: Label | None = None,
+    *,
+    level: PaintLevel = "ngram",
+) -> Text:
+    """Paint a text's blocks by what they are worth for a label; by default for the predicted one.
+
+    The block that is worth most for any label has the strongest colour, the others are in
+    proportion to it. Takes an explanation or its `to_dict()`, and gives a `rich.text.Text` to print
+    with rich.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> painted = to_terminal(model.explain("So, machine learning!"))
+    >>> painted.plain
+    'So, machine learning!'
+    >>> [painted.plain[span.start : span.end] for span in painted.spans]
+    ['machine', 'learning']
+    """
+    try:
+        from rich.style import Style
+        from rich.text import Text
+    except ImportError as error:
+        raise MissingExtraError(
+            "painting in the terminal needs rich: pip install 'watchword[cli]'"
+        ) from error
+    as_choice("level", level, LEVELS)
+    text, column = _text_and_column(explanation, label)
+    painted = Text(visible(text))
+    blocks = [
+        (block["start"], block["end"], worth(block))
+        for block in blocks_of(explanation)
+        if block["kind"] == level
+    ]
+    highest = max((max(parts) for _, _, parts in blocks), default=0.0)
+    for start, end, parts in blocks:
+        if parts[column] > 0:
+            share = parts[column] / highest
+            style = Style(color="black", bgcolor=_colour(share), bold=share >= 0.5)
+            painted.stylize(style, start, end)
+    return painted
+
+
+def strongest_ngrams(
+    explanation: Explanation | Mapping[str, Any], label: Label | None = None, n: int = 10
+) -> list[RankedNgram]:
+    """List the n-grams read in a text that are worth most for a label, each once.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> [ngram for ngram, _, _ in strongest_ngrams(model.explain("So, machine learning!"), "tech")]
+    ['learning', 'machine']
+    """
+    _, column = _text_and_column(explanation, label)
+    read = {
+        RankedNgram(block["ngram"], block["value"][column], block["count"][column])
+        for block in blocks_of(explanation)
+        if block["kind"] == "ngram" and block["value"][column] > 0
+    }
+    return sorted(read, key=lambda ngram: (-ngram.value, ngram.ngram))[:n]
+
+
+def _text_and_column(
+    explanation: Explanation | Mapping[str, Any], label: Label | None
+) -> tuple[str, int]:
+    if isinstance(explanation, Explanation):
+        text, labels, predicted = explanation.text, explanation.labels, explanation.label
+    else:
+        text, labels, predicted = (explanation[one] for one in ("text", "labels", "label"))
+    return text, column_of(labels, predicted if label is None else label)
+
+
+def _colour(share: float) -> str:
+    """From pale yellow to red, dark text readable on all of it."""
+    pale, strong = (255, 246, 200), (244, 100, 80)
+    mixed = [round(low + (high - low) * share) for low, high in zip(pale, strong, strict=True)]
+    return "#{:02x}{:02x}{:02x}".format(*mixed)

@@ -1,0 +1,37 @@
+"""Streams: policies, the readers that apply them post by post, and their state."""
+
+from watchword.streams.policies import (
+    After,
+    AllOf,
+    AnyOf,
+    Leaps,
+    Overtakes,
+    Policy,
+    Reaches,
+    ReachesFalling,
+    Repeats,
+    StandsOut,
+    Stays,
+    Step,
+    policy_from_dict,
+)
+from watchword.streams.reading import Decision, Reader, Watcher
+
+__all__ = [
+    "After",
+    "AllOf",
+    "AnyOf",
+    "Decision",
+    "Leaps",
+    "Overtakes",
+    "Policy",
+    "Reaches",
+    "ReachesFalling",
+    "Reader",
+    "Repeats",
+    "StandsOut",
+    "Stays",
+    "Step",
+    "Watcher",
+    "policy_from_dict",
+]

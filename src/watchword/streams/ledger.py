@@ -1,0 +1,185 @@
+"""What has accumulated for each subject: sums per label, posts, a policy's notes, the alert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from watchword._checks import Label
+from watchword.errors import StateError
+from watchword.model.engine import Engine
+from watchword.model.file.codec import fingerprint_of
+from watchword.streams.policies import BoolArray, FloatArray, IntArray, Policy, Step, as_policy
+from watchword.streams.policy import checked_alerts
+from watchword.streams.states import State, policy_hash
+
+__all__ = ["IntArray", "Ledger", "best_other", "checked_alerts"]
+
+_MOST_POSTS = 2**32 - 1
+
+
+def best_other(values: FloatArray, column: int) -> FloatArray:
+    """The largest value of the other columns; 0 if there is no other."""
+    columns = values.shape[-1]
+    if columns == 1:
+        return np.zeros(values.shape[:-1])
+    if columns == 2:
+        return values[..., 1 - column]
+    return np.asarray(np.delete(values, column, axis=-1).max(axis=-1))
+
+
+class Ledger:
+    """Rows of subjects. Rows are added at the end and never taken away."""
+
+    def __init__(self, engine: Engine, policy: Policy) -> None:
+        self.policy = as_policy("policy", policy)
+        engine.known_label(policy.positive)
+        self.rounds = 0
+        self._labels = engine.labels
+        self._described: tuple[dict[str, Any], str] | None = None  # the policy, and its hash
+        self._size = 0
+        self._sums: FloatArray = np.zeros((0, len(self._labels)))
+        self._memory: FloatArray = np.zeros((0, policy.remembers))
+        self._posts: NDArray[np.uint32] = np.zeros(0, np.uint32)
+        self._delays: NDArray[np.uint32] = np.zeros(0, np.uint32)
+
+    # Rows
+
+    def resize(self, rows: int) -> None:
+        """Have so many rows, new ones of subjects of whom nothing was read."""
+        capacity = len(self._posts)
+        if rows > capacity:
+            # A quarter more than needed: adding costs little and little is left over.
+            added = max(rows, capacity + capacity // 4 + 1) - capacity
+            self._sums = _longer(self._sums, added)
+            self._memory = _longer(self._memory, added)
+            self._posts = _longer(self._posts, added)
+            self._delays = _longer(self._delays, added)
+        self._size = rows
+
+    def records(self, rows: IntArray) -> tuple[list[int], list[int], Iterator[dict[Label, float]]]:
+        """Of these rows: posts read, after how many the alert fell (0: none), the sums."""
+        # Without a loop in Python: streams full of alerts spend their time here.
+        sums = map(dict, map(zip, repeat(self._labels), self._sums[rows].tolist()))
+        return self._posts[rows].tolist(), self._delays[rows].tolist(), sums
+
+    def scores(self) -> FloatArray:
+        """Of each row: how much more speaks for the positive label than for the best other."""
+        sums = self._sums[: self._size]
+        column = self._labels.index(self.policy.positive)
+        return np.asarray(sums[:, column] - best_other(sums, column))
+
+    # Reading on
+
+    def advance(self, rows: IntArray, labels: tuple[Label, ...], gains: FloatArray) -> BoolArray:
+        """Add one post to each of these different rows; for which of them an alert fell."""
+        return self._advance(rows, self._aligned(labels, gains), np.ones(rows.size, np.bool_))
+
+    def advance_round(
+        self, rows: IntArray, labels: tuple[Label, ...], gains: FloatArray
+    ) -> BoolArray:
+        """The same as one round, in which some policies look at all rows."""
+        if self.rounds >= _MOST_POSTS:
+            raise StateError(
+                f"{_MOST_POSTS} rounds were read, and no more can be counted: "
+                "go on with a new state"
+            )
+        gains = self._aligned(labels, gains)
+        if self.policy.is_population:
+            everybody, read = np.arange(self._size), np.zeros(self._size, np.bool_)
+            read[rows] = True
+            spread = np.zeros((self._size, gains.shape[1]))
+            spread[rows] = gains
+            alerted = self._advance(everybody, spread, read)[rows]
+        else:
+            alerted = self._advance(rows, gains, np.ones(rows.size, np.bool_))
+        self.rounds += 1
+        return alerted
+
+    def _aligned(self, labels: tuple[Label, ...], gains: FloatArray) -> FloatArray:
+        """The gains in the columns of the ledger, which gets those it does not have yet."""
+        if labels == self._labels:
+            return gains
+        if set(labels) <= set(self._labels):  # all columns are there: only the gains move
+            return _rearranged(gains, labels, self._labels)
+        # A model may learn labels between two posts, and forget some; what was read, was read.
+        every = (*labels, *(label for label in self._labels if label not in labels))
+        self._sums = _rearranged(self._sums, self._labels, every)
+        self._labels = every
+        return _rearranged(gains, labels, every)
+
+    def _advance(self, rows: IntArray, gains: FloatArray, read: BoolArray) -> BoolArray:
+        """Add gains, and a post where one was read; nothing is changed if the policy fails."""
+        column = self._labels.index(self.policy.positive)
+        sums, memory = self._sums[rows] + gains, self._memory[rows]
+        posts = self._posts[rows].astype(np.int64) + read
+        if posts.max(initial=0) > _MOST_POSTS:
+            raise StateError(
+                f"{_MOST_POSTS} posts of a subject were read, and no more can be counted: "
+                "go on with a new state"
+            )
+        step = Step(
+            posts=posts,
+            value=sums[:, column],
+            other=best_other(sums, column),
+            gain=gains[:, column],
+            other_gain=best_other(gains, column),
+            round=self.rounds,
+            memory=memory,
+        )
+        new: BoolArray = checked_alerts(self.policy, step) & read & (self._delays[rows] == 0)
+        self._sums[rows], self._posts[rows] = sums, posts
+        # A series of posts does not end in a round without a post, nor grow.
+        self._memory[rows[read]] = memory[read]
+        self._delays[rows[new]] = posts[new]
+        return new
+
+    # Keeping
+
+    def state_of(self, rows: int | slice, engine: Engine) -> State:
+        """All about some rows."""
+        chosen = slice(rows, rows + 1) if isinstance(rows, int) else rows
+        if self._described is None:
+            self._described = self.policy.to_dict(), policy_hash(self.policy)
+        policy, hashed = self._described
+        return State(
+            model=fingerprint_of(engine),
+            policy=policy,
+            policy_hash=hashed,
+            labels=self._labels,
+            rounds=self.rounds,
+            posts=self._posts[chosen],
+            delays=self._delays[chosen],
+            sums=self._sums[chosen],
+            memory=self._memory[chosen],
+        )
+
+    def restore(self, state: State) -> None:
+        """Take over all rows of a state that was checked."""
+        self.rounds = state.rounds
+        rows = len(state.posts)
+        self._posts[:rows], self._delays[:rows] = state.posts, state.delays
+        self._memory[:rows] = state.memory
+        missing = [label for label in self._labels if label not in state.labels]
+        every = (*state.labels, *missing)
+        self._sums = _rearranged(self._sums, self._labels, every)
+        self._labels = every
+        self._sums[:rows, : len(state.labels)] = state.sums
+
+
+def _longer(array: NDArray[Any], added: int) -> NDArray[Any]:
+    return np.concatenate([array, np.zeros((added, *array.shape[1:]), array.dtype)])
+
+
+def _rearranged(
+    values: FloatArray, labels: tuple[Label, ...], wanted: tuple[Label, ...]
+) -> FloatArray:
+    """The columns of other labels: moved, or 0 where there were none."""
+    moved = np.zeros((values.shape[0], len(wanted)))
+    for column, label in enumerate(labels):
+        moved[:, wanted.index(label)] = values[:, column]
+    return moved

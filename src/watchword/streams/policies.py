@@ -1,0 +1,343 @@
+"""When to raise an alert.
+
+A policy looks at how much speaks for each label so far and says for whom to raise an alert now.
+It is written once for one subject and for a million: what it sees is a `Step` of arrays, one row
+per subject, and it answers with an array of booleans. The first alert of a subject is final; that
+is the reader's business, not the policy's.
+
+One of your own is a frozen dataclass with a method:
+
+>>> @dataclass(frozen=True)
+... class Doubles(Policy):
+...     positive: Label
+...
+...     def alerts(self, step):
+...         return step.value > 2 * step.other
+>>> Doubles("at risk").after(3)
+After(of=Doubles(positive='at risk'), posts=3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watchword._checks import (
+    Label,
+    as_above_zero,
+    as_choice,
+    as_label,
+    as_number,
+    as_positive,
+    as_share,
+    as_whole,
+)
+from watchword.streams.policy import (
+    After,
+    AllOf,
+    AnyOf,
+    Policy,
+    as_at_least_one,
+    as_policy,
+    field_names,
+    settle,
+)
+from watchword.streams.steps import BoolArray, FloatArray, IntArray, Quantity, ScoreName, Step
+
+__all__ = [
+    "POLICIES",
+    "After",
+    "AllOf",
+    "AnyOf",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "Leaps",
+    "Overtakes",
+    "Policy",
+    "Quantity",
+    "Reaches",
+    "ReachesFalling",
+    "Repeats",
+    "ScoreName",
+    "StandsOut",
+    "Stays",
+    "Step",
+    "as_policy",
+    "policy_from_dict",
+]
+
+
+@dataclass(frozen=True)
+class Overtakes(Policy):
+    """The paper's rule: the positive value is above that of the best other label.
+
+    A good first choice: it needs no tuning if both labels are equally well known. If alerts come
+    too easily (few words speak for the other label at the beginning), ask for more with `margin`,
+    which delays the first alerts, or with `ratio`, which matters as long as posts come in:
+    alert if value > ratio · other + margin. With a negative margin the value may lag behind, but
+    where nothing speaks for the label there is no alert.
+
+    >>> Overtakes("at risk")
+    Overtakes(positive='at risk', ratio=1.0, margin=0.0)
+    """
+
+    positive: Label
+    ratio: float = 1.0
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, ratio=as_positive, margin=as_number)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Shares: it compares two values of the same moment."""
+        return frozenset({"shares"})
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where value > ratio · other + margin, and value > 0."""
+        enough = step.value > self.ratio * step.other + self.margin
+        return np.asarray(enough & (step.value > 0))
+
+
+@dataclass(frozen=True)
+class Leaps(Policy):
+    """The latest post added at least `factor` times as much to the positive value as to others.
+
+    For sudden signals, which a long harmless history would drown. Alone it is nervous; the paper's
+    authors used it beside their first rule: `Overtakes("at risk") | Leaps("at risk")`.
+
+    >>> Leaps("at risk").factor
+    4.0
+    """
+
+    positive: Label
+    factor: float = 4.0
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, factor=as_positive)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Gains."""
+        return frozenset({"gains"})
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where the gain is positive and at least `factor` times the others'."""
+        return np.asarray((step.gain > 0) & (step.gain >= self.factor * step.other_gain))
+
+
+@dataclass(frozen=True)
+class Reaches(Policy):
+    """The positive label's normalised score is at least `threshold`.
+
+    Good where one number between 0 and 1 is wanted, the same for short and long histories. Score
+    `"share"` is value / (value + other); `"softmax"` is that of the means per post, which hardly
+    leaves .5 unless most posts point the same way. The first posts swing a lot: combine it with
+    `after`.
+
+    >>> Reaches("at risk", threshold=0.7).after(5)
+    After(of=Reaches(positive='at risk', threshold=0.7, score='share'), posts=5)
+    """
+
+    positive: Label
+    threshold: float = 0.5
+    score: ScoreName = "share"
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, threshold=as_share, score=_as_score)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the score is computed from."""
+        return Step.needed_for(self.score)
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where the score is at least the threshold."""
+        return np.asarray(step.score(self.score) >= self.threshold)
+
+
+@dataclass(frozen=True)
+class Stays(Policy):
+    """The current score and the `last` ones before it are all at least `threshold`.
+
+    For streams with loud single posts: one of them is not enough.
+
+    >>> Stays("at risk", threshold=0.6, last=4).last
+    4
+    """
+
+    positive: Label
+    threshold: float = 0.5
+    last: int = 2
+    score: ScoreName = "share"
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, threshold=as_share, last=_as_count, score=_as_score)
+
+    @property
+    def remembers(self) -> int:
+        """For how many posts the score has stayed."""
+        return 1
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the score is computed from."""
+        return Step.needed_for(self.score)
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where the score has been high for more than `last` posts."""
+        return step.in_a_row(step.score(self.score) >= self.threshold) > self.last
+
+
+@dataclass(frozen=True)
+class Repeats(Policy):
+    """So many posts in a row each spoke more for the positive label than for any other.
+
+    Looks at posts, not at the whole history: for signals that come in series. A post that says
+    nothing ends a series.
+
+    >>> Repeats("at risk", times=2).times
+    2
+    """
+
+    positive: Label
+    times: int = 3
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, times=as_at_least_one)
+
+    @property
+    def remembers(self) -> int:
+        """The length of the current series."""
+        return 1
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Gains."""
+        return frozenset({"gains"})
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where the series is long enough."""
+        return step.in_a_row(step.gain > step.other_gain) >= self.times
+
+
+@dataclass(frozen=True)
+class ReachesFalling(Policy):
+    """Like `Reaches`, with a threshold that falls from `start` to `end` as posts are read.
+
+    For being sure early and sensitive late: no alert in the first `wait` posts, then
+    θ(t) = end + (start − end) · e^(−(t − wait) / scale) after t posts.
+
+    >>> policy = ReachesFalling("at risk", start=0.9, end=0.6, wait=3, scale=10)
+    >>> policy.threshold_after(np.array([3, 13, 1000])).round(3).tolist()
+    [0.9, 0.71, 0.6]
+    """
+
+    positive: Label
+    start: float = 0.9
+    end: float = 0.6
+    wait: int = 0
+    scale: float = 10.0
+    score: ScoreName = "share"
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, start=as_share, end=as_share, wait=_as_count)
+        settle(self, scale=as_above_zero, score=_as_score)
+
+    def threshold_after(self, posts: IntArray) -> FloatArray:
+        """θ after so many posts, from `wait` on."""
+        read = np.maximum(posts - self.wait, 0)
+        return np.asarray(self.end + (self.start - self.end) * np.exp(-read / self.scale))
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """What the score is computed from."""
+        return Step.needed_for(self.score)
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where the score is at least the threshold of this moment."""
+        high = step.score(self.score) >= self.threshold_after(step.posts)
+        return np.asarray(high & (step.posts > self.wait))
+
+
+@dataclass(frozen=True)
+class StandsOut(Policy):
+    """The score, positive − other, stands out among all subjects of the round.
+
+    Alert if it is above median + gamma · MAD (the median distance from the median), from the
+    fourth round on. For collections where most subjects are harmless, all are read in rounds, and
+    the model's values are not to be trusted as they are. Subjects without further posts go on
+    being compared with, but get no alert.
+
+    >>> StandsOut("at risk", gamma=2.5).is_population
+    True
+    """
+
+    positive: Label
+    gamma: float = 2.0
+
+    def __post_init__(self) -> None:
+        settle(self, positive=as_label, gamma=as_positive)
+
+    @property
+    def is_population(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """Shares: it compares the leads of one round."""
+        return frozenset({"shares"})
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Where the score is above median + gamma · MAD, if round > 2."""
+        score = step.value - step.other
+        if step.round <= 2 or not score.size:
+            return np.zeros(score.shape, np.bool_)
+        middle = np.median(score)
+        spread = np.median(np.abs(score - middle))
+        return np.asarray(score > middle + self.gamma * spread)
+
+
+POLICIES: dict[str, type[Policy]] = {
+    kind.__name__: kind
+    for kind in (
+        Overtakes, Leaps, Reaches, Stays, Repeats, ReachesFalling, StandsOut, After, AnyOf, AllOf
+    )
+}  # fmt: skip
+"""The policies of this package by name."""
+
+
+def policy_from_dict(data: Mapping[str, Any]) -> Policy:
+    """The policy that `Policy.to_dict` described.
+
+    >>> policy = Overtakes("at risk", ratio=2).after(5)
+    >>> policy_from_dict(policy.to_dict()) == policy
+    True
+    """
+    name = data.get("policy") if isinstance(data, Mapping) else None
+    if not isinstance(name, str) or name not in POLICIES:
+        known = ", ".join(POLICIES)
+        raise ValueError(f"not the description of a policy (known are {known}): {data!r}")
+    kind = POLICIES[name]
+    own = {name: value for name, value in data.items() if name != "policy"}
+    unknown = own.keys() - set(field_names(kind))
+    if unknown:
+        raise ValueError(f"{kind.__name__} has no {', '.join(sorted(map(str, unknown)))}")
+    if "policies" in own:
+        own["policies"] = tuple(policy_from_dict(each) for each in own["policies"])
+    if "of" in own:
+        own["of"] = policy_from_dict(own["of"])
+    return kind(**own)
+
+
+def _as_count(name: str, value: object) -> int:
+    return as_whole(name, value, 0)
+
+
+def _as_score(name: str, value: object) -> ScoreName:
+    return as_choice(name, value, ("share", "softmax"))

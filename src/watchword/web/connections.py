@@ -1,0 +1,209 @@
+"""Limits on what clients may take of a server: connections, waiting, and bytes of a body.
+
+uvicorn waits for ever for the rest of a request, and accepts connections until the process has no
+file descriptors left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import h11
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from watchword._checks import as_positive, as_whole
+
+try:
+    import resource
+except ImportError:  # Windows, where sockets are not file descriptors
+    resource = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on connections; the defaults suit a page for a few people.
+
+    Parameters
+    ----------
+    connections
+        number of open connections. One more closes the one that has waited longest for its client;
+        while all of them are being answered, the new one is refused.
+    header_timeout
+        seconds that a client has for sending the header of a request, from connecting or from the
+        previous answer on.
+    body_timeout
+        seconds that a client has for sending the body of a request, and for taking an answer.
+
+    >>> Limits(connections=8).header_timeout
+    10.0
+    """
+
+    connections: int = 128
+    header_timeout: float = 10.0
+    body_timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        as_whole("connections", self.connections, 1)
+        as_positive("header_timeout", self.header_timeout)
+        as_positive("body_timeout", self.body_timeout)
+
+    @property
+    def affordable(self) -> int:
+        """The number of connections, or fewer if the process may open few files.
+
+        A quarter of the files is left to the rest of the process, and a half to connections that
+        are accepted before older ones are closed.
+        """
+        if resource is None:
+            return self.connections
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files == resource.RLIM_INFINITY:
+            return self.connections
+        return max(1, min(self.connections, files // 4))
+
+    @property
+    def backlog(self) -> int:
+        """Number of connections to accept at once.
+
+        asyncio reads from a connection within three rounds of its loop. As fewer than `affordable`
+        connections are accepted in that time, none is closed before its first request was read.
+        """
+        return max(1, self.affordable // 4)
+
+
+class LimitedProtocol(H11Protocol):
+    """uvicorn's protocol, with `Limits`."""
+
+    def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._limits = limits
+        self._most = limits.affordable
+        self._phase: tuple[str, object] | None = None
+        self._since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing_paused = False
+
+    @property
+    def awaits_client(self) -> bool:
+        """Whether the connection waits for its client to send or to take something."""
+        return self._phase is not None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Make room for a connection, or refuse it."""
+        super().connection_made(transport)
+        if len(self.connections) > self._most:
+            self._longest_waiting().drop()
+        if not transport.is_closing():
+            self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request."""
+        super().data_received(data)
+        self._watch()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; uvicorn would fail where a request is being answered already."""
+        if self._is_busy:
+            self.cycle.disconnected = True  # so that the application's answer is not sent, too
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.drop()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or for the client to take the answer."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to take what was sent."""
+        super().pause_writing()
+        self._writing_paused = True
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """Go on sending."""
+        super().resume_writing()
+        self._writing_paused = False
+        self._watch()
+
+    def shutdown(self) -> None:
+        """Close the connection at once, or after the answer that the server is working on."""
+        if self.awaits_client:
+            self.drop()
+        else:
+            super().shutdown()
+
+    def drop(self) -> None:
+        """Close the connection at once; what was not sent yet is lost."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _longest_waiting(self) -> LimitedProtocol:
+        """The connection to close for this one, which is this one if all others are answered."""
+        waiting = [
+            each
+            for each in self.connections
+            if isinstance(each, LimitedProtocol) and each.awaits_client
+        ]
+        # A request whose body arrives is worth more than a connection without one.
+        return min(waiting, key=lambda each: (each._is_busy, each._since), default=self)
+
+    @property
+    def _is_busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _watch(self) -> None:
+        """Start the time of what the connection waits for, unless it has been waiting for it."""
+        phase = self._current_phase()
+        if phase == self._phase:
+            return
+        self._phase = phase
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if phase is not None:
+            self._since = self.loop.time()
+            limits = self._limits
+            seconds = limits.header_timeout if phase[0] == "header" else limits.body_timeout
+            self._timer = self.loop.call_later(seconds, self.drop)
+
+    def _current_phase(self) -> tuple[str, object] | None:
+        """What the client has to do, for which request; None while the server is at work."""
+        if self.transport.is_closing() or self._writing_paused:
+            return "answer", self.cycle
+        if self.conn.their_state is h11.IDLE:
+            return "header", self.cycle
+        return ("body", self.cycle) if self.conn.their_state is h11.SEND_BODY else None
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body of a request; one of more bytes than the limit is refused without reading it.
+
+    Raises `HTTPException`: 413 for a body that is too large, 400 if the client disconnects.
+    """
+    too_large = HTTPException(413, f"the body has more than {limit} bytes")
+    announced = request.headers.get("content-length", "")[:20]  # int() refuses very long numbers
+    if announced.isascii() and announced.isdigit() and int(announced) > limit:
+        raise too_large
+    pieces, size = [], 0
+    try:
+        async for piece in request.stream():
+            size += len(piece)
+            if size > limit:
+                raise too_large
+            pieces.append(piece)
+    except ClientDisconnect:
+        raise HTTPException(400, "the client disconnected before the end of the body") from None
+    return b"".join(pieces)

@@ -1,0 +1,222 @@
+"""Servers: an application on a port, until it is interrupted or in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import html
+import ipaddress
+import logging
+import os
+import re
+import secrets
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from watchword.errors import MissingExtraError
+
+try:
+    import uvicorn
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from watchword.web.connections import LimitedProtocol, Limits
+except ImportError as error:
+    raise MissingExtraError(
+        "a server needs Starlette and uvicorn: pip install 'watchword[web]'"
+    ) from error
+
+
+EXPOSED_TOKEN_LENGTH = 16  # least number of characters where other machines can connect
+_TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,200}")
+_QUEUE = 1024  # connections that the system keeps until they are accepted, a few at once
+_GRACE = 1.0  # seconds for answering the last requests
+_logger = logging.getLogger("watchword.server")
+
+
+def is_own_machine(host: str) -> bool:
+    """Whether only this machine can reach what listens there.
+
+    >>> [is_own_machine(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0")]
+    [True, True, True, False]
+    """
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def new_token() -> str:
+    """Return a random access token.
+
+    Hexadecimal, because tokens are arguments of commands, too, where one that begins with a dash
+    would be an option.
+
+    >>> len(new_token())
+    32
+    """
+    return secrets.token_hex(16)
+
+
+def as_token(token: str, host: str) -> str:
+    """Return the token if it fits into a URL and is long enough for a server on this host.
+
+    >>> as_token("practice", "127.0.0.1")
+    'practice'
+    >>> as_token("practice", "0.0.0.0")
+    Traceback (most recent call last):
+    ...
+    ValueError: token must have at least 16 characters on 0.0.0.0, which other machines can reach
+    """
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise ValueError("token must be 8 to 200 letters, digits or any of . _ ~ -")
+    if len(token) < EXPOSED_TOKEN_LENGTH and not is_own_machine(host):
+        raise ValueError(
+            f"token must have at least {EXPOSED_TOKEN_LENGTH} characters on {host}, "
+            "which other machines can reach"
+        )
+    return token
+
+
+def listening(host: str, port: int) -> closing[socket.socket]:
+    """Take a port; 0 is any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return closing(socket.create_server((host, port), family=family))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        told = f"port {port} of {host} is in use: take another, or 0 for any free one"
+        raise OSError(error.errno, told) from None
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where something listens, as an address to open."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # everywhere, so here, too  # noqa: S104
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def way_to(url: str) -> Iterator[str]:
+    """The address of a file that leads to a page, as long as the context lasts.
+
+    All users of a machine see what a browser is started with, so a token must not be there; the
+    file only its owner can read.
+    """
+    handle, name = tempfile.mkstemp(prefix="watchword-", suffix=".html")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            target = html.escape(url)
+            file.write('<!doctype html>\n<meta charset="utf-8">\n<title>watchword</title>\n')
+            file.write(f'<meta http-equiv="refresh" content="0; url={target}">\n')
+            file.write(f'<p><a href="{target}">To the page</a></p>\n')
+        yield Path(name).as_uri()
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def run_until_interrupted(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    protocol: type[LimitedProtocol] = LimitedProtocol,
+    limits: Limits | None = None,
+) -> None:
+    """Serve until Ctrl-C."""
+    try:
+        _Server(_settings(app, protocol, limits)).run([listener])
+    except KeyboardInterrupt:  # uvicorn has closed everything and passes it on
+        return
+
+
+@contextmanager
+def running_in_thread(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    protocol: type[LimitedProtocol] = LimitedProtocol,
+    limits: Limits | None = None,
+) -> Iterator[None]:
+    """Serve as long as the context lasts."""
+    server = _Server(_settings(app, protocol, limits))
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _settings(
+    app: ASGIApp, protocol: type[LimitedProtocol], limits: Limits | None
+) -> uvicorn.Config:
+    limits = Limits() if limits is None else limits
+    http: Any = partial(protocol, limits=limits)
+    return uvicorn.Config(
+        _cancellable(app),
+        http=http,
+        ws="none",
+        lifespan="off",
+        access_log=False,  # addresses may hold the token
+        log_config=None,
+        log_level="error",  # clients that do not speak HTTP are no news
+        proxy_headers=False,
+        server_header=False,
+        backlog=limits.backlog,
+        timeout_graceful_shutdown=5,  # for an application that cannot be cancelled
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, without a traceback where the program is not at fault."""
+
+    _told = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._handle)
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_QUEUE)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # uvicorn would log the requests that it cancels as errors.
+        asyncio.get_running_loop().call_later(_GRACE, self._cancel)
+        await super().shutdown(sockets)
+        self._cancel()  # after a second Ctrl-C, uvicorn waits for nothing
+        await asyncio.sleep(0)
+
+    def _cancel(self) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, LimitedProtocol):
+                connection.drop()
+        for task in list(self.server_state.tasks):
+            task.cancel()
+
+    def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error of the event loop, but only once that files ran out: asyncio tries again."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif not self._told:
+            self._told = True
+            _logger.warning("connections have to wait: %s", error.strerror)
+
+
+def _cancellable(app: ASGIApp) -> ASGIApp:
+    """The application, whose requests can be cancelled without a traceback."""
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            return  # only the end of the server cancels requests, and their connections are closed
+
+    return run

@@ -1,0 +1,389 @@
+"""The file to hand over: what is in it and what is not, and the page that it is."""
+
+import base64
+import hashlib
+import json
+import re
+import socket
+
+import pytest
+
+import watchword as ww
+from browser import DESKTOP, PHONE
+from offline_pages import OfflineReader, exported, pruned
+from watchword.web.export import DEFAULT_FLOOR, export_page
+
+COMMON = [("I cannot sleep, I feel so sad", "at risk"), ("I feel so good today", "well")]
+RARE = [("Xanthippe told me so", "at risk"), ("ask Quillfeather, she feels good", "well")]
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 1</script>",
+    "<img src=x onerror='window.hacked = 1'>",
+    '" onmouseover="window.hacked = 1',
+    "</style><style>* { display: none }</style>",
+    "</textarea></title><!--<script>",
+    "javascript:window.hacked=1",
+    "\u202eevil\u2066 \u2028 &lt; {{model}} \\u003c",
+]
+
+
+def taught(**arguments):
+    model = ww.TauSS3(**arguments)
+    documents = COMMON * (DEFAULT_FLOOR + 2) + RARE
+    model.learn_many([text for text, _ in documents], [label for _, label in documents])
+    return model
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens a file in a browser that has no network."""
+    return lambda path, **options: browser.open(path.as_uri(), offline=True, **options)
+
+
+# What is in the file
+
+
+def test_the_report_tells_what_was_kept_and_what_was_not(tmp_path):
+    model = taught()
+    path, report = exported(tmp_path, model, floor=3)
+    kept = len(pruned(model, 3).counts())
+    assert report.path == path
+    assert report.size == path.stat().st_size
+    assert (report.kept, report.dropped) == (kept, len(model.counts()) - kept)
+    assert report.floor == 3
+    assert f"{report.size:,} bytes" in str(report)
+    assert "seen at most 3 times" in str(report)
+
+
+def test_rare_words_are_left_out_unless_asked_for(tmp_path):
+    model = taught()
+    path, report = exported(tmp_path, model)
+    assert report.floor == DEFAULT_FLOOR > 0
+    page = path.read_text(encoding="utf-8").casefold()
+    dropped = {word for ngram in model.counts() for word in ngram.split()}
+    dropped -= {word for ngram in pruned(model, DEFAULT_FLOOR).counts() for word in ngram.split()}
+    assert {"xanthippe", "quillfeather"} <= dropped
+    long_ones = [word for word in dropped if len(word) > 4]  # short ones stand in any page
+    assert [word for word in long_ones if word in page] == []
+
+
+def test_all_words_are_in_it_with_floor_zero(tmp_path):
+    path, report = exported(tmp_path, taught(), floor=0)
+    page = path.read_text(encoding="utf-8")
+    assert "xanthippe" in page
+    assert report.dropped == 0
+    assert "however rare" in str(report)
+
+
+@pytest.mark.parametrize("floor", [0, 1, DEFAULT_FLOOR])
+def test_the_ngrams_inside_are_those_of_the_pruned_model(tmp_path, visit, floor):
+    model = taught(max_ngram=4)
+    path, _ = exported(tmp_path, model, floor=floor)
+    reader = OfflineReader(visit(path))
+    reader.open_own()
+    counts = {
+        ngram: {label: count for label, count in zip(model.labels, row, strict=True) if count}
+        for ngram, row in reader.ngrams()
+    }
+    assert counts == pruned(model, floor).counts()
+
+
+def test_the_page_holds_the_values_of_the_pruned_model(tmp_path, visit):
+    model = taught()
+    path, _ = exported(tmp_path, model)
+    reader = OfflineReader(visit(path))
+    reader.open_own()
+    text = "I cannot sleep. Xanthippe feels good today"
+    value = reader.explain(text)["value"]
+    assert value == list(pruned(model, DEFAULT_FLOOR).explain(text).value)
+    assert value != list(model.explain(text).value)
+
+
+def test_exporting_leaves_the_model_as_it_was(tmp_path):
+    model = taught()
+    before = model.to_bytes()
+    exported(tmp_path, model)
+    assert model.to_bytes() == before
+    assert not model.statistics.pruned
+
+
+def test_equal_models_give_equal_files(tmp_path):
+    pages = [exported(tmp_path, taught())[0].read_bytes() for _ in range(2)]
+    assert pages[0] == pages[1]
+
+
+def stemmed(word):
+    return word
+
+
+def tokens(text):
+    return [(0, len(text), "word")]
+
+
+def highest(rows):
+    return rows.max(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"word_hook": stemmed}, r"word_hook \S*stemmed"),
+        ({"tokenizer": tokens}, r"tokenizer \S*tokens"),
+        ({"summary": highest}, r"summary \S*highest"),
+        ({"summary": {"document": highest}}, r"summary \S*highest"),
+    ],
+)
+def test_models_with_functions_are_refused(tmp_path, arguments, named):
+    model = taught(**arguments)
+    for one in (model, ww.TauSS3.from_bytes(model.to_bytes())):
+        with pytest.raises(ww.errors.HookError, match=f"cannot hand over a model with the {named}"):
+            exported(tmp_path, one)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_floor_that_leaves_nothing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="floor 1000 leaves nothing"):
+        exported(tmp_path, taught(), floor=1000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_model_is_refused(tmp_path):
+    with pytest.raises(ww.errors.EmptyModelError):
+        exported(tmp_path, ww.TauSS3())
+
+
+@pytest.mark.parametrize(
+    ("floor", "error"), [(-1, ValueError), (1.5, TypeError), (True, TypeError)]
+)
+def test_floors_that_are_none(tmp_path, floor, error):
+    with pytest.raises(error, match="floor must be"):
+        exported(tmp_path, taught(), floor=floor)
+
+
+# What may happen in it
+
+
+def checksums(elements):
+    digests = [hashlib.sha256(element.encode()).digest() for element in elements]
+    return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+
+
+def test_only_the_scripts_and_styles_of_the_file_may_act(tmp_path):
+    page = exported(tmp_path, taught())[0].read_text(encoding="utf-8")
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="(.*)">', page)
+    directives = dict(directive.split(" ", 1) for directive in policy.split("; "))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert directives.pop("script-src").split() == checksums(scripts)
+    assert directives.pop("style-src").split() == checksums(styles)
+    assert set(directives) == {"default-src", "connect-src", "base-uri", "form-action"}
+    assert set(directives.values()) == {"'none'"}
+
+
+def test_the_file_refers_to_nothing_outside(tmp_path):
+    page = exported(tmp_path, taught())[0].read_text(encoding="utf-8")
+    assert re.findall(r"https?:|//\w+\.\w|\b(?:src|href|action)\s*=|url\(|@import", page) == []
+
+
+def test_no_writing_aid_of_the_browser_is_given_the_text(opened):
+    text = opened.locator("#text")
+    for attribute in ("spellcheck", "writingsuggestions"):
+        assert text.get_attribute(attribute) == "false"
+    assert text.get_attribute("autocomplete") == "off"
+    assert opened.get_attribute("html", "translate") == "no"
+
+
+def test_nothing_is_asked_of_any_network(tmp_path, browser):
+    path, _ = exported(tmp_path, taught())
+    page = browser.open(path.as_uri())
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.fill("#text", "I feel so good. http://localhost/ <img src=http://localhost/x.png>")
+    page.check("input[value=sentence]")
+    assert asked == []
+
+
+def test_a_script_that_wanted_to_send_something_could_not(tmp_path, browser):
+    path, _ = exported(tmp_path, taught())
+    page = browser.open(path.as_uri())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        page.evaluate(
+            """async (address) => {
+                await fetch(address).catch(() => {});
+                navigator.sendBeacon(address, "text");
+                const image = new Image();
+                image.src = address;
+                const script = document.createElement("script");
+                script.textContent = "window.hacked = 1";
+                document.body.append(image, script);
+                document.body.setAttribute("style", "display: none");
+                await new Promise((done) => setTimeout(done, 100));
+            }""",
+            f"http://127.0.0.1:{server.getsockname()[1]}/",
+        )
+        server.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            server.accept()
+    blocked = [violation.split()[0] for violation in page.evaluate("window.violations")]
+    assert set(blocked) == {"connect-src", "img-src", "script-src-elem", "style-src-attr"}
+    assert page.evaluate("window.hacked") is None
+    page.evaluate("window.violations = []")
+    browser.elsewhere.clear()
+
+
+def test_hostile_labels_titles_and_texts_are_only_shown(tmp_path, visit):
+    model = ww.TauSS3()
+    texts = [f"{hostile} word{at}" for at, hostile in enumerate(HOSTILE)]
+    model.learn_many(texts, HOSTILE)
+    title = " ".join(HOSTILE) + "\ud800"
+    path, _ = exported(tmp_path, model, floor=0, title=title)
+    page = visit(path)
+    text = "\n".join(texts)
+    page.fill("#text", text)
+    page.wait_for_selector("#painted .block")  # painting does not wait for typing
+    assert page.evaluate("document.getElementById('painted').textContent") == text
+    assert page.locator("#scores button").count() == len(HOSTILE)
+    assert "{{model}}" in page.title()
+    assert page.evaluate("document.querySelectorAll('img, iframe').length") == 0
+    page.select_option("#label", "2")
+    page.locator("#painted .block.worth").first.hover()
+    assert "onerror" in page.inner_text("#details")
+
+
+# What it does
+
+
+def scores(page):
+    rows = page.locator("#scores button")
+    return {
+        row.locator(".name").inner_text(): row.locator(".number").inner_text()
+        for row in map(rows.nth, range(rows.count()))
+    }
+
+
+@pytest.fixture
+def opened(tmp_path, visit):
+    return visit(exported(tmp_path, taught(), title="Café")[0])
+
+
+def test_text_is_painted_as_it_is_typed(opened):
+    opened.locator("#text").press_sequentially("So sad, I cannot")
+    assert opened.evaluate("document.getElementById('painted').textContent") == "So sad, I cannot"
+    before = scores(opened)
+    opened.locator("#text").press_sequentially(" sleep")
+    assert scores(opened)["at risk"] > before["at risk"]
+    assert "at risk" in opened.locator("#label option").first.inner_text()
+
+
+def test_painted_values_add_up_to_the_score(opened):
+    opened.fill("#text", "I cannot sleep. So sad!\n\nToday I feel good.")
+    total = opened.evaluate(
+        """() => {
+            const contents = (id) => JSON.parse(document.getElementById(id).textContent);
+            const model = new offline.Model(contents("model"), contents("characters"));
+            const explanation = model.explain(document.getElementById("text").value);
+            const ngrams = watchword.blocksOf(explanation, "ngram");
+            return model.labels.map((label, at) =>
+                [label, ngrams.reduce((sum, block) => sum + block.value[at], 0)]);
+        }"""
+    )
+    assert {label: f"{value:.3f}" for label, value in total} == scores(opened)
+
+
+def test_the_level_can_be_chosen(opened):
+    opened.fill("#text", "I cannot sleep. So sad!\nToday I feel good.")
+    counts = {}
+    for level in ("paragraph", "sentence", "ngram"):
+        opened.check(f"input[value={level}]")
+        counts[level] = opened.locator("#painted .block").count()
+    assert counts["paragraph"] == 2
+    assert counts["sentence"] == 3
+    assert counts["ngram"] > 3
+
+
+def test_the_label_can_be_chosen(opened):
+    opened.fill("#text", "sad sad sad good")
+    worth = opened.locator("#painted .block.worth")
+    assert worth.all_text_contents() == ["sad", "sad", "sad"]
+    opened.select_option("#label", label="well")
+    assert worth.all_text_contents() == ["good"]
+    opened.locator("#scores button", has_text="at risk").click()
+    assert worth.all_text_contents() == ["sad", "sad", "sad"]
+
+
+def test_pointing_at_a_block_tells_its_numbers(opened):
+    opened.fill("#text", "so sad")
+    opened.locator("#painted .block", has_text="sad").hover()
+    details = opened.locator("#details")
+    assert details.is_visible()
+    assert re.search(r"at risk\s+\S+\s+12\b", details.inner_text())
+    opened.mouse.move(0, 0)
+    details.wait_for(state="hidden")
+
+
+def test_everything_can_be_reached_by_keyboard(opened):
+    opened.keyboard.press("Tab")
+    opened.keyboard.type("so sad good")
+    assert opened.input_value("#text") == "so sad good"
+    for _ in range(20):
+        opened.keyboard.press("Tab")
+        if opened.evaluate("document.activeElement.closest('#painted') !== null"):
+            break
+    opened.keyboard.press("End")
+    assert opened.evaluate("document.activeElement.textContent") == "good"
+    assert "good" in opened.inner_text("#details")
+    opened.keyboard.press("Escape")
+    assert opened.locator("#details").is_hidden()
+
+
+def test_halves_of_characters_are_kept(opened):
+    opened.evaluate(
+        """() => {
+            const text = document.getElementById("text");
+            text.value = "so \\ud800 sad \\udc00\\ud83d😀 good";
+            text.dispatchEvent(new Event("input"));
+        }"""
+    )
+    assert opened.evaluate(
+        """() => document.getElementById("painted").textContent
+            === document.getElementById("text").value"""
+    )
+    assert "good" in opened.locator("#painted .block.worth").all_text_contents()
+
+
+def test_the_file_tells_about_its_floor(opened, tmp_path, visit):
+    assert f"at most {DEFAULT_FLOOR} times" in opened.inner_text("#facts")
+    path, _ = exported(tmp_path, taught(), floor=0)
+    assert "Nothing was taken out" in visit(path).inner_text("#facts")
+
+
+def test_a_very_long_text_leaves_the_page_usable(opened):
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened.evaluate("navigator.clipboard.writeText('I cannot sleep so well, 😀. '.repeat(400_000))")
+    opened.locator("#text").focus()
+    opened.keyboard.press("Control+v")
+    opened.locator("#status", has_text="first 200,000 characters").wait_for()
+    painted = opened.evaluate("document.getElementById('painted').textContent")
+    assert painted == opened.input_value("#text")
+    assert len(painted.encode("utf-16-le")) == 2 * 200_000
+    opened.fill("#text", "so sad")
+    assert opened.inner_text("#status") == ""
+    assert opened.locator("#painted .block.worth").all_text_contents() == ["so sad"]
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_nothing_is_wider_than_the_screen(tmp_path, visit, viewport):
+    model = taught()
+    model.learn_many(["so long " * 20], ["a very long label without any end " * 4])
+    path, _ = exported(tmp_path, model, title="A title " + "without a blank" * 9)
+    page = visit(path, viewport=viewport)
+    page.fill("#text", "so sad " + "x" * 900)
+    page.locator("#painted .block.worth").first.hover()
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+
+
+def test_the_same_content_is_written_in_any_folder(tmp_path):
+    report = export_page(taught(), str(tmp_path / "as a string.html"))
+    assert report.path.read_bytes().startswith(b"<!doctype html>")
+    facts = json.loads(re.search(rb'"facts":(\{.*?\})', report.path.read_bytes())[1])
+    assert facts["kept"] == report.kept

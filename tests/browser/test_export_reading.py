@@ -1,0 +1,182 @@
+"""What an exported page makes of texts, in a real browser: the same as the core, everywhere."""
+
+import itertools
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword as ww
+from browser import watched
+from offline_pages import OfflineReader, characters_of, exported, pruned
+from strategies import any_texts, corpora, parameters
+
+TEACHING = [
+    ("I want to kill myself, I cannot sleep.", "at risk"),
+    ("Cannot sleep again. I want to sleep! Nothing matters…", "at risk"),
+    ("Kill the lights, I want to sleep well", "well"),
+    ("The film was great; I want to see it again.", "well"),
+    ("Zoë’s café isn't far: I can't wait — über-nice", "well"),
+    ("机器学习很有趣。我喜欢！ Машинное обучение", "other"),
+    ("हिन्दी भाषा। שָׁלוֹם עולם مَرْحَبًا", "other"),
+]
+
+TEXTS = [
+    "",
+    " \n\t ",
+    "...!?",
+    "I want to kill myself. I want to sleep! Cannot sleep again, nothing matters",
+    "KILL MYSELF… ﬁlm Film ﬁ½² ŉ ǅ İ ſ ß ẞ",
+    '"Stop!" he said. \'Tis 3.14 (really?) yes.) no',
+    "don't don’t 'don't' o'clock' rock'n'roll ’tis a'́b co­op a‌b a‍b ­",
+    "র\u200d\u09cdযাব co\xad\xadop a\u200c\u200db c\u200d d\u200d'e",
+    "cafe\u0301 café CAFÉ \u0301cafe e\u20dd n\u0303o",
+    "机器学习很有趣。我喜欢！机器学习、很有趣？「好。」たのしいｶﾞ가각힣",
+    "مَرْحَبًا بالعالم؟ שָׁלוֹם עולם \u202ereversed\u202c हिन्दी भाषा। ไทย",
+    "👩\u200d💻 want 😀 to🇩🇪sleep 𝔘𝟙 𝒦𝒾𝓁𝓁 \U000e0041",
+    "half \ud800 of \udfffa pair \udc00\ud800 want\ud83dto",
+    "a\r\nb\rc\n\nd\n \t\n e\u2028f\u2029g\x85h\vi\fj\x1ck\x00l",
+    "want  to\u3000sleep\u00a0again\ufeffnow",
+]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory, browser_process):
+    model = ww.TauSS3()
+    model.learn_one("any", "label")
+    path, _ = exported(tmp_path_factory.mktemp("export"), model, floor=0)
+    with watched(browser_process) as browser:
+        yield OfflineReader(browser.open(path.as_uri(), offline=True))
+
+
+def taught(**arguments):
+    model = ww.TauSS3(**arguments)
+    model.learn_many([text for text, _ in TEACHING], [label for _, label in TEACHING])
+    return model
+
+
+def assert_alike(theirs, ours):
+    """The same data, numbers within a millionth, and what is reckoned with to the last bit."""
+    if isinstance(ours, dict):
+        assert theirs.keys() == ours.keys()
+        for name, value in ours.items():
+            if name in ("lv", "sg", "sn"):
+                assert theirs[name] == pytest.approx(value, abs=1e-6)
+            else:
+                assert_alike(theirs[name], value)
+    elif isinstance(ours, list):
+        assert len(theirs) == len(ours)
+        for their, our in zip(theirs, ours, strict=True):
+            assert_alike(their, our)
+    else:
+        assert theirs == ours
+
+
+def assert_reads_alike(reader, model, texts):
+    reader.open(model)
+    for text in map(characters_of, texts):
+        assert_alike(reader.explain(text), model.explain(text).to_dict())
+
+
+@pytest.mark.parametrize("reading", ["paper", "words_sum"])
+@pytest.mark.parametrize("max_ngram", [1, 2, 3, 4])
+def test_texts_of_many_scripts_are_read_as_the_core_reads_them(reader, reading, max_ngram):
+    model = taught(reading=reading, max_ngram=max_ngram)
+    assert_reads_alike(reader, model, TEXTS + [text for text, _ in TEACHING])
+
+
+@pytest.mark.parametrize("operators", list(itertools.product(["sum", "max", "mean"], repeat=3)))
+def test_summary_operators_of_all_levels(reader, operators):
+    summary = dict(zip(["sentence", "paragraph", "document"], operators, strict=True))
+    text = "I want to kill myself. Unknown words! Sleep\nI want to see it\n\n...\nNothing matters."
+    assert_reads_alike(reader, taught(summary=summary), [text, *TEXTS])
+
+
+@pytest.mark.parametrize("paragraphs", ["lines", "blank_lines"])
+def test_both_kinds_of_paragraphs(reader, paragraphs):
+    assert_reads_alike(reader, taught(paragraphs=paragraphs), TEXTS)
+
+
+@given(
+    corpora(any_texts(), min_labels=2, max_labels=5),
+    parameters(own_operators=False),
+    st.lists(any_texts(), max_size=4),
+    st.sampled_from([0, 0, 0, 1]),
+)
+def test_any_model_reads_any_text_as_the_core_does(reader, corpus, arguments, texts, floor):
+    model = ww.TauSS3(**arguments)
+    model.learn_many([text for text, _ in corpus], [label for _, label in corpus])
+    assert_reads_alike(reader, pruned(model, floor), [*texts, *(text for text, _ in corpus)])
+
+
+def test_a_long_text_is_added_up_as_the_core_adds(reader):
+    text = " ".join(text for text, _ in TEACHING * 700)
+    model = taught()
+    reader.open(model)
+    value = reader.call("(model, text) => model.explain(text).value", text)
+    assert value == list(model.explain(text).value)
+
+
+def test_words_on_the_path_can_outweigh_an_ngram(reader):
+    # Both rules must be at work here, or the tests above would prove little.
+    text = "I want to sleep well, I cannot sleep again"
+    ngrams = []
+    for reading in ("paper", "words_sum"):
+        reader.open(taught(reading=reading))
+        [paragraph] = reader.explain(text)["blocks"]
+        ngrams.append([block["ngram"] for block in paragraph["blocks"][0]["blocks"]])
+    assert ngrams[0] != ngrams[1]
+
+
+def test_what_is_below_alpha_counts_nothing(reader):
+    assert_reads_alike(reader, taught(alpha=0.2), TEXTS)
+    assert_reads_alike(reader, taught(alpha=0.2, reading="words_sum"), TEXTS)
+
+
+def test_what_equals_alpha_counts_nothing(reader):
+    model = taught()
+    alpha = model.value("sleep")["at risk"].cv
+    assert alpha > 0
+    assert_reads_alike(reader, model.replace(alpha=alpha), TEXTS)
+
+
+def test_whole_numbers_as_labels(reader):
+    model = ww.TauSS3(default_label=7)
+    model.learn_many(["so good", "so bad"], [-3, 7])
+    assert_reads_alike(reader, model, ["so good", "so bad", "unknown"])
+
+
+def test_labels_that_no_browser_can_count_to_are_told_apart(reader):
+    model = ww.TauSS3()
+    model.learn_many(["so good", "so bad"], [2**62, 2**62 + 1])
+    reader.open(model)
+    assert reader.explain("good")["labels"] == [str(2**62), str(2**62 + 1)]
+
+
+def is_assigned(character):
+    return unicodedata.category(character) not in ("Cn", "Co")
+
+
+@pytest.mark.slow
+# Around each character, what shows its kind: is it part of a word, of a sentence's end?
+@pytest.mark.parametrize("probe", ["a{0}b ", "{0} x ", "a.{0} {0}b "])
+def test_every_character_is_what_it_is_for_the_core(reader, probe):
+    everything = map(chr, range(sys.maxunicode + 1))
+    shown = (c for c in everything if is_assigned(c) or ord(c) % 53 == 0)
+    text = characters_of("".join(map(probe.format, shown)))
+    reader.open(taught())
+    terms = reader.terms(text)
+    theirs = [
+        (start, end, word if isinstance(word, str) else None)
+        for start, end, word in zip(terms["starts"], terms["ends"], terms["symbols"], strict=True)
+        if isinstance(word, str) or word == -2
+    ]
+    ours = [
+        tuple(term)
+        for paragraph in ww.model.read_terms(text)
+        for sentence in paragraph
+        for term in sentence
+    ]
+    assert theirs == ours

@@ -1,0 +1,222 @@
+"""Hostile text everywhere it can stand on the live page: it is shown, and never obeyed.
+
+The `browser` fixture watches every page: had anything of it run, set `window.hacked`, loaded
+something or tried to, the test would fail.
+"""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+import watchword as ww
+from browser import PHONE, watched
+from live_pages import write
+from watchword.data import Document
+from watchword.web import running_page
+from watchword.web.models import text_limit
+from web_pages import HOSTILE, hostile_model, hostile_subjects, model
+
+LIMIT = text_limit(2)
+MODEL_NAME = "".join(HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def live():
+    texts = [Document(text, label, text) for text in HOSTILE for label in HOSTILE]
+    options = {"subjects": hostile_subjects(), "name": MODEL_NAME}
+    with running_page(hostile_model(), texts, **options) as served:
+        yield served
+
+
+def text_of(page, selector):
+    return page.locator(selector).first.evaluate("e => e.textContent")
+
+
+def settle(page):
+    """Until nothing is asked of the server any more."""
+    expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
+
+
+def test_had_anything_run_the_browser_would_tell(browser_process, live):
+    with pytest.raises(AssertionError), watched(browser_process) as opened:
+        opened.open(live.url).evaluate("window.hacked = 1")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_written_text_is_only_text(browser, live, text):
+    page = browser.open(live.url)
+    page.fill("#text", f"{text} and words of 3")
+    expect(page.locator("#write-painted .block").first).to_be_visible()
+    for block in page.locator("#write-painted .block").all()[:3]:
+        block.hover()
+        expect(page.locator("#details")).to_be_visible()
+    page.locator("#view-write .change button").click()
+    expect(page.locator("#view-write .change p")).not_to_be_empty()
+    # What a text field cannot hold aside, not a character is lost.
+    assert text_of(page, "#write-painted").replace("\ufffd", "\0").startswith(text)
+
+
+def test_labels_and_the_name_of_the_model_are_only_text(browser, live):
+    page = browser.open(live.url)
+    write(page, "words")
+    assert text_of(page, "#model-name") == MODEL_NAME
+    names = page.locator("[data-reading=write] .score .name")
+    assert set(names.evaluate_all("all => all.map((each) => each.textContent)")) == set(HOSTILE)
+    for column in range(len(HOSTILE)):
+        page.select_option("#paint-label", str(column))
+        assert text_of(page, "#view-write [data-painted-for]") == f"for {sorted(HOSTILE)[column]}"
+
+
+@pytest.mark.parametrize("size", [None, PHONE], ids=["desktop", "phone"])
+def test_documents_are_only_text(browser, live, size):
+    page = browser.open(f"{live.url}#documents", **({"viewport": size} if size else {}))
+    expect(page.locator("#documents-list tbody tr")).to_have_count(len(HOSTILE) ** 2)
+    assert HOSTILE[0] in text_of(page, "#documents-list tbody")
+    for cell in page.locator("#documents-matrix tbody th button").all():
+        cell.click()
+        settle(page)
+    for at in range(0, len(HOSTILE) ** 2, len(HOSTILE)):
+        page.evaluate(f"location.hash = '#documents/{at}'")
+        name = HOSTILE[at // len(HOSTILE)]
+        expect(page.locator("#document-trail a").first).to_be_visible()
+        settle(page)
+        assert text_of(page, "#document-title") == f"Document {name}"
+        assert text_of(page, "#document-painted") == name
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def test_subjects_are_only_text(browser, live):
+    page = browser.open(f"{live.url}#subjects")
+    expect(page.locator("#subjects-list tbody tr")).to_have_count(len(HOSTILE))
+    for at, name in enumerate(HOSTILE):
+        page.evaluate(f"location.hash = '#subjects/{at}'")
+        expect(page.locator("#story-told p").first).to_be_visible()
+        settle(page)
+        assert text_of(page, "#subject-title") == f"Subject {name}"
+        page.locator("#replay-at").fill("1")
+        settle(page)
+        assert text_of(page, "#subject-painted") == f"{name}\n\n{HOSTILE[0]}"
+
+
+def test_the_model_at_a_glance_is_only_text(browser, live):
+    page = browser.open(f"{live.url}#model")
+    page.locator("summary", has_text="As a table").click()
+    for column in range(len(HOSTILE)):
+        page.select_option("#glance-label", str(column))
+        expect(page.locator("#glance img").first).to_have_attribute(
+            "src", re.compile(rf"/api/glance/{column}/")
+        )
+        expect(page.locator("#glance img").first).not_to_have_js_property("naturalWidth", 0)
+    for text in HOSTILE[:3]:
+        page.fill("#ngram", text)
+        page.keyboard.press("Enter")
+        settle(page)
+
+
+def test_an_error_with_hostile_text_is_only_text(browser, live):
+    page = browser.open(f"{live.url}#model")
+    page.fill("#ngram", "<>")
+    page.keyboard.press("Enter")
+    expect(page.locator("#message")).to_contain_text("not an n-gram")
+
+
+def test_a_picture_opened_by_itself_runs_nothing(browser, live):
+    for column in range(3):
+        page = browser.open(
+            f"{live.address}/api/glance/{column}/bars.svg?token={live.token}", wait=False
+        )
+        assert page.locator("svg").count() == 1
+        assert page.evaluate("window.hacked") is None
+    browser.pages.clear()  # that such a picture has no style of its own is a violation, and fine
+
+
+def test_reversed_writing_does_not_reach_beyond_itself(browser, live):
+    page = browser.open(live.url)
+    write(page, "abc \u202edef")
+    marks = page.locator("#write-painted .control")
+    expect(marks).to_have_attribute("data-name", "RLO")
+    order = page.evaluate(
+        """() => {
+            const text = document.querySelector("#write-painted .control").nextSibling
+                ?? document.querySelector("#write-painted .control").parentElement.nextSibling;
+            const range = document.createRange();
+            const node = text.firstChild ?? text;
+            return [0, 2].map((at) => {
+                range.setStart(node, at);
+                range.setEnd(node, at + 1);
+                return range.getBoundingClientRect().left;
+            });
+        }"""
+    )
+    assert order[0] < order[1]
+
+
+# Huge
+
+PASTE = """(size) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", "so tired ".repeat(size / 9));
+    const options = { clipboardData, bubbles: true, cancelable: true };
+    document.querySelector("#text").dispatchEvent(new ClipboardEvent("paste", options));
+}"""
+
+
+def test_of_ten_megabytes_pasted_the_beginning_is_taken_and_that_is_said(browser):
+    with running_page(model()) as served:
+        page = browser.open(served.url)
+        page.evaluate(PASTE, 10_000_000)
+        expect(page.locator("#write-note")).to_contain_text(f"only the first {LIMIT:,} were taken")
+        expect(page.locator("#write-status")).to_contain_text(f"{LIMIT:,} characters")
+        expect(page.locator("#write-note")).to_contain_text("only the first")
+        write(page, "I cannot sleep")
+        expect(page.locator("#write-painted .block")).to_have_text(["I cannot sleep"])
+        expect(page.locator("#write-note")).to_be_empty()
+
+
+def test_of_a_document_of_ten_megabytes_the_beginning_is_painted_and_that_is_said(browser):
+    with running_page(model(), ["I cannot sleep\n" * 700_000], ["control"]) as served:
+        page = browser.open(f"{served.url}#documents")
+        page.locator("#documents-list tbody a").click()
+        expect(page.locator("#document-note")).to_contain_text(
+            "Only the first 200,000 of 10,500,000"
+        )
+        page.evaluate("location.hash = '#write'")
+        write(page, "I cannot sleep")
+
+
+def test_fifty_thousand_ngrams_are_painted_and_can_be_pointed_at(browser):
+    taught = ww.TauSS3(max_ngram=1)
+    taught.learn_many(["a b", "b c"], ["x", "y"])
+    with running_page(taught) as served:
+        page = browser.open(served.url)
+        # Lines of the usual length: a text field itself is slow to clear with very many of them.
+        page.evaluate(
+            "document.querySelector('#text').value = ('a b '.repeat(25) + '\\n').repeat(1000)"
+        )
+        page.locator("#text").dispatch_event("input")
+        expect(page.locator("#write-status")).to_contain_text("101,000 char")
+        assert page.locator("#write-painted .block").count() == 50_000
+        page.locator("#write-painted .block").nth(3).hover()
+        expect(page.locator("#details .what")).to_have_text("b")
+        write(page, "a")
+        expect(page.locator("#write-painted .block")).to_have_count(1)
+
+
+def test_a_word_of_a_hundred_thousand_letters_stays_in_its_place(browser):
+    with running_page(model(), ["x" * 100_000], ["y" * 10_000], name="z" * 10_000) as served:
+        page = browser.open(f"{served.url}#documents", viewport=PHONE)
+        expect(page.locator("#documents-list tbody tr")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        page.locator("#documents-list tbody a").click()
+        expect(page.locator("#document-painted .block")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_a_model_of_fifty_thousand_ngrams_is_shown_at_a_glance(browser):
+    taught = ww.TauSS3(max_ngram=1)
+    taught.learn_many([" ".join(f"word{at}" for at in range(50_000)), "word1"], ["x", "y"])
+    with running_page(taught) as served:
+        page = browser.open(f"{served.url}#model")
+        expect(page.locator("#model-facts")).to_contain_text("50,000 words")
+        expect(page.locator("#glance img").first).not_to_have_js_property("naturalWidth", 0)

@@ -1,0 +1,96 @@
+"""docs/command-line.md: every command is there, and every example prints what the page shows."""
+
+import contextlib
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from command_line import call, free_port, started
+from spark_cluster import HAS_SPARK
+from watchword.cli import cli
+from watchword.cli.policies import NAMES, parse_policy
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def commands(group=cli, path="watchword"):
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+
+
+def examples():
+    """Commands on the page in its order, each with the output that follows it."""
+    for block in re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output
+
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_every_command_is_documented(name):
+    assert re.search(rf"^###? {re.escape(name)}$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, command in commands() if not isinstance(command, click.Group)]
+)
+def test_every_command_has_an_example(name):
+    assert any(command.startswith(name) for command, _ in examples())
+
+
+def test_no_other_command_is_documented():
+    known = {name for name, _ in commands()}
+    assert set(re.findall(r"^###? (watchword .*)$", PAGE, re.MULTILINE)) == known
+
+
+@pytest.mark.parametrize("option", sorted(set(re.findall(r"(?<=[ `])--[a-z0-9-]+", PAGE))))
+def test_every_option_on_the_page_exists(option):
+    known = {
+        one
+        for _, command in [("", cli), *commands()]
+        for p in command.params
+        for one in [*p.opts, *p.secondary_opts]
+    }
+    assert option in known | {"--help"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_policy_is_documented_with_its_usual_values(name):
+    [written] = re.findall(rf"^\| `({name}\(.*?\))` \|", PAGE, re.MULTILINE)
+    assert parse_policy(written, "x") == NAMES[name]("x")
+    options = re.findall(r"(\w+)=", written)
+    assert options == [name for name in NAMES[name].__dataclass_fields__ if name != "positive"]
+
+
+@pytest.mark.parametrize("text", re.findall(r'^    --policy "(.*)"$', PAGE, re.MULTILINE))
+def test_every_policy_on_the_page_can_be_read(text):
+    parse_policy(text, "x")
+
+
+@pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.spark)])
+def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request, on_spark):
+    monkeypatch.chdir(tmp_path)
+    if on_spark and HAS_SPARK:
+        request.getfixturevalue("spark")  # the verbs use the session that is there
+    port = str(free_port())
+    wrong = []
+    with contextlib.ExitStack() as stack:
+        for command, expected in examples():
+            if command.startswith("watchword spark") and not (on_spark and HAS_SPARK):
+                continue  # without pyspark tests/conftest.py says so
+            _, *arguments = shlex.split(command.replace("8765", port))
+            if arguments[-1] == "&":
+                process = stack.enter_context(started(*arguments[:-1]))
+                output = process.stdout.readline().decode().replace(port, "8765")
+            else:
+                output = call(*arguments).output
+            if not doctest.OutputChecker().check_output(expected, output, FLAGS):
+                wrong.append(f"$ {command}\n{output}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,267 @@
+"""erisk run, make, client, server."""
+
+import json
+import re
+import signal
+
+import pytest
+
+import watchword as ww
+from command_line import call, failure, next_line, records, started
+from watchword.data import write_jsonl
+from watchword.erisk.server import running_server
+from watchword.model.presets import PAPER_TASKS
+
+PEOPLE = ww.make_risk_streams(20, seed=3, prevalence=0.3, posts_per_subject=(3, 6))
+OTHERS = ww.make_risk_streams(6, seed=4, prevalence=0.5, posts_per_subject=(3, 6))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WATCHWORD_ERISK_TOKEN", raising=False)
+    write_jsonl("others.jsonl", OTHERS)
+    model = ww.TauSS3()
+    ww.teach(model, PEOPLE)
+    model.save("model.ww")
+    return tmp_path
+
+
+@pytest.fixture
+def collection(here):
+    small = ("--task", "2018-anorexia", "--subjects", 16, "--most-writings", 20)
+    [told] = records("erisk", "make", "collection", *small)
+    assert told == {"folder": "collection", "task": "2018-anorexia"}
+    return here / "collection"
+
+
+# run and make
+
+
+def test_a_task_runs_from_end_to_end(here, collection):
+    [told] = records(
+        "erisk", "run", "2018-anorexia", "--data", collection, "--out", "sent", "--record"
+    )
+    assert told["is_made_up"] is True
+    assert told["score"]["subjects"] > 0
+    names = {f"watchword_{chunk}.txt" for chunk in range(1, 11)}
+    assert {file.name for file in (here / "sent").iterdir()} == names
+
+
+def test_a_task_is_shown_among_the_published(here, collection):
+    shown = call("erisk", "run", "2018-anorexia", "--data", collection, "--name", "OURS")
+    assert shown.exit_code == 0
+    assert "FHDO-BCSGD" in shown.stdout
+    assert "> OURS" in shown.stdout
+    assert len(list((here / "2018-anorexia-OURS").glob("OURS_*.txt"))) == 10
+
+
+def test_a_task_tells_the_papers_parameters_as_its_defaults():
+    assert "[default: 0.455]" in call("erisk", "run", "--help").output
+    assert "[default: 0.13]" in call("train", "--help").output
+
+
+def test_a_task_prunes_as_the_paper_did_unless_told_otherwise(collection, monkeypatch):
+    shown = call("erisk", "run", "--help").output
+    assert "--prune-period WORDS" in shown
+    assert "[default: 1000000]" in shown
+    monkeypatch.setitem(PAPER_TASKS, "prune_period", 300)
+    arguments = ("erisk", "run", "2018-anorexia", "--data", collection, "--json", "-")
+    pruned, not_pruned, plain = (
+        json.loads(call(*arguments, *more).stdout)["subjects"]
+        for more in ((), ("--prune-floor", 0), ("--prune-period", 10**9))
+    )
+    assert not_pruned == plain
+    assert pruned != plain
+
+
+def test_people_without_writings_are_told_and_measured_as_never_alerted(collection):
+    [truth] = collection.rglob("risk-golden-truth-test.txt")
+    with truth.open("a") as file:
+        file.write("ghost 1\n")
+    test, message = truth.parent, "ghost is in it, but without writings; counted as never alerted"
+    done = call("erisk", "run", "2018-anorexia", "--data", collection, "--record")
+    assert message in done.stderr
+    expected = json.loads(done.stdout)["score"]
+    call("train", collection / "2018 anorexia" / "train", "--format", "erisk", "-o", "own.ww")
+    done = call("evaluate", "own.ww", test, "--format", "erisk", "--positive", "positive")
+    assert message in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["subjects"], found["positives"]) == (
+        expected["subjects"],
+        expected["positives"],
+    )
+    done = call(
+        "report", "own.ww", test, "--format", "erisk", "--positive", "positive", "-o", "own.html"
+    )
+    assert json.loads(done.stdout)["subjects"] == expected["subjects"]
+
+
+def test_a_task_takes_other_parameters_and_policies(collection):
+    arguments = ("--policy", "overtakes(margin=1000)", "--max-ngram", 1, "--json", "-")
+    done = call("erisk", "run", "2018-anorexia", "--data", collection, *arguments)
+    found = json.loads(done.stdout)
+    assert found["policy"]["margin"] == 1000
+    assert found["score"]["erde50"]["value"] == found["score"]["erde50"]["never"]
+
+
+def test_what_does_not_fit_in_a_collection_is_told(collection):
+    [counts] = collection.rglob("writings*.txt")
+    subject = counts.read_text().split()[0]
+    text = re.sub(rf"^{subject}(\s+)\d+", rf"{subject}\g<1>99", counts.read_text(), flags=re.M)
+    counts.write_text(text)
+    done = call("erisk", "run", "2018-anorexia", "--data", collection)
+    assert done.exit_code == 0
+    assert done.stderr.startswith("Warning: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_made_collections_depend_on_the_seed(here):
+    for name, seed in (("one", 1), ("two", 1), ("three", 2)):
+        small = ("--task", "2017-depression", "--subjects", 10, "--most-writings", 12)
+        records("erisk", "make", name, *small, "--seed", seed)
+    one, two, three = (
+        {file.relative_to(here / name): file.read_bytes()
+         for file in (here / name).rglob("*") if file.is_file()}
+        for name in ("one", "two", "three")
+    )  # fmt: skip
+    assert one == two != three
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "2019-gambling", "--data", "x"], 2, "is not one of '2017-depression'"),
+        (["run", "2017-depression", "--data", "nowhere"], 1, "nowhere"),
+        (["run", "2017-depression", "--data", "collection"], 1, "collection"),
+        (["run", "2017-depression"], 2, "Missing option '--data'"),
+        (["run", "2018-anorexia", "--data", "x", "--model", "m.ww", "--alpha", "1"], 2, "--model"),
+        (["run", "2018-anorexia", "--data", "collection", "--model", "no.ww"], 1, "no.ww: No such"),
+        (["make", "collection", "--task", "2018-anorexia"], 1, "is there already"),
+        (["make", "new", "--most-writings", "9"], 2, "9 is not in the range"),
+        (["run", "2018-anorexia", "--data", "x", "--name", "a b"], 1, "name must be letters"),
+        (["run", "2018-anorexia", "--data", "x", "--json", "no/x"], 2, "no folder 'no'"),
+    ],
+)
+@pytest.mark.usefixtures("collection")
+def test_wrong_sets_and_tasks_are_named(arguments, code, message):
+    assert message in failure("erisk", *arguments, code=code)
+
+
+# client and server
+
+
+def take_part(server, *arguments):
+    """Run the client against a server, and give what it prints."""
+    fast = ("--retries", "0", "--model", "model.ww", "--positive", "at risk")
+    return records("erisk", "client", server.url, server.token, *fast, *arguments)
+
+
+@pytest.mark.usefixtures("here")
+def test_the_client_takes_part_until_the_end():
+    with running_server(OTHERS, positive="at risk") as server:
+        *alerts, end = take_part(server)
+        [result] = server.task.results().runs
+    assert end == {
+        "event": "end",
+        "rounds": max(len(one.posts) for one in OTHERS),
+        "ended": "empty",
+        "alerts": [len(alerts)],
+    }
+    assert {one["subject"]: one["delay"] for one in alerts} == result.alerts
+    assert all(one["round"] == one["delay"] - 1 for one in alerts)
+
+
+@pytest.mark.usefixtures("here")
+def test_several_policies_are_several_runs():
+    with running_server(OTHERS, runs=3) as server:
+        policies = ("--policy", "overtakes(margin=0|1000)", "--policy", "stands_out")
+        *alerts, end = take_part(server, *policies)
+        assert server.task.finished
+    assert len(end["alerts"]) == 3
+    assert end["alerts"][1] == 0
+    assert {one["run"] for one in alerts} <= {0, 2}
+
+
+@pytest.mark.usefixtures("here")
+def test_a_token_that_begins_with_a_dash_comes_after_a_lonely_one():
+    with running_server(OTHERS, token="-e-B0lz-") as server:
+        fast = ("--retries", "0", "--model", "model.ww", "--positive", "at risk")
+        *_, end = records("erisk", "client", *fast, server.url, "--", server.token)
+    assert end["event"] == "end"
+
+
+@pytest.mark.usefixtures("here")
+def test_several_models_are_several_runs():
+    with running_server(OTHERS, runs=2) as server:
+        assert len(take_part(server, "--model", "model.ww")[-1]["alerts"]) == 2
+
+
+def test_the_token_may_be_in_the_environment(here, monkeypatch):
+    monkeypatch.setenv("WATCHWORD_ERISK_TOKEN", "practice-token")
+    with running_server(OTHERS, token="practice-token") as server:
+        arguments = ("--model", "model.ww", "--positive", "at risk", "--journal", "journal")
+        assert records("erisk", "client", server.url, *arguments)[-1]["event"] == "end"
+    assert (here / "journal").exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_the_server_tells_its_address_and_in_the_end_the_measures():
+    arguments = ("others.jsonl", "--positive", "at risk", "--port", "0", "--runs", "1")
+    with started("erisk", "server", *arguments) as process:
+        ready = next_line(process)
+        assert ready["subjects"] == len(OTHERS)
+        assert ready["url"].startswith("http://127.0.0.1:")
+        records(
+            "erisk", "client", ready["url"], ready["token"],
+            "--model", "model.ww", "--positive", "at risk",
+        )  # fmt: skip
+        process.send_signal(signal.SIGINT)
+        results = next_line(process)
+        assert process.wait(60) == 0
+    assert results["finished"] is True
+    assert results["runs"][0]["measures"]["f1"] >= 0
+
+
+@pytest.mark.usefixtures("here")
+def test_the_client_copes_with_a_server_that_misbehaves():
+    arguments = ("others.jsonl", "--port", "0", "--faults", "drop=0.2,lose=0.1", "--seed", "5")
+    with started("erisk", "server", *arguments) as process:
+        ready = next_line(process)
+        done = call(
+            "erisk", "client", ready["url"], ready["token"],
+            "--model", "model.ww", "--positive", "at risk",
+        )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[-1])["event"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["client", "http://x", "t", "--positive", "x"], 2, "Missing option '--model'"),
+        (["client", "http://x", "--positive", "x", "--model", "m.ww"], 2, "Missing argument"),
+        (["client", "http://x", "t", "--positive", "x", "--model", "no.ww"], 1, "no.ww: No such"),
+        (["client", "http://x", "t", "--positive", "x", "--model", "model.ww"], 1, "unknown label"),
+        (["client", "ftp://x", "t", "--positive", "at risk", "--model", "model.ww"], 1, "ftp"),
+        (["server", "no.jsonl"], 1, "no.jsonl: No such file"),
+        (["server", "others.jsonl", "--positive", "x"], 1, "unknown label 'x'; the data has"),
+        (["server", "others.jsonl", "--host", "0.0.0.0"], 1, "give it a token"),
+        (["server", "others.jsonl", "--faults", "drop"], 2, "'drop' is not like drop=0.1"),
+        (["server", "others.jsonl", "--faults", "sleep=0.1"], 2, "'sleep' is not one of drop"),
+        (["server", "others.jsonl", "--faults", "drop=2"], 1, "must not add up to more than 1"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_client_and_server_say_what_is_wrong(arguments, code, message):
+    assert message in failure("erisk", *arguments, code=code)
+
+
+@pytest.mark.usefixtures("here")
+def test_models_and_policies_must_go_together():
+    policies = ["--policy", "overtakes"] * 3
+    models = ["--model", "model.ww"] * 2
+    said = failure(
+        "erisk", "client", "http://x", "t", "--positive", "at risk", *policies, *models, code=2
+    )
+    assert "2 models but 3 policies" in said

@@ -1,0 +1,225 @@
+"""What is named as data: pipes and files, marks and line ends, long lines, odd formats."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from command_line import ENVIRONMENT
+from watchword.cli import arriving
+from watchword.cli.arriving import line_batches
+from watchword.cli.texts import Data
+from watchword.data.tables import _Lines
+from watchword.errors import DataFormatError
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
+
+
+class Pieces:
+    """Bytes that arrive in pieces of some size."""
+
+    def __init__(self, data, size):
+        self._data = io.BytesIO(data)
+        self._size = size
+
+    def read1(self, most):
+        return self._data.read(min(self._size, most))
+
+
+@pytest.fixture
+def given(monkeypatch):
+    def give(data, size=1 << 20):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pieces(data, size)))
+
+    return give
+
+
+def all_lines(source="-"):
+    return [entry for batch in line_batches(source) for entry in batch]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(
+    "data", [b"", b"a", b"a\n", b"a\nbb\n", b"a\n\nbb", b"\n", b"\n\n\n", b"long " * 20 + b"\nx"]
+)
+def test_lines_do_not_depend_on_how_they_arrive(given, data, size):
+    given(data, size)
+    pieces = data.split(b"\n")
+    expected = pieces if pieces[-1] else pieces[:-1]
+    assert all_lines() == list(enumerate(expected, 1))
+
+
+def test_whole_lines_are_handed_out_before_the_rest_arrives(given):
+    given(b"one\ntwo\nthr" + b"ee\n", 11)
+    assert [len(batch) for batch in line_batches("-")] == [2, 1]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path):
+    given(b"\xef\xbb\xbfone\n")
+    assert all_lines() == [(1, b"one")]
+    (tmp_path / "file").write_bytes(b"\xef\xbb\xbfone\n")
+    assert all_lines(str(tmp_path / "file")) == [(1, b"one\n")]
+
+
+def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
+    monkeypatch.setattr(arriving, "LONGEST_LINE", 100)
+    given(b"short\n" + b"x" * 1000, 64)
+    batches = line_batches("-")
+    assert next(batches) == [(1, b"short")]
+    with pytest.raises(DataFormatError, match="standard input, line 2: longer than 100 bytes"):
+        next(batches)
+
+
+@posix
+def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch):
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb") as reading, os.fdopen(theirs, "wb", buffering=0) as writing:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=reading))
+        writing.write(b"one\n")
+        batches = line_batches("-", idle=0.01)
+        assert next(batches) == [(1, b"one")]
+        assert next(batches) == []
+        writing.write(b"two\n")
+        assert next(batch for batch in batches if batch) == [(2, b"two")]
+
+
+def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
+    lines = b"".join(b"line %d\n" % at for at in range(3000))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(lines)[:-1000])
+    batches = line_batches(str(tmp_path / "cut.gz"))
+    first = next(batches)
+    assert first[0] == (1, b"line 0\n")
+    assert len(first) > 100
+    with pytest.raises(DataFormatError, match=f"after line {len(first)}"):
+        next(batches)
+
+
+def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(arriving, "_BATCH_LINES", 3)
+    (tmp_path / "file").write_bytes(b"x\n" * 8)
+    sizes = [len(batch) for batch in line_batches(str(tmp_path / "file"))]
+    assert sizes == [3, 3, 2]
+
+
+def test_without_a_standard_input_there_is_a_message(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataFormatError, match="there is no standard input"):
+        all_lines()
+
+
+def test_standard_input_may_be_compressed(tmp_path):
+    lines = b'{"text": "so", "label": "x"}\r\n{"text": "what", "label": "y"}\r\n'
+    done = subprocess.run(
+        [sys.executable, "-m", "watchword", "train", "-", "-o", str(tmp_path / "model.ww")],
+        input=gzip.compress(lines),
+        capture_output=True,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b'"learnt": 2' in done.stdout
+
+
+# Formats
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("-", "jsonl"),
+        ("posts.jsonl", "jsonl"),
+        ("posts.jsonl.gz", "jsonl"),
+        ("posts.CSV", "csv"),
+        ("posts.tsv.gz", "csv"),
+        (".", "folder"),
+    ],
+)
+def test_the_name_says_what_it_is(name, kind):
+    assert Data().format_of(name) == kind
+
+
+def test_the_format_can_be_told():
+    assert Data(format="csv").format_of("-") == "csv"
+
+
+def test_csv_may_have_subjects_or_not(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,id\nhello,x,7\n")
+    (tmp_path / "b.csv").write_text("subject,title,text\nann,Monday,hello\nbob,,so\n")
+    [texts] = Data().batches([str(tmp_path / "a.csv")])
+    assert [(one.text, one.label, one.id, one.subject) for one in texts] == [
+        ("hello", "x", "7", None)
+    ]
+    [posts] = Data().batches([str(tmp_path / "b.csv")])
+    assert [(one.text, one.subject, one.line) for one in posts] == [
+        ("Monday\n\nhello", "ann", 2),
+        ("so", "bob", 3),
+    ]
+
+
+def test_what_comes_before_a_bad_row_is_handed_out(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nhello,x\nso\n")
+    batches = Data().batches([str(tmp_path / "a.csv")])
+    assert [one.text for one in next(batches)] == ["hello"]
+    with pytest.raises(DataFormatError, match=r"a\.csv, line 3"):
+        next(batches)
+
+
+# Tables and compressed data that arrive bit by bit
+
+
+def in_pieces(monkeypatch, data, size):
+    """Standard input that gives so many bytes at a time."""
+    stream = io.BytesIO(data)
+    stream.read1 = lambda _: stream.read(size)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+
+
+TABLE = 'text,label,id\n"a ""b""\nc",x,1\r\n\n5" tape,y,2\n"d\n\ne",x,3\nf,y,4'
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_is_the_same_however_it_arrives(monkeypatch, tmp_path, size, packed):
+    (tmp_path / "whole.csv").write_bytes(TABLE.encode())
+    [whole] = Data().batches([str(tmp_path / "whole.csv")])
+    data = gzip.compress(TABLE.encode()) + gzip.compress(b"") if packed else TABLE.encode()
+    in_pieces(monkeypatch, data, size)
+    found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
+    assert [item._replace(source="") for item in found] == [
+        item._replace(source="") for item in whole
+    ]
+    assert [item.line for item in found] == [2, 5, 6, 9]
+
+
+def test_a_huge_cell_is_read_a_few_times_and_not_with_every_piece(monkeypatch):
+    cell = "so so\n" * 500_000
+    in_pieces(monkeypatch, f'text,id\n"{cell}",1\nlast,2\n'.encode(), 1 << 12)
+    begun = []
+    monkeypatch.setattr(
+        _Lines, "read_again", lambda self, real=_Lines.read_again: begun.append(real(self))
+    )
+    found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
+    assert [item.text for item in found] == [cell, "last"]
+    assert len(begun) < 50
+
+
+@pytest.mark.parametrize("cut", [1, 20])
+def test_what_is_compressed_and_cut_off_is_told_after_what_was_whole(monkeypatch, cut):
+    lines = b"".join(b'{"text": "%d"}\n' % number for number in range(20_000))
+    in_pieces(monkeypatch, gzip.compress(lines)[:-cut], 1000)
+    found = []
+    with pytest.raises(DataFormatError, match=r"the compressed data is damaged after line \d+"):
+        found.extend(len(batch) for batch in Data().batches(["-"]))
+    assert sum(found) > 10_000
+
+
+def test_a_header_alone_is_a_table_without_rows(monkeypatch):
+    in_pieces(monkeypatch, b'text,"la\nbel"\n', 3)
+    assert [batch for batch in Data(format="csv").batches(["-"]) if batch] == []
+    in_pieces(monkeypatch, b" \n\n", 1)
+    with pytest.raises(DataFormatError, match="standard input is empty: it needs a row"):
+        list(Data(format="csv").batches(["-"]))

@@ -1,0 +1,156 @@
+"""Policies on the command line: what may be written, what it means, and what is said otherwise."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword.streams.policies as wp
+from watchword.cli.policies import (
+    MOST_POLICIES,
+    NAMES,
+    parse_policies,
+    parse_policy,
+    spell_policy,
+)
+
+RISK = "at risk"
+
+
+def read(text):
+    return parse_policy(text, RISK)
+
+
+# What is understood
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_policy_is_known_by_its_name(name):
+    assert read(name) == NAMES[name](RISK)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("overtakes()", wp.Overtakes(RISK)),
+        (" overtakes ( ratio = 2 , margin=-1.5 ) ", wp.Overtakes(RISK, ratio=2, margin=-1.5)),
+        ("overtakes(ratio=2,)", wp.Overtakes(RISK, ratio=2)),
+        ("Overtakes(ratio=1e-3)", wp.Overtakes(RISK, ratio=0.001)),
+        ("reaches(threshold=.8, score=softmax)", wp.Reaches(RISK, threshold=0.8, score="softmax")),
+        ("stands-out(gamma=2.5)", wp.StandsOut(RISK, gamma=2.5)),
+        ("reaches_falling(wait=3)", wp.ReachesFalling(RISK, wait=3)),
+        ("repeats(times=2)", wp.Repeats(RISK, times=2)),
+    ],
+)
+def test_parameters_are_read(text, meant):
+    assert read(text) == meant
+
+
+def test_after_holds_tighter_than_and_and_and_tighter_than_or():
+    first, second, third = wp.Overtakes(RISK), wp.Leaps(RISK), wp.Repeats(RISK)
+    assert read("overtakes or leaps and repeats after 3") == first | (second & third.after(3))
+
+
+def test_parentheses_group():
+    grouped = (wp.Overtakes(RISK) | wp.Leaps(RISK)) & wp.Repeats(RISK)
+    assert read("(overtakes or leaps) and repeats") == grouped
+    assert read("((overtakes or leaps) and repeats) after 7") == grouped.after(7)
+
+
+def test_the_label_may_be_a_number():
+    assert parse_policy("leaps", 1).positive == 1
+
+
+def test_lists_give_every_combination():
+    found = parse_policies("overtakes(ratio=1|2, margin=0|1|3) after 1|5", RISK)
+    assert len(found) == len(set(found)) == 12
+    assert found[0] == wp.Overtakes(RISK).after(1)
+    assert found[-1] == wp.Overtakes(RISK, ratio=2, margin=3).after(5)
+
+
+def test_lists_multiply_across_combined_policies():
+    assert len(parse_policies("overtakes(ratio=1|2) or leaps(factor=2|4|8)", RISK)) == 6
+
+
+# What is not
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a policy instead of the end"),
+        ("overtake", r"unknown policy 'overtake'; known are overtakes\(ratio, margin\), leaps"),
+        ("overtakes(ration=2)", "overtakes has no 'ration', but ratio, margin"),
+        ("overtakes(ratio=2", r"expected '\)' instead of the end"),
+        ("overtakes(ratio 2)", "expected '=' after ratio instead of '2'"),
+        ("overtakes(ratio=)", r"expected a value instead of '\)'"),
+        ("overtakes(ratio=2, ratio=3)", "told twice about ratio"),
+        ("overtakes leaps", "expected 'or', 'and', 'after' or the end instead of 'leaps'"),
+        ("overtakes or", "expected a policy instead of the end"),
+        ("overtakes after soon", "must be a whole number, got 'soon'"),
+        ("overtakes after 0", "at least 1"),
+        ("overtakes(ratio=-1)", "ratio must not be negative"),
+        ("overtakes(ratio=much)", "ratio must be a number"),
+        ("reaches(score=sum)", "score must be one of 'share', 'softmax'"),
+        ("repeats(times=2.5)", "times must be a whole number"),
+        ("overtakes(ratio=1e999)", "ratio must be finite"),
+        ("repeats(times=" + "9" * 5000 + ")", "times must be a whole number"),
+        ("overtakes(ratio=2x)", "cannot read '2x"),
+        ("overtakes; import os", "cannot read '; import os'"),
+        ("__import__(os)", "unknown policy '__import__'"),
+        ("overtakes(ratio=1|2)", "describes 2 policies"),
+        ("(" * 1000 + "overtakes" + ")" * 1000, "too many parentheses"),
+    ],
+)
+def test_mistakes_are_named(text, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        read(text)
+
+
+def test_too_many_variants_are_refused():
+    many = "|".join(map(str, range(1000)))
+    with pytest.raises(ValueError, match=f"more than {MOST_POLICIES} variants"):
+        parse_policies(f"overtakes(ratio={many}, margin={many})", RISK)
+
+
+@given(st.text(alphabet="overtaksndlp(),=|123.- ", max_size=40))
+def test_whatever_is_written_is_understood_or_named(text):
+    try:
+        found = parse_policies(text, RISK)
+    except (ValueError, TypeError):
+        return
+    assert all(isinstance(policy, wp.Policy) for policy in found)
+
+
+# And back
+
+numbers = st.floats(0, 1e9) | st.integers(0, 1000)
+shares = st.floats(0, 1)
+scores = st.sampled_from(["share", "softmax"])
+single = st.one_of(
+    st.builds(wp.Overtakes, st.just(RISK), numbers, st.floats(-1e9, 1e9)),
+    st.builds(wp.Leaps, st.just(RISK), numbers),
+    st.builds(wp.Reaches, st.just(RISK), shares, scores),
+    st.builds(wp.Stays, st.just(RISK), shares, st.integers(0, 9), scores),
+    st.builds(wp.StandsOut, st.just(RISK), numbers),
+)
+policies = st.recursive(
+    single,
+    lambda inner: st.one_of(
+        st.builds(wp.After, inner, st.integers(1, 99)),
+        st.builds(lambda a, b: a | b, inner, inner),
+        st.builds(lambda a, b: a & b, inner, inner),
+    ),
+    max_leaves=6,
+)
+
+
+@given(policies)
+def test_what_is_spelt_is_read_as_the_same(policy):
+    assert read(spell_policy(policy)) == policy
+
+
+def test_a_policy_of_somebody_else_is_spelt_as_python_does():
+    class Mine(wp.Leaps):
+        pass
+
+    assert "Mine(" in spell_policy(Mine(RISK))

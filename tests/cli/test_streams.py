@@ -1,0 +1,287 @@
+"""evaluate and tune."""
+
+import csv
+import io
+import json
+
+import pytest
+
+import watchword as ww
+from command_line import call, failure, records, write_lines
+from watchword.cli.policies import parse_policy
+from watchword.data import write_jsonl
+
+PEOPLE = ww.make_risk_streams(24, seed=3, prevalence=0.25, posts_per_subject=(8, 16))
+OTHERS = ww.make_risk_streams(16, seed=4, prevalence=0.25, posts_per_subject=(8, 16))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl("people.jsonl", PEOPLE)
+    write_jsonl("others.jsonl", OTHERS)
+    taught().save("model.ww")
+    return tmp_path
+
+
+def taught(**parameters):
+    model = ww.TauSS3(**parameters)
+    ww.teach(model, PEOPLE)
+    return model
+
+
+def evaluate(*arguments):
+    return records("evaluate", "model.ww", "others.jsonl", "--positive", "at risk", *arguments)
+
+
+def tune(*arguments):
+    return records("tune", "people.jsonl", "--positive", "at risk", *arguments)
+
+
+# evaluate
+
+
+@pytest.mark.parametrize("by", ["post", "chunk"])
+@pytest.mark.usefixtures("here")
+def test_evaluate_measures_what_python_measures(by):
+    [told] = evaluate("--policy", "overtakes(margin=0.01) after 2", "--by", by)
+    policy = ww.Overtakes("at risk", margin=0.01).after(2)
+    measures = ww.replay(OTHERS, taught(), policy, by=by).measures
+    assert told["policy"] == "overtakes(margin=0.01) after 2"
+    assert (told["positive"], told["by"]) == ("at risk", by)
+    for name in ("subjects", "alerts", "erde5", "erde50", "f1", "f_latency"):
+        assert told[name] == getattr(measures, name)
+    assert told["erde50_bounds"]["never"] == 0.25
+    assert 0 < measures.alerts < measures.subjects
+
+
+@pytest.mark.usefixtures("here")
+def test_evaluate_can_compare_subjects_with_each_other():
+    [told] = evaluate("--policy", "stands_out(gamma=3)")
+    assert told["policy"] == "stands_out(gamma=3)"
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_not_a_number_is_null():
+    [told] = evaluate("--policy", "overtakes(margin=1000)")
+    assert told["alerts"] == 0
+    assert told["latency"] is None
+
+
+@pytest.mark.usefixtures("here")
+def test_evaluate_as_a_table():
+    arguments = ("evaluate", "model.ww", "others.jsonl", "--positive", "at risk", "--table")
+    shown = call(*arguments).stdout
+    policy = ww.Overtakes("at risk")
+    assert shown == f"{ww.replay(OTHERS, taught(), policy)}\n"
+
+
+def test_evaluate_writes_a_line_for_every_subject(here):
+    evaluate("--csv", "subjects.csv")
+    rows = list(csv.DictReader((here / "subjects.csv").read_text().splitlines()))
+    assert [row["subject"] for row in rows] == [one.id for one in OTHERS]
+
+
+def test_evaluate_writes_everything(here):
+    evaluate("--json", "all.json")
+    found = json.loads((here / "all.json").read_text())
+    assert found["subjects"][0]["subject"] == OTHERS[0].id
+    assert len(found["subjects"][0]["value"]) == len(OTHERS[0].posts)
+
+
+@pytest.mark.usefixtures("here")
+def test_files_may_be_the_output():
+    arguments = ("evaluate", "model.ww", "others.jsonl", "--positive", "at risk", "--csv", "-")
+    rows = list(csv.DictReader(io.StringIO(call(*arguments).stdout)))
+    assert len(rows) == len(OTHERS)
+
+
+def test_without_truth_there_are_alerts_only(here):
+    posts = [{"subject": "ann", "text": OTHERS[0].posts[0].text}]
+    write_lines(here / "unknown.jsonl", posts)
+    [told] = records("evaluate", "model.ww", "unknown.jsonl", "--positive", "at risk")
+    assert told["subjects"] == 1
+    assert "erde50" not in told
+
+
+def test_evaluate_reads_csv_and_folders(here):
+    rows = ["user,text,label"] + [f'{one.id},"{one.posts[0].text}",{one.label}' for one in OTHERS]
+    (here / "others.csv").write_text("\n".join(rows))
+    for one in OTHERS:
+        (here / "folder" / one.label).mkdir(parents=True, exist_ok=True)
+        (here / "folder" / one.label / f"{one.id}.txt").write_text(one.posts[0].text)
+    arguments = ("--positive", "at risk")
+    table = records("evaluate", "model.ww", "others.csv", "--field", "subject=user", *arguments)
+    assert table == records("evaluate", "model.ww", "folder", *arguments)
+    assert table[0]["subjects"] == len(OTHERS)
+
+
+@pytest.mark.usefixtures("here")
+def test_evaluate_reads_collections_of_erisk():
+    small = ("--subjects", 12, "--most-writings", 12)
+    records("erisk", "make", "collection", "--task", "2018-anorexia", *small)
+    train, test = "collection/2018 anorexia/train", "collection/2018 anorexia/test"
+    records("train", train, "--format", "erisk", "-o", "erisk.ww")
+    arguments = ("--format", "erisk", "--positive", "positive", "--by", "chunk")
+    [told] = records("evaluate", "erisk.ww", test, *arguments)
+    assert told["positives"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["no.ww", "others.jsonl", "--positive", "x"], 1, "no.ww: No such file"),
+        (["model.ww", "no.jsonl", "--positive", "at risk"], 1, "no.jsonl: No such file"),
+        (["model.ww", "others.jsonl", "--positive", "x"], 1, "unknown label 'x'; the model has"),
+        (["model.ww", "others.jsonl"], 2, "Missing option '--positive'"),
+        (["model.ww", "--positive", "x"], 2, "Missing argument 'DATA'"),
+        (["model.ww", "bad.jsonl", "--positive", "at risk"], 1, "bad.jsonl, line 1: not JSON"),
+        (
+            ["model.ww", "others.jsonl", "--positive", "at risk", "--csv", "no/x"],
+            2,
+            "no folder 'no'",
+        ),
+    ],
+)
+def test_evaluate_says_what_is_wrong(here, arguments, code, message):
+    (here / "bad.jsonl").write_text("nonsense\n")
+    assert message in failure("evaluate", *arguments, code=code)
+
+
+# tune
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_tries_what_python_tries():
+    found = tune("--max-ngram", "1,3", "--policy", "overtakes(margin=0|0.01)", "--folds", 3)
+    tuning = ww.tune(
+        PEOPLE,
+        ww.grid(ww.Overtakes, "at risk", margin=[0, 0.01]),
+        parameters={"max_ngram": [1, 3]},
+        folds=3,
+    )
+    assert [one["erde50"] for one in found] == [trial.value for trial in tuning.trials]
+    assert [one["parameters"] for one in found] == [trial.parameters for trial in tuning.trials]
+    assert {one["policy"] for one in found} == {"overtakes", "overtakes(margin=0.01)"}
+    assert len(found[0]["by_fold"]) == 3
+
+
+def test_evaluate_refuses_a_truth_in_which_nobody_is_to_be_found(here):
+    text = (here / "others.jsonl").read_text().replace('"at risk"', '"at-risk"')
+    (here / "typed.jsonl").write_text(text)
+    said = failure("evaluate", "model.ww", "typed.jsonl", "--positive", "at risk")
+    assert "no subject of the data has the label 'at risk', but 'control', 'at-risk'" in said
+
+
+@pytest.mark.usefixtures("here")
+def test_evaluate_tells_between_what_measures_lie():
+    [told] = evaluate("--intervals")
+    found = ww.replay(OTHERS, taught(), ww.Overtakes("at risk"))
+    expected = {name: [one.low, one.high] for name, one in found.intervals().items()}
+    assert told["intervals"] == expected
+    assert "intervals" not in evaluate()[0]
+    shown = call(
+        "evaluate", "model.ww", "others.jsonl", "--positive", "at risk", "--intervals", "--table"
+    )
+    low, high = expected["erde50"]
+    assert f"ERDE50 from {100 * low:.2f} % to {100 * high:.2f} %\n" in shown.stdout
+    assert "\nF_latency from " in shown.stdout
+    assert "say which with --positive" in failure(
+        "evaluate", "model.ww", "others.jsonl", "--intervals", code=2
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_takes_erde_of_any_deadline_and_refuses_other_measures():
+    [best] = tune("--measure", "erde7", "--policy", "overtakes", "--top", 1)
+    assert 0 <= best["erde7"] <= 1
+    said = failure("tune", "people.jsonl", "--positive", "at risk", "--measure", "accuracy", code=2)
+    assert "'accuracy' is not like erde50, f1 or f_latency" in said
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_checks_where_to_write_before_it_begins():
+    said = failure(
+        "tune", "people.jsonl", "--positive", "at risk", "--report", "no/report.json", code=2
+    )
+    assert "no folder 'no'" in said
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_tries_several_kinds_of_policies_for_another_measure():
+    policies = ("--policy", "overtakes", "--policy", "reaches(threshold=0.6|0.8) after 2|4")
+    found = tune("--measure", "f1", *policies, "--top", 3)
+    assert len(found) == 3
+    assert [one["f1"] for one in found] == sorted((one["f1"] for one in found), reverse=True)
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_tries_thresholds_that_fit_unless_told_otherwise():
+    found = tune("--folds", 3, "--top", 2)
+    tuning = ww.tune(PEOPLE, ww.Thresholds("at risk"), folds=3)
+    assert [trial["erde50"] for trial in found] == [one.value for one in tuning.trials[:2]]
+    assert parse_policy(found[0]["policy"], "at risk") == tuning.best.policy
+    both = tune("--folds", 3, "--top", 10_000, "--policy", "thresholds", "--policy", "leaps")
+    assert len(both) == len(tuning.trials) + 1
+    later = tune("--folds", 3, "--top", 10_000, "--policy", "Thresholds after 5|10")
+    assert {one["policy"].rpartition(" after ")[2] for one in later} == {"5", "10"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("thresholds and leaps", "expected 'after' or the end instead of 'and'"),
+        ("thresholds after", "expected a value instead of the end"),
+        ("thresholds after 0", "first_posts must be"),
+        ("leaps and thresholds", "unknown policy 'thresholds'"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_thresholds_that_cannot_be_are_refused(policy, words):
+    said = failure("tune", "people.jsonl", "--positive", "at risk", "--policy", policy, code=2)
+    assert words in said
+
+
+def test_tune_writes_the_best_model_and_all_settings(here):
+    settings = ("--smoothness", "0.3,0.6", "--policy", "overtakes")
+    best, *_ = tune(*settings, "-o", "best.ww", "--report", "report.json")
+    report = json.loads((here / "report.json").read_text())
+    assert len(report["trials"]) == 2
+    assert report["trials"][0]["parameters"] == best["parameters"]
+    assert ww.TauSS3.load("best.ww").fingerprint == taught(**best["parameters"]).fingerprint
+
+
+@pytest.mark.usefixtures("here")
+def test_the_best_policy_can_be_used_as_it_is_printed():
+    best, *_ = tune("--policy", "(overtakes(margin=0|2) or leaps(factor=4|8)) after 2")
+    assert evaluate("--policy", best["policy"])[0]["policy"] == best["policy"]
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_as_a_table():
+    settings = ("--max-ngram", "1,2", "--policy", "overtakes", "--table")
+    first, *rows = call(
+        "tune", "people.jsonl", "--positive", "at risk", *settings
+    ).stdout.splitlines()
+    assert first.split()[0] == "erde50"
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["no.jsonl", "--positive", "at risk"], 1, "no.jsonl: No such file"),
+        (["people.jsonl", "--positive", "x"], 1, "unknown label 'x'; the data has"),
+        (["people.jsonl", "--positive", "at risk", "--folds", "7"], 1, "7 folds need at least 7"),
+        (["people.jsonl", "--positive", "at risk", "--folds", "1"], 2, "Invalid value for '--f"),
+        (["people.jsonl", "--positive", "at risk", "--max-ngram", "1,x"], 2, "'x' is not a whole"),
+        (["people.jsonl", "--positive", "at risk", "--max-ngram", ""], 2, "'' is not a whole"),
+        (["people.jsonl", "--positive", "at risk", "--smoothness", "3"], 1, "must be in (0, 1]"),
+        (["people.jsonl", "--positive", "at risk", "--reading", "x"], 2, "'x' is not one of"),
+        (["people.jsonl", "--positive", "at risk", "--policy", "x"], 2, "unknown policy"),
+        (["people.jsonl", "--positive", "at risk", "-o", "no/x"], 2, "there is no folder 'no'"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_tune_says_what_is_wrong(arguments, code, message):
+    assert message in failure("tune", *arguments, code=code)

@@ -1,0 +1,407 @@
+"""Results in a file: nothing computed twice, nothing lost, nothing taken for another's."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from search_samples import sample
+from watchword import TauSS3, search
+from watchword.errors import DataFormatError, StateError
+from watchword.searching import cache, run
+from watchword.searching.cache import KeptResults
+from watchword.searching.result import is_fold_result
+
+TEXTS, LABELS, GROUPS = sample()
+GRID = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
+
+
+@pytest.fixture
+def keep(tmp_path):
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """Collect what is computed: a setting on a fold each."""
+    calls = []
+    judge = run.Run._judge
+
+    def counted(self, trails, at, fold):
+        calls.append((self.key(at), fold))
+        return judge(self, trails, at, fold)
+
+    monkeypatch.setattr(run.Run, "_judge", counted)
+    return calls
+
+
+def lines(path):
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def results(path, digest="d"):
+    with KeptResults.open(path, digest) as kept:
+        return dict(kept._known)
+
+
+def fill(path, count, digest="d"):
+    with KeptResults.open(path, digest) as kept:
+        for fold in range(count):
+            kept.add("s", fold, {"confusion": [[0, 0, fold]]})
+
+
+# The file
+
+
+def test_what_was_added_is_there_again(keep):
+    fill(keep, 3)
+    assert results(keep) == {("s", fold): {"confusion": [[0, 0, fold]]} for fold in range(3)}
+
+
+def test_what_was_added_is_in_the_file_at_once(keep):
+    with KeptResults.open(keep, "d") as kept:
+        kept.add("s", 0, {"right": 1})
+        assert len(lines(keep)) == 2
+
+
+def test_without_a_file_results_are_in_memory():
+    with KeptResults.open(None, "d") as kept:
+        kept.add("s", 0, 1)
+        assert kept.get("s", 0) == 1
+        assert kept.get("s", 1) is None
+
+
+def test_a_file_is_for_its_owner_alone(keep):
+    fill(keep, 1)
+    assert keep.stat().st_mode & 0o777 == 0o600
+
+
+def test_one_file_may_hold_results_of_many_data_sets(keep):
+    fill(keep, 2, "d")
+    fill(keep, 3, "other")
+    assert len(results(keep, "d")) == 2
+    assert len(results(keep, "other")) == 3
+    assert results(keep, "third") == {}
+
+
+def test_a_file_that_was_torn_anywhere_keeps_all_whole_lines(keep, tmp_path):
+    fill(keep, 3)
+    whole = keep.read_bytes()
+    for size in range(len(whole) + 1):
+        torn = tmp_path / "torn"
+        torn.write_bytes(whole[:size])
+        expected = max(whole[:size].count(b"\n") - 1, 0)
+        assert len(results(torn)) == expected
+        with KeptResults.open(torn, "d") as kept:
+            kept.add("t", 9, 1)
+        assert len(results(torn)) == expected + 1
+
+
+@pytest.mark.parametrize("place", [0, 4, 9, 20, -2])
+def test_a_damaged_line_is_as_if_it_were_not_there(keep, place):
+    fill(keep, 3)
+    own = lines(keep)
+    damaged = bytearray(own[2])
+    damaged[place] ^= 1
+    keep.write_bytes(b"".join([*own[:2], bytes(damaged), *own[3:]]))
+    assert list(results(keep)) == [("s", 0), ("s", 2)]
+
+
+@pytest.mark.parametrize("junk", [b"\n", b"\0" * 40 + b"\n", b"\xff\xfe no\n", b"00000000 \n"])
+def test_junk_between_lines_does_no_harm(keep, junk):
+    fill(keep, 2)
+    own = lines(keep)
+    keep.write_bytes(b"".join([*own[:2], junk, *own[2:]]))
+    assert list(results(keep)) == [("s", 0), ("s", 1)]
+
+
+ENTRIES = {"of": "d", "setting": "s", "fold": 1, "result": {"confusion": [[0, 0, 1]]}}
+
+
+def signed(text):
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            json.dumps({key: value for key, value in ENTRIES.items() if key != missing}).encode()
+            for missing in ENTRIES
+        ),
+        *(json.dumps(ENTRIES | {"setting": value}).encode() for value in ([], {}, None, 1)),
+        *(json.dumps(ENTRIES | {"fold": value}).encode() for value in ([], "1", True, 1.0, None)),
+        b"[" * 100_000,
+        b'{"of": "d", "setting": "s", "fold": %s}' % (b"9" * 5_000),
+        b'{"of": "d", "setting": "s", "fold": 1, "result": %s}' % (b"[" * 2_000 + b"]" * 2_000),
+        b"[]",
+        b"\xff",
+    ],
+)
+def test_a_line_with_a_right_checksum_that_is_no_result_does_no_harm(keep, text):
+    fill(keep, 1)
+    keep.write_bytes(keep.read_bytes() + signed(text))
+    with KeptResults.open(keep, "d", is_sound=lambda result: isinstance(result, dict)) as kept:
+        assert list(kept._known) == [("s", 0)]
+
+
+SOUND = {
+    False: {"confusion": [[0, 1, 3], [1, 1, 2]]},
+    True: {"texts": 3, "right": 1, "per_label": [[1, 1, 1], [2, 2, 0]]},
+}
+UNSOUND = {
+    False: [
+        None,
+        [],
+        {},
+        SOUND[True],
+        SOUND[False] | {"texts": 1},
+        *(
+            {"confusion": rows}
+            for rows in (None, {}, [[]], [None], [[0, 0]], [[0, 2, 1]], [[-1, 0, 1]], [[0, 0, -1]],
+                         [[0, 0, 1.0]], [[0, 0, True]], [[0, 0, 2**63]], [[0, 0, []]])
+        ),
+    ],
+    True: [
+        None,
+        SOUND[False],
+        *(SOUND[True] | {"texts": value} for value in (None, -1, "1", 2**63, 1.5)),
+        *(SOUND[True] | {"per_label": rows} for rows in (None, [], [[1, 1, 1]], [[1, 1], [1, 1]])),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_only_what_a_search_can_have_found_is_a_result(several):
+    assert is_fold_result(SOUND[several], labels=2, several=several)
+    for result in UNSOUND[several]:
+        assert not is_fold_result(result, labels=2, several=several), result
+
+
+def test_a_result_that_no_search_can_have_found_is_computed_again(keep, computed):
+    first = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
+    records = [json.loads(line.partition(b" ")[2]) for line in lines(keep)]
+    records[1]["result"] = {"confusion": [[7, 7, 1]]}
+    keep.write_bytes(b"".join(map(cache._line, records)))
+    computed.clear()
+    again = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
+    assert computed == [(records[1]["setting"], records[1]["fold"])]
+    assert [one.value for one in again.settings] == [one.value for one in first.settings]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a,b\n1,2\n", b"one line without an end", b"{}", b"\n", b"PK\x03\x04\0\0", b"00000000 {}\n"],
+)
+def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(keep, content):
+    keep.write_bytes(content)
+    with pytest.raises(DataFormatError, match="is not a file of results: name another one"):
+        results(keep)
+    assert keep.read_bytes() == content
+
+
+def test_a_file_of_a_later_version_is_refused(keep):
+    header = {"format": "watchword results", "version": 2}
+    keep.write_bytes(cache._line(header))
+    with pytest.raises(DataFormatError, match="results of a later version: name another file"):
+        results(keep)
+
+
+def test_a_model_is_no_file_of_results(keep):
+    TauSS3().save(keep)
+    before = keep.read_bytes()
+    with pytest.raises(DataFormatError, match="is not a file of results"):
+        search(TEXTS, LABELS, GRID, keep=keep)
+    assert keep.read_bytes() == before
+
+
+def test_whoever_comes_second_is_refused(keep):
+    program = (
+        "import sys; from watchword.searching.cache import KeptResults\n"
+        "with KeptResults.open(sys.argv[1], 'd'):\n"
+        "    print('open', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(keep)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(StateError, match="in use by another process: wait"):
+            search(TEXTS, LABELS, GRID, keep=keep)
+        other.stdin.close()
+    assert len(search(TEXTS, LABELS, GRID, keep=keep).settings) == 4
+
+
+# What is computed again
+
+
+def test_the_same_search_computes_nothing(keep, computed):
+    first = search(TEXTS, LABELS, GRID, folds=3, keep=keep)
+    assert len(computed) == len(set(computed)) == 4 * 3
+    computed.clear()
+    again = search(TEXTS, LABELS, GRID, folds=3, keep=keep, measure="macro_f1")
+    assert not computed
+    assert again.to_dict() == search(TEXTS, LABELS, GRID, folds=3, measure="macro_f1").to_dict()
+    assert first.measure == "accuracy"
+
+
+def test_a_larger_search_computes_only_what_is_new(keep, computed):
+    search(TEXTS, LABELS, GRID, folds=3, keep=keep)
+    computed.clear()
+    larger = GRID | {"smoothness": [0.2, 0.4, 0.6]}
+    found = search(TEXTS, LABELS, larger, folds=3, keep=keep)
+    assert len(computed) == 2 * 3
+    assert found.to_dict() == search(TEXTS, LABELS, larger, folds=3).to_dict()
+
+
+def test_more_trials_compute_only_the_new_ones(keep, computed):
+    search(TEXTS, LABELS, trials=4, folds=2, keep=keep)
+    computed.clear()
+    search(TEXTS, LABELS, trials=7, folds=2, keep=keep)
+    assert len(computed) == 3 * 2
+
+
+def test_what_is_known_counts_as_found_though_time_was_over(keep):
+    known = search(TEXTS, LABELS, trials=5, keep=keep)
+    found = search(TEXTS, LABELS, trials=9, keep=keep, budget=1e-9)
+    assert len(found.settings) == 5
+    assert found.unfinished == 4
+    assert [one.value for one in found.settings] == [one.value for one in known.settings]
+
+
+def test_numbers_may_be_spelt_in_several_ways(keep, computed):
+    search(TEXTS, LABELS, [{"sanction": 1, "summary": "max"}], folds=2, keep=keep)
+    computed.clear()
+    levels = dict.fromkeys(("sentence", "paragraph", "document"), "max")
+    search(TEXTS, LABELS, [{"sanction": 1.0, "summary": levels, "prune": 0}], folds=2, keep=keep)
+    assert not computed
+
+
+def cut(word):
+    return word[:3]
+
+
+def same_name(word):
+    return word[:4]
+
+
+same_name.__name__ = same_name.__qualname__ = "cut"
+
+
+def other_text():
+    return {"texts": [TEXTS[0] + " more", *TEXTS[1:]]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        other_text(),
+        {"texts": TEXTS[::-1], "labels": LABELS[::-1]},
+        {"labels": [LABELS[1], LABELS[0], *LABELS[2:]]},
+        {"labels": [[label] for label in LABELS]},
+        {"labels": [sorted(set(LABELS)).index(label) for label in LABELS]},
+        {"seed": 1},
+        {"folds": 4},
+        {"repeats": 2},
+        {"groups": GROUPS},
+        {"model": TauSS3(word_hook=cut)},
+        {"model": TauSS3(prior=1)},
+        {"model": TauSS3(default_label="food")},
+        {"model": TauSS3(counting="documents", sanction=2)},
+        {"model": TauSS3(counting="occurrences", sanction=2)},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_what_may_have_another_result_is_computed_again(keep, computed, change):
+    usual = {"texts": TEXTS, "labels": LABELS, "folds": 3}
+
+    def searched(keep, texts, labels, **options):
+        return search(texts, labels, GRID, keep=keep, **options)
+
+    searched(keep, **usual)
+    computed.clear()
+    found = searched(keep, **(usual | change))
+    assert len(computed) == 4 * found.folds
+    assert found.to_dict() == searched(None, **(usual | change)).to_dict()
+
+
+def test_hooks_of_one_name_are_told_apart_by_what_they_do(keep, computed):
+    search(TEXTS, LABELS, GRID, keep=keep, model=TauSS3(word_hook=cut))
+    computed.clear()
+    other = TauSS3(word_hook=same_name)
+    found = search(TEXTS, LABELS, GRID, keep=keep, model=other)
+    assert len(computed) == 4 * 4
+    assert found.to_dict() == search(TEXTS, LABELS, GRID, model=other).to_dict()
+
+
+def test_another_version_computes_again(keep, computed, monkeypatch):
+    search(TEXTS, LABELS, GRID, keep=keep)
+    computed.clear()
+    monkeypatch.setattr(cache, "_program", lambda: "another")
+    search(TEXTS, LABELS, GRID, keep=keep)
+    assert len(computed) == 4 * 4
+
+
+def test_texts_that_are_not_valid_unicode_can_be_kept(keep, computed):
+    texts = ["\ud800 odd", *TEXTS[1:]]
+    search(texts, LABELS, GRID, keep=keep)
+    computed.clear()
+    search(texts, LABELS, GRID, keep=keep)
+    assert not computed
+
+
+# Killed and interrupted
+
+
+class Searches:
+    """Runs searches in another process, which may be ended at any moment."""
+
+    def __init__(self, process):
+        self._process = process
+
+    def run(self, method, keep, *, trials=80, number=None, delay=0.0):
+        order = {"method": method, "trials": trials, "keep": str(keep)}
+        order |= {"signal": number, "delay": delay}
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def searches():
+    program = Path(__file__).parents[1] / "support" / "search_killable.py"
+    path = os.pathsep.join([str(program.parent), os.environ.get("PYTHONPATH", "")])
+    with subprocess.Popen(
+        [sys.executable, str(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": path},
+    ) as process:
+        yield Searches(process)
+        process.stdin.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("method", ["random", "halving"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
+def test_a_search_that_was_ended_at_random_and_resumed_finds_the_same(
+    searches, tmp_path, method, number
+):
+    keep = tmp_path / "kept"
+    expected = searches.run(method, tmp_path / "whole")["said"]["table"]
+    generator = random.Random(f"{method} {number}")
+    for _ in range(12):
+        told = searches.run(method, keep, number=number, delay=generator.uniform(0, 0.15))
+        if number == signal.SIGKILL:
+            assert told["code"] in (0, -signal.SIGKILL)
+        else:
+            assert told["code"] in (0, 130)
+        if told["said"] and not told["said"]["interrupted"]:
+            break
+    assert searches.run(method, keep)["said"] == {"table": expected, "interrupted": False}

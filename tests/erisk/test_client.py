@@ -1,0 +1,1105 @@
+"""The client: whole tasks, how they end, what it refuses, and what its journal keeps."""
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from datetime import datetime, timezone
+
+import pytest
+
+from erisk_tasks import (
+    QUICK,
+    TOKEN,
+    HastyTask,
+    accepted,
+    dropping,
+    playing,
+    runs,
+    scripted,
+    subjects,
+    take_part,
+    taught,
+)
+from watchword import _files
+from watchword.data import AT_RISK, Post, Subject
+from watchword.erisk import journal as journals
+from watchword.erisk.client import _names_of, run_client
+from watchword.erisk.journal import Identity, Journal
+from watchword.erisk.protocol import Round, ServerError, Writing, as_round
+from watchword.erisk.server import Faults, running_server
+from watchword.erisk.task import PracticeTask
+from watchword.erisk.transport import Backoff, Transport, _Response
+from watchword.errors import DataFormatError, StateError
+from watchword.evaluation.replaying import replay
+from watchword.streams.policies import Overtakes, StandsOut
+
+
+@pytest.fixture(scope="module")
+def model():
+    return taught()
+
+
+@pytest.fixture(autouse=True)
+def quick_hashing(monkeypatch):
+    monkeypatch.setattr(journals, "_HASHINGS", 10)
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "journal"
+
+
+def client(url, journal, crew, **options):
+    return run_client(url, TOKEN, crew, journal=journal, **QUICK | options)
+
+
+# Whole tasks
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_alerts_and_delays_are_those_of_a_replay(model, journal, count):
+    people, crew = subjects(), runs(count, model)
+    with running_server(people, runs=count, positive=AT_RISK) as server:
+        report = take_part(server, crew, journal)
+        results = server.task.results()
+    for run, (_, policy) in enumerate(crew):
+        replayed = replay(people, model, policy, by="post")
+        expected = {
+            outcome.subject: outcome.delay
+            for outcome in replayed.outcomes
+            if outcome.label is not None
+        }
+        assert report.alerts[run] == results.runs[run].alerts == expected
+    assert any(report.alerts)
+    assert (results.finished, report.rounds, report.ended) == (
+        True,
+        server.task.last_round + 1,
+        "empty",
+    )
+
+
+def test_measures_of_the_server_are_those_of_a_replay(model, journal):
+    people = subjects()
+    with running_server(people, positive=AT_RISK) as server:
+        take_part(server, runs(1, model), journal)
+        found = server.task.results().runs[0].measures
+    replayed = replay(people, model, Overtakes(AT_RISK), by="post")
+    for name in ("erde5", "erde50", "precision", "recall", "f1", "speed", "f_latency"):
+        assert getattr(found, name) == pytest.approx(getattr(replayed.measures, name)), name
+    assert list(found.rankings[:1]) == replayed.ranking([1])
+
+
+def test_a_population_policy_alerts_over_the_server(model, journal):
+    people = subjects(20, posts=(5, 8))
+    with running_server(people, positive=AT_RISK) as server:
+        report = take_part(server, [(model, StandsOut(AT_RISK, gamma=0.5))], journal)
+    assert report.alerts[0]
+    assert min(report.alerts[0].values()) > 3
+
+
+def test_every_round_is_reported_with_its_new_alerts(model, journal):
+    told = []
+    with running_server(subjects(), runs=2) as server:
+        report = take_part(server, runs(2, model), journal, on_round=told.append)
+    assert [each.number for each in told] == list(range(report.rounds))
+    for run, delays in enumerate(report.alerts):
+        alerts = [(alert.subject, each.number + 1) for each in told for alert in each.alerts[run]]
+        assert dict(alerts) == delays
+        assert len(alerts) == len(delays)
+
+
+def test_all_subjects_are_answered_for_in_every_round(model, journal):
+    bodies = []
+    task = PracticeTask([Subject("ann", [Post("a")] * 3), Subject("bob", [Post("b")])])
+    play = playing(task)
+
+    def answer(method, path, body):
+        if method == "POST":
+            bodies.append([each["nick"] for each in json.loads(body)])
+        return play(method, path, body)
+
+    with scripted(answer) as server:
+        client(server.url, journal, runs(1, model))
+    assert bodies == [["ann", "bob"]] * 3
+
+
+def test_a_task_below_a_path_is_found(model, journal):
+    with scripted(playing(PracticeTask([Subject("ann", [Post("a")])]))) as server:
+        client(f"{server.url}/challenge/", journal, runs(1, model))
+    assert server.requests[0] == ("GET", f"/challenge/getwritings/{TOKEN}")
+
+
+# How a task ends
+
+
+def test_a_round_given_again_too_soon_is_not_answered_twice(model, journal):
+    task = PracticeTask(subjects(), runs=2)
+    complete = set()
+
+    def spoil(method):
+        """Give every round once more before going on."""
+        if method == "GET" and task._complete and task.round not in complete:
+            complete.add(task.round)
+            again = [each.to_dict() for each in task.writings(lagging=True)]
+            return 200, {}, json.dumps(again).encode()
+        return None
+
+    with scripted(playing(task, spoil=spoil)) as server:
+        report = client(server.url, journal, runs(2, model))
+    assert (report.ended, task.finished) == ("empty", True)
+    assert len(task.submissions) == 2 * report.rounds
+
+
+def repeating(task):
+    """A task whose end is the last round again and again."""
+
+    def spoil(method):
+        if method == "GET" and task.finished:
+            again = [each.to_dict() for each in task.writings(lagging=True)]
+            return 200, {}, json.dumps(again).encode()
+        return None
+
+    return scripted(playing(task, spoil=spoil))
+
+
+def test_the_last_round_again_and_again_is_the_end(model, journal):
+    task = PracticeTask(subjects())
+    with repeating(task) as server:
+        report = client(server.url, journal, runs(1, model), repeats=2)
+    assert (report.ended, report.rounds) == ("repeated", task.last_round + 1)
+    assert len(task.submissions) == report.rounds
+    assert [method for method, _ in server.requests[-4:]] == ["POST", "GET", "GET", "GET"]
+
+
+def test_after_such_an_end_a_restart_answers_nothing(model, journal):
+    task = PracticeTask(subjects())
+    with repeating(task) as server:
+        first = client(server.url, journal, runs(1, model), repeats=1)
+        assert client(server.url, journal, runs(1, model), repeats=1) == first
+    assert len(task.submissions) == first.rounds
+
+
+def test_round_0_again_and_again_means_that_runs_are_missing(model, journal):
+    with (
+        running_server(subjects(), runs=3) as server,
+        pytest.raises(ServerError, match="all 2 runs: have you registered for more"),
+    ):  # but the client has only two
+        take_part(server, runs(2, model), journal, repeats=1)
+
+
+def test_more_runs_than_the_server_knows_are_an_error(model, journal):
+    with (
+        running_server(subjects(), runs=1) as server,
+        pytest.raises(ServerError, match="whether you have so many runs"),
+    ):
+        take_part(server, runs(2, model), journal)
+
+
+def test_a_server_without_writings_is_an_error(model, journal):
+    with (
+        scripted(lambda *_: (200, {}, b"[]")) as server,
+        pytest.raises(ServerError, match="has not begun or is over"),
+    ):
+        client(server.url, journal, runs(1, model))
+
+
+# What goes wrong on the way
+
+
+def once(*spoilt, method=None):
+    """Answer the first requests (of a method) like this, the others properly."""
+    left = list(spoilt)
+
+    def spoil(of):
+        return left.pop(0) if left and method in (None, of) else None
+
+    return spoil
+
+
+FAILURES = {
+    "dropped": (None, {}, b""),
+    "error 500": (500, {}, b"oops"),
+    "error 502": (502, {}, b"<html>bad gateway</html>"),
+    "too many": (429, {}, b""),
+    "cut": (200, {"Content-Length": 1000}, b"[{"),
+}
+BAD_ROUNDS = {
+    "no JSON": b"<html>",
+    "nothing": b"",
+    "no list": b"{}",
+    "no objects": b"[1]",
+    "no nick": b'[{"number": 0}]',
+    "no number": b'[{"nick": "ann"}]',
+    "two rounds": b'[{"nick": "ann", "number": 0}, {"nick": "bob", "number": 1}]',
+    "twice": b'[{"nick": "ann", "number": 0}, {"nick": "ann", "number": 0}]',
+    "no text": b'[{"nick": "ann", "number": 0, "content": 7}]',
+}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+def test_what_fails_is_tried_again(model, journal, failure, method):
+    task = PracticeTask(subjects(), runs=2)
+    with scripted(playing(task, spoil=once(failure, failure, method=method))) as server:
+        report = client(server.url, journal, runs(2, model))
+    assert task.finished
+    assert len(task.submissions) == 2 * report.rounds
+
+
+def test_answers_whose_receipt_was_lost_are_not_sent_again(model, journal):
+    task, told = PracticeTask(subjects(), runs=2), []
+    play = playing(task)
+
+    def answer(method, path, body):
+        """Take everything, but never say so to the last run."""
+        answered = play(method, path, body)
+        return (None, {}, b"") if path.endswith("/1") else answered
+
+    with scripted(answer) as server:
+        report = client(server.url, journal, runs(2, model), on_round=told.append)
+    assert len(task.submissions) == 2 * report.rounds
+    assert [each.number for each in told] == list(range(report.rounds))
+
+
+@pytest.mark.parametrize("body", BAD_ROUNDS.values(), ids=BAD_ROUNDS)
+def test_rounds_that_cannot_be_understood_are_asked_for_again(model, journal, body):
+    task = PracticeTask(subjects())
+    with scripted(playing(task, spoil=once((200, {}, body)))) as server:
+        client(server.url, journal, runs(1, model))
+    assert task.finished
+
+
+def test_the_client_gives_up_in_the_end(model, journal):
+    with (
+        scripted(lambda *_: (500, {}, b"oops")) as server,
+        pytest.raises(ServerError, match=r"gave up after 4 attempts; .* 500 \(oops\)"),
+    ):
+        client(server.url, journal, runs(1, model), retries=3)
+    assert len(server.requests) == 4
+
+
+def test_the_client_gives_up_when_its_patience_ends(model, journal):
+    with (
+        scripted(lambda *_: (503, {"Retry-After": "3600"}, b"")) as server,
+        pytest.raises(ServerError, match="gave up after 1 attempts"),
+    ):
+        client(server.url, journal, runs(1, model), patience=60)
+
+
+def test_a_server_that_is_not_there_is_an_error(model, journal):
+    with pytest.raises(ServerError, match="Connection refused"):
+        client("http://127.0.0.1:1", journal, runs(1, model), retries=1)
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [
+        ("7", 7, 7),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 1),
+        ("nonsense", 0, 1),
+        ("9" * 30, 0, 1),
+        ("Wed, 21 Oct 2015 99999999999999999999:28:00 GMT", 0, 1),
+        ("Wed, 21 Oct 99999 07:28:00 GMT", 0, 1),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 1e9, 9e9),
+        ("-5", 0, 1),
+        (
+            datetime(2099, 1, 1, tzinfo=timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT"),
+            1e9,
+            1e10,
+        ),
+    ],
+)
+def test_the_server_says_how_long_to_wait(model, journal, monkeypatch, header, least, most):
+    waits = []
+    monkeypatch.setattr("watchword.erisk.transport.time.sleep", waits.append)
+    task = PracticeTask(subjects())
+    spoil = once((503, {"Retry-After": header}, b""))
+    with scripted(playing(task, spoil=spoil)) as server:
+        client(server.url, journal, runs(1, model), patience=1e11)
+    assert least <= waits[0] <= most
+
+
+def test_waits_grow_and_differ_and_are_the_same_for_the_same_seed():
+    def waits(seed):
+        backoff = Backoff(retries=9, patience=1, first_wait=1, seed=seed)
+        return [backoff.wait_after(failures) for failures in range(1, 12)]
+
+    assert waits(1) == waits(1) != waits(2)
+    assert all(0.5 * 2**n <= wait <= 2**n for n, wait in enumerate(waits(1)[:6]))
+    assert max(waits(1)) <= 60
+
+
+def test_a_slow_server_is_asked_again(model, journal):
+    faults = Faults(slow=0.3, delay=1, seed=4)
+    with running_server(subjects(5, posts=(1, 2)), faults=faults) as server:
+        take_part(server, runs(1, model), journal, timeout=0.4)
+        assert server.task.finished
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [(401, "check the token"), (403, "check the token"), (404, "check the address")],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_refusals_are_final_and_say_what_to_check(model, journal, status, advice, method):
+    spoil = once((status, {}, b"no"), method=method)
+    with (
+        scripted(playing(PracticeTask(subjects()), spoil=spoil)) as server,
+        pytest.raises(ServerError, match=rf"answered {status} \(no\); {advice}"),
+    ):
+        client(server.url, journal, runs(1, model))
+    assert [each for each, _ in server.requests].count(method) == 1
+
+
+def test_messages_do_not_tell_the_token(model, journal, caplog):
+    said = f"no such page: /getwritings/{TOKEN}".encode()
+    with (
+        scripted(
+            playing(PracticeTask(subjects()), spoil=once((500, {}, said), (404, {}, said)))
+        ) as server,
+        pytest.raises(ServerError, match="no such page") as caught,
+    ):
+        client(server.url, journal, runs(1, model))
+    assert TOKEN not in str(caught.value)
+    assert "500" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+ODD_TOKEN = "Ab+/c d&é%41"
+FORMS = {
+    "as given": f"  {ODD_TOKEN} ",
+    "stripped": ODD_TOKEN,
+    "quoted": "Ab%2B%2Fc%20d%26%C3%A9%2541",
+    "quoted in small letters": "Ab%2b%2fc%20d%26%c3%a9%2541",
+    "quoted but for slashes": "Ab%2B/c%20d%26%C3%A9%2541",
+    "quoted with plus": "Ab%2B%2Fc+d%26%C3%A9%2541",
+    "unquoted": "Ab+/c d&éA",
+    "in a page": "Ab+/c d&amp;é%41",
+    "in JSON": "Ab+\\/c d&\\u00e9%41",
+}
+
+
+def refused(journal, crew, *answer, token=f"  {ODD_TOKEN} "):
+    """What the client says at last about a server that always gives this answer."""
+    with scripted(lambda *_: answer) as server, pytest.raises(ServerError) as caught:
+        run_client(server.url, token, crew, journal=journal, **QUICK | {"retries": 1})
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("status", [404, 500])
+def test_no_form_of_the_token_is_told(model, journal, caplog, form, status):
+    said = refused(journal, runs(1, model), status, {}, f"page <{form}> not there".encode())
+    assert re.search(r"page < *\*\*\* *> not there", said)
+    assert "Ab" not in said + caplog.text
+
+
+@pytest.mark.parametrize(
+    "before", ["x" * 290, "x" * 4088, " " * 4088], ids=["300", "4096", "blank"]
+)
+def test_no_part_of_the_token_is_told_where_a_page_is_cut(model, journal, caplog, before):
+    body = f"{before}{TOKEN} is unknown".encode()
+    said = refused(journal, runs(1, model), 500, {}, body, token=TOKEN)
+    assert TOKEN[:4] not in said + caplog.text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"unknown token {TOKEN}",
+        f"no participant is registered: {TOKEN}",
+        [TOKEN],
+        [{"nick": "ann", "number": TOKEN}],
+        [{"nick": TOKEN + "\ud800", "number": 0}],
+        [{"nick": "ann", "number": 0, "content": [TOKEN]}],
+    ],
+)
+def test_messages_about_rounds_do_not_tell_the_token(model, journal, caplog, data):
+    said = refused(journal, runs(1, model), 200, {}, json.dumps(data).encode(), token=TOKEN)
+    assert "getwritings: " in said
+    assert TOKEN[:4] not in said + caplog.text
+
+
+def test_messages_about_rounds_do_not_tell_a_token_of_digits(model, journal, caplog):
+    said = refused(journal, runs(1, model), 200, {}, b"-12345678", token="12345678")
+    assert "got -***" in said
+    assert "1234" not in said + caplog.text
+
+
+@contextlib.contextmanager
+def dripping(head, *, drops):
+    """A server whose body comes byte by byte; gives its address and what it has sent."""
+    sent = []
+
+    def serve():
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):  # the client has gone
+            connection.recv(65536)
+            connection.sendall(head)
+            for drop in drops:
+                connection.sendall(drop)
+                sent.append(drop)
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", sent
+        finally:
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("header", "drop"),
+    [
+        (b"Content-Length: 400", b" "),
+        (b"Transfer-Encoding: chunked", b"1\r\n \r\n"),
+        (b"Connection: close", b" "),
+    ],
+    ids=["length", "chunked", "until closed"],
+)
+def test_a_body_that_drips_in_is_not_waited_for(model, journal, header, drop):
+    head = b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n"
+    with (
+        dripping(head, drops=[drop] * 400) as (url, sent),
+        pytest.raises(ServerError, match=r"no answer within 0\.3 seconds"),
+    ):
+        client(url, journal, runs(1, model), timeout=0.3, retries=0)
+    assert len(sent) < 400
+
+
+def test_a_body_in_pieces_is_read_whole():
+    drops = [b"[1,", b" 2", b"]"]
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+    with dripping(head, drops=drops) as (url, _):
+        found = Transport(url, TOKEN, timeout=5, size_limit=100).get_writings()
+    assert found == b"[1, 2]"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_page_is_no_receipt(model, journal, count):
+    task = PracticeTask(subjects(), runs=count)
+    pages = [(200, {"Content-Type": "text/html"}, b"\n<html>Maintenance</html>")]
+    spoil = lambda method: pages.pop() if method == "POST" and pages else None  # noqa: E731
+    with scripted(playing(task, spoil=spoil)) as server:
+        report = client(server.url, journal, runs(count, model))
+    assert report.ended == "empty"
+    assert task.finished
+
+
+def test_answers_that_are_too_large_are_refused(model, journal):
+    with (
+        scripted(lambda *_: (200, {}, b"[" + b" " * 5000 + b"]")) as server,
+        pytest.raises(ServerError, match="larger than 1000 bytes"),
+    ):
+        client(server.url, journal, runs(1, model), size_limit=1000)
+
+
+def test_redirects_on_the_same_host_are_followed_with_the_answer(model, journal):
+    task = PracticeTask(subjects())
+    play = playing(task)
+
+    def answer(method, path, body):
+        if not path.startswith("/new"):
+            return 301, {"Location": f"/new{path}"}, b""
+        return play(method, path, body)
+
+    with scripted(answer) as server:
+        client(server.url, journal, runs(1, model))
+    assert task.finished
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("http://localhost:9/x", "another host, 'localhost'"),
+        ("//evil.example/x", "another host, 'evil.example'"),
+        ("ftp://127.0.0.1/x", "without encryption"),
+        ("/", "in circles"),
+        ("http://127.0.0.1:9/x", "another server, http on port 9"),
+        ("http://127.0.0.1/x", "another server, http on port 80"),
+        ("https://127.0.0.1/x", "another server, https on port 443"),
+        ("http://[", "no address"),
+        ("http://127.0.0.1:99999/", "no address"),
+        ("/\xe4", "no address"),
+        ("/a b", "no address"),
+        (f"//{TOKEN}.example/", r"another host, '\*\*\*\.example'"),
+    ],
+)
+def test_redirects_to_elsewhere_are_refused(model, journal, location, message):
+    with (
+        scripted(lambda *_: (302, {"Location": location}, b"")) as server,
+        pytest.raises(ServerError, match=message),
+    ):
+        client(server.url, journal, runs(1, model))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "host/task",
+        "ftp://host",
+        "http://",
+        "http://u:p@host",
+        "http://h/?a",
+        "http://a b",
+        "http://a..b/",
+        f"http://{'a' * 64}/",
+        None,
+    ],
+)
+def test_bad_addresses_are_refused(url):
+    with pytest.raises(ValueError, match="url must"):
+        Transport(url, TOKEN, timeout=1, size_limit=1)
+
+
+def test_an_address_that_cannot_be_asked_is_an_error():
+    transport = Transport("http://127.0.0.1:1/\xe4", TOKEN, timeout=1, size_limit=1)
+    with pytest.raises(ServerError, match="the address cannot be asked"):
+        transport.get_writings()
+
+
+@pytest.mark.parametrize(
+    ("url", "location", "followed"),
+    [
+        ("http://host/task", "https://host/x", True),
+        ("http://host:80/task", "https://host:443/x", True),
+        ("https://host/task", "https://HOST:443/x", True),
+        ("https://host/task", "http://host/x", False),
+        ("http://host/task", "http://host:443/x", False),
+        ("http://host:8000/task", "https://host:8443/x", False),
+        ("http://host/task", "http://me@host/x", False),
+    ],
+)
+def test_redirects_stay_on_the_server_or_begin_encryption(monkeypatch, url, location, followed):
+    asked = []
+
+    def exchange(_self, address, _body, _what):
+        headers = {"Location": location}
+        asked.append(address)
+        return _Response(302 if len(asked) == 1 else 200, headers, b"[]")
+
+    monkeypatch.setattr(Transport, "_exchange", exchange)
+    with contextlib.nullcontext() if followed else pytest.raises(ServerError, match="redirects to"):
+        Transport(url, TOKEN, timeout=1, size_limit=1).get_writings()
+    assert asked[1:] == ([location] if followed else [])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"timeout": 0}, {"retries": -1}, {"patience": -1}, {"snapshot_every": 0}, {"size_limit": 0}],
+)
+def test_bad_settings_are_refused(model, journal, options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        client("http://127.0.0.1:1", journal, runs(1, model), **options)
+    assert not journal.exists()
+
+
+@pytest.mark.parametrize("count", [0, 6])
+def test_there_are_one_to_five_runs(model, journal, count):
+    with pytest.raises(ValueError, match="runs must be 1 to 5"):
+        client("http://127.0.0.1:1", journal, runs(1, model) * count)
+
+
+# What a server says
+
+
+def test_odd_but_harmless_writings_are_read():
+    data = [{"nick": "ann", "number": "3", "title": None, "content": "a\ud800b", "more": [1]}]
+    [writing] = as_round(data).writings
+    assert (writing.number, writing.title, writing.content) == (3, "", "a\ufffdb")
+
+
+@pytest.mark.parametrize(
+    ("date", "time"),
+    [
+        ("2019-01-02T03:04:05", datetime(2019, 1, 2, 3, 4, 5)),
+        (" 2019-01-02 03:04:05 ", datetime(2019, 1, 2, 3, 4, 5)),
+        ("2023-03-08T17:26:33.000+00:00", datetime(2023, 3, 8, 17, 26, 33, tzinfo=timezone.utc)),
+        ("2023-03-08T17:26:33Z", datetime(2023, 3, 8, 17, 26, 33, tzinfo=timezone.utc)),
+        ("yesterday", None),
+    ],
+)
+def test_dates_are_understood_or_left_out(date, time):
+    assert Writing("ann", 0, date=date).post.time == time
+
+
+@pytest.mark.parametrize("number", [-1, True, 1.5, "x", None, 2**40])
+def test_numbers_of_rounds_that_are_none_are_refused(number):
+    with pytest.raises(DataFormatError, match="number must be"):
+        as_round([{"nick": "ann", "number": number}])
+
+
+def test_the_order_of_writings_does_not_matter():
+    ann, bob = Writing("ann", 0, content="a"), Writing("bob", 0, content="b")
+    assert Round(0, (ann, bob)).digest == Round(0, (bob, ann)).digest
+    assert Round(0, (ann, bob)).digest != Round(0, (ann,)).digest
+
+
+# Servers that refuse duplicates
+
+
+@pytest.fixture(scope="module")
+def three(model, tmp_path_factory):
+    """Three runs, and what a server accepts of them and a client reports without any fault."""
+    crew, task = runs(3, model), PracticeTask(subjects(), runs=3)
+    with running_server(task) as server:
+        report = take_part(server, crew, tmp_path_factory.mktemp("three") / "journal")
+    return crew, accepted(task), report
+
+
+def drops_of(*positions, at=1):
+    """Drop the first reply to each of some runs in one round."""
+    seen = dict.fromkeys(positions, 0)
+
+    def drops(_method, path):
+        run = path.rpartition("/")[2]
+        if run not in map(str, positions):
+            return False
+        seen[int(run)] += 1
+        return seen[int(run)] == at + 1
+
+    return drops
+
+
+POSITIONS = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+
+
+@pytest.mark.parametrize("kind", [PracticeTask, HastyTask])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_lost_reply_and_a_refused_duplicate_are_a_receipt(three, journal, positions, kind):
+    crew, expected, whole = three
+    task = kind(subjects(), runs=3, refuse_duplicates=True)
+    with (
+        running_server(task, token=TOKEN) as server,
+        dropping(server.url, drops_of(*positions)) as proxy,
+    ):
+        report = client(proxy.url, journal, crew)
+    assert (report, accepted(task), task.finished) == (whole, expected, True)
+
+
+@pytest.mark.parametrize("kind", [PracticeTask, HastyTask])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_restart_after_a_lost_reply_is_not_stuck(three, journal, positions, kind):
+    crew, expected, whole = three
+    task = kind(subjects(), runs=3, refuse_duplicates=True)
+    with (
+        running_server(task, token=TOKEN) as server,
+        dropping(server.url, drops_of(*positions)) as proxy,
+    ):
+        for _ in positions:  # the client gives up at once
+            with pytest.raises(ServerError, match="gave up after 1 attempts"):
+                client(proxy.url, journal, crew, retries=0)
+        report = client(proxy.url, journal, crew, retries=0)
+    assert (report, accepted(task), task.finished) == (whole, expected, True)
+
+
+def test_no_answer_is_sent_to_the_next_round_when_a_refusal_was_no_receipt(model, journal):
+    crew, people = runs(2, model), subjects()
+    calm, task = PracticeTask(people, runs=2), HastyTask(people, runs=2)
+    with running_server(calm, token=TOKEN) as server:
+        take_part(server, crew, journal.with_name("calm"))
+    # Run 0 is lost, then refused without having arrived; of run 1 the reply is lost.
+    faults = [("/0", (None, {}, b"")), ("/0", (400, {}, b"no")), ("/1", None)]
+    play = playing(task)
+
+    def answer(method, path, body):
+        if not faults or not path.endswith(faults[0][0]):
+            return play(method, path, body)
+        instead = faults.pop(0)[1]
+        if instead is None:
+            play(method, path, body)
+        return instead or (None, {}, b"")
+
+    with scripted(answer) as script:
+        for _ in range(2):
+            with pytest.raises(ServerError, match="gave up"):
+                client(script.url, journal, crew, retries=0)
+        client(script.url, journal, crew, retries=0)
+    assert task.finished
+    assert sorted(accepted(task)) == sorted(accepted(calm))
+
+
+def test_a_journal_without_records_of_sending_is_not_stuck(three, journal):
+    crew, expected, whole = three
+    task = PracticeTask(subjects(), runs=3, refuse_duplicates=True)
+    with (
+        running_server(task, token=TOKEN) as server,
+        dropping(server.url, drops_of(1)) as proxy,
+    ):
+        with pytest.raises(ServerError, match="gave up"):
+            client(proxy.url, journal, crew, retries=0)
+        header, *records = journals._read(journal)[0]
+        older = [header | {"version": 2}, *(each for each in records if each["kind"] != "sent")]
+        journal.write_bytes(b"".join(map(journals._line, older)))
+        report = client(proxy.url, journal, crew)
+    assert (report, accepted(task)) == (whole, expected)
+
+
+def test_a_first_answer_that_is_refused_stays_an_error(model, journal):
+    with scripted(lambda method, *_: (200, {}, ROUND) if method == "GET" else (400, {}, b"no")) as (
+        script
+    ):
+        for _ in range(2):  # a restart sends it for the first time again
+            with pytest.raises(
+                ServerError, match=r"^submit of run 0: the server answered 400 \(no"
+            ):
+                client(script.url, journal, runs(2, model))
+    assert [path for method, path in script.requests if method == "POST"] == [
+        f"/submit/{TOKEN}/0"
+    ] * 2
+
+
+def test_answers_that_were_lost_and_are_refused_are_reported(model, journal):
+    """The server never received run 0, refuses it, and stays at the round."""
+    posts = itertools.count()
+
+    def answer(method, path, _body):
+        if method == "GET":
+            return 200, {}, ROUND
+        if path.endswith("/1"):
+            return 200, {}, b"{}"
+        return (None, {}, b"") if next(posts) == 0 else (400, {}, b"no")
+
+    with scripted(answer) as script:
+        for _ in range(2):
+            with pytest.raises(
+                ServerError, match=r"still gives round 0 and refuses .*submit of run 0.*400 \(no\)"
+            ):
+                client(script.url, journal, runs(2, model), repeats=2)
+    sent = [path[-1] for method, path in script.requests if method == "POST"]
+    assert sent == ["0", "0", "1", "0"]
+
+
+ROUND = b'[{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]'
+
+
+# The journal
+
+
+def interrupted(server, crew, journal, after, **options):
+    """Take part until some round is done, then stop as if Ctrl-C had been pressed."""
+
+    def stop(report):
+        if report.number == after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        take_part(server, crew, journal, on_round=stop, **options)
+
+
+@pytest.mark.parametrize("snapshot_every", [1, 2, 100])
+def test_a_stopped_client_goes_on_where_it_was(model, tmp_path, snapshot_every):
+    people, crew = subjects(posts=(6, 6)), runs(3, model)
+    with running_server(people, runs=3) as server:
+        whole = take_part(server, crew, tmp_path / "whole")
+        expected = accepted(server.task)
+    with running_server(people, runs=3) as server:
+        stopped, options = tmp_path / "stopped", {"snapshot_every": snapshot_every}
+        for after in (0, 1, 3):
+            interrupted(server, crew, stopped, after, **options)
+        report = take_part(server, crew, stopped, **options)
+        assert accepted(server.task) == expected
+    assert report == whole
+
+
+def test_a_report_that_was_not_taken_is_given_again(model, journal):
+    told = []
+    with running_server(subjects(posts=(6, 6)), runs=2) as server:
+        interrupted(server, runs(2, model), journal, 2)
+        take_part(server, runs(2, model), journal, on_round=told.append)
+    assert [each.number for each in told] == [2, 3, 4, 5]
+
+
+def test_a_report_that_was_taken_is_not_given_again(model, journal):
+    told = []
+    with running_server(subjects(posts=(6, 6))) as server:
+        take_part(server, runs(1, model), journal)
+        take_part(server, runs(1, model), journal, on_round=told.append)
+    assert told == []
+
+
+def test_journals_that_do_not_keep_reports_count_as_reported(model, journal):
+    told = []
+    with running_server(subjects(posts=(6, 6))) as server:
+        interrupted(server, runs(1, model), journal, 2)
+        header, *records = journals._read(journal)[0]
+        older = [header | {"version": 1}, *(each for each in records if each["kind"] != "told")]
+        journal.write_bytes(b"".join(map(journals._line, older)))
+        take_part(server, runs(1, model), journal, on_round=told.append)
+        assert server.task.finished
+    assert [each.number for each in told] == [3, 4, 5]
+
+
+def test_an_old_journal_is_short(model, tmp_path):
+    people = subjects(posts=(20, 20))
+    sizes = []
+    for every in (1, 100):
+        with running_server(people) as server:
+            take_part(server, runs(1, model), tmp_path / f"{every}", snapshot_every=every)
+        sizes.append((tmp_path / f"{every}").stat().st_size)
+    assert sizes[0] < sizes[1] / 5
+    assert people[0].posts[-1].text not in (tmp_path / "1").read_text(encoding="utf-8")
+
+
+def test_the_journal_tells_the_token_to_nobody(model, journal):
+    with running_server(subjects(), token=TOKEN) as server:
+        take_part(server, runs(1, model), journal)
+    assert TOKEN.encode() not in journal.read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes of files here")
+@pytest.mark.parametrize("snapshot_every", [1, 100])
+def test_only_the_owner_may_read_the_journal(model, journal, snapshot_every):
+    with running_server(subjects()) as server:
+        take_part(server, runs(1, model), journal, snapshot_every=snapshot_every)
+    assert stat.S_IMODE(journal.stat().st_mode) == 0o600
+
+
+@pytest.fixture
+def begun(model, journal):
+    """A server with two rounds answered, and the journal of the client that did it."""
+    with running_server(subjects(posts=(6, 6)), token=TOKEN) as server:
+        interrupted(server, runs(1, model), journal, 1)
+        yield server
+
+
+@pytest.mark.usefixtures("begun")
+def test_a_journal_of_another_server_is_refused(model, journal):
+    with pytest.raises(StateError, match="is of another server, http://127"):
+        client("http://127.0.0.1:1", journal, runs(1, model))
+
+
+def test_a_journal_of_another_token_is_refused(model, journal, begun):
+    with pytest.raises(StateError, match="is of another token"):
+        run_client(begun.url, "other", runs(1, model), journal=journal)
+
+
+def test_a_journal_of_another_model_is_refused(journal, begun):
+    crew = runs(1, taught(smoothness=0.5))
+    with pytest.raises(StateError, match="run 0 was begun with another model or policy"):
+        take_part(begun, crew, journal)
+
+
+def test_a_journal_of_another_policy_is_refused(model, journal, begun):
+    with pytest.raises(StateError, match="run 0 was begun with another model or policy"):
+        take_part(begun, [(model, Overtakes(AT_RISK, margin=1))], journal)
+
+
+def test_a_journal_of_other_runs_is_refused(model, journal, begun):
+    with pytest.raises(StateError, match="is of 1 runs, not 2"):
+        take_part(begun, runs(2, model), journal)
+
+
+def test_a_server_begun_anew_is_noticed(model, journal, begun):
+    begun.task.__init__(subjects(posts=(6, 6)))
+    with pytest.raises(StateError, match=r"at round 0, expected was round 2; was the task begun"):
+        take_part(begun, runs(1, model), journal)
+
+
+def test_a_server_far_ahead_is_noticed(model, journal, begun):
+    begun.task.round += 2
+    with pytest.raises(StateError, match="does another client use this token"):
+        take_part(begun, runs(1, model), journal)
+
+
+def test_a_task_begun_without_the_journal_is_noticed(model, tmp_path, begun):
+    with pytest.raises(StateError, match="expected was round 0"):
+        take_part(begun, runs(1, model), tmp_path / "new")
+
+
+def test_another_task_at_the_same_round_is_noticed(model, journal, begun):
+    begun.task.__init__(subjects(posts=(6, 6), seed=99))
+    begun.task.round = 1
+    with pytest.raises(StateError, match="round 1 is not the one that was read"):
+        take_part(begun, runs(1, model), journal)
+
+
+def test_a_server_that_goes_on_without_answers_is_noticed(model, journal):
+    with running_server(subjects(posts=(6, 6)), token=TOKEN, runs=2) as server:
+        with Journal.open(journal, identity_of(server, runs(2, model))) as opened:
+            opened.received(Round(0, tuple(server.task.writings())))
+        for run in (0, 1):  # another client
+            nobody = [{"nick": each.id, "decision": 0, "score": 0} for each in subjects()]
+            server.task.submit(run, nobody)
+        with pytest.raises(
+            ServerError, match="went on to round 1 without the answers of runs 0, 1"
+        ):
+            take_part(server, runs(2, model), journal)
+
+
+def identity_of(server, crew):
+    return Identity(server.url, server.token, _names_of(crew))
+
+
+@pytest.mark.parametrize("cut", [1, 5, 100])
+def test_a_torn_last_line_is_dropped(model, journal, begun, cut):
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-cut])
+    take_part(begun, runs(1, model), journal)
+    assert begun.task.finished
+    assert len(accepted(begun.task)) == 6
+
+
+@pytest.mark.parametrize("tail", [b"1234", b"\0" * 4096, b"00000000 {}\n", b'deadbeef {"kind":'])
+def test_what_never_became_a_line_is_dropped(model, journal, begun, tail):
+    journal.write_bytes(journal.read_bytes() + tail)
+    take_part(begun, runs(1, model), journal)
+    assert begun.task.finished
+    assert tail not in journal.read_bytes()
+
+
+def test_a_torn_line_in_the_middle_is_damage(model, journal, begun):
+    lines = journal.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2][:-10] + b"\n"
+    journal.write_bytes(b"".join(lines))
+    with pytest.raises(StateError, match=r"journal, line 3: not a journal, or damaged"):
+        take_part(begun, runs(1, model), journal)
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_line_that_is_missing_is_damage(model, journal, begun, missing):
+    lines = journal.read_bytes().splitlines(keepends=True)
+    del lines[missing]
+    journal.write_bytes(b"".join(lines))
+    with pytest.raises(StateError, match=r"journal, line \d: not of a journal"):
+        take_part(begun, runs(1, model), journal)
+
+
+IDENTITY = Identity("http://127.0.0.1:9", "token", ("one",))
+WRITING = {"nick": "ann", "number": 0, "content": "Hello."}
+ROUND_RECORD = {"kind": "round", "number": 0, "writings": [WRITING]}
+ANSWERS = {
+    "kind": "answers",
+    "number": 0,
+    "nicks": ["ann"],
+    "runs": [{"decisions": "0", "scores": [0.5]}],
+}
+SNAPSHOT = {"kind": "snapshot", "number": 0, "digest": "", "watchers": [""]}
+
+
+def answers_with(**changes):
+    return ANSWERS | {"runs": [ANSWERS["runs"][0] | changes]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            json.dumps(record).encode()
+            for record in (
+                *([], None, {}, {"kind": []}, {"kind": "other"}),
+                *(SNAPSHOT | {"number": value} for value in (1e400, 1.5, "0", -1, None, [])),
+                *(SNAPSHOT | {"watchers": value} for value in (None, ["?"], [1], 1, [None], [])),
+                SNAPSHOT | {"digest": 1},
+                ROUND_RECORD | {"writings": [WRITING | {"nick": []}]},
+                ROUND_RECORD | {"writings": {}},
+            )
+        ),
+        b"[" * 100_000,
+        b'{"kind": "snapshot", "number": %s}' % (b"9" * 5_000),
+        b"\xff",
+    ],
+)
+def test_a_line_with_a_right_checksum_that_is_no_record_is_damage(journal, text):
+    with Journal.open(journal, IDENTITY):
+        pass
+    whole = journal.read_bytes() + b"%08x %s\n" % (zlib.crc32(text), text)
+    journal.write_bytes(whole)
+    with (
+        pytest.raises(StateError, match=r"journal, line 2: not of a journal"),
+        Journal.open(journal, IDENTITY),
+    ):
+        pass
+    assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(answers_with(scores=[value]) for value in (10**400, 1e400, None, "nan", True, [])),
+        *(answers_with(decisions=value) for value in ("2", "x", [None], None, 7)),
+        *(ANSWERS | {"nicks": value} for value in ([[]], [1], [""], None, ["bob", "bob"])),
+        ANSWERS | {"runs": [{}]},
+        ANSWERS | {"runs": None},
+        ANSWERS | {"number": []},
+    ],
+    ids=lambda record: json.dumps(record)[:80],
+)
+def test_answers_that_no_client_gave_are_damage(journal, record):
+    with Journal.open(journal, IDENTITY):
+        pass
+    texts = [json.dumps(each).encode() for each in (ROUND_RECORD, record)]
+    lines = [b"%08x %s\n" % (zlib.crc32(text), text) for text in texts]
+    journal.write_bytes(journal.read_bytes() + b"".join(lines))
+    with (
+        pytest.raises(StateError, match=r"journal, line 3: not of a journal"),
+        Journal.open(journal, IDENTITY),
+    ):
+        pass
+
+
+def test_decisions_that_cannot_be_repeated_are_noticed(model, journal, begun):
+    records, _ = journals._read(journal)
+    [answers] = [each for each in records if each.get("kind") == "answers" and each["number"] == 0]
+    answers["runs"][0]["decisions"] = answers["runs"][0]["decisions"].translate({48: 49, 49: 48})
+    journal.write_bytes(b"".join(map(journals._line, records)))
+    with pytest.raises(StateError, match="round 0, read again, gives other decisions"):
+        take_part(begun, runs(1, model), journal)
+
+
+@pytest.mark.parametrize("content", [b"hello\n", b"hello", b"\0" * 100, b"{}\n"])
+def test_other_files_are_no_journals_and_stay_as_they_are(model, journal, content):
+    journal.write_bytes(content)
+    with pytest.raises(StateError, match="not a journal"):
+        client("http://127.0.0.1:1", journal, runs(1, model))
+    assert journal.read_bytes() == content
+
+
+def test_an_empty_file_becomes_a_journal(model, journal):
+    journal.touch()
+    with running_server(subjects()) as server:
+        take_part(server, runs(1, model), journal)
+        assert server.task.finished
+
+
+def test_two_clients_cannot_share_a_journal(model, journal):
+    pytest.importorskip("fcntl")
+    crew = runs(1, model)
+
+    def second(_report):
+        with pytest.raises(StateError, match="in use by another process"):
+            take_part(server, crew, journal)
+
+    with running_server(subjects()) as server:
+        take_part(server, crew, journal, on_round=second, snapshot_every=2)
+        assert server.task.finished
+
+
+def test_where_files_cannot_be_locked_there_is_a_warning(model, journal, monkeypatch, caplog):
+    monkeypatch.setattr(_files, "_fcntl", None)
+    with running_server(subjects()) as server:
+        take_part(server, runs(1, model), journal)
+    assert "start no second process" in caplog.text
+
+
+def test_the_client_needs_only_the_standard_library_and_the_core():
+    program = """
+import sys
+import watchword.erisk.client
+print(*sorted({"starlette", "uvicorn", "click", "httpx", "requests"} & set(sys.modules)))
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

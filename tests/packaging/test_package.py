@@ -1,0 +1,62 @@
+"""What is installed: the version, the types, and how little an import loads."""
+
+import importlib.metadata
+import importlib.resources
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import watchword as ww
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_version_is_the_same_everywhere():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert re.search(r'^version = "(.+)"$', project, re.MULTILINE)[1] == ww.__version__
+    assert importlib.metadata.version("watchword") == ww.__version__
+
+
+def test_the_changelog_knows_the_version():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(ww.__version__)}\b", changes, re.MULTILINE)
+
+
+def test_types_are_shipped():
+    assert importlib.resources.files("watchword").joinpath("py.typed").is_file()
+
+
+def test_all_public_names_exist():
+    assert sorted(ww.__all__) == ww.__all__
+    assert all(hasattr(ww, name) for name in ww.__all__)
+
+
+def test_import_loads_numpy_and_the_core_and_nothing_else():
+    program = """
+import sys
+before = set(sys.modules)
+import watchword
+loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+own = {name for name in loaded - sys.stdlib_module_names if not name.startswith("_sysconfigdata")}
+print(*sorted(own), "watchword._native" in sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "numpy watchword True\n"
+
+
+def test_the_live_page_is_loaded_when_it_is_asked_for():
+    program = """
+import sys, watchword
+assert "watchword.web" not in sys.modules
+assert callable(watchword.web.serve)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'wep'"):
+        _ = ww.wep

@@ -1,0 +1,83 @@
+"""Texts of Arrow are read as the same texts would be otherwise."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword as ww
+from model_files import taught
+from strategies import any_texts
+from watchword import _native
+from watchword.model.text import TextSource
+from watchword.spark.columns import confidence_of, labels_of, terms_of
+
+PLAIN = TextSource("lines")
+
+
+def valid(text):
+    return text.encode("utf-8", "replace").decode()
+
+
+@given(st.lists(any_texts().map(valid), max_size=6), st.integers(0, 3))
+def test_confidences_are_those_of_the_texts(texts, skipped):
+    model = taught()
+    column = pa.array([*["d é", "", "a"][:skipped], *texts], pa.string()).slice(skipped)
+    labels, values = confidence_of(column, model._engine)
+    assert labels == model.labels
+    assert values.tobytes() == model.confidence_many(texts).tobytes()
+
+
+@given(st.lists(any_texts().map(valid), max_size=6))
+def test_terms_are_those_of_the_texts(texts):
+    assert terms_of(pa.array(texts, pa.string()), PLAIN).words == PLAIN.read(texts).words
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_strings_of_every_kind_are_read(kind):
+    model = taught()
+    values = confidence_of(pa.array(["a b é", "d"], kind), model._engine).values
+    assert (values == model.confidence_many(["a b é", "d"])).all()
+
+
+def last_row(rows):
+    return rows[-1]
+
+
+@pytest.mark.parametrize("own", [{"summary": last_row}, {"word_hook": str.upper}])
+def test_functions_of_the_user_are_asked(own):
+    model = taught(**own)
+    values = confidence_of(pa.array(["a b. c d", "d"]), model._engine).values
+    assert (values == model.confidence_many(["a b. c d", "d"])).all()
+
+
+def test_an_empty_model_is_refused():
+    with pytest.raises(ww.errors.EmptyModelError):
+        confidence_of(pa.array(["a"]), ww.TauSS3()._engine)
+
+
+NOT_UTF8 = [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe2\x28\xa1"]
+
+
+@pytest.mark.parametrize("data", NOT_UTF8)
+@pytest.mark.parametrize("source", [PLAIN, TextSource("lines", word_hook=str.upper)])
+def test_bytes_that_are_no_text_are_refused(data, source):
+    column = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, len(data)], "i4")), pa.py_buffer(data)]
+    )
+    with pytest.raises(ww.errors.DataFormatError, match="a column of texts holds something else"):
+        terms_of(column, source)
+
+
+@pytest.mark.parametrize("offsets", [[0, 9], [-1, 2], [2, 1], [0, 2**31 - 1]])
+def test_offsets_outside_the_bytes_are_refused(offsets):
+    with pytest.raises(ValueError, match="lies elsewhere"):
+        _native.read_utf8(np.zeros(4, "u1"), np.array(offsets, "i4"), PLAIN.paragraphs)
+
+
+@given(st.lists(st.sampled_from(["x", "ß", ""])), st.integers(0, 2))
+def test_labels_are_those_of_the_column(labels, skipped):
+    assert labels_of(pa.array(labels, pa.string()).slice(skipped)) == labels[skipped:]
+    numbers = [len(label) for label in labels]
+    assert labels_of(pa.array(numbers, pa.int16())) == numbers

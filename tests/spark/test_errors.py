@@ -1,0 +1,231 @@
+"""What goes wrong with Spark is said in one line, with what to do about it."""
+
+import importlib.util
+import threading
+
+import pytest
+
+import watchword as ww
+from spark_samples import SCHEMA, people_and_model
+from watchword import spark as ws
+from watchword.spark import needs
+
+POLICY = ww.Overtakes("at risk")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return people_and_model(tmp_path_factory.mktemp("errors"), subjects=4)[2]
+
+
+def said(error):
+    """The message of an error, which must be one line."""
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+# Before there is a session
+
+
+@pytest.mark.parametrize("module", ["pyspark", "pyarrow", "pandas", "google.protobuf"])
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypatch, module):
+    found = importlib.util.find_spec
+
+    def find_spec(name):
+        return None if name == module else found(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    with pytest.raises(ww.errors.MissingExtraError) as error:
+        needs.require()
+    assert module in said(error)
+    assert "pip install 'watchword[spark]'" in said(error)
+
+
+def test_pandas_3_is_refused(monkeypatch):
+    import pandas
+
+    monkeypatch.setattr(pandas, "__version__", "3.1.1")
+    with pytest.raises(ww.errors.MissingExtraError) as error:
+        needs.require()
+    assert "pip install 'pandas>=2.2,<3'" in said(error)
+
+
+def test_an_old_pyspark_is_refused(monkeypatch):
+    import pyspark
+
+    monkeypatch.setattr(pyspark, "__version__", "4.0.1")
+    with pytest.raises(ww.errors.MissingExtraError, match=r"4\.0\.1 is too old"):
+        needs.require()
+
+
+def test_a_machine_without_java_is_told_so(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ws.SparkError) as error:
+        needs.require_java()
+    assert "openjdk-17-jre-headless" in said(error)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ws.SparkError, match="no bin/java in JAVA_HOME"):
+        needs.require_java()
+
+
+# Frames
+
+
+def test_a_missing_column_is_named_with_those_there_are(spark, path):
+    frame = spark.createDataFrame([("a", "b")], "body string, label string")
+    for attempt in (
+        lambda: ws.fit(frame),
+        lambda: ws.classify(frame, path, label="guess"),
+        lambda: ws.watch(frame, path, POLICY, subject="label"),
+    ):
+        with pytest.raises(ww.errors.DataFormatError) as error:
+            attempt()
+        assert said(error) == (
+            "there is no column 'text' for text, the columns are 'body', 'label' (pass text=…)"
+        )
+
+
+def test_columns_of_the_wrong_type_are_refused(spark, path):
+    frame = spark.createDataFrame([(1, 0.5)], "text int, label double")
+    with pytest.raises(ww.errors.DataFormatError, match="must hold strings, but is int: cast it"):
+        ws.classify(frame, path, label="guess")
+    named = spark.createDataFrame([("a", 0.5)], "text string, label double")
+    with pytest.raises(ww.errors.DataFormatError, match="strings or whole numbers, but is double"):
+        ws.fit(named)
+    with pytest.raises(ww.errors.DataFormatError, match="whole numbers or times, but is double"):
+        ws.watch(named, path, POLICY, subject="text", order="label")
+    nested = spark.createDataFrame([("a", ("b",))], "text string, id struct<inside string>")
+    with pytest.raises(ww.errors.DataFormatError, match="must hold single values, but is struct"):
+        ws.watch(nested, path, POLICY, subject="text", post_id="id")
+
+
+def test_a_value_that_is_no_time_is_named(spark, path):
+    posts = spark.createDataFrame(
+        [("ann", "tired", "soon")], "subject string, text string, at string"
+    )
+    posts = posts.withColumn("at", posts["at"].cast("timestamp"))
+    with pytest.raises(ws.SparkError) as error, ws.clear_errors():
+        ws.watch(posts, path, POLICY, order="at").collect()
+    assert said(error) == (
+        """The value 'soon' of the type "STRING" cannot be cast to "TIMESTAMP": """
+        "correct the data, or leave such rows out"
+    )
+
+
+def test_a_column_is_not_replaced(spark, path):
+    frame = spark.createDataFrame([("a", "b")], "text string, label string")
+    with pytest.raises(ww.errors.DataFormatError, match="there is a column 'label' already"):
+        ws.classify(frame, path)
+
+
+@pytest.mark.parametrize("row", [(None, "x"), ("a", None)])
+def test_null_is_refused_where_it_is_met(spark, row):
+    frame = spark.createDataFrame([("good", "x"), row], "text string, label string")
+    name = "text" if row[0] is None else "label"
+    with pytest.raises(ww.errors.DataFormatError) as error:
+        ws.fit(frame)
+    assert said(error) == (
+        f"the column '{name}' holds null: leave such rows out with "
+        f'frame.where("{name} is not null")'
+    )
+
+
+def test_null_is_refused_in_a_stream(spark, path):
+    posts = [("ann", 1, "1", "tired"), ("ann", None, "2", "tired")]
+    frame = spark.createDataFrame(posts, SCHEMA)
+    with pytest.raises(ww.errors.DataFormatError, match="'seq' holds null"), ws.clear_errors():
+        ws.watch(frame, path, POLICY, order="seq").collect()
+
+
+def test_a_stream_has_no_end_to_learn_to(spark):
+    stream = spark.readStream.format("rate").load()
+    frame = stream.selectExpr("cast(value as string) as text", "value as label")
+    with pytest.raises(ww.errors.DataFormatError, match="a stream has no end"):
+        ws.fit(frame)
+
+
+# Models and functions
+
+
+def test_a_model_that_the_driver_cannot_see(spark, tmp_path):
+    frame = spark.createDataFrame([("a",)], "text string")
+    with pytest.raises(ww.errors.ModelFormatError) as error:
+        ws.classify(frame, tmp_path / "nowhere.ww")
+    assert "the driver must see it, too" in said(error)
+
+
+def test_a_model_that_workers_cannot_see(spark):
+    from watchword.spark.opening import ModelFile
+
+    with pytest.raises(ww.errors.ModelFormatError) as error:
+        needs.check_workers(spark, ModelFile("/nowhere/model.ww"))
+    assert "a worker cannot see the model file /nowhere/model.ww" in said(error)
+
+
+def test_workers_with_another_model_are_found_out(spark, path):
+    from watchword.spark.opening import ModelFile
+
+    with pytest.raises(ww.errors.ModelFormatError, match="another model file at"):
+        needs.check_workers(spark, ModelFile(str(path), "0" * 32))
+
+
+def test_a_tokenizer_that_cannot_be_shipped(spark):
+    lock = threading.Lock()
+
+    def tokenizer(text):
+        with lock:
+            return [(0, len(text), text)]
+
+    frame = spark.createDataFrame([("a", "b")], "text string, label string")
+    with pytest.raises(ws.SparkError) as error:
+        ws.fit(frame, tokenizer=tokenizer)
+    assert "the tokenizer cannot be sent to the workers" in said(error)
+
+
+def test_a_function_that_fails_is_reported_by_its_error(spark):
+    def word_hook(word):
+        return word + " "
+
+    frame = spark.createDataFrame([("a", "b")], "text string, label string")
+    with pytest.raises(ww.errors.HookError, match="must give a word without blanks"):
+        ws.fit(frame, word_hook=word_hook)
+
+
+# Workers
+
+
+def test_workers_without_that_python(spark, monkeypatch):
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python")
+    with pytest.raises(ws.SparkError) as error:
+        needs.check_workers(spark)
+    assert said(error) == (
+        "the workers have no Python called /nowhere/python: let PYSPARK_PYTHON name one that has "
+        "watchword"
+    )
+
+
+def test_workers_with_another_python(spark, monkeypatch):
+    monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.9")
+    with pytest.raises(ws.SparkError) as error:
+        needs.check_workers(spark)
+    assert "let PYSPARK_PYTHON name the same" in said(error)
+
+
+def test_workers_without_a_module(spark):
+    def check(batches):
+        import watchword_that_is_nowhere
+
+        yield from watchword_that_is_nowhere.something(batches)
+
+    with pytest.raises(ws.SparkError) as error, ws.clear_errors():
+        spark.range(1).mapInArrow(check, "id long").collect()
+    assert "no module watchword_that_is_nowhere" in said(error)
+
+
+def test_errors_that_nobody_explains_stay_as_they_are(spark):
+    with pytest.raises(ZeroDivisionError), ws.clear_errors():
+        _ = 1 / 0
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"), ws.clear_errors():
+        spark.sql("select 1 / 0").collect()

@@ -1,0 +1,212 @@
+"""watchword.spark.fit: the model of one machine, count for count, byte for byte."""
+
+import secrets
+
+import pytest
+
+import watchword as ww
+from spark_samples import frame_of, learnt, texts
+from watchword import spark as ws
+
+ROWS = texts()
+
+
+@pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.quick), 7])
+def test_the_model_is_that_of_one_machine(spark, partitions):
+    frame = frame_of(spark, ROWS).repartition(partitions)
+    assert ws.fit(frame).to_bytes() == learnt(ROWS).to_bytes()
+
+
+def test_partitions_may_be_empty(spark):
+    frame = frame_of(spark, ROWS[:3]).repartition(7)
+    assert ws.fit(frame).to_bytes() == learnt(ROWS[:3]).to_bytes()
+
+
+def test_a_frame_without_rows_gives_an_empty_model(spark):
+    assert ws.fit(frame_of(spark, [])).to_bytes() == ww.TauSS3().to_bytes()
+
+
+def test_what_a_worker_may_hold_does_not_matter(spark):
+    frame = frame_of(spark, ROWS).repartition(2)
+    assert ws.fit(frame, most_ngrams=10).to_bytes() == learnt(ROWS).to_bytes()
+
+
+def test_labels_may_be_numbers_and_parameters_are_those_of_a_model(spark):
+    numbered = [(text, -1 if label == "rare" else 2**40) for text, label in ROWS]
+    frame = frame_of(spark, numbered, "long").withColumnsRenamed({"text": "t", "label": "l"})
+    settings = {"max_ngram": 2, "smoothness": 0.3, "paragraphs": "blank_lines"}
+    model = ws.fit(frame, text="t", label="l", **settings)
+    assert model.to_bytes() == learnt(numbered, **settings).to_bytes()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ww.TauSS3.paper(), ww.TauSS3(), ww.TauSS3.paper(prune_floor=3, prune_shortest=2, prior=1)],
+    ids=["paper", "default", "other"],
+)
+def test_the_parameters_of_a_model_give_that_model(spark, model):
+    found = ws.fit(frame_of(spark, ROWS), **model.parameters)
+    assert found.to_bytes() == learnt(ROWS, **model.parameters).to_bytes()
+    assert not found.statistics.pruned
+
+
+def test_a_function_on_words_goes_along(spark):
+    def shortened(word):
+        return None if word == "the" else word[:4]
+
+    model = ws.fit(frame_of(spark, ROWS), word_hook=shortened)
+    assert model.to_bytes() == learnt(ROWS, word_hook=shortened).to_bytes()
+    assert model.predict_one("the garden") in model.labels
+
+
+@pytest.mark.parametrize("shortest", [1, 2])
+def test_a_floor_is_pruning_once_at_the_end(spark, shortest):
+    frame = frame_of(spark, ROWS).repartition(2)
+    wanted = learnt(ROWS, prune_shortest=shortest)
+    wanted.prune(3, shortest)
+    found = ws.fit(frame, prune=3, prune_shortest=shortest)
+    assert found.to_bytes() == wanted.to_bytes()
+
+
+@pytest.mark.parametrize("shortest", [1, 2])
+def test_level_by_level_the_counts_are_the_same(spark, shortest):
+    frame = frame_of(spark, ROWS).repartition(3)
+    wanted = learnt(ROWS)
+    wanted.prune(3, shortest)
+    found = ws.fit(frame, prune=3, prune_shortest=shortest, levelwise=True)
+    assert found.counts() == wanted.counts()
+    assert found.statistics.words == wanted.statistics.words
+    assert found.statistics.documents == wanted.statistics.documents
+    assert found.statistics.pruned
+
+
+def test_a_floor_that_nothing_reaches_leaves_the_labels(spark):
+    found = ws.fit(frame_of(spark, ROWS), prune=10**6, levelwise=True)
+    assert found.counts() == {}
+    assert found.labels == ("common", "rare")
+
+
+def test_counting_goes_on_from_a_model(spark):
+    known = learnt(ROWS[:100])
+    found = ws.fit(frame_of(spark, ROWS[100:]), add_to=known)
+    assert found.to_bytes() == learnt(ROWS).to_bytes()
+    assert known.to_bytes() == learnt(ROWS[:100]).to_bytes()
+
+
+def test_counting_goes_on_from_a_file_into_a_file(spark, tmp_path):
+    learnt(ROWS[:100]).save(tmp_path / "known.ww")
+    path = tmp_path / "all.ww"
+    ws.fit_file(frame_of(spark, ROWS[100:]), path, add_to=tmp_path / "known.ww", max_ngram=2)
+    shorter = learnt(ROWS).replace(max_ngram=2)
+    assert path.read_bytes() == shorter.to_bytes()
+
+
+def test_a_frame_is_unlearnt(spark):
+    rest = ws.unlearn(frame_of(spark, ROWS[100:]), learnt(ROWS))
+    assert rest.to_bytes() == learnt(ROWS[:100]).to_bytes()
+
+
+def test_a_label_is_unlearnt_with_its_last_text(spark):
+    rare = [row for row in ROWS if row[1] == "rare"]
+    assert ws.unlearn(frame_of(spark, rare), learnt(ROWS)).labels == ("common",)
+
+
+def test_what_was_not_learnt_is_not_unlearnt(spark):
+    with pytest.raises(ww.errors.UnlearnError, match="cannot unlearn this frame"):
+        ws.unlearn(frame_of(spark, ROWS), learnt(ROWS[:100]))
+
+
+@pytest.mark.parametrize("text", ["a", "c", "b b", "b b b", "a b c"])
+def test_what_is_as_long_as_what_was_learnt_is_not_unlearnt(spark, text):
+    model = learnt([("b", "x"), ("b b b", "y")])
+    with pytest.raises(ww.errors.UnlearnError, match="not all of it was learnt"):
+        ws.unlearn(frame_of(spark, [(text, "x")]), model)
+
+
+def test_a_model_with_a_summary_function_is_gone_on_from(spark, tmp_path):
+    def largest(rows):
+        return rows.max(axis=0)
+
+    summary = {"sentence": "sum", "paragraph": "sum", "document": largest}
+    model = learnt(ROWS[:100], summary=summary)
+    model.save(tmp_path / "base.ww")
+    more = ws.fit(frame_of(spark, ROWS[100:]), add_to=tmp_path / "base.ww", summary=summary)
+    assert more.to_bytes() == learnt(ROWS, summary=summary).to_bytes()
+
+
+def test_a_pruned_model_is_not_gone_on_from(spark, tmp_path):
+    pruned = learnt(ROWS)
+    pruned.prune(2)
+    pruned.save(tmp_path / "pruned.ww")
+    for model in (pruned, tmp_path / "pruned.ww"):
+        with pytest.raises(ww.errors.PrunedModelError, match="not be exact"):
+            ws.fit(frame_of(spark, ROWS), add_to=model)
+
+
+def test_periodic_pruning_is_refused_and_why(spark):
+    with pytest.raises(ValueError, match="depends on the order of texts"):
+        ws.fit(frame_of(spark, ROWS), prune_period=1000)
+
+
+def test_a_frame_that_changes_is_not_counted_level_by_level(spark):
+    def at_least_half(batches):  # what Spark calls random is the same again for the same frame
+        for batch in batches:
+            half = batch.num_rows // 2
+            yield batch.slice(0, half + secrets.randbelow(half + 1))
+
+    whole = frame_of(spark, ROWS * 20)
+    some = whole.mapInArrow(at_least_half, whole.schema)
+    with pytest.raises(ww.errors.DataFormatError, match="gave other rows when it was read again"):
+        ws.fit(some, prune=2, levelwise=True)
+
+
+def test_a_model_that_prunes_from_time_to_time_is_not_gone_on_from(spark):
+    model = ww.TauSS3(prune_period=10**9)
+    model.learn_one("a b", "x")
+    with pytest.raises(ValueError, match="depends on the order of texts"):
+        ws.fit(frame_of(spark, ROWS), add_to=model)
+
+
+def test_nothing_to_learn_level_by_level_breaks_nothing(spark):
+    frame = frame_of(spark, ROWS)
+    assert ws.fit(frame.where("false"), prune=3, levelwise=True).labels == ()
+    assert frame.repartition(3).count() == len(ROWS)
+
+
+def written(change):
+    """One name for all of them, as of a function that somebody corrects in a notebook."""
+
+    def spoken(word):
+        return change(word)
+
+    return spoken
+
+
+def test_the_same_file_with_other_functions_is_another_model(spark, tmp_path):
+    path, rows = tmp_path / "hooked.ww", [("Good", "x"), ("bad", "y")] * 3
+    loud, quiet = written(str.upper), written(str.lower)
+    model = ww.TauSS3(prior=0, word_hook=loud)
+    model.learn_many([text for text, _ in rows], [label for _, label in rows])
+    model.save(path)
+    frame = frame_of(spark, rows).select("text")
+    with pytest.raises(ww.errors.HookError):
+        ws.classify(frame, path)
+
+    def confidences(hook):
+        found = ws.classify(frame, path, word_hook=hook).collect()
+        return {(row["text"], *row["confidence"].values()) for row in found}
+
+    expected = {(text, *model.confidence_one(text).values()) for text, _ in rows}
+    assert confidences(quiet) != expected
+    assert confidences(loud) == expected
+    with pytest.raises(ww.errors.HookError):
+        ws.classify(frame, path)
+
+
+def test_columns_that_differ_in_case_are_not_replaced(spark, tmp_path):
+    learnt(ROWS).save(tmp_path / "model.ww")
+    gold = frame_of(spark, ROWS).withColumnRenamed("label", "Label")
+    with pytest.raises(ww.errors.DataFormatError, match="there is a column 'Label' already"):
+        ws.classify(gold, tmp_path / "model.ww")
+    with pytest.raises(ValueError, match="must be two columns"):
+        ws.classify(gold, tmp_path / "model.ww", label="q", confidence="Q")

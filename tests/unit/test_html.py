@@ -1,0 +1,598 @@
+"""Explanations as HTML: the text is kept, the parts add up, nothing is obeyed."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword as ww
+from hostile import HOSTILE, whole_words
+from painted import Painted, unquoted
+from strategies import any_texts, corpora, examples, parameters, texts
+from watchword.show import palette
+from watchword.show.blocks import LEVELS, Quota
+from watchword.show.html import document, escaped, explanation_html, kept, stand_ins
+from watchword.show.marks import PART, Mark, marked
+from watchword.show.painting import Painter
+
+MODEL = ww.TauSS3.paper()
+MODEL.learn_many(
+    ["machine learning " * 3, "learning to rest", "the machine rests", "a match, a b c is"],
+    ["tech", "calm", "calm", "sports"],
+)
+TEXT = "So, machine learning!\r\nA match. The machine rests; unheard of.\n\n\tmachine learning"
+
+TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "div", "p", "strong"),
+    *("bdi", "fieldset", "legend", "label", "input", "svg", "rect", "data", "span", "mark"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+}
+ATTRIBUTES = {
+    *("lang", "charset", "http-equiv", "content", "name", "class", "id", "type", "checked"),
+    *("viewBox", "viewbox", "preserveaspectratio", "aria-hidden", "width", "height", "value"),
+    *("tabindex", "aria-describedby", "hidden", "scope", "title", "style"),
+}
+
+
+def page_of(text=TEXT, model=MODEL, **options):
+    return Painted(model.explain(text).to_html(page=True, **options))
+
+
+def ngrams_of(explanation):
+    return [n for paragraph in explanation.blocks for s in paragraph.blocks for n in s.blocks]
+
+
+# The text is kept
+
+
+@given(any_texts(), st.sampled_from(LEVELS), st.booleans())
+def test_stripping_the_tags_gives_the_text_back(text, level, page):
+    painted = Painted(MODEL.explain(text).to_html(level=level, page=page))
+    assert painted.text == stand_ins(text)
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc"))))
+def test_what_html_can_hold_has_no_stand_in(text):
+    assert stand_ins(text + "\t\n\f\r") == text + "\t\n\f\r"
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_html_cannot_hold_has_a_stand_in_of_one_character(text):
+    shown = stand_ins(text)
+    assert len(shown) == len(text)
+    shown.encode("utf-8")
+    assert not re.search(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]", shown)
+
+
+def test_a_carriage_return_is_no_line_feed():
+    painted = MODEL.explain("a\r\nmatch\r").to_html(page=True)
+    assert "\r" not in painted
+    assert Painted(painted).text == "a\r\nmatch\r"
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_kept_is_what_unescaping_gives(text):
+    assert html.unescape(re.sub(r"<[^>]*>", "", kept(text))) == stand_ins(text)
+
+
+@pytest.mark.parametrize("control", "\u202a\u202b\u202d\u202e")
+def test_what_would_reorder_the_page_stands_alone(control):
+    painted = Painted(MODEL.explain(f"a {control}match").to_html(page=True))
+    assert painted.text == f"a {control}match"
+    assert f'<bdi title="U+{ord(control):X}">{control}</bdi>' in kept(control)
+
+
+@pytest.mark.parametrize("gap", [" ", "\n", "-"], ids=["blank", "line", "none"])
+def test_long_texts_are_in_parts_and_still_whole(gap):
+    text = gap.join(["machine learning", "a match", "x"] * 4_000)
+    painted = page_of(text)
+    assert painted.text == text
+    parts = painted.find("div", **{"class": "ww-part"})
+    assert len(text) / (5 * PART) < len(parts) < len(text) / PART + 1
+
+
+def test_parts_end_with_a_line_if_there_is_one():
+    text = "a match and some more\n" * 3_000
+    markup = MODEL.explain(text).to_html(page=True)
+    cuts = re.findall(r'(.)(?:</span>)*</div><div class="ww-part">', markup, re.S)
+    assert len(cuts) > 1
+    assert set(cuts) == {"\n"}
+
+
+def test_no_ngram_is_divided():
+    painted = page_of("machine learning " * 10_000, level="sentence")
+    assert {words for _, words in painted.marks} == {"machine learning"}
+    assert len(painted.marks) == 10_000
+
+
+def test_long_snippets_are_in_parts_too():
+    text = "a match " * 10_000
+    markup = MODEL.explain(text).to_html()
+    assert Painted(markup).text == text
+    assert markup.count("content-visibility:auto") > 2
+
+
+@given(st.lists(st.tuples(st.integers(-3, 12), st.integers(-3, 12))))
+def test_the_text_is_kept_whatever_the_marks(places):
+    marks = [Mark(start, end, "<i>", "</i>") for start, end in places]
+    assert re.sub("</?i>", "", marked("some text", marks)) == "some text"
+
+
+# The parts add up
+
+
+def painted_sums(painted, labels):
+    """What the painted n-grams add up to, as shares of the strongest colour."""
+    rules = painted.rules()
+    shares = [rules[attributes["class"]][0] for attributes, _ in painted.marks]
+    return [sum(share.get(at, 0) for share in shares) for at in range(len(labels))]
+
+
+def highest_of(explanation):
+    return max((max(one.contribution) for one in ngrams_of(explanation)), default=0.0)
+
+
+@examples(0.5)
+@given(corpora(), texts(), parameters(own_operators=False))
+def test_what_is_painted_adds_up_to_the_score_shown(corpus, text, how):
+    model = ww.TauSS3(**how)
+    for content, label in corpus:
+        model.learn_one(content, label)
+    explanation = model.explain(text)
+    painted = Painted(explanation.to_html(page=True))
+    shown = [float(data["value"]) for data in painted.find("data")]
+    assert shown == sorted(explanation.value, reverse=True)
+    rounding = 1e-4 * highest_of(explanation) * len(painted.marks) + 1e-9
+    sums = painted_sums(painted, explanation.labels)
+    for total, score in zip(sums, explanation.value, strict=True):
+        assert total * highest_of(explanation) == pytest.approx(score, abs=rounding)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_sentences_and_paragraphs_add_up_as_well(level):
+    explanation = MODEL.explain(TEXT)
+    painted = Painted(explanation.to_html(page=True, level=level))
+    rules = painted.rules()
+    letter = level[0]
+    shares = [
+        rules[name][0]
+        for _, attributes in painted.elements
+        for name in (attributes.get("class") or "").split()
+        if re.fullmatch(rf"{letter}\d+", name)
+    ]
+    said = re.findall(r"The strongest colour stands for ([\d.]+)\.", explanation.to_html(page=True))
+    highest = float(said[LEVELS.index(level)])
+    for at, score in enumerate(explanation.value):
+        total = sum(share.get(at, 0) for share in shares) * highest
+        assert total == pytest.approx(score, abs=0.01)
+
+
+def test_the_tables_say_what_weighed_most():
+    markup = MODEL.explain("machine learning, machine learning. a match").to_html(page=True)
+    rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>(.*?)</tr>', markup)
+    row = next(cells for words, cells in rows if words == "machine learning")
+    value = MODEL.value("machine learning")["tech"]
+    numbers = re.findall(r">([\d.]+)<", row)
+    assert numbers[0] == "2"
+    assert numbers[1] == f"{2 * value.cv:.3f}"
+    assert numbers[3] == str(value.count)
+
+
+# What is painted, and how
+
+
+def test_an_ngram_is_one_block():
+    assert "machine learning" in [words for _, words in page_of().marks]
+    assert "machine learning" in [
+        words for _, words in Painted(MODEL.explain(TEXT).to_html()).marks
+    ]
+
+
+def test_a_block_tells_its_values_for_every_label():
+    [(attributes, _)] = page_of("machine learning").marks
+    _, telling = page_of("machine learning").rules()[attributes["class"]]
+    value = MODEL.value("machine learning")["tech"]
+    assert telling.splitlines() == [
+        "machine learning",
+        f"tech {value.cv:.3f} (count {value.count}; lv {value.lv:.3f}, sg {value.sg:.3f}, "
+        f"sn {value.sn:.3f})",
+        "calm, sports 0 (never seen there)",
+    ]
+
+
+def test_a_snippet_tells_the_same_in_titles():
+    titles = [attributes["title"] for attributes, _ in Painted(MODEL.explain(TEXT).to_html()).marks]
+    painted = page_of()
+    rules = painted.rules()
+    assert titles == [rules[attributes["class"]][1] for attributes, _ in painted.marks]
+
+
+def test_a_sentence_tells_its_values():
+    markup = MODEL.explain("A match. Machine learning").to_html("tech", level="sentence")
+    told = [attributes["title"].splitlines()[0] for attributes, _ in Painted(markup).marks]
+    assert told == ["this sentence"] * 2
+
+
+def test_equal_ngrams_share_one_rule():
+    painted = page_of("a match, a match, a match")
+    assert len(painted.marks) == 6
+    assert len({attributes["class"] for attributes, _ in painted.marks}) == 2
+
+
+def test_what_nobody_has_seen_is_not_marked():
+    assert page_of("unheard of things").marks == []
+
+
+def test_blocks_are_painted_in_proportion_to_their_value():
+    explanation = MODEL.explain("machine learning. rest, match")
+    rules = Painted(explanation.to_html(page=True)).rules()
+    highest = highest_of(explanation)
+    for ngram in ngrams_of(explanation):
+        shares, _ = next(rule for rule in rules.values() if rule[1].startswith(ngram.ngram + "\n"))
+        for at, value in enumerate(ngram.value):
+            assert shares.get(at, 0) == pytest.approx(value / highest, abs=1e-4)
+
+
+def test_in_a_snippet_ground_and_line_grow_with_the_value():
+    explanation = MODEL.explain("machine learning. rest, the, a learning")
+    at = MODEL.labels.index("calm")
+    values = [ngram.value[at] for ngram in ngrams_of(explanation)]
+    drawn = re.findall(
+        r"background:(?:none|rgba\([\d,]+,([\d.]+)\);border-bottom:([\d.]+)em)",
+        explanation.to_html("calm"),
+    )
+    pairs = sorted(zip(values, drawn, strict=True))
+    grounds = [float(ground or 0) for _, (ground, _) in pairs]
+    lines = [float(line or 0) for _, (_, line) in pairs]
+    assert len(set(values)) > 2
+    assert grounds == sorted(grounds)
+    assert lines == sorted(lines)
+
+
+def test_in_a_snippet_the_strongest_block_has_the_strongest_colour():
+    shown = MODEL.explain("learning").to_html("calm")
+    assert max(MODEL.explain("learning").value) < 0.9
+    assert f"background:rgba(217,72,28,{palette.short(palette.STRONGEST)})" in shown
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_by_default_the_predicted_label_is_painted(page):
+    explanation = MODEL.explain(TEXT)
+    assert explanation.to_html(page=page) == explanation.to_html(explanation.label, page=page)
+    assert explanation.to_html(page=page) != explanation.to_html("sports", page=page)
+
+
+def test_label_and_level_can_be_chosen_in_a_page():
+    painted = page_of(label="calm", level="sentence")
+    labels = painted.find("input", name="ww-label")
+    levels = painted.find("input", name="ww-level")
+    assert [("checked" in one, one["id"]) for one in levels] == [
+        (False, "ww-ngram"),
+        (True, "ww-sentence"),
+        (False, "ww-paragraph"),
+    ]
+    checked = [one["id"] for one in labels if "checked" in one]
+    assert checked == [f"ww-l{MODEL.labels.index('calm')}"]
+    for one in labels + levels:
+        assert f":has(#{one['id']}:checked)" in painted.style
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_an_unknown_label_is_named(page):
+    with pytest.raises(
+        ww.errors.UnknownLabelError, match="unknown label 'food'; the explanation has"
+    ):
+        MODEL.explain("soup").to_html("food", page=page)
+
+
+def test_an_unknown_level_is_named():
+    with pytest.raises(ValueError, match=r"level must be one of 'paragraph', .* got 'word'"):
+        MODEL.explain("soup").to_html(level="word")
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_plain_data_are_enough(page):
+    explanation = MODEL.explain(TEXT)
+    plain = json.loads(json.dumps(explanation.to_dict()))
+    assert explanation_html(plain, page=page) == explanation.to_html(page=page)
+
+
+def test_a_notebook_shows_the_snippet():
+    explanation = MODEL.explain(TEXT)
+    assert explanation._repr_html_() == explanation.to_html()
+
+
+def test_a_notebook_shows_the_beginning_of_a_long_text():
+    shown = MODEL.explain("a match. " * 50_000)._repr_html_()
+    assert len(Painted(shown).text) == 100_000
+    assert "Shown are only the first 100,000 of 450,000 characters" in shown
+
+
+# Other ways to sum up
+
+
+def last_row(rows):
+    return rows[-1]
+
+
+def explained_with(summary, text="a match. machine learning. the machine"):
+    return MODEL.replace(summary=summary).explain(text)
+
+
+def test_sums_are_explained():
+    shown = MODEL.explain(TEXT).to_html()
+    assert "Painted is what each block adds to the score; together they make the score." in shown
+    assert "maxima" not in shown
+
+
+@pytest.mark.parametrize(("operator", "word"), [("max", "maxima"), ("mean", "means")])
+def test_other_operators_are_explained(operator, word):
+    assert f"Where {word} are taken" in explained_with(operator).to_html()
+
+
+def test_of_a_maximum_only_the_highest_block_is_painted():
+    painted = Painted(explained_with("max").to_html("tech"))
+    assert [words for attributes, words in painted.marks if "rgba" in attributes["style"]] == [
+        "machine learning"
+    ]
+
+
+def test_what_reaches_the_score_is_told_where_it_is_not_all():
+    told = [tell for _, tell in Painted(explained_with("mean").to_html(page=True)).rules().values()]
+    assert any("of which 0." in tell and "reaches the score" in tell for tell in told)
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_with_a_function_of_the_users_values_are_painted(page):
+    explanation = explained_with(last_row)
+    shown = explanation.to_html("tech", page=page)
+    assert f"because {__name__}.last_row sums up" in shown
+    assert "reaches the score" not in shown
+    assert "machine learning" in [words for _, words in Painted(shown).marks]
+
+
+def negative(rows):
+    return -rows.sum(axis=0)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_values_below_zero_are_not_painted(level):
+    explanation = MODEL.replace(summary={"sentence": negative}).explain("a match")
+    painted = Painted(explanation.to_html(page=True, level=level))
+    assert painted.text == "a match"
+    assert all(rule[0] == {} for name, rule in painted.rules().items() if name[0] != "n")
+
+
+# Nothing is obeyed
+
+
+def assert_harmless(painted, tags=TAGS):
+    for tag, attributes in painted.elements:
+        assert tag in tags
+        assert attributes.keys() <= ATTRIBUTES
+        assert not attributes.keys() & {"href", "src", "action"}
+
+
+@pytest.mark.parametrize("page", [True, False])
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_texts_stay_text(hostile, page):
+    painted = Painted(MODEL.explain(f"a match {hostile} machine").to_html(page=page))
+    assert painted.text == stand_ins(f"a match {hostile} machine")
+    assert_harmless(painted)
+
+
+@pytest.mark.parametrize("page", [True, False])
+@pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\ud800" not in one])
+def test_hostile_labels_ngrams_and_titles_stay_text(hostile, page):
+    model = ww.TauSS3(tokenizer=whole_words)
+    model.learn_many([f"{hostile} x", "x y"], [hostile, "other"])
+    shown = model.explain(f"{hostile} x").to_html(page=page, title=hostile)
+    shown.encode("utf-8")
+    painted = Painted(shown)
+    assert painted.text == stand_ins(f"{hostile} x")
+    assert_harmless(painted)
+    assert "hacked" not in re.sub(r'"[^"]*"', "", painted.style)
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_beside_the_text_nothing_is_reordered(page):
+    model = ww.TauSS3(tokenizer=whole_words)
+    model.learn_one("\u202ematch", "\u202espor\u2066ts")
+    shown = model.explain("match \u202ematch").to_html(page=page, title="\u202etitle")
+    assert re.findall("[\u202a-\u202e\u2066-\u2069]", unquoted(shown)) == ["\u202e"]
+
+
+def test_one_style_sheet_is_allowed_and_nothing_else():
+    markup = MODEL.explain(TEXT).to_html(page=True)
+    painted = Painted(markup)
+    digest = hashlib.sha256(painted.style.encode()).digest()
+    [policy] = painted.find("meta", **{"http-equiv": "Content-Security-Policy"})
+    assert policy["content"] == (
+        f"default-src 'none'; style-src 'sha256-{base64.b64encode(digest).decode()}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    assert painted.find("script") == []
+    assert "style" not in {name for _, attributes in painted.elements for name in attributes}
+
+
+def test_a_page_is_complete():
+    markup = MODEL.explain(TEXT).to_html(page=True, title="Tom & <Jerry>")
+    assert markup.startswith('<!doctype html>\n<html lang="en">')
+    assert Painted(markup).find("meta", charset="utf-8")
+    assert Painted(markup).find("meta", name="viewport")
+    assert "<title>Tom &amp; &lt;Jerry&gt;</title>" in markup
+    assert "<h1>Tom &amp; &lt;Jerry&gt;</h1>" in markup
+    assert "http" not in markup.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize("css", ["a</style>", "</STYLE", "<!--"])
+def test_a_style_sheet_cannot_end_its_element(css):
+    with pytest.raises(ValueError, match="style element cannot hold"):
+        document("title", "body", css)
+
+
+def test_a_script_is_known_by_its_hash():
+    page = document("title", "", script="let one = 1;\r\n")
+    digest = base64.b64encode(hashlib.sha256(b"let one = 1;\n").digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert "<script>let one = 1;\n</script>" in page
+
+
+def test_a_page_can_always_be_encoded():
+    document("lone \ud800", "half \udfff of a pair", "/* \ud800 */").encode("utf-8")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_escaped_is_text_in_an_attribute(text):
+    shown = escaped(text)
+    assert not set(shown) & set("<>\"'\x00\r")
+    shown.encode("utf-8")
+
+
+# Many blocks, many labels
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_how_many_blocks_to_mark_is_a_whole_number(page):
+    with pytest.raises(ValueError, match="most must be at least 0, got -1"):
+        MODEL.explain(TEXT).to_html(page=page, most=-1)
+
+
+def test_only_the_strongest_blocks_are_marked_where_there_are_too_many():
+    explanation = MODEL.explain("machine learning, rest. match, match")
+    painted = Painted(explanation.to_html(page=True, most=2))
+    values = sorted((max(ngram.value) for ngram in ngrams_of(explanation)), reverse=True)
+    marked_values = [
+        max(value.cv for value in MODEL.value(words).values()) for _, words in painted.marks
+    ]
+    assert sorted(marked_values, reverse=True) == values[:2]
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_what_is_not_marked_is_told(page):
+    shown = MODEL.explain("machine learning, rest. match, match").to_html(page=page, most=2)
+    assert "The 2 weakest n-grams are not marked; the score has them in it." in shown
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 2.0])), st.integers(0, 8))
+def test_a_quota_lets_the_strongest_pass_and_of_equals_the_first(strengths, most):
+    quota = Quota(strengths, most)
+    passed = [at for at, strength in enumerate(strengths) if quota.takes(strength)]
+    order = sorted(range(len(strengths)), key=lambda at: (-strengths[at], at))
+    assert passed == sorted(order[:most])
+
+
+def test_the_tab_key_stops_at_the_strongest_ngrams():
+    explanation = MODEL.explain("a match. " * 300)
+    painted = Painted(explanation.to_html(page=True))
+    stops = [attributes for attributes, _ in painted.marks if "tabindex" in attributes]
+    assert len(stops) == 200
+    described = {one["id"] for one in painted.find("p") if "id" in one}
+    assert {one["aria-describedby"] for one in stops} == described
+
+
+def test_what_is_worth_nothing_is_no_stop():
+    model = ww.TauSS3(alpha=10)
+    model.learn_one("a match", "sports")
+    painted = page_of("a match", model)
+    assert [list(attributes) for attributes, _ in painted.marks] == [["class"], ["class"]]
+
+
+def many_labels():
+    model = ww.TauSS3.paper()
+    for number in range(30):
+        model.learn_one(f"word{number} " * (number + 1) + "all", number)
+    return model
+
+
+@pytest.mark.parametrize("page", [True, False])
+def test_of_many_labels_the_highest_are_told_and_the_rest_counted(page):
+    shown = many_labels().explain("all word3 word7").to_html(page=page)
+    assert len(Painted(shown).find("data")) == 20
+    assert "and 10 more of lower score" in shown
+
+
+def test_the_label_that_was_asked_for_is_always_told():
+    model = many_labels()
+    values = model.explain("all word3 word7").value
+    last = min(model.labels, key=lambda label: (values[model.labels.index(label)], -label))
+    painted = page_of("all word3 word7", model, label=last)
+    assert painted.find("input", id=f"ww-l{model.labels.index(last)}")
+
+
+def test_ids_are_unique():
+    ids = [attributes["id"] for _, attributes in page_of().elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+# One painter, many texts
+
+
+def painter_for(explanation, **options):
+    return Painter(explanation.labels, explanation.value, explanation.label, **options)
+
+
+def test_texts_of_one_painter_share_rules_and_scale():
+    strong, weak = MODEL.explain("machine learning"), MODEL.explain("machine learning, rest")
+    painter = painter_for(strong)
+    first, second = painter.paint(strong), painter.paint(weak)
+    mark = re.search('<mark class="(n[0-9]+)"', first)[1]
+    assert f'<mark class="{mark}"' in second
+    assert painter.css().count(f".ww .{mark}{{") == 1
+    assert (first + second).count(f'id="ww-{mark}"') == 1
+
+
+def test_a_painter_refuses_other_labels():
+    other = ww.TauSS3.paper()
+    other.learn_one("a match", "sports")
+    with pytest.raises(ValueError, match="cannot paint what has"):
+        painter_for(MODEL.explain("a")).paint(other.explain("a"))
+
+
+@pytest.mark.parametrize("name", ["", "Post", "a b", "7", "a{}", "x-"])
+def test_a_painters_name_is_a_plain_class(name):
+    with pytest.raises(ValueError, match="name must be like 'post-7'"):
+        painter_for(MODEL.explain("a"), name=name)
+
+
+# Colours
+
+GROUNDS = [(palette.PAPER, palette.INK), (palette.DARK_PAPER, palette.DARK_INK)]
+NOTEBOOKS = [
+    ("#ffffff", "#000000"),
+    ("#ffffff", "#212121"),
+    ("#111111", "#d4d4d4"),
+    ("#1e1e1e", "#cccccc"),
+]
+
+
+@pytest.mark.parametrize(("paper", "ink"), GROUNDS + NOTEBOOKS)
+@pytest.mark.parametrize("colour", palette.COLOURS)
+def test_painted_text_can_be_read(colour, paper, ink):
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        ground = palette.blend(colour, share * palette.STRONGEST, paper)
+        assert palette.contrast(ink, ground) >= 4.5
+
+
+@pytest.mark.parametrize(("paper", "_"), GROUNDS)
+@pytest.mark.parametrize("colour", palette.COLOURS)
+def test_lines_and_bars_can_be_seen(colour, paper, _):
+    assert palette.contrast(colour, paper) >= 3
+
+
+@pytest.mark.parametrize(
+    ("paper", "quiet"),
+    [(palette.PAPER, palette.QUIET), (palette.DARK_PAPER, palette.DARK_QUIET)],
+)
+def test_quiet_text_can_be_read(paper, quiet):
+    assert palette.contrast(quiet, paper) >= 4.5
+
+
+def test_equal_colours_have_different_dashes():
+    looks = {(palette.label_colour(at), palette.label_dash(at)) for at in range(100)}
+    assert len(looks) == 100

@@ -1,0 +1,461 @@
+"""What a model does, verb by verb, where no other file looks closer."""
+
+import math
+
+import numpy as np
+import pytest
+
+import watchword as ww
+from watchword.model.presets import PAPER
+
+
+def taught(corpus=None, **arguments):
+    model = ww.TauSS3.paper(**arguments)
+    corpus = corpus or {"sports": "the match", "tech": "machine learning is machine learning"}
+    for label, text in corpus.items():
+        model.learn_one(text, label)
+    return model
+
+
+# --- nothing learnt yet ---------------------------------------------------------------------------
+
+
+READING = {
+    "confidence_one": lambda model: model.confidence_one("a"),
+    "confidence_many": lambda model: model.confidence_many([]),
+    "confidence_table": lambda model: model.confidence_table(["a"]),
+    "predict_one": lambda model: model.predict_one("a"),
+    "predict_many": lambda model: model.predict_many([]),
+    "predict_labels_one": lambda model: model.predict_labels_one("a"),
+    "predict_labels_many": lambda model: model.predict_labels_many([]),
+    "explain": lambda model: model.explain("a"),
+    "value": lambda model: model.value("a"),
+    "top_ngrams": lambda model: model.top_ngrams("x"),
+    "next_words": lambda model: model.next_words("a"),
+    "stop_words": lambda model: model.stop_words(),
+    "default_label": lambda model: model.default_label,
+}
+
+
+@pytest.mark.parametrize("read", READING.values(), ids=READING)
+@pytest.mark.parametrize("arguments", [{}, {"summary": sum}, {"default_label": "x"}], ids=str)
+def test_an_empty_model_reads_nothing(read, arguments):
+    with pytest.raises(ww.errors.EmptyModelError, match=r"^the model has not learnt anything yet"):
+        read(ww.TauSS3(**arguments))
+
+
+@pytest.mark.parametrize("read", READING.values(), ids=READING)
+def test_a_model_that_unlearnt_everything_is_empty(read):
+    model = taught({"x": "a b"})
+    model.unlearn_one("a b", "x")
+    with pytest.raises(ww.errors.EmptyModelError):
+        read(model)
+
+
+def test_an_empty_model_has_no_labels_and_no_counts():
+    assert ww.TauSS3().labels == ()
+    assert ww.TauSS3().counts() == {}
+
+
+def test_learning_nothing_leaves_a_model_empty():
+    model = ww.TauSS3()
+    model.learn_many([], [])
+    assert model.labels == ()
+
+
+def test_reading_no_texts_gives_no_rows():
+    model = taught()
+    assert model.confidence_many([]).shape == (0, 2)
+    assert model.predict_many([]) == []
+    assert model.predict_labels_many([]) == []
+
+
+# --- what it is -----------------------------------------------------------------------------------
+
+
+def test_repr_of_an_empty_model():
+    assert repr(ww.TauSS3()) == "<TauSS3, empty>"
+
+
+def test_repr_names_the_labels():
+    assert repr(taught()) == "<TauSS3 of 2 labels: 'sports', 'tech'>"
+
+
+def test_repr_of_many_labels_is_short():
+    model = taught(dict.fromkeys(range(1000), "a"))
+    assert repr(model) == "<TauSS3 of 1000 labels: 0, 1, 2, 3, 4, …>"
+
+
+def test_the_defaults():
+    told = ww.TauSS3().parameters
+    assert (told["smoothness"], told["significance"], told["sanction"]) == (0.13, 0.7, 0.25)
+    assert (told["prior"], told["ngram_scale"], told["counting"]) == (3, "label", "documents")
+    assert (told["significance_function"], told["max_ngram"]) == ("ratio", 3)
+
+
+def test_the_papers_parameters():
+    parameters = ww.TauSS3.paper().parameters
+    assert parameters["smoothness"] == 0.455
+    assert parameters["significance"] == parameters["sanction"] == 1.0
+    assert parameters["max_ngram"] == 3
+    assert parameters["summary"] == "sum"
+
+
+def test_the_papers_parameters_may_be_overridden():
+    assert ww.TauSS3.paper(max_ngram=2).parameters == {
+        **ww.TauSS3.paper().parameters,
+        "max_ngram": 2,
+    }
+
+
+def test_statistics():
+    model = taught({"y": "a b. a", "x": "..."}, max_ngram=2)
+    model.learn_one("b", "y")
+    assert model.statistics == ww.model.ModelStatistics(
+        documents={"x": 1, "y": 2},
+        words={"x": 0, "y": 4},
+        ngrams=(2, 1),
+        pruned_ngrams=0,
+        pruned_counts=0,
+        pruned=False,
+    )
+
+
+def test_statistics_of_an_empty_model():
+    assert ww.TauSS3(max_ngram=2).statistics == ww.model.ModelStatistics(
+        {}, {}, (0, 0), 0, 0, False
+    )
+
+
+def test_statistics_after_pruning():
+    model = taught({"x": "a b a", "y": "b"}, max_ngram=2)
+    assert model.prune(floor=1) == ww.model.Pruned(ngrams=4, counts=4)  # b, a b, b a of x; b of y
+    statistics = model.statistics
+    assert statistics.ngrams == (1, 0)
+    assert (statistics.pruned_ngrams, statistics.pruned_counts) == (4, 4)
+    assert statistics.pruned
+    assert statistics.words == {"x": 3, "y": 1}
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def test_labels_are_sorted_whatever_the_order_of_learning():
+    assert taught({"b": "a", "ä": "a", "B": "a"}).labels == ("B", "b", "ä")
+
+
+def test_whole_numbers_as_labels_are_sorted_as_numbers():
+    model = taught({10: "a b", -1: "c", 9: "d"})
+    assert model.labels == (-1, 9, 10)
+    assert model.predict_one("a b") == 10
+    assert list(model.confidence_one("c")) == [-1, 9, 10]
+    assert model.value("d")[9].count == 1
+
+
+@pytest.mark.parametrize("label", [-(2**63), 2**63 - 1, 0])
+def test_a_label_may_be_any_number_of_64_bits(label):
+    model = taught({label: "a", 1: "b"})
+    assert model.predict_one("a") == label
+
+
+@pytest.mark.parametrize("label", ["", " ", "\0", "a\nb", "ß" * 10_000, "😀", "e\u0301"])
+def test_a_label_may_be_any_text(label):
+    model = taught({label: "a", "other": "b"})
+    assert model.predict_one("a") == label
+
+
+def test_labels_appear_at_any_time():
+    model = taught({"x": "a b"})
+    assert model.predict_many(["a", "c"]) == ["x", "x"]
+    model.learn_one("c d", "a new one")
+    assert model.labels == ("a new one", "x")
+    assert model.predict_many(["a", "c"]) == ["x", "a new one"]
+    assert model.confidence_many(["a"]).tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"confidence_function": "norm_gv_xai"}], ids=str)
+def test_thousands_of_labels(arguments):
+    model = ww.TauSS3(**arguments)
+    model.learn_many([f"word{at} of them" for at in range(2000)], range(2000))
+    assert model.labels == tuple(range(2000))
+    assert model.predict_many([f"one is word{at}" for at in (0, 999, 1999)]) == [0, 999, 1999]
+    assert model.confidence_many(["of them"]).shape == (1, 2000)
+    assert len(model.explain("word7").blocks[0].value) == 2000
+
+
+# --- the default label ----------------------------------------------------------------------------
+
+
+def test_where_nothing_is_known_the_label_with_most_words_is_predicted():
+    model = taught({"few": "a b", "most": "c d e", "some": "f g"})
+    assert model.default_label == "most"
+    assert model.predict_many(["unheard", "", "a"]) == ["most", "most", "few"]
+
+
+def test_of_equally_many_words_the_first_label_is_the_default():
+    assert taught({"z": "a b", "y": "c d"}).predict_one("unheard") == "y"
+
+
+def test_a_given_default_is_predicted_where_nothing_is_known():
+    model = taught({"few": "a b", "most": "c d e"}, default_label="few")
+    assert model.default_label == "few"
+    assert model.predict_many(["unheard", "c"]) == ["few", "most"]
+    assert model.explain("unheard").label == "few"
+
+
+def test_below_0_something_is_known():
+    below = {"default_label": "y", "summary": lambda rows: rows.sum(0) - 9}
+    model = taught({"x": "a b", "y": "c d e"}, **below)
+    assert model.predict_many(["a", "a b"]) == ["x", "x"]
+
+
+@pytest.mark.parametrize("default", ["later", 3])
+def test_a_default_that_is_not_known_matters_only_where_it_is_needed(default):
+    model = taught(default_label=default)
+    assert model.predict_one("machine") == "tech"
+    with pytest.raises(
+        ww.errors.UnknownLabelError, match=f"^unknown label {default!r}; the model knows"
+    ):
+        model.predict_one("unheard")
+
+
+def test_a_default_may_be_learnt_later():
+    model = taught(default_label="later")
+    model.learn_one("now", "later")
+    assert model.predict_one("unheard") == "later"
+
+
+def test_unknown_labels_are_named_with_those_that_are_known():
+    message = "^unknown label 'weather'; the model knows 'sports', 'tech'$"
+    with pytest.raises(ww.errors.UnknownLabelError, match=message):
+        taught().top_ngrams("weather")
+
+
+def test_of_many_known_labels_a_few_are_named():
+    with pytest.raises(
+        ww.errors.UnknownLabelError, match=r"knows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …$"
+    ):
+        taught(dict.fromkeys(range(50), "a")).top_ngrams(99)
+
+
+# --- reading and inspecting -----------------------------------------------------------------------
+
+
+def test_a_confidence_table_names_its_columns():
+    model = taught()
+    labels, values = model.confidence_table(["the match", "learning"])
+    assert labels == model.labels
+    assert values.dtype == np.float64
+    assert values.tolist() == model.confidence_many(["the match", "learning"]).tolist()
+
+
+def test_several_labels_are_those_of_high_confidence():
+    model = taught({"x": "a", "y": "b", "z": "c"})
+    assert model.predict_labels_many(["a b", "c", "unheard"]) == [("x", "y"), ("z",), ()]
+
+
+@pytest.mark.parametrize("value", [np.nan, 1.7e308, np.inf])
+def test_several_labels_are_found_or_not_in_any_case(value):
+    model = taught({"x": "a", "y": "b", "z": "c"})
+    table = ww.model.ConfidenceTable(
+        ("x", "y", "z"), np.array([[value, value, 0.0], [value, 2.0, 1.0]])
+    )
+    assert len(model.decide_several(table)) == 2
+
+
+@pytest.mark.parametrize("significance", [1e-300, 1e-308, 1e-320, 5e-324])
+def test_a_tiny_significance_is_its_limit(significance):
+    texts = {"x": "a a b", "y": "a b b b"}
+    steep, steeper = (taught(texts, significance=each) for each in (1e-200, significance))
+    for word in "ab":
+        assert steeper.value(word) == steep.value(word)
+    assert np.isfinite(steeper.confidence_many(["a b"])).all()
+
+
+def test_pruning_that_removes_nothing_changes_nothing():
+    model = taught({"x": "a b"})
+    before = model.to_bytes()
+    assert model.prune(0) == ww.model.Pruned(ngrams=0, counts=0)
+    assert model.to_bytes() == before
+    model.unlearn_one("a b", "x")
+    assert model.labels == ()
+
+
+def test_next_words_are_those_that_were_seen_most_frequent_first():
+    model = taught({"x": "a b. a b. a c", "y": "a c. a c. a d"})
+    assert model.next_words("A") == [
+        ww.model.NextWord("c", 3, 0.5),
+        ww.model.NextWord("b", 2, 2 / 6),
+        ww.model.NextWord("d", 1, 1 / 6),
+    ]
+
+
+def test_next_words_under_one_label():
+    model = taught({"x": "a b. a b. a c", "y": "a d"})
+    assert model.next_words(["a"], "x") == [
+        ww.model.NextWord("b", 2, 2 / 3),
+        ww.model.NextWord("c", 1, 1 / 3),
+    ]
+
+
+def test_next_words_after_several_words():
+    model = taught({"x": "a b c. b d"})
+    assert model.next_words("a b") == [ww.model.NextWord("c", 1, 1.0)]
+
+
+@pytest.mark.parametrize("ngram", ["unheard", "b a", "a b c", "a b c d e f"])
+def test_after_the_longest_and_unknown_ngrams_there_are_no_next_words(ngram):
+    assert taught({"x": "a b c"}).next_words(ngram) == []
+
+
+def test_next_words_of_equal_count_are_sorted_by_spelling():
+    assert [w.word for w in taught({"x": "a c. a b. a d"}).next_words("a")] == ["b", "c", "d"]
+
+
+def test_stop_words_are_those_that_say_nothing_most_frequent_first():
+    model = taught({"x": "the of the dog", "y": "the of the cat"})
+    assert model.stop_words() == ["the", "of"]
+
+
+def test_top_ngrams_of_one_length():
+    model = taught({"x": "a b c", "y": "d"})
+    assert [entry.ngram for entry in model.top_ngrams("x", length=2)] == ["a b", "b c"]
+
+
+def test_no_top_ngrams_may_be_asked_for():
+    assert taught().top_ngrams("tech", n=0) == []
+
+
+def test_an_unknown_ngram_is_worth_nothing():
+    value = taught().value("unheard of")["tech"]
+    assert (value.count, value.lv, value.sg, value.gv, value.cv) == (0, 0.0, 0.0, 0.0, 0.0)
+
+
+def test_an_ngram_longer_than_any_is_unknown():
+    assert taught().value(["a"] * 100)["tech"].count == 0
+
+
+# --- texts of all kinds ---------------------------------------------------------------------------
+
+
+LARGE = 30_000_000
+
+
+def test_a_huge_text():
+    text = "one two three four, " * (LARGE // 20)
+    model = ww.TauSS3(counting="occurrences")
+    model.learn_one(text, "x")
+    model.learn_one("five", "y")
+    assert model.statistics.words["x"] == LARGE // 5
+    assert model.value("two three")["x"].count == LARGE // 20
+    values = model.confidence_one(text)
+    assert values["x"] > 0
+    assert values["y"] == 0
+    assert model.predict_one(text) == "x"
+
+
+def test_a_huge_text_of_wide_characters():
+    text = "Größe 😀 " * (LARGE // 32)
+    model = ww.TauSS3(counting="occurrences")
+    model.learn_one(text, "x")
+    assert model.counts() == {"grosse": {"x": LARGE // 32}}
+
+
+def test_a_huge_word():
+    word = "x" * 5_000_000
+    model = ww.TauSS3(counting="occurrences")
+    model.learn_one(f"{word} {word.upper()}", "x")
+    model.learn_one(word[:-1], "y")
+    assert model.value([word])["x"].count == 2
+    assert model.predict_one(word) == "x"
+    assert ww.TauSS3.from_bytes(model.to_bytes()).value([word])["x"].count == 2
+
+
+def test_a_text_without_any_word():
+    model = taught({"x": "... !!! \n\n --- " * 1000, "y": "a"})
+    assert model.statistics.words["x"] == 0
+    assert model.explain(" .\n!").blocks == ()
+
+
+TEXTS = {
+    "nothing": ("", []),
+    "nul": ("a\0b", ["a", "b"]),
+    "lone_surrogates": ("a\ud800b \udfffc", ["a", "b", "c"]),
+    "emoji": ("I ❤\ufe0f 👩\u200d💻 you", ["i", "you"]),
+    "hebrew": ("שָׁלוֹם עולם", ["שָׁלוֹם", "עולם"]),
+    "arabic": ("مرحبا بالعالم", ["مرحبا", "بالعالم"]),
+    "chinese": ("你好。世界", ["你好", "世界"]),
+    "japanese": ("これは テスト", ["これは", "テスト"]),
+    "korean": ("안녕 세상", None),
+    "thai": ("สวัสดี", None),
+    "bengali": ("র\u200d\u09cdযাব আছে", ["র\u09cdযাব", "আছে"]),
+    "joiners": ("co\xad\xadop a\u200c\u200db c\u200d d\xad\xad", ["coop", "ab", "c", "d"]),
+    "hindi": ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+    "cyrillic": ("Привет, МИР", ["привет", "мир"]),
+    "german": ("STRASSE Straße", ["strasse", "strasse"]),
+    "turkish": ("İstanbul", ["istanbul"]),
+    "greek": ("ΣΊΣΥΦΟΣ", ["σισυφοσ"]),
+    "full_width": ("ＡＢＣ １２", ["abc", "12"]),
+    "ligatures": ("ﬁne", ["fine"]),
+    "controls": ("a\x1b[31mb\x7f", ["a", "31mb"]),
+    "byte_order_mark": ("\ufeffhello", ["hello"]),
+    "combining_only": ("\u0301\u0301", []),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
+def test_any_text_is_learnt_and_read(text, words):
+    model = ww.TauSS3(max_ngram=2)
+    model.learn_many([text, "something else"], ["x", "y"])
+    learnt = {ngram for ngram, counts in model.counts().items() if "x" in counts}
+    if words is not None:
+        assert {ngram for ngram in learnt if " " not in ngram} == set(words)
+    assert model.predict_one(text) == ("x" if learnt else "y")
+    assert model.explain(text).text == text
+    assert ww.TauSS3.from_bytes(model.to_bytes()).counts() == model.counts()
+    model.unlearn_one(text, "x")
+    assert model.labels == ("y",)
+
+
+def test_the_longest_ngrams_a_model_can_have():
+    words = [f"w{at}" for at in range(100)]
+    model = taught({"x": " ".join(words), "y": "other"}, max_ngram=64)
+    assert model.statistics.ngrams == tuple([101] + [101 - length for length in range(2, 65)])
+    assert model.value(words[:64])["x"].count == 1
+    assert model.value(words[:65])["x"].count == 0
+    assert model.confidence_one(" ".join(words))["x"] > 0
+    explained = model.explain(" ".join(words)).blocks[0].blocks[0].blocks
+    assert sum(len(ngram.ngram.split()) for ngram in explained) == 100
+
+
+def test_longer_ngrams_than_the_longest_are_refused():
+    with pytest.raises(ValueError, match=r"^max_ngram must be from 1 to 64, got 65$"):
+        ww.TauSS3(max_ngram=65)
+
+
+def test_values_are_finite_whatever_the_parameters():
+    extremes = {"smoothness": 1e-300, "significance": 1e300, "sanction": 1e300, "alpha": 1e300}
+    for name, value in extremes.items():
+        model = taught({"x": "a a b", "y": "a c", "z": "b"}, **{name: value})
+        for ngram in ("a", "b", "c", "a b"):
+            values = model.value(ngram).values()
+            assert all(math.isfinite(number) for entry in values for number in entry)
+
+
+def test_two_words_may_be_repeated_millions_of_times():
+    model = ww.TauSS3(max_ngram=3, counting="occurrences")
+    times = 9_000_000  # more occurrences in one shard than a shard can have n-grams
+    model.learn_one("a " * times, "x")
+    assert model.counts() == {
+        "a": {"x": times},
+        "a a": {"x": times - 1},
+        "a a a": {"x": times - 2},
+    }
+
+
+def test_the_equations_alone_give_the_values_of_the_model():
+    model = ww.TauSS3.paper(max_ngram=1)
+    model.learn_many(["a a a b", "a c c"], ["x", "y"])
+    parameters = ww.model.parameters.Parameters(**PAPER | {"max_ngram": 1}).for_native()
+    alone = ww._native.evaluate([3, 1], [3, 2], parameters)  # of "a", and of the most frequent
+    assert alone == [(v.lv, v.sg, v.sn, v.gv) for v in model.value("a").values()]

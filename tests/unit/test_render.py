@@ -1,0 +1,168 @@
+"""Painting explanations in the terminal."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+import watchword as ww
+from watchword.show.terminal import strongest_ngrams, to_terminal, visible
+
+MODEL = ww.TauSS3()
+MODEL.learn_many(
+    ["machine learning " * 3, "learning to rest", "the machine rests", "a match"],
+    ["tech", "calm", "calm", "sports"],
+)
+
+HOSTILE = "red \x1b[31malert\x07 \x9b2J back\b \u202emachine learning\u2066 \ud800 \x00\x7f\r\nend"
+
+
+def printed(text, **options):
+    output = io.StringIO()
+    settings = {"force_terminal": True, "color_system": "truecolor", "width": 200} | options
+    Console(file=output, **settings).print(text)
+    return output.getvalue()
+
+
+def spans(painted):
+    return {painted.plain[span.start : span.end]: span.style for span in painted.spans}
+
+
+def redness(style):
+    return -style.bgcolor.triplet.green
+
+
+@pytest.mark.parametrize("text", ["Machine  learning\n\n\ta match!", "", "  ", "Zoë’s ½ 中文 🎈"])
+def test_text_is_kept_character_for_character(text):
+    assert to_terminal(MODEL.explain(text)).plain == text
+
+
+@given(st.text())
+def test_any_text_keeps_its_places(text):
+    shown = to_terminal(MODEL.explain(text)).plain
+    assert len(shown) == len(text)
+    assert all(a == b or visible(a) == b for a, b in zip(text, shown, strict=True))
+
+
+def test_an_ngram_is_one_block():
+    painted = to_terminal(MODEL.explain("So machine learning, yes"), "tech")
+    assert list(spans(painted)) == ["machine learning"]
+
+
+def test_blocks_are_painted_in_proportion_to_their_value():
+    explanation = MODEL.explain("machine learning. rest, match")
+    values = {ngram: value for ngram, value, _ in strongest_ngrams(explanation, "calm")}
+    painted = spans(to_terminal(explanation, "calm"))
+    ordered = sorted(painted, key=lambda ngram: values[ngram])
+    assert [redness(painted[ngram]) for ngram in ordered] == sorted(
+        redness(style) for style in painted.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "blocks"),
+    [
+        ("ngram", ["machine learning", "learning"]),
+        ("sentence", ["Machine learning.", "Learning!"]),
+        ("paragraph", ["Machine learning. A match.", "Learning!"]),
+    ],
+)
+def test_each_level_can_be_painted(level, blocks):
+    explanation = MODEL.explain("Machine learning. A match.\nLearning!")
+    painted = to_terminal(explanation, "tech", level=level)
+    assert [block.casefold() for block in spans(painted)] == [block.casefold() for block in blocks]
+
+
+def test_an_unknown_level_is_named():
+    with pytest.raises(ValueError, match="level must be one of"):
+        to_terminal(MODEL.explain("a match"), level="word")
+
+
+def test_labels_are_painted_on_one_scale():
+    explanation = MODEL.explain("a match, learning")
+    strong, weak = (spans(to_terminal(explanation, label)) for label in ("sports", "calm"))
+    assert redness(strong["match"]) > redness(weak["learning"])
+
+
+def test_what_is_worth_nothing_is_not_painted():
+    assert spans(to_terminal(MODEL.explain("unheard, a match"), "tech")) == {}
+
+
+def test_by_default_the_predicted_label_is_painted():
+    explanation = MODEL.explain("machine learning and a match")
+    assert to_terminal(explanation) == to_terminal(explanation, explanation.label)
+
+
+def test_plain_data_are_enough():
+    explanation = MODEL.explain("machine learning")
+    assert to_terminal(explanation.to_dict()).spans == to_terminal(explanation).spans
+
+
+def test_an_unknown_label_is_named():
+    with pytest.raises(
+        ww.errors.UnknownLabelError, match="unknown label 'food'; the explanation has"
+    ):
+        to_terminal(MODEL.explain("soup"), "food")
+
+
+def test_square_brackets_are_text_not_markup():
+    assert "[red]a match[/red]" in printed(
+        to_terminal(MODEL.explain("[red]a match[/red]")), color_system=None
+    )
+
+
+def test_hostile_characters_never_reach_the_terminal():
+    shown = printed(to_terminal(MODEL.explain(HOSTILE)), color_system=None)
+    assert set(shown) & {chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)]} == {"\n"}
+    assert not set(shown) & {"\u202e", "\u2066", "\ud800"}
+
+
+@pytest.mark.parametrize("code", [*range(0x20), *range(0x7F, 0xA0), 0x202E, 0x2069, 0xDFFF])
+def test_each_hostile_character_becomes_one_visible_character(code):
+    shown = visible(chr(code))
+    assert len(shown) == 1
+    assert shown.isprintable() or shown in "\n\t"
+
+
+def test_painting_goes_on_behind_hostile_characters():
+    painted = to_terminal(MODEL.explain(HOSTILE), "tech")
+    assert list(spans(painted)) == ["machine learning"]
+
+
+def test_colours_are_seen_on_a_terminal_only():
+    painted = to_terminal(MODEL.explain("machine learning"))
+    assert "\x1b[" in printed(painted)
+    assert printed(painted, force_terminal=False, color_system=None) == "machine learning\n"
+
+
+def test_without_colour_strong_ngrams_are_bold():
+    painted = to_terminal(MODEL.explain("machine learning"))
+    assert printed(painted, no_color=True).startswith("\x1b[1m")
+
+
+def test_strongest_ngrams_are_listed_once_and_in_order():
+    listed = strongest_ngrams(MODEL.explain("a match, a match, machine learning"), "sports")
+    assert [ngram for ngram, _, _ in listed] == ["a", "match"]
+    assert len(strongest_ngrams(MODEL.explain("a match"), "sports", 1)) == 1
+
+
+def test_without_rich_the_message_has_the_line_that_installs_it():
+    program = """
+import sys
+sys.modules["rich"] = None
+import watchword, watchword.show.terminal
+model = watchword.TauSS3()
+model.learn_one("a match", "sports")
+try:
+    watchword.show.terminal.to_terminal(model.explain("a match"))
+except watchword.MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "pip install 'watchword[cli]'" in done.stdout

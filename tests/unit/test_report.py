@@ -1,0 +1,215 @@
+"""Reports of evaluations: every subject, wrong ones first, and the page in a real browser."""
+
+import re
+from itertools import groupby
+
+import pytest
+
+import watchword as ww
+from browser import DESKTOP, PHONE
+from hostile import HOSTILE_TEXT
+from story_pages import Page, is_plain
+from watchword.reasons.report import VERDICTS, report_data
+from watchword.show.report import report_html
+
+PEOPLE = ww.make_risk_streams(40, seed=8, prevalence=0.3, posts_per_subject=(5, 15))
+MODEL = ww.TauSS3.paper()  # which decides wrongly in both ways here
+ww.teach(MODEL, PEOPLE[:20])
+OTHERS = PEOPLE[20:]
+POLICY = ww.Overtakes("at risk")
+
+
+def data(policy=POLICY, subjects=OTHERS, by="post", **options):
+    return report_data(ww.replay(subjects, MODEL, policy, by=by), MODEL, subjects, **options)
+
+
+def test_everybody_is_there_and_wrong_decisions_come_first():
+    plain = data()
+    assert sorted(row["subject"] for row in plain["subjects"]) == [one.id for one in OTHERS]
+    verdicts = [row["verdict"] for row in plain["subjects"]]
+    assert [verdict for verdict, _ in groupby(verdicts)] == sorted(
+        set(verdicts), key=VERDICTS.index
+    )
+    assert plain["verdicts"] == {one: verdicts.count(one) for one in dict.fromkeys(verdicts)}
+
+
+@pytest.mark.parametrize(
+    ("truth", "posts", "verdict"),
+    [
+        ("at risk", ["x"], "found"),
+        ("at risk", ["a"], "missed"),
+        ("control", ["x"], "false alarm"),
+        ("control", ["a"], "left alone"),
+        (None, ["x"], "alert"),
+        (None, ["a"], "no alert"),
+    ],
+)
+def test_a_decision_is_right_or_wrong_or_nobody_knows(truth, posts, verdict):
+    model = ww.TauSS3()
+    model.learn_many(["x", "a"], ["at risk", "control"])
+    subjects = [ww.Subject("ann", [ww.Post(post) for post in posts], truth)]
+    plain = report_data(ww.replay(subjects, model, POLICY), model, subjects)
+    assert [row["verdict"] for row in plain["subjects"]] == [verdict]
+
+
+def test_stories_have_the_alerts_of_the_replay():
+    for policy in (POLICY, ww.StandsOut("at risk"), ww.Repeats("at risk", 2)):
+        found = ww.replay(OTHERS, MODEL, policy)
+        alerts = {one.subject: one.delay for one in found.outcomes}
+        stories = report_data(found, MODEL, OTHERS)["stories"]
+        assert {one["subject"]: one["decision"]["delay"] for one in stories} == alerts
+
+
+def test_with_chunks_the_alert_falls_at_the_end_of_a_chunk():
+    plain = data(by="chunk")
+    for story, row in zip(plain["stories"], plain["subjects"], strict=True):
+        assert bool(story["decision"]["delay"]) == (row["label"] is not None)
+        assert story["changes"] == []  # nothing can be said from one post to the next
+    assert "every\ntenth of the posts" in report_html(plain)
+
+
+def test_a_report_is_plain_data():
+    assert is_plain(data(ww.StandsOut("at risk")))
+
+
+def test_the_size_is_bounded_and_what_is_left_out_is_said():
+    plain = data(stories=3, texts=1, characters=40)
+    assert len(plain["stories"]) == 3
+    assert plain["left_out"]["stories"] == len(OTHERS) - 3
+    shown = [one for story in plain["stories"] for one in story["shown"]]
+    assert len(shown) <= 3
+    assert all(len(one["explanation"]["text"]) <= 40 for one in shown)
+    page = report_html(plain)
+    assert f"{len(OTHERS) - 3:,} are left out here" in page
+    assert "more characters not shown" in page
+
+
+def test_without_texts_no_post_is_shown():
+    page = report_html(data(texts=0))
+    assert 'class="ww-text"' not in page
+    assert 'class="ww-timeline"' in page
+
+
+def test_without_the_truth_there_are_decisions_only():
+    unknown = [ww.Subject(one.id, one.posts) for one in OTHERS]
+    page = report_html(data(subjects=unknown))
+    assert "there is nothing to measure" in page
+    assert "ERDE" not in page
+
+
+def test_measures_stand_beside_their_bounds():
+    page = report_html(data())
+    measures = ww.replay(OTHERS, MODEL, POLICY).measures
+    row = re.search(r"ERDE50</th>(.*?)</tr>", page)[1]
+    numbers = (measures.erde50, measures.erde50_bounds.never, measures.erde50_bounds.best)
+    assert re.findall(r">([\d.]+ %)<", row) == [f"{100 * number:.2f} %" for number in numbers]
+
+
+def test_the_subjects_must_be_those_of_the_replay():
+    found = ww.replay(OTHERS, MODEL, POLICY)
+    with pytest.raises(ValueError, match="those of the replay"):
+        report_data(found, MODEL, OTHERS[1:])
+
+
+def test_nobody_makes_an_empty_report():
+    page = report_html(data(subjects=[]))
+    assert page.startswith("<!doctype html>")
+
+
+def test_links_lead_somewhere_and_ids_are_unique():
+    page = Page(report_html(data()))
+    assert len(page.ids) == len(set(page.ids))
+    assert {target.removeprefix("#") for target in page.targets} <= set(page.ids)
+
+
+def hostile_report():
+    label = HOSTILE_TEXT.replace("\ud800", "")
+    model = ww.TauSS3()
+    model.learn_many([f"alone {HOSTILE_TEXT}", "garden"], [label, "<i>other</i>"])
+    posts = [ww.Post(f"alone {HOSTILE_TEXT}", title=HOSTILE_TEXT), ww.Post("garden")]
+    subjects = [ww.Subject(f"{HOSTILE_TEXT} {at}", posts, label) for at in range(3)]
+    found = ww.replay(subjects, model, ww.Overtakes(label))
+    return report_html(report_data(found, model, subjects), title=HOSTILE_TEXT)
+
+
+def test_hostile_names_stay_text():
+    page = hostile_report()
+    page.encode()
+    tags = Page(page).tags
+    assert not {tag for tag, _ in tags} & {"script", "i", "iframe", "img"}
+    assert not [name for _, known in tags for name in known if name.startswith("on")]
+
+
+# In a browser
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    def open_page(page, viewport=DESKTOP, **options):
+        path = tmp_path / "page.html"
+        path.write_bytes(page.encode())
+        return browser.open(path.as_uri(), wait=False, viewport=viewport, **options)
+
+    return open_page
+
+
+def visible_verdicts(page):
+    return set(page.locator("tbody tr[class]:visible td:nth-of-type(1)").all_inner_texts())
+
+
+def test_subjects_can_be_filtered(opened):
+    plain = data(ww.Overtakes("at risk", margin=1.5))
+    present = set(plain["verdicts"])
+    assert present == {"missed", "false alarm", "found", "left alone"}
+    page = opened(report_html(plain))
+    assert visible_verdicts(page) == present
+    page.get_by_label("wrong ones").check()
+    assert visible_verdicts(page) == {"missed", "false alarm"}
+    assert page.locator("section.v-found:visible").count() == 0
+    page.get_by_label("right ones").check()
+    assert visible_verdicts(page) == {"found", "left alone"}
+    page.get_by_label("missed").check()
+    assert visible_verdicts(page) == {"missed"}
+
+
+def test_the_filter_works_with_the_keyboard(opened):
+    page = opened(report_html(data(ww.Overtakes("at risk", margin=1.5))))
+    page.get_by_label("everybody").focus()
+    page.keyboard.press("ArrowRight")
+    assert visible_verdicts(page) == {"missed", "false alarm"}
+
+
+def test_a_subject_leads_to_its_story(opened):
+    page = opened(report_html(data()))
+    page.locator("tbody a").nth(2).click()
+    assert page.locator(":target h3").first.is_visible()
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_pages_are_as_wide_as_the_window(opened, viewport):
+    story = MODEL.story(OTHERS[0], POLICY)
+    for markup in (report_html(data()), story.to_html(page=True)):
+        page = opened(markup, viewport=viewport)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_nothing_of_a_hostile_report_is_executed(opened):
+    page = opened(hostile_report())
+    assert page.locator("script").count() == 0
+    assert page.locator("section").count() == 3
+
+
+def test_the_posts_of_a_story_can_be_painted_for_another_label(opened):
+    story = MODEL.story(max(OTHERS, key=lambda one: one.label == "at risk"), POLICY)
+    page = opened(story.to_html(page=True))
+    paint = "element => getComputedStyle(element).backgroundColor"
+    marks = page.locator("mark")
+    before = [mark.evaluate(paint) for mark in marks.all()]
+    page.get_by_label("control").check()
+    assert [mark.evaluate(paint) for mark in marks.all()] != before
+
+
+def test_a_link_in_a_story_leads_to_the_post(opened):
+    page = opened(MODEL.story(OTHERS[0], POLICY).to_html(page=True))
+    page.locator('a[href^="#post-"]').first.click()
+    assert page.locator(":target").is_visible()

@@ -1,0 +1,557 @@
+"""Choosing by cross-validation over subjects, against the same done by hand."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword as ww
+from watchword.evaluation import metrics
+from watchword.evaluation.tuning import folds_of, grid, teach, tune
+from watchword.streams.policies import After
+
+RISK = ww.Overtakes("at risk")
+PEOPLE = ww.make_risk_streams(23, seed=4, prevalence=0.4, posts_per_subject=(3, 9))
+MARGINS = grid(ww.Overtakes, "at risk", margin=[0, 0.01, 0.05])
+
+
+class Calls:
+    """What models learnt and read: for each call, whose posts."""
+
+    def __init__(self, monkeypatch):
+        owner = {post.content: person.id for person in PEOPLE for post in person.posts}
+        self.learnt, self.read, self.texts = [], [], 0
+        learn, confidence = ww.TauSS3.learn_many, ww.TauSS3.confidence_table
+
+        def learn_many(model, texts, labels, **options):
+            listed = list(texts)
+            self.learnt.append({owner[text] for text in listed})
+            self.texts += len(listed)
+            return learn(model, listed, labels, **options)
+
+        def confidence_table(model, texts, **options):
+            listed = list(texts)
+            self.read.append({owner[text] for text in listed})
+            return confidence(model, listed, **options)
+
+        monkeypatch.setattr(ww.TauSS3, "learn_many", learn_many)
+        monkeypatch.setattr(ww.TauSS3, "confidence_table", confidence_table)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    return Calls(monkeypatch)
+
+
+def test_no_post_of_the_samples_has_two_authors():
+    # Else what was learnt and read could not be told apart.
+    contents = [post.content for person in PEOPLE for post in person.posts]
+    assert len(set(contents)) == len(contents)
+
+
+def by_hand(parameters, policy, judge, *, folds, by="post"):
+    """The measure on every fold, each read by a new model that was taught the others."""
+    values, weights = [], []
+    for part in folds_of(PEOPLE, "at risk", folds=folds, seed=0):
+        held_out = [PEOPLE[place] for place in part]
+        model = ww.TauSS3(**parameters)
+        teach(model, [person for person in PEOPLE if person not in held_out])
+        values.append(judge(ww.replay(held_out, model, policy, by=by).measures))
+        weights.append(len(part))
+    mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
+    return mean, values
+
+
+# Values
+
+
+@pytest.mark.parametrize("measure", ["erde5", "erde50", "f1", "f_latency"])
+@pytest.mark.parametrize("by", ["post", "chunk"])
+def test_values_are_those_of_a_cross_validation_by_hand(measure, by):
+    policies = [RISK, ww.Stays("at risk", last=1)]
+    tuning = tune(
+        PEOPLE,
+        policies,
+        measure=measure,
+        by=by,
+        folds=3,
+        parameters={"max_ngram": [1, 3], "smoothness": [0.3, 0.6]},
+    )
+    assert len(tuning.trials) == 8
+    for trial in tuning.trials:
+        mean, values = by_hand(
+            trial.parameters, trial.policy, lambda one: getattr(one, measure), folds=3, by=by
+        )
+        assert trial.by_fold == pytest.approx(values, abs=1e-12)
+        assert trial.value == pytest.approx(mean, abs=1e-12)
+
+
+def test_erde_costs_each_fold_its_own_share_of_positives():
+    always = ww.Overtakes("at risk", margin=-1000)
+    tuning = tune(PEOPLE, always, measure="erde50", folds=3)
+    for value, part in zip(
+        tuning.best.by_fold, folds_of(PEOPLE, "at risk", folds=3, seed=0), strict=True
+    ):
+        share = sum(PEOPLE[place].label == "at risk" for place in part) / len(part)
+        assert value == pytest.approx((1 - share) * share)  # hits at once cost next to nothing
+
+
+@pytest.mark.parametrize(("measure", "more"), [("erde5", -1), ("erde50", -1), ("f1", 1)])
+def test_the_best_comes_first(measure, more):
+    values = [trial.value for trial in tune(PEOPLE, MARGINS, measure=measure).trials]
+    assert len(set(values)) > 1
+    assert values == sorted(values, reverse=more > 0)
+
+
+def test_of_equals_the_first_asked_for_is_best():
+    never = [ww.Overtakes("at risk", margin=margin) for margin in (1e6, 1e7, 1e5)]
+    tuning = tune(PEOPLE, never, measure="f1", parameters={"max_ngram": [2, 1]})
+    assert [trial.value for trial in tuning.trials] == [0.0] * 6
+    assert tuning.best.policy == never[0]
+    assert tuning.best.parameters == {"max_ngram": 2}
+
+
+def test_a_function_is_minimised():
+    seen = []
+
+    def false_alarms(y_true, y_pred, delays, *, positive):
+        seen.append(len(y_true))
+        assert len(y_pred) == len(delays) == len(y_true)
+        assert positive is True
+        return int((y_pred & ~y_true).sum())
+
+    tuning = tune(PEOPLE, MARGINS, measure=false_alarms, folds=2)
+    assert tuning.measure == "false_alarms"
+    assert tuning.best.policy.margin == 0.05
+    assert [trial.value for trial in tuning.trials] == sorted(
+        trial.value for trial in tuning.trials
+    )
+    assert sorted(seen) == [11] * 3 + [12] * 3
+
+
+def test_a_measure_of_ours_can_be_given_as_a_function():
+    def erde20(*arguments, **options):
+        return metrics.erde(*arguments, deadline=20, minimum_delay=0, **options)
+
+    tuning = tune(PEOPLE, MARGINS, measure=erde20)
+    assert 0 < tuning.best.value < tuning.trials[-1].value < 1
+
+
+def test_a_function_that_gives_no_number_is_refused():
+    with pytest.raises(ValueError, match="is not a number on some fold"):
+        tune(PEOPLE, RISK, measure=lambda *_, **__: float("nan"))
+
+
+def test_a_policy_of_ones_own_is_tuned_like_ours():
+    @dataclass(frozen=True)
+    class Doubles(ww.Policy):
+        positive: str
+        margin: float
+
+        def alerts(self, step):
+            return step.value > 2 * step.other + self.margin
+
+    own = tune(PEOPLE, grid(Doubles, "at risk", margin=[0, 0.005]))
+    ours = tune(PEOPLE, grid(ww.Overtakes, "at risk", ratio=[2], margin=[0, 0.005]))
+    assert [trial.by_fold for trial in own.trials] == [trial.by_fold for trial in ours.trials]
+
+
+def test_policies_that_compare_subjects_are_tuned():
+    tuning = tune(PEOPLE, grid(ww.StandsOut, "at risk", gamma=[0, 2]), measure="f1", folds=3)
+    for trial in tuning.trials:
+        mean, _ = by_hand({}, trial.policy, lambda one: one.f1, folds=3)
+        assert trial.value == pytest.approx(mean)
+    assert tuning.best.value > 0
+
+
+# Folds
+
+
+@st.composite
+def crowds(draw):
+    """Labels of subjects, and how many folds they are enough for."""
+    folds = draw(st.integers(2, 5))
+    sizes = st.integers(folds, folds + 20)
+    labels = (
+        ["at risk"] * draw(sizes) + ["control"] * draw(sizes) + ["other"] * draw(st.integers(0, 3))
+    )
+    return draw(st.permutations(labels)), folds
+
+
+@given(crowds(), st.integers(0, 2**32), st.sampled_from(["random", "time"]))
+def test_every_subject_is_in_one_fold_and_positives_are_spread_evenly(crowd, seed, order):
+    labels, folds = crowd
+    people = [ww.Subject(str(at), [ww.Post("")], label) for at, label in enumerate(labels)]
+    parts = folds_of(people, "at risk", folds=folds, seed=seed, order=order)
+    assert len(parts) == folds
+    assert sorted(place for part in parts for place in part) == list(range(len(people)))
+    positives = [sum(labels[place] == "at risk" for place in part) for part in parts]
+    others = [len(part) - count for part, count in zip(parts, positives, strict=True)]
+    assert max(positives) - min(positives) <= 1
+    assert max(others) - min(others) <= 1
+    sizes = [len(part) for part in parts]
+    assert max(sizes) - min(sizes) <= (1 if order == "random" else 2)
+
+
+def test_the_seed_decides_who_is_together():
+    folds = [folds_of(PEOPLE, "at risk", folds=3, seed=seed) for seed in (1, 1, 2)]
+    assert folds[0] == folds[1] != folds[2]
+
+
+def test_the_same_seed_gives_the_same_tuning():
+    one, same, other = (tune(PEOPLE, MARGINS, seed=seed) for seed in (1, 1, 2))
+    assert one.to_json() == same.to_json() != other.to_json()
+
+
+def test_nobody_is_read_by_a_model_that_learnt_from_them(calls):
+    tune(PEOPLE, MARGINS, folds=4)
+    everybody = {person.id for person in PEOPLE}
+    assert len(calls.learnt) == len(calls.read) == 4
+    for learnt, read in zip(calls.learnt, calls.read, strict=True):
+        assert not learnt & read
+        assert learnt | read == everybody
+    assert sorted(name for read in calls.read for name in read) == sorted(everybody)
+
+
+def test_counts_are_learnt_once_per_fold_whatever_is_tried(calls):
+    posts = sum(len(person.posts) for person in PEOPLE)
+    tune(
+        PEOPLE,
+        MARGINS,
+        folds=3,
+        parameters={"max_ngram": [1, 2, 3], "significance": [0.5, 1.0], "min_count": [1, 2]},
+    )
+    assert len(calls.learnt) == 3
+    assert calls.texts == 2 * posts  # each post in two of three folds
+    assert len(calls.read) == 3 * 12
+
+
+def people_over_time(times):
+    start = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    return [
+        ww.Subject(str(at), [ww.Post("", time=start + timedelta(days=day))], label)
+        for at, (day, label) in enumerate(times)
+    ]
+
+
+def test_folds_by_time_are_stretches_of_time():
+    days = [(9, "at risk"), (2, "control"), (4, "at risk"), (1, "at risk"), (7, "control")]
+    days += [(3, "control"), (8, "at risk"), (5, "control")]
+    people = people_over_time(days)
+    # Positives by day: 1 4 | 8 9; others: 2 3 | 5 7.
+    found = folds_of(people, "at risk", folds=2, order="time")
+    assert [[days[place][0] for place in part] for part in found] == [[2, 4, 1, 3], [9, 7, 8, 5]]
+    assert found == folds_of(people, "at risk", folds=2, order="time", seed=7)
+
+
+@given(crowds(), st.integers(0, 2**32), st.sampled_from(["random", "time"]))
+def test_folds_do_not_depend_on_subjects_without_posts(crowd, seed, order):
+    labels, folds = crowd
+    people = [ww.Subject(str(at), [ww.Post("")], label) for at, label in enumerate(labels)]
+    silent = [ww.Subject(f"silent {at}", [], "at risk") for at in range(3)]
+    options = {"folds": folds, "seed": seed, "order": order}
+    before = folds_of(people, "at risk", **options)
+    after = folds_of(people + silent, "at risk", **options)
+    assert [[at for at in part if at < len(people)] for part in after] == before
+    assert sorted(at for part in after for at in part) == list(range(len(people) + 3))
+
+
+def test_subjects_without_posts_count_in_tuning_as_never_alerted():
+    people = ww.make_risk_streams(40, seed=3)
+    silent = [ww.Subject(f"silent {at}", [], "at risk") for at in range(4)]
+    policies = [ww.Overtakes("at risk"), ww.StandsOut("at risk")]
+    before = ww.tune(people, policies, measure=recall)
+    after = ww.tune(people + silent, policies, measure=recall)
+    for one in after.trials:
+        [other] = [each for each in before.trials if each.policy == one.policy]
+        assert [-value for value in one.by_fold] < [-value for value in other.by_fold]
+    ww.tune(people + silent, ww.Thresholds("at risk", first_posts=(1,)))
+
+
+def recall(y_true, y_pred, _delays, *, positive):
+    return -metrics.precision_recall_f1(y_true, y_pred, positive=positive).recall
+
+
+def test_folds_by_time_of_posts_without_times_are_neighbours():
+    labels = ["control", "at risk"] * 4
+    people = [ww.Subject(str(at), [ww.Post("")], label) for at, label in enumerate(labels)]
+    assert folds_of(people, "at risk", folds=2, order="time") == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_a_tuning_by_time_reads_those_folds(calls):
+    tune(PEOPLE, RISK, folds=2, order="time")
+    parts = folds_of(PEOPLE, "at risk", folds=2, order="time")
+    assert calls.read == [{PEOPLE[place].id for place in part} for part in parts]
+
+
+# Models
+
+
+def test_the_other_parameters_are_those_of_a_given_model():
+    base = ww.TauSS3(max_ngram=1, smoothness=0.8)
+    tuning = tune(PEOPLE, RISK, parameters={"significance": [0.5]}, model=base, folds=3)
+    settings = {"max_ngram": 1, "smoothness": 0.8, "significance": 0.5}
+    assert tuning.best.value == by_hand(settings, RISK, lambda one: one.erde50, folds=3)[0]
+    model = tuning.model(PEOPLE)
+    found = {name: model.parameters[name] for name in settings}
+    assert found == settings
+    assert base.labels == ()  # it was not taught itself
+
+
+def test_the_model_of_a_tuning_has_the_best_parameters_and_learnt_all():
+    tuning = tune(PEOPLE, RISK, parameters={"max_ngram": [1, 2]})
+    expected = ww.TauSS3(**tuning.best.parameters)
+    teach(expected, PEOPLE)
+    assert tuning.model(PEOPLE).fingerprint == expected.fingerprint
+
+
+def test_teaching_is_learning_every_post_under_the_label_of_its_author():
+    model, expected = ww.TauSS3(), ww.TauSS3()
+    people = [
+        ww.Subject("ann", [ww.Post("a b", title="c"), ww.Post("d")], "x"),
+        ww.Subject("bob", [ww.Post("e")], "y"),
+    ]
+    teach(model, people)
+    expected.learn_many(["c\n\na b", "d", "e"], ["x", "x", "y"])
+    assert model.fingerprint == expected.fingerprint
+
+
+def test_progress_is_told_of_every_reading():
+    totals, steps = [], []
+
+    def progress(work, total):
+        totals.append(total)
+        for number, item in enumerate(work):
+            steps.append(number)
+            yield item
+
+    with_it = tune(PEOPLE, MARGINS, folds=3, parameters={"max_ngram": [1, 2]}, progress=progress)
+    assert totals == [6]
+    assert steps == list(range(6))
+    assert with_it == tune(PEOPLE, MARGINS, folds=3, parameters={"max_ngram": [1, 2]})
+
+
+# Grids
+
+
+def test_a_grid_is_all_combinations_in_order():
+    found = grid(ww.Overtakes, "x", ratio=[1, 2], margin=[0, 3])
+    assert found == [
+        ww.Overtakes("x", 1, 0),
+        ww.Overtakes("x", 1, 3),
+        ww.Overtakes("x", 2, 0),
+        ww.Overtakes("x", 2, 3),
+    ]
+
+
+def test_a_grid_without_values_is_one_policy():
+    assert grid(ww.Repeats, "x") == [ww.Repeats("x")]
+
+
+# Reports
+
+
+def some_tuning():
+    return tune(PEOPLE, [*MARGINS, RISK.after(2)], parameters={"max_ngram": [1, 2, 3]}, folds=2)
+
+
+def test_the_table_shows_the_best_ten():
+    tuning = some_tuning()
+    lines = str(tuning).splitlines()
+    assert lines[0].split() == ["erde50", "setting"]
+    assert len(lines) == 12
+    best = tuning.best
+    shown = f"max_ngram={best.parameters['max_ngram']}; {best.policy!r}"
+    assert lines[1] == f"{best.value:10.4f}  {shown}"
+    assert lines[-1] == "and 2 more"
+
+
+def test_plain_data_holds_every_trial():
+    tuning = some_tuning()
+    data = json.loads(tuning.to_json())
+    assert data == tuning.to_dict()
+    assert data["measure"] == "erde50"
+    assert len(data["trials"]) == 12
+    assert data["trials"][0] == {
+        "parameters": tuning.best.parameters,
+        "policy": tuning.best.policy.to_dict(),
+        "value": tuning.best.value,
+        "by_fold": list(tuning.best.by_fold),
+    }
+
+
+def test_csv_has_a_line_per_trial():
+    tuning = some_tuning()
+    rows = list(csv.DictReader(io.StringIO(tuning.to_csv(), newline="")))
+    assert list(rows[0]) == ["max_ngram", "policy", "erde50"]
+    assert [float(row["erde50"]) for row in rows] == [trial.value for trial in tuning.trials]
+    assert rows[0]["policy"] == repr(tuning.best.policy)
+
+
+def test_combined_policies_are_tried_too():
+    tried = {trial.policy for trial in some_tuning().trials}
+    assert After(RISK, 2) in tried
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": []}, "there must be at least one policy"),
+        ({"policies": [RISK, ww.Overtakes("control")]}, "all policies must be for the same label"),
+        ({"policies": ww.Overtakes("depressed")}, "4 folds need at least 4 .* got 0 and 23"),
+        ({"parameters": {"max_ngram": []}}, r"parameters\['max_ngram'\] must not be empty"),
+        ({"measure": "accuracy"}, "measure must be a function or one of 'erde5', 'erde50'"),
+        ({"folds": 1}, "folds must be at least 2, got 1"),
+        (
+            {"folds": 10},
+            "10 folds need at least 10 subjects with the label 'at risk' and 10 others",
+        ),
+        ({"by": "week"}, "by must be one of 'post', 'chunk'"),
+        ({"order": "size"}, "order must be one of 'random', 'time'"),
+        ({"parameters": {"paragraphs": ["lines", "blank_lines"]}}, "paragraphs cannot be replaced"),
+        ({"subjects": [*PEOPLE, ww.Subject("zoë", [])]}, "the label of subject 'zoë' is not known"),
+        ({"subjects": []}, "4 folds need at least 4 .* got 0 and 0"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        tune(**({"subjects": PEOPLE, "policies": RISK} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": [RISK, "overtakes"]}, "policies must be Policy objects, got 'overtakes'"),
+        ({"parameters": {"max_ngram": 3}}, r"parameters\['max_ngram'\] must be a list of values"),
+        ({"parameters": {"reading": "paper"}}, r"parameters\['reading'\] must be a list"),
+        ({"parameters": {"windows": [1]}}, "windows"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        tune(**({"subjects": PEOPLE, "policies": RISK} | arguments))
+
+
+# Thresholds
+
+
+def shares_of(*people):
+    names = [f"person {at}" for at in range(len(people))]
+    truth = ["at risk"] * len(people)
+    return ww.Scores.from_shares(names, truth, map(np.array, people), positive="at risk")
+
+
+def test_thresholds_are_scores_that_were_met():
+    met = np.linspace(0.1, 0.9, 401).round(4)
+    policies = ww.Thresholds("at risk", (3,)).policies([shares_of(met[::2]), shares_of(met[1::2])])
+    assert {policy.posts for policy in policies} == {3}
+    reached = [one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)]
+    margins = [one.of.margin for one in policies if isinstance(one.of, ww.Overtakes)]
+    assert len(reached) + len(margins) == len(policies)
+    assert reached == sorted(reached, reverse=True)  # the cautious ones first
+    assert set(reached) <= set(met.tolist())
+    assert reached[-1] == 0.1
+    assert 0.89 < reached[0] <= 0.9
+    # A share p of two values that add up to 1 per post is a lead of 2p - 1.
+    assert sorted(margins) == pytest.approx([2 * one - 1 for one in sorted(reached)], abs=1e-9)
+    # Four fifths of all scores lie below .8: there, and above, thresholds are close to each other.
+    assert min(abs(np.quantile(met, 0.8) - one) for one in reached) < 0.005
+    assert sum(one >= 0.74 for one in reached) > len(reached) / 2
+
+
+def test_everybody_counts_the_same_however_much_they_write():
+    policies = ww.Thresholds("at risk", (1,)).policies([shares_of([0.9] * 1000, [0.2])])
+    assert {one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)} == {0.2, 0.9}
+    rare = ww.Thresholds("at risk", (1,)).policies([shares_of(*[[0.2]] * 9, [0.9] * 1000)])
+    reached = [one.of.threshold for one in rare if isinstance(one.of, ww.Reaches)]
+    assert set(reached) == {0.2, 0.9}
+
+
+def test_where_nothing_was_read_there_is_still_a_policy():
+    assert ww.Thresholds("at risk", (2,)).policies([]) == [RISK.after(2)]
+
+
+@pytest.mark.parametrize("by", ["post", "chunk"])
+def test_thresholds_are_tried_like_any_policies(by):
+    asked = [ww.Thresholds("at risk", (1, 4)), RISK]
+    tuning = tune(
+        PEOPLE, asked, folds=3, by=by, measure="f1", parameters={"smoothness": [0.3, 0.6]}
+    )
+    by_setting = [
+        {trial.policy for trial in tuning.trials if trial.parameters == {"smoothness": value}}
+        for value in (0.3, 0.6)
+    ]
+    assert sum(map(len, by_setting)) == len(tuning.trials)
+    assert all(RISK in own and len(own) > 10 for own in by_setting)
+    assert by_setting[0] != by_setting[1]  # each setting has thresholds of its own
+    for trial in tuning.trials[:: len(tuning.trials) // 5]:
+        mean, values = by_hand(trial.parameters, trial.policy, lambda one: one.f1, folds=3, by=by)
+        assert trial.by_fold == pytest.approx(values, abs=1e-12)
+        assert trial.value == pytest.approx(mean, abs=1e-12)
+
+
+def test_a_tuning_of_thresholds_shows_both_its_halves():
+    steps = []
+
+    def progress(work, total):
+        for at, one in enumerate(work):
+            steps.append((at, total))
+            yield one
+
+    tune(PEOPLE, ww.Thresholds("at risk", (1,)), folds=3, progress=progress)
+    assert steps == [(0, 3), (1, 3), (2, 3)] * 2
+
+
+def test_a_measure_may_ask_for_posts_scores_and_ids():
+    def own(y_true, y_pred, delays, *, positive, posts, scores, subjects):
+        assert len(y_true) == len(y_pred) == len(delays) == len(posts) == len(scores)
+        asked.update(zip(subjects, posts.tolist(), strict=True))
+        return -metrics.ndcg_at(scores, y_true, 10, positive=positive, subjects=subjects)
+
+    asked = {}
+    tuning = tune(PEOPLE, RISK, measure=own, folds=3)
+    assert asked == {one.id: len(one.posts) for one in PEOPLE}
+    assert -1 <= tuning.best.value <= 0
+
+
+def test_erde_of_any_deadline_is_a_measure():
+    named = tune(PEOPLE, RISK, measure="erde7", folds=3)
+    erde7 = partial(metrics.erde, deadline=7, minimum_delay=0)
+    assert named.best.value == tune(PEOPLE, RISK, measure=erde7, folds=3).best.value
+    assert named.measure == "erde7"
+
+
+def test_thresholds_of_another_label_are_refused():
+    with pytest.raises(ValueError, match="all policies must be for the same label"):
+        tune(PEOPLE, [RISK, ww.Thresholds("control")])
+
+
+@pytest.mark.parametrize(
+    ("posts", "error", "message"),
+    [
+        ((), ValueError, "first_posts must hold at least one number"),
+        ("5", TypeError, "first_posts must be numbers of posts, got '5'"),
+        (5, TypeError, "first_posts must be numbers of posts, got 5"),
+        ((0,), ValueError, "first_posts"),
+    ],
+)
+def test_posts_that_are_none_are_refused(posts, error, message):
+    with pytest.raises(error, match=message):
+        ww.Thresholds("at risk", posts)
+
+
+def test_subjects_without_a_label_teach_nothing():
+    model = ww.TauSS3()
+    with pytest.raises(ValueError, match="the label of subject 'ann' is not known"):
+        teach(model, [ww.Subject("bob", [ww.Post("x")], "y"), ww.Subject("ann", [])])
+    assert model.labels == ()
