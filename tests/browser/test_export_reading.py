@@ -1,6 +1,7 @@
-"""What an exported page makes of texts, in a real browser: the same as the core, everywhere."""
+"""Exported pages in a real browser: texts are read as by the core, and painted as in Python."""
 
 import itertools
+import json
 import sys
 import unicodedata
 
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 import watchword as ww
 from browser import watched
 from offline_pages import OfflineReader, characters_of, exported, pruned
+from painted import with_shares
 from strategies import any_texts, corpora, parameters
+from watchword.show.blocks import as_value
 
 TEACHING = [
     ("I want to kill myself, I cannot sleep.", "at risk"),
@@ -77,7 +80,7 @@ def assert_alike(theirs, ours):
 def assert_reads_alike(reader, model, texts):
     reader.open(model)
     for text in map(characters_of, texts):
-        assert_alike(reader.explain(text), model.explain(text).to_dict())
+        assert_alike(reader.paint(text), with_shares(model.explain(text)))
 
 
 @pytest.mark.parametrize("reading", ["paper", "words_sum"])
@@ -153,6 +156,15 @@ def test_labels_that_no_browser_can_count_to_are_told_apart(reader):
     model.learn_many(["so good", "so bad"], [2**62, 2**62 + 1])
     reader.open(model)
     assert reader.explain("good")["labels"] == [str(2**62), str(2**62 + 1)]
+
+
+TIES = [at / 16 for at in range(-40, 40)]  # numbers that lie exactly between two of three digits
+
+
+@given(st.lists(st.floats(-1e6, 1e6) | st.floats(-0.01, 0.01) | st.sampled_from(TIES), min_size=9))
+def test_numbers_are_written_as_in_python(reader, numbers):
+    written = reader.call(f"() => {json.dumps(numbers)}.map(watchword.number)", "")
+    assert written == list(map(as_value, numbers))
 
 
 def is_assigned(character):

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from browser import DESKTOP, PHONE
 from live_pages import TEXT, block, scores, spelled, visitor, whole_page, write
+from painted import Painted, shares_at, with_shares
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model
 
@@ -47,18 +48,39 @@ def test_bars_show_what_the_model_says(page):
     assert scores(page) == spelled(model().confidence_one(TEXT))
 
 
-def test_painted_values_add_up_to_the_score(page):
+def painted_shares(page):
+    """How strongly each block is painted."""
+    return page.locator("#write-painted .block").evaluate_all(
+        "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
+    )
+
+
+@pytest.mark.parametrize("summary", ["sum", "max", "mean"])
+def test_blocks_are_painted_for_every_label_and_level_as_in_a_notebook(page, summary):
     write(page)
-    shares = page.locator("#write-painted .worth").evaluate_all(
-        "all => all.map((span) => Number(span.style.getPropertyValue('--share')))"
+    page.locator(".more summary").click()
+    page.select_option("#summary", summary)
+    explanation = model().replace(summary=summary).explain(TEXT)
+    expect(page.locator("[data-reading=write] .score .number").first).to_have_text(
+        f"{max(explanation.value):.3f}"
     )
-    explanation = model().explain(TEXT)
-    column = explanation.labels.index(explanation.label)
-    ngrams = [n for p in explanation.blocks for s in p.blocks for n in s.blocks]
-    highest = max(ngram.value[column] for ngram in ngrams)
-    assert sum(shares) * highest == pytest.approx(
-        explanation.value[column], abs=0.001 * len(shares)
-    )
+    for column, label in enumerate(explanation.labels):
+        page.select_option("#paint-label", str(column))
+        for level in ("paragraph", "sentence", "ngram"):
+            page.locator(f"[name=level][value={level}]").check(force=True)
+            shares = [own[column] for own in shares_at(with_shares(explanation), level)]
+            assert painted_shares(page) == shares
+            notebook = Painted(explanation.to_html(label, level=level))
+            assert page.locator("#write-painted .worth").all_text_contents() == [
+                words for attributes, words in notebook.marks if "rgba" in attributes["style"]
+            ]
+
+
+def test_a_word_that_adds_nothing_to_a_maximum_is_not_painted(page):
+    write(page)
+    page.locator(".more summary").click()
+    page.select_option("#summary", "max")
+    expect(page.locator("#write-painted .worth")).to_have_text(["Another day of"])
 
 
 def test_sequences_of_words_are_one_block(page):
@@ -95,7 +117,7 @@ def test_the_painted_text_is_the_text_whatever_it_holds(page):
     alphabet = "ab é\n\r\t.\U0001f600\u202e\u2069\u0301\x00\x85<&>漢ा"
     for _ in range(40):
         text = "".join(source.choices(alphabet, k=source.randrange(40)))
-        plain = model().explain(text).to_dict()
+        plain = with_shares(model().explain(text))
         for level in ("ngram", "sentence", "paragraph"):
             kept = page.evaluate(
                 """([plain, level]) => {

@@ -61,6 +61,9 @@ class OfflineReader:
     def explain(self, text):
         return self.call("(model, text) => model.explain(text)", text)
 
+    def paint(self, text):
+        return self.call("(model, text) => offline.paint(model.explain(text))", text)
+
     def terms(self, text):
         return self.call("(model, text) => model.reader.read(text)", text)
 

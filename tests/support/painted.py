@@ -1,5 +1,6 @@
 """Painted pages and snippets, taken apart again with the standard library's parser."""
 
+import math
 import re
 from html.parser import HTMLParser
 
@@ -73,3 +74,28 @@ class Painted(HTMLParser):
 def unquoted(string):
     """What a CSS string says."""
     return re.sub(r"\\([0-9a-f]+) ", lambda found: chr(int(found[1], 16)), string)
+
+
+def with_shares(explanation):
+    """Plain data of an explanation, with how strongly each block must be painted."""
+    plain = explanation.to_dict()
+    levels = [plain["blocks"]]
+    for _ in range(2):
+        levels.append([inner for block in levels[-1] for inner in block["blocks"]])
+    for blocks in levels:
+        parts = [block["contribution"] or block["value"] for block in blocks]
+        highest = max((part for own in parts for part in own), default=0)
+        for block, own in zip(blocks, parts, strict=True):
+            block["share"] = [
+                math.floor(part / highest * 10_000 + 0.5) / 10_000 if part > 0 else 0
+                for part in own
+            ]
+    return plain
+
+
+def shares_at(plain, level):
+    """Of every block of a level, how strongly it must be painted for each label."""
+    blocks = plain["blocks"]
+    while blocks and blocks[0]["kind"] != level:
+        blocks = [inner for block in blocks for inner in block["blocks"]]
+    return [block["share"] for block in blocks]

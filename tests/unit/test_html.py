@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from hostile import HOSTILE, whole_words
-from painted import Painted, unquoted
+from painted import Painted, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
 from watchword.show import palette
-from watchword.show.blocks import LEVELS, Quota
+from watchword.show.blocks import LEVELS, Rules
 from watchword.show.html import document, escaped, explanation_html, kept, stand_ins
 from watchword.show.marks import PART, Mark, marked
 from watchword.show.painting import Painter
@@ -153,25 +153,6 @@ def test_what_is_painted_adds_up_to_the_score_shown(corpus, text, how):
         assert total * highest_of(explanation) == pytest.approx(score, abs=rounding)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_sentences_and_paragraphs_add_up_as_well(level):
-    explanation = MODEL.explain(TEXT)
-    painted = Painted(explanation.to_html(page=True, level=level))
-    rules = painted.rules()
-    letter = level[0]
-    shares = [
-        rules[name][0]
-        for _, attributes in painted.elements
-        for name in (attributes.get("class") or "").split()
-        if re.fullmatch(rf"{letter}\d+", name)
-    ]
-    said = re.findall(r"The strongest colour stands for ([\d.]+)\.", explanation.to_html(page=True))
-    highest = float(said[LEVELS.index(level)])
-    for at, score in enumerate(explanation.value):
-        total = sum(share.get(at, 0) for share in shares) * highest
-        assert total == pytest.approx(score, abs=0.01)
-
-
 def test_the_tables_say_what_weighed_most():
     markup = MODEL.explain("machine learning, machine learning. a match").to_html(page=True)
     rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>(.*?)</tr>', markup)
@@ -228,30 +209,28 @@ def test_what_nobody_has_seen_is_not_marked():
     assert page_of("unheard of things").marks == []
 
 
-def test_blocks_are_painted_in_proportion_to_their_value():
-    explanation = MODEL.explain("machine learning. rest, match")
-    rules = Painted(explanation.to_html(page=True)).rules()
-    highest = highest_of(explanation)
-    for ngram in ngrams_of(explanation):
-        shares, _ = next(rule for rule in rules.values() if rule[1].startswith(ngram.ngram + "\n"))
-        for at, value in enumerate(ngram.value):
-            assert shares.get(at, 0) == pytest.approx(value / highest, abs=1e-4)
-
-
-def test_in_a_snippet_ground_and_line_grow_with_the_value():
-    explanation = MODEL.explain("machine learning. rest, the, a learning")
-    at = MODEL.labels.index("calm")
-    values = [ngram.value[at] for ngram in ngrams_of(explanation)]
-    drawn = re.findall(
-        r"background:(?:none|rgba\([\d,]+,([\d.]+)\);border-bottom:([\d.]+)em)",
-        explanation.to_html("calm"),
-    )
-    pairs = sorted(zip(values, drawn, strict=True))
-    grounds = [float(ground or 0) for _, (ground, _) in pairs]
-    lines = [float(line or 0) for _, (_, line) in pairs]
-    assert len(set(values)) > 2
-    assert grounds == sorted(grounds)
-    assert lines == sorted(lines)
+@pytest.mark.parametrize("summary", ["sum", "max", "mean"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_snippet_and_a_page_paint_every_block_as_strongly(level, summary):
+    explanation = MODEL.replace(summary=summary).explain("machine learning. rest, the, a learning")
+    shares = shares_at(with_shares(explanation), level)
+    page = Painted(explanation.to_html(page=True))
+    names = [
+        name
+        for _, attributes in page.elements
+        for name in (attributes.get("class") or "").split()
+        if re.fullmatch(rf"{level[0]}\d+", name)
+    ]
+    assert [page.rules()[name][0] for name in names] == [
+        {column: share for column, share in enumerate(own) if share} for own in shares
+    ]
+    for column, label in enumerate(explanation.labels):
+        snippet = Painted(explanation.to_html(label, level=level))
+        assert [attributes["style"] for attributes, _ in snippet.marks] == [
+            "color:inherit;"
+            + (palette.paint_style(own[column], column) if own[column] else "background:none")
+            for own in shares
+        ]
 
 
 def test_in_a_snippet_the_strongest_block_has_the_strongest_colour():
@@ -333,13 +312,6 @@ def test_sums_are_explained():
 @pytest.mark.parametrize(("operator", "word"), [("max", "maxima"), ("mean", "means")])
 def test_other_operators_are_explained(operator, word):
     assert f"Where {word} are taken" in explained_with(operator).to_html()
-
-
-def test_of_a_maximum_only_the_highest_block_is_painted():
-    painted = Painted(explained_with("max").to_html("tech"))
-    assert [words for attributes, words in painted.marks if "rgba" in attributes["style"]] == [
-        "machine learning"
-    ]
 
 
 def test_what_reaches_the_score_is_told_where_it_is_not_all():
@@ -479,12 +451,12 @@ def test_what_is_not_marked_is_told(page):
     assert "The 2 weakest n-grams are not marked; the score has them in it." in shown
 
 
-@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 2.0])), st.integers(0, 8))
-def test_a_quota_lets_the_strongest_pass_and_of_equals_the_first(strengths, most):
-    quota = Quota(strengths, most)
-    passed = [at for at, strength in enumerate(strengths) if quota.takes(strength)]
-    order = sorted(range(len(strengths)), key=lambda at: (-strengths[at], at))
-    assert passed == sorted(order[:most])
+@given(st.lists(st.sampled_from(["a", "match", "rest", "machine learning"])), st.integers(0, 8))
+def test_of_equally_strong_blocks_the_first_are_marked(words, most):
+    rules = Rules()
+    places = rules.add(MODEL.explain(", ".join(words)), ["ngram"])
+    order = sorted(places, key=lambda place: -rules.all[place[2]].strength)
+    assert rules.strongest(places, most) == sorted(order[:most])
 
 
 def test_the_tab_key_stops_at_the_strongest_ngrams():

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import watchword as ww
+from painted import shares_at, with_shares
+from watchword.show.blocks import LEVELS
+from watchword.show.palette import label_ground
 from watchword.show.terminal import strongest_ngrams, to_terminal, visible
 
 MODEL = ww.TauSS3()
@@ -32,10 +35,6 @@ def spans(painted):
     return {painted.plain[span.start : span.end]: span.style for span in painted.spans}
 
 
-def redness(style):
-    return -style.bgcolor.triplet.green
-
-
 @pytest.mark.parametrize("text", ["Machine  learning\n\n\ta match!", "", "  ", "Zoë’s ½ 中文 🎈"])
 def test_text_is_kept_character_for_character(text):
     assert to_terminal(MODEL.explain(text)).plain == text
@@ -53,14 +52,15 @@ def test_an_ngram_is_one_block():
     assert list(spans(painted)) == ["machine learning"]
 
 
-def test_blocks_are_painted_in_proportion_to_their_value():
-    explanation = MODEL.explain("machine learning. rest, match")
-    values = {ngram: value for ngram, value, _ in strongest_ngrams(explanation, "calm")}
-    painted = spans(to_terminal(explanation, "calm"))
-    ordered = sorted(painted, key=lambda ngram: values[ngram])
-    assert [redness(painted[ngram]) for ngram in ordered] == sorted(
-        redness(style) for style in painted.values()
-    )
+@pytest.mark.parametrize("summary", ["sum", "max", "mean"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_blocks_have_the_colours_of_a_notebook(level, summary):
+    explanation = MODEL.replace(summary=summary).explain("machine learning. rest, match\nto learn")
+    shares = shares_at(with_shares(explanation), level)
+    for column, label in enumerate(explanation.labels):
+        painted = to_terminal(explanation, label, level=level)
+        grounds = [label_ground(own[column], column) for own in shares if own[column] >= 0.05]
+        assert [span.style.bgcolor.name for span in painted.spans] == grounds
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,6 @@ def test_each_level_can_be_painted(level, blocks):
 def test_an_unknown_level_is_named():
     with pytest.raises(ValueError, match="level must be one of"):
         to_terminal(MODEL.explain("a match"), level="word")
-
-
-def test_labels_are_painted_on_one_scale():
-    explanation = MODEL.explain("a match, learning")
-    strong, weak = (spans(to_terminal(explanation, label)) for label in ("sports", "calm"))
-    assert redness(strong["match"]) > redness(weak["learning"])
 
 
 def test_what_is_worth_nothing_is_not_painted():

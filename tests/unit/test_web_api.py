@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
+from painted import with_shares
 from watchword.data import Document, Post, Subject
 from watchword.errors import EmptyModelError, HookError
 from watchword.streams.policies import Overtakes, Repeats, StandsOut
@@ -26,37 +27,36 @@ def page():
     return app()
 
 
+NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn")
+
+
 def expand(sent):
-    """What page.js makes of a compact explanation: the shape of to_dict."""
-    rows = []
-    for ngram, columns, *numbers in sent["ngrams"]:
-        full = []
-        for own in numbers:
-            places = dict(zip(columns, own, strict=True))
-            full.append([places.get(at, 0) for at in range(len(sent["labels"]))])
-        rows.append(
-            dict(zip(("value", "count", "lv", "sg", "sn"), full, strict=True)) | {"ngram": ngram}
-        )
+    """What page.js makes of a compact explanation: the shape of to_dict, with shares."""
 
-    def block(kind, start, end, value, parts, contribution=...):
-        inner = "sentence" if kind == "paragraph" else None
-        blocks = [block(inner, *part) if inner else leaf(*part) for part in parts]
-        share = value if contribution is ... else contribution
-        return {
-            "kind": kind,
-            "start": start,
-            "end": end,
-            "value": value,
-            "contribution": share,
-            "blocks": blocks,
-        }
-
-    def leaf(start, end, row, contribution=...):
-        share = rows[row]["value"] if contribution is ... else contribution
-        return {"kind": "ngram", "start": start, "end": end, "contribution": share} | rows[row]
+    def block_of(start, end, rule):
+        kind, ngram, columns, *numbers = sent["rules"][rule]
+        block = {"kind": kind, "start": start, "end": end}
+        block |= {"ngram": ngram} if kind == "ngram" else {"blocks": []}
+        for name, own in zip(NUMBERS, numbers, strict=True):
+            if own == 0:
+                block[name] = block["value"]
+            elif own is not None:
+                places = dict(zip(columns, own, strict=True))
+                block[name] = [places.get(at, 0) for at in range(len(sent["labels"]))]
+        return {"contribution": None} | block
 
     plain = {name: sent[name] for name in ("text", "labels", "label", "value", "summary")}
-    return plain | {"blocks": [block("paragraph", *each) for each in sent["blocks"]]}
+    latest = {"document": plain | {"blocks": []}}
+    outer = {"paragraph": "document", "sentence": "paragraph", "ngram": "sentence"}
+    for block in (block_of(*each) for each in sent["blocks"]):
+        latest[outer[block["kind"]]]["blocks"].append(block)
+        latest[block["kind"]] = block
+    return latest["document"]
+
+
+def expected_of(explanation):
+    """What `expand` must give."""
+    return json.loads(json.dumps(with_shares(explanation)))
 
 
 # What goes over the wire
@@ -66,27 +66,25 @@ TEXTS = st.text(st.sampled_from("ab é\n.,\U0001f600"), max_size=60)
 
 
 @given(text=TEXTS, summary=st.sampled_from(["sum", "max", "mean"]))
-def test_a_compact_explanation_says_the_same(text, summary):
+def test_a_compact_explanation_has_all_numbers_and_shares(text, summary):
     taught = ww.TauSS3(summary=summary)
     taught.learn_many(["a b a. é b", "b b a", "é é"], ["x", "y", "z"])
     explanation = taught.explain(text)
-    sent = json.loads(to_json(compact(explanation)))
-    assert expand(sent) == json.loads(json.dumps(explanation.to_dict()))
+    assert expand(json.loads(to_json(compact(explanation)))) == expected_of(explanation)
 
 
-def test_a_compact_explanation_without_contributions_says_the_same():
+def test_a_compact_explanation_without_contributions_has_the_shares_of_values():
     taught = ww.TauSS3(summary=lambda parts: parts.sum(axis=0))
     taught.learn_many(["a b", "b c"], ["x", "y"])
     explanation = taught.explain("a b c")
-    assert expand(json.loads(to_json(compact(explanation)))) == json.loads(
-        json.dumps(explanation.to_dict())
-    )
+    assert expand(json.loads(to_json(compact(explanation)))) == expected_of(explanation)
 
 
 def test_distinct_ngrams_are_sent_once():
     taught = ww.TauSS3(max_ngram=1)
     taught.learn_many(["a b", "b c"], ["x", "y"])
-    assert len(compact(taught.explain("a b. " * 100))["ngrams"]) == 2
+    sent = compact(taught.explain("a b. " * 100))
+    assert [ngram for _, ngram, *_ in sent["rules"] if ngram is not None] == ["a", "b"]
 
 
 @given(st.text(max_size=20))
@@ -127,7 +125,7 @@ def test_a_text_is_explained(page):
     text = "I cannot sleep, so I work.\n\nAgain 😀"
     status, found = send(page, "/api/explain", {"text": text})
     assert status == 200
-    assert expand(found["explanation"]) == json.loads(json.dumps(model().explain(text).to_dict()))
+    assert expand(found["explanation"]) == expected_of(model().explain(text))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,7 @@ def test_any_setting_can_be_changed(page, settings):
     text = "Another day of being so tired. I cannot sleep."
     _, found = send(page, "/api/explain", {"text": text} | settings)
     expected = model().replace(**settings).explain(text)
-    assert expand(found["explanation"]) == json.loads(json.dumps(expected.to_dict()))
+    assert expand(found["explanation"]) == expected_of(expected)
     assert model().parameters["smoothness"] == 0.455
 
 

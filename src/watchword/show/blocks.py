@@ -1,10 +1,15 @@
-"""The blocks of an explanation, for whoever draws them: which, how strong, and what to tell."""
+"""The blocks of an explanation: which are painted, how strongly, and what is said about each.
+
+`Rules` decides for every place that paints: notebook, page, terminal and live page. Only the page
+that `export_page` writes has to decide by itself, in static/offline.js; tests compare the two.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from watchword._checks import Label
@@ -13,42 +18,146 @@ from watchword.model.explanation import Block, Explanation
 
 PaintLevel = Literal["paragraph", "sentence", "ngram"]
 Plain = Mapping[str, Any]
+Place = tuple[int, int, int]  # start and end of a block, and the index of its rule
 
 LEVELS: tuple[PaintLevel, ...] = ("paragraph", "sentence", "ngram")
 LEVEL_NAMES = {"paragraph": "paragraphs", "sentence": "sentences", "ngram": "n-grams"}
 
 MOST_BLOCKS = 50_000  # of each level: with more, browsers become slow
 MOST_LABELS = 20  # that are told about, those of highest score
+SHARE_DIGITS = 4
+
+
+class Head:
+    """The text of an explanation as a whole, and the label to paint it for."""
+
+    def __init__(self, explanation: Explanation | Plain, label: Label | None = None) -> None:
+        if isinstance(explanation, Explanation):
+            explanation = vars(explanation)
+        self.text: str = explanation["text"]
+        self.labels: list[Label] = list(explanation["labels"])
+        self.predicted: Label = explanation["label"]
+        self.value: list[float] = list(explanation["value"])
+        self.summary: Mapping[str, str] = explanation["summary"]
+        self.label = self.predicted if label is None else label
+        self.column = column_of(self.labels, self.label)
 
 
 def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
-    """All blocks as plain data, each before those inside it."""
+    """Yield all blocks as plain data, each before those inside it."""
     if isinstance(explanation, Explanation):
-        # One after the other: all blocks of a long text as plain data at once are large.
-        for paragraph in explanation.blocks:
-            yield from _plain_blocks(paragraph)
-    else:
-        for plain in explanation["blocks"]:
-            yield from _with_inner(plain)
+        explanation = vars(explanation)
+    return _with_inner(explanation["blocks"])
 
 
-def _plain_blocks(block: Block) -> Iterator[Plain]:
-    yield replace(block, blocks=()).to_dict() if block.blocks else block.to_dict()
-    for inner in block.blocks:
-        yield from _plain_blocks(inner)
+def _with_inner(blocks: Iterable[Block | Plain]) -> Iterator[Plain]:
+    for block in blocks:
+        plain = vars(block) if isinstance(block, Block) else block  # a copy of each takes long
+        yield plain
+        yield from _with_inner(plain.get("blocks", ()))
 
 
-def _with_inner(block: Plain) -> Iterator[Plain]:
-    yield block
-    for inner in block.get("blocks", ()):
-        yield from _with_inner(inner)
+@dataclass
+class Rule:
+    """A block, standing for all blocks of the same words and numbers."""
+
+    kind: str
+    block: Plain  # the first of them
+    words: str
+    times: int = 0
+    marked: bool = False
+    described: bool = False
+
+    @cached_property
+    def parts(self) -> Sequence[float]:
+        """Return what is painted: the contribution to each score or, without one, the value."""
+        contribution: Sequence[float] | None = self.block["contribution"]
+        value: Sequence[float] = self.block["value"]
+        return value if contribution is None else contribution
+
+    @cached_property
+    def strength(self) -> float:
+        """Return the part of the label for which the block is strongest."""
+        return max(self.parts)
+
+    def is_marked(self, level: str) -> bool:
+        """Return whether there is a mark at this level: not for n-grams that were never learnt."""
+        return self.kind == level and (level != "ngram" or any(self.block["count"]))
 
 
-def worth(block: Plain) -> list[float]:
-    """What is painted: what reaches the score or, where nobody can tell, the block's own value."""
-    value: list[float] = block["value"]
-    part: list[float] | None = block["contribution"]
-    return value if part is None else part
+class Rules:
+    """The blocks of one or several texts, and how strongly each is painted.
+
+    Of each level, the block with the largest part for any label is painted in full, and all others
+    in proportion. All labels have the same scale.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> rules = Rules()
+    >>> rules.add(model.explain("A match, a match!"), ["ngram"])
+    [(0, 1, 0), (2, 7, 1), (9, 10, 0), (11, 16, 1)]
+    >>> [(rule.words, rules.shares(rule)) for rule in rules.all]
+    [('a', [1.0, 0.0]), ('match', [1.0, 0.0])]
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Rule] = []
+        self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0)
+        self._indices: dict[Any, int] = {}
+
+    def add(
+        self,
+        explanation: Explanation | Plain,
+        levels: Sequence[str] = LEVELS,
+        until: int | None = None,
+    ) -> list[Place]:
+        """Add the blocks of these levels that begin before `until`, and return their places."""
+        text = Head(explanation).text
+        places = []
+        for block in blocks_of(explanation):
+            if until is not None and block["start"] >= until:
+                break
+            if block["kind"] in levels:
+                places.append((block["start"], block["end"], self._index_of(block, text)))
+        return places
+
+    def share(self, rule: Rule, column: int) -> float:
+        """Return how strongly blocks are painted for a label: from 0, not at all, to 1."""
+        part = rule.parts[column]
+        return rounded(part / self.highest[rule.kind], SHARE_DIGITS) if part > 0 else 0.0
+
+    def shares(self, rule: Rule) -> list[float]:
+        """Return how strongly blocks are painted for every label."""
+        return [self.share(rule, column) for column in range(len(rule.parts))]
+
+    def strongest(self, places: Sequence[Place], most: int) -> list[Place]:
+        """Return the blocks to mark, in their order: the `most` strongest of each level.
+
+        Of equally strong blocks the first are marked; n-grams that were never learnt are not.
+        """
+        kept: set[Place] = set()
+        for level in LEVELS:
+            own = [place for place in places if self.all[place[2]].is_marked(level)]
+            kept.update(sorted(own, key=lambda place: -self.all[place[2]].strength)[:most])
+        return [place for place in places if place in kept]
+
+    def count_painted(self, places: Sequence[Place]) -> Counter[str]:
+        """Return how many blocks of each level are painted for any label."""
+        rules = (self.all[index] for _, _, index in places)
+        return Counter(rule.kind for rule in rules if rule.strength > 0)
+
+    def _index_of(self, block: Plain, text: str) -> int:
+        kind, contribution = block["kind"], block["contribution"]
+        words = block["ngram"] if kind == "ngram" else text[block["start"] : block["end"]]
+        key = (kind, words, tuple(block["value"]), contribution and tuple(contribution))
+        index = self._indices.setdefault(key, len(self.all))
+        if index == len(self.all):
+            rule = Rule(kind, {**block, "blocks": ()}, words)
+            self.all.append(rule)
+            self.highest[kind] = max(self.highest[kind], rule.strength)
+        self.all[index].times += 1
+        return index
 
 
 def column_of(labels: Sequence[Label], label: Label) -> int:
@@ -70,34 +179,25 @@ def by_score(columns: Sequence[int], scores: Sequence[float]) -> list[int]:
     return sorted(columns, key=lambda at: (-scores[at], at))
 
 
-class Quota:
-    """Lets the strongest of many pass, in their order; of equals the first."""
+def rounded(number: float, digits: int) -> float:
+    """Round half up, with the same arithmetic as paint.js; `round` rounds half to even.
 
-    def __init__(self, strengths: Sequence[float], most: int) -> None:
-        self.bound = -math.inf  # what is stronger passes, and so many of what is equal
-        self._equals = 0
-        if len(strengths) > most:
-            strongest = sorted(strengths, reverse=True)[:most]
-            self.bound = strongest[-1] if strongest else math.inf
-            self._equals = strongest.count(self.bound)
-
-    def takes(self, strength: float) -> bool:
-        """Whether this one passes."""
-        if strength == self.bound and self._equals:
-            self._equals -= 1
-            return True
-        return strength > self.bound
+    >>> rounded(0.0625, 3), round(0.0625, 3)
+    (0.063, 0.062)
+    """
+    scale = 10.0**digits
+    return (number * scale + 0.5) // 1 / scale
 
 
 def as_value(number: float) -> str:
-    """A value for the eye.
+    """Write a value for readers, in the same way as `number` in paint.js.
 
     >>> as_value(1.73349), as_value(0.00004), as_value(0)
     ('1.733', '4e-05', '0')
     """
     if number == 0:
         return "0"
-    return f"{number:.3f}" if abs(number) >= 0.001 else f"{number:.1g}"
+    return f"{rounded(number, 3):.3f}" if abs(number) >= 0.001 else f"{number:.1g}"
 
 
 def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> str:

@@ -7,9 +7,8 @@ chosen without any script.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from heapq import nlargest
-from typing import Any
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
@@ -18,20 +17,20 @@ from watchword.show.blocks import (
     LEVEL_NAMES,
     LEVELS,
     MOST_BLOCKS,
+    Head,
     PaintLevel,
+    Place,
     Plain,
-    Quota,
+    Rule,
+    Rules,
     as_value,
-    blocks_of,
     by_score,
-    column_of,
     shown_columns,
     telling,
-    worth,
 )
 from watchword.show.marks import Mark, marked
 from watchword.show.markup import document, escaped, kept, stand_ins
-from watchword.show.painting import Painter, Rule
+from watchword.show.painting import Painter
 from watchword.show.palette import label_colour, paint_style
 
 __all__ = ["document", "escaped", "explanation_html", "kept", "notebook_html", "stand_ins"]
@@ -58,7 +57,7 @@ def explanation_html(
     if most is None:
         most = MOST_BLOCKS if page else MOST_IN_SNIPPET
     draw = _page if page else _snippet
-    head = _Head(explanation, label)
+    head = Head(explanation, label)
     return draw(explanation, head, level, title, as_whole("most", most, 0))
 
 
@@ -71,31 +70,12 @@ def notebook_html(explanation: Explanation | Plain) -> str:
     >>> "only the first 100,000" in notebook_html(model.explain("A match. " * 20_000))
     True
     """
-    head = _Head(explanation, None)
+    head = Head(explanation)
     return _snippet(explanation, head, "ngram", None, MOST_IN_SNIPPET, MOST_IN_NOTEBOOK)
 
 
-class _Head:
-    """What an explanation says about the text as a whole."""
-
-    def __init__(self, explanation: Explanation | Plain, label: Label | None) -> None:
-        if isinstance(explanation, Explanation):
-            self.text = explanation.text
-            self.labels: list[Label] = list(explanation.labels)
-            self.predicted: Label = explanation.label
-            self.value: list[float] = list(explanation.value)
-            summary: dict[Any, str] = dict(explanation.summary)
-        else:
-            self.text, self.labels = explanation["text"], list(explanation["labels"])
-            self.predicted, self.value = explanation["label"], list(explanation["value"])
-            summary = explanation["summary"]
-        self.label = self.predicted if label is None else label
-        self.column = column_of(self.labels, self.label)
-        self.columns = shown_columns(self.value, self.column)
-        self.meaning = _meaning(list(summary.values()))
-
-
-def _meaning(operators: Sequence[str]) -> str:
+def _meaning(head: Head) -> str:
+    operators = list(head.summary.values())
     own = [name for name in operators if name not in SUMMARY_NAMES]
     if own:
         return (
@@ -111,7 +91,7 @@ def _meaning(operators: Sequence[str]) -> str:
 
 
 def _page(
-    explanation: Explanation | Plain, head: _Head, level: PaintLevel, title: str | None, most: int
+    explanation: Explanation | Plain, head: Head, level: PaintLevel, title: str | None, most: int
 ) -> str:
     painter = Painter(head.labels, head.value, head.label, level=level, most=most)
     painted = painter.paint(explanation)
@@ -121,7 +101,7 @@ def _page(
 <div class="{painter.name}">
 <p>Predicted: <strong><bdi>{escaped(head.predicted)}</bdi></strong></p>
 {painter.controls()}
-<p class="quiet">{escaped(head.meaning)}
+<p class="quiet">{escaped(_meaning(head))}
 <span class="only-screen">Point at a block, or reach it with the tab key, to see its numbers.</span>
 {"".join(_scale(painter, one) for one in LEVELS)}</p>
 {painted}
@@ -132,7 +112,7 @@ def _page(
 
 
 def _scale(painter: Painter, level: PaintLevel) -> str:
-    note = f"The strongest colour stands for {as_value(painter.highest[level])}."
+    note = f"The strongest colour stands for {as_value(painter.rules.highest[level])}."
     if painter.unmarked[level]:
         note += f" {_left_out(painter.unmarked[level], level)}"
     return f'<span class="on-{level}">{note}</span>'
@@ -166,8 +146,9 @@ def _strongest(painter: Painter) -> dict[tuple[str, int], list[_Row]]:
     found: dict[tuple[str, int], dict[str, _Row]] = {
         (level, column): {} for level in LEVELS for column in painter.columns
     }
-    for rule in painter.rules:
-        for column, part in zip(painter.columns, rule.parts, strict=True):
+    for rule in painter.rules.all:
+        for column in painter.columns:
+            part = rule.parts[column]
             if part > 0:
                 rows = found[rule.kind, column]
                 first, times, total = rows.get(rule.words, (rule, 0, 0.0))
@@ -222,23 +203,20 @@ _SNIPPET_STYLE = (
 
 def _snippet(
     explanation: Explanation | Plain,
-    head: _Head,
+    head: Head,
     level: PaintLevel,
     title: str | None,
     most: int,
     until: int | None = None,
 ) -> str:
-    strengths = [max(worth(block)) for block in _blocks_at(explanation, level, until)]
-    highest = max(strengths, default=0.0)
-    # Once more instead of keeping them: the blocks of a long text are large.
-    marks = _inline_marks(
-        _blocks_at(explanation, level, until), Quota(strengths, most), head, highest
-    )
-    painted = marked(head.text[:until], marks, styles="inline")
-    notes = [f"The strongest colour stands for {as_value(highest)}."]
-    left_out = sum(strength > 0 for strength in strengths) - most
-    if left_out > 0:
-        notes.append(_left_out(left_out, level))
+    rules = Rules()
+    places = rules.add(explanation, [level], until)
+    kept = rules.strongest(places, most)
+    painted = marked(head.text[:until], _inline_marks(kept, rules, head), styles="inline")
+    notes = [f"The strongest colour stands for {as_value(rules.highest[level])}."]
+    left_out = rules.count_painted(places) - rules.count_painted(kept)
+    if left_out:
+        notes.append(_left_out(left_out[level], level))
     if until is not None and until < len(head.text):
         notes.append(
             f"Shown are only the first {until:,} of {len(head.text):,} characters; "
@@ -250,39 +228,28 @@ def _snippet(
         f'<div style="margin:.5em 0">{"".join(_legend(head))}</div>'
         f'<div class="ww-text" lang="" style="white-space:pre-wrap;overflow-wrap:anywhere;'
         f'unicode-bidi:plaintext;text-align:start;line-height:1.9">{painted}</div>'
-        f'<div style="font-size:.85em;opacity:.8;margin:.5em 0">{escaped(head.meaning)} '
+        f'<div style="font-size:.85em;opacity:.8;margin:.5em 0">{escaped(_meaning(head))} '
         f"{' '.join(notes)}</div></div>"
     )
 
 
-def _blocks_at(
-    explanation: Explanation | Plain, level: PaintLevel, until: int | None
-) -> Iterator[Plain]:
-    for block in blocks_of(explanation):
-        if until is not None and block["start"] >= until:
-            return
-        if block["kind"] == level and (level != "ngram" or any(block["count"])):
-            yield block
+def _inline_marks(places: list[Place], rules: Rules, head: Head) -> Iterator[Mark]:
+    columns = shown_columns(head.value, head.column)
+    openings: dict[int, str] = {}
+    for start, end, number in places:
+        rule = rules.all[number]
+        if number not in openings:
+            share = rules.share(rule, head.column)
+            paint = paint_style(share, head.column) if share > 0 else "background:none"
+            tell = escaped(telling(rule.block, head.labels, columns))
+            stop = ' tabindex="0"' * (share > 0)
+            openings[number] = f'<mark style="color:inherit;{paint}" title="{tell}"{stop}>'
+        yield Mark(start, end, openings[number], "</mark>", whole=rule.kind == "ngram")
 
 
-def _inline_marks(
-    blocks: Iterator[Plain], quota: Quota, head: _Head, highest: float
-) -> Iterator[Mark]:
-    for block in blocks:
-        if not quota.takes(max(worth(block))):
-            continue
-        part = worth(block)[head.column]
-        paint, stop = "background:none", ""
-        if part > 0:
-            paint, stop = paint_style(part / highest, head.column), ' tabindex="0"'
-        tell = escaped(telling(block, head.labels, head.columns))
-        opening = f'<mark style="color:inherit;{paint}" title="{tell}"{stop}>'
-        whole = block["kind"] == "ngram"
-        yield Mark(block["start"], block["end"], opening, "</mark>", whole)
-
-
-def _legend(head: _Head) -> Iterator[str]:
-    for at in by_score(head.columns, head.value):
+def _legend(head: Head) -> Iterator[str]:
+    columns = shown_columns(head.value, head.column)
+    for at in by_score(columns, head.value):
         chosen = at == head.column
         swatch = (
             f'<span style="display:inline-block;width:.8em;height:.8em;margin-right:.3em;'
@@ -297,5 +264,5 @@ def _legend(head: _Head) -> Iterator[str]:
             f"<bdi>{escaped(head.labels[at])}</bdi>{predicted} "
             f'<data value="{head.value[at]!r}">{as_value(head.value[at])}</data></span> '
         )
-    if len(head.columns) < len(head.labels):
-        yield f"<span>and {len(head.labels) - len(head.columns):,} more of lower score</span>"
+    if len(columns) < len(head.labels):
+        yield f"<span>and {len(head.labels) - len(columns):,} more of lower score</span>"

@@ -7,9 +7,8 @@ its values and what there is to tell about it, and every occurrence is `<mark cl
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from watchword._checks import Label, as_choice
 from watchword.model.explanation import Explanation
@@ -17,16 +16,18 @@ from watchword.show.blocks import (
     LEVEL_NAMES,
     LEVELS,
     MOST_BLOCKS,
+    SHARE_DIGITS,
+    Head,
     PaintLevel,
+    Place,
     Plain,
-    Quota,
+    Rule,
+    Rules,
     as_value,
-    blocks_of,
     by_score,
     column_of,
     shown_columns,
     telling,
-    worth,
 )
 from watchword.show.marks import Mark, marked
 from watchword.show.markup import css_string, escaped
@@ -35,21 +36,7 @@ from watchword.show.palette import label_class, label_rgb, short
 MOST_STOPS = 200  # n-grams of a text that the tab key stops at
 
 _LETTERS: dict[str, str] = {"paragraph": "p", "sentence": "s", "ngram": "n"}
-_ELEMENTS: dict[str, str] = {"paragraph": "span", "sentence": "span", "ngram": "mark"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-
-
-@dataclass
-class Rule:
-    """What all blocks of one class have in common."""
-
-    kind: str
-    block: Plain  # the first of them
-    words: str
-    parts: list[float]  # what is painted, one for each label shown
-    times: int = 0
-    marked: bool = False
-    described: bool = False
 
 
 class Painter:
@@ -91,27 +78,21 @@ class Painter:
         self.name = name
         self.column = column_of(self.labels, label)
         self.columns = shown_columns(self.scores, self.column)
-        self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0)
-        self.unmarked: dict[str, int] = dict.fromkeys(LEVELS, 0)
+        self.rules = Rules()
+        self.unmarked: Counter[str] = Counter()
         self._most, self._stops = most, stops
-        self.rules: list[Rule] = []
-        self._numbers: dict[Any, int] = {}
 
     def paint(self, explanation: Explanation | Plain) -> str:
         """Markup of a text, every block of it marked; call it once for each text."""
-        text, labels = _text_and_labels(explanation)
-        if labels != self.labels:
-            raise ValueError(f"a painter of {self.labels} cannot paint what has {labels}")
-        blocks = [
-            (block["start"], block["end"], self._rule_of(block, text))
-            for block in blocks_of(explanation)
-            if block["kind"] != "ngram" or any(block["count"])
-        ]
-        before = {number for number, rule in enumerate(self.rules) if rule.described}
-        painted = marked(text, self._marks(blocks))
+        head = Head(explanation)
+        if head.labels != self.labels:
+            raise ValueError(f"a painter of {self.labels} cannot paint what has {head.labels}")
+        places = self.rules.add(explanation)
+        before = {number for number, rule in enumerate(self.rules.all) if rule.described}
+        painted = marked(head.text, self._marks(places))
         descriptions = "".join(
             f'<p id="{self.name}-n{number}">{escaped(self._telling(rule))}</p>'
-            for number, rule in enumerate(self.rules)
+            for number, rule in enumerate(self.rules.all)
             if rule.described and number not in before
         )
         hidden = f"<div hidden>{descriptions}</div>" if descriptions else ""
@@ -149,42 +130,25 @@ class Painter:
             lines += self._share_rules(chosen, column)
         lines += (
             f"{scope} .{_LETTERS[rule.kind]}{number}{{{self._declarations(rule)}}}"
-            for number, rule in enumerate(self.rules)
+            for number, rule in enumerate(self.rules.all)
             if rule.marked
         )
         return "\n".join(lines) + "\n"
 
-    def _rule_of(self, block: Plain, text: str) -> int:
-        parts = worth(block)
-        words = block["ngram"] if block["kind"] == "ngram" else text[block["start"] : block["end"]]
-        key = (block["kind"], words, tuple(block["value"]), tuple(parts))
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.rules)
-            rule = Rule(block["kind"], block, words, [parts[at] for at in self.columns])
-            self.rules.append(rule)
-            self.highest[rule.kind] = max(self.highest[rule.kind], *rule.parts)
-        self.rules[number].times += 1
-        return number
-
-    def _marks(self, blocks: list[tuple[int, int, int]]) -> Iterator[Mark]:
-        by_rule = [max(rule.parts) for rule in self.rules]
-        strengths: dict[str, list[float]] = {level: [] for level in LEVELS}
-        for _, _, number in blocks:
-            strengths[self.rules[number].kind].append(by_rule[number])
-        quotas = {kind: Quota(those, self._most) for kind, those in strengths.items()}
-        stops = Quota(strengths["ngram"], self._stops)
-        for start, end, number in blocks:
-            rule, strength = self.rules[number], by_rule[number]
-            if not quotas[rule.kind].takes(strength):
-                self.unmarked[rule.kind] += strength > 0
-                continue
+    def _marks(self, places: list[Place]) -> Iterator[Mark]:
+        rules = self.rules
+        kept = rules.strongest(places, self._most)
+        self.unmarked += rules.count_painted(places) - rules.count_painted(kept)
+        ngrams = [place for place in kept if rules.all[place[2]].kind == "ngram"]
+        stops = set(rules.strongest(ngrams, self._stops))
+        for start, end, number in kept:
+            rule = rules.all[number]
             rule.marked = True
             if rule.kind != "ngram":
                 letter = _LETTERS[rule.kind]
                 yield Mark(start, end, f'<span class="{letter} {letter}{number}">', "</span>")
                 continue
-            stop = strength > 0 and stops.takes(strength)
+            stop = rule.strength > 0 and (start, end, number) in stops
             rule.described = rule.described or stop
             opening = f'<mark class="n{number}"{self._stop(number) * stop}>'
             yield Mark(start, end, opening, "</mark>", whole=True)
@@ -193,14 +157,13 @@ class Painter:
         return f' tabindex="0" aria-describedby="{self.name}-n{number}"'
 
     def _declarations(self, rule: Rule) -> str:
-        highest = self.highest[rule.kind] or 1.0
-        letter = _LETTERS[rule.kind]
-        shares = (
-            f"--{letter}{column}:{short(part / highest, 4)};"
-            for column, part in zip(self.columns, rule.parts, strict=True)
-            if part > 0
+        letter, shares = _LETTERS[rule.kind], self.rules.shares(rule)
+        painted = (
+            f"--{letter}{column}:{short(shares[column], SHARE_DIGITS)};"
+            for column in self.columns
+            if shares[column] > 0
         )
-        return f"{''.join(shares)}--t:{css_string(self._telling(rule))}"
+        return f"{''.join(painted)}--t:{css_string(self._telling(rule))}"
 
     def _telling(self, rule: Rule) -> str:
         return telling(rule.block, self.labels, self.columns)
@@ -239,9 +202,3 @@ class Painter:
 
 def _display(chosen: bool) -> str:
     return "block" if chosen else "none"
-
-
-def _text_and_labels(explanation: Explanation | Plain) -> tuple[str, list[Label]]:
-    if isinstance(explanation, Explanation):
-        return explanation.text, list(explanation.labels)
-    return explanation["text"], list(explanation["labels"])

@@ -1,4 +1,4 @@
-"""The colours of labels and how strongly a block is painted: one place for every picture.
+"""The colours of labels, grounds and inks, and what a painted block looks like.
 
 A label has one colour for light and dark grounds alike, at least 3:1 against both, which is what
 lines, bars and swatches need. Words are never written in it: text keeps the colour of its
@@ -25,6 +25,7 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "12 4", "1 4", "9 3 2 3 2 3", "3 2
 
 STRONGEST = 0.55  # how opaque the ground of the strongest block is
 THICKEST = 0.22  # and how thick the line under it, in heights of a letter (em)
+FAINTEST = 0.05  # the share from which on a ground can be told from paper, for terminals
 LINE_FACTOR = 4  # browsers draw no line below one pixel: those of weak blocks fade instead
 
 PAPER, INK, QUIET, LINE = "#ffffff", "#1c1e21", "#5a6068", "#c9cdd3"
@@ -62,9 +63,40 @@ def paint_style(share: float, position: int) -> str:
     return f"background:rgba({rgb},{short(share * STRONGEST)});border-bottom:{line}"
 
 
-def label_classes() -> str:
-    """CSS: what is drawn with `currentColor` under `.c0` to `.c9` has the colour of its label."""
-    return "".join(f".c{at} {{ color: {colour}; }}\n" for at, colour in enumerate(COLOURS))
+def label_ground(share: float, position: int) -> str:
+    """Return the ground of the same block on paper, for terminals.
+
+    >>> label_ground(0, 0), label_ground(1, 0)
+    ('#ffffff', '#ea9a82')
+    """
+    return blend(label_colour(position), share * STRONGEST, PAPER)
+
+
+def palette_css() -> str:
+    """Return all colours as CSS, and what blocks look like that are painted by a share `--part`.
+
+    What is drawn with `currentColor` or `rgb(var(--rgb))` under `.c0` to `.c9` has the colour of
+    its label.
+    """
+    names = ("paper", "ink", "quiet", "line")
+    light, dark = (
+        "".join(f"--{name}:{colour};" for name, colour in zip(names, colours, strict=True))
+        for colours in (
+            (PAPER, INK, QUIET, LINE),
+            (DARK_PAPER, DARK_INK, DARK_QUIET, DARK_LINE),
+        )
+    )
+    labels = (
+        f".c{at}{{color:{colour};--rgb:{label_rgb(at)}}}\n" for at, colour in enumerate(COLOURS)
+    )
+    return (
+        f":root{{color-scheme:light dark;{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{''.join(labels)}"
+        f":is(.ww-text :is(mark,.s,.p),.painted .worth){{"
+        f"background-color:rgb(var(--rgb) / calc(var(--part) * {STRONGEST}));"
+        f"border-bottom:calc(var(--part) * {THICKEST}em) solid "
+        f"rgb(var(--rgb) / calc(var(--part) * {LINE_FACTOR}))}}\n"
+    )
 
 
 def label_rgb(position: int) -> str:
@@ -77,7 +109,7 @@ def label_rgb(position: int) -> str:
 
 
 def label_class(position: int) -> str:
-    """The class of `label_classes` for the label at this position.
+    """The class of `palette_css` for the label at this position.
 
     >>> label_class(12)
     'c2'

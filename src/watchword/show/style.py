@@ -5,17 +5,7 @@ from __future__ import annotations
 from watchword.show import palette
 
 STYLE = f"""
-:root {{
-  color-scheme: light dark;
-  --paper: {palette.PAPER}; --ink: {palette.INK}; --quiet: {palette.QUIET}; --line: {palette.LINE};
-}}
-@media screen and (prefers-color-scheme: dark) {{
-  :root {{
-    --paper: {palette.DARK_PAPER}; --ink: {palette.DARK_INK};
-    --quiet: {palette.DARK_QUIET}; --line: {palette.DARK_LINE};
-  }}
-}}
-* {{ box-sizing: border-box; }}
+{palette.palette_css()}* {{ box-sizing: border-box; }}
 html {{ background: var(--paper); color: var(--ink); -webkit-text-size-adjust: 100%; }}
 html {{ scroll-padding-bottom: 8rem; }} /* what has the focus is not under what is told of it */
 body {{
@@ -43,7 +33,6 @@ th[scope=row] {{ min-width: 7rem; }}
   clip-path: inset(50%); white-space: nowrap;
 }}
 :focus-visible {{ outline: 2px solid var(--ink); outline-offset: 2px; }}
-{palette.label_classes()}
 .ww-text {{
   white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.9;
   unicode-bidi: plaintext; text-align: start;
@@ -56,11 +45,6 @@ th[scope=row] {{ min-width: 7rem; }}
 .ww-text mark {{ color: inherit; --part: calc(var(--share, 0) * var(--ngram, 0)); }}
 .ww-text .s {{ --part: calc(var(--share, 0) * var(--sentence, 0)); }}
 .ww-text .p {{ --part: calc(var(--share, 0) * var(--paragraph, 0)); }}
-.ww-text :is(mark, .s, .p) {{
-  background-color: rgb(var(--rgb) / calc(var(--part) * {palette.STRONGEST}));
-  border-bottom: calc(var(--part) * {palette.THICKEST}em) solid
-    rgb(var(--rgb) / calc(var(--part) * {palette.LINE_FACTOR}));
-}}
 .ww-text :is(mark, .s, .p)::after {{
   content: var(--t); display: none; position: fixed; inset: auto 0 0 0; z-index: 1;
   max-height: 50vh; overflow: auto; padding: .6rem 1rem; border-top: 1px solid var(--line);

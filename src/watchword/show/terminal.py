@@ -9,7 +9,8 @@ from watchword._checks import Label, as_choice
 from watchword.errors import MissingExtraError
 from watchword.model.explanation import Explanation
 from watchword.model.results import RankedNgram
-from watchword.show.blocks import LEVELS, PaintLevel, blocks_of, column_of, worth
+from watchword.show.blocks import LEVELS, Head, PaintLevel, Rules, blocks_of
+from watchword.show.palette import FAINTEST, INK, label_ground
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -59,11 +60,11 @@ def to_terminal(
     *,
     level: PaintLevel = "ngram",
 ) -> Text:
-    """Paint a text's blocks by what they are worth for a label; by default for the predicted one.
+    """Paint a text's blocks by what they add to a label's score; by default the predicted label's.
 
-    The block that is worth most for any label has the strongest colour, the others are in
-    proportion to it. Takes an explanation or its `to_dict()`, and gives a `rich.text.Text` to print
-    with rich.
+    The block that adds most to any score has the strongest colour, the others are in proportion to
+    it; those below a twentieth are left out. Takes an explanation or its `to_dict()`, and gives a
+    `rich.text.Text` to print with rich.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -82,19 +83,13 @@ def to_terminal(
             "painting in the terminal needs rich: pip install 'watchword[cli]'"
         ) from error
     as_choice("level", level, LEVELS)
-    text, column = _text_and_column(explanation, label)
-    painted = Text(visible(text))
-    blocks = [
-        (block["start"], block["end"], worth(block))
-        for block in blocks_of(explanation)
-        if block["kind"] == level
-    ]
-    highest = max((max(parts) for _, _, parts in blocks), default=0.0)
-    for start, end, parts in blocks:
-        if parts[column] > 0:
-            share = parts[column] / highest
-            style = Style(color="black", bgcolor=_colour(share), bold=share >= 0.5)
-            painted.stylize(style, start, end)
+    head, rules = Head(explanation, label), Rules()
+    painted = Text(visible(head.text))
+    for start, end, number in rules.add(explanation, [level]):
+        share = rules.share(rules.all[number], head.column)
+        if share >= FAINTEST:  # on a dark terminal, white would look like the strongest
+            ground = label_ground(share, head.column)
+            painted.stylize(Style(color=INK, bgcolor=ground, bold=share >= 0.5), start, end)
     return painted
 
 
@@ -109,27 +104,10 @@ def strongest_ngrams(
     >>> [ngram for ngram, _, _ in strongest_ngrams(model.explain("So, machine learning!"), "tech")]
     ['learning', 'machine']
     """
-    _, column = _text_and_column(explanation, label)
+    column = Head(explanation, label).column
     read = {
         RankedNgram(block["ngram"], block["value"][column], block["count"][column])
         for block in blocks_of(explanation)
         if block["kind"] == "ngram" and block["value"][column] > 0
     }
     return sorted(read, key=lambda ngram: (-ngram.value, ngram.ngram))[:n]
-
-
-def _text_and_column(
-    explanation: Explanation | Mapping[str, Any], label: Label | None
-) -> tuple[str, int]:
-    if isinstance(explanation, Explanation):
-        text, labels, predicted = explanation.text, explanation.labels, explanation.label
-    else:
-        text, labels, predicted = (explanation[one] for one in ("text", "labels", "label"))
-    return text, column_of(labels, predicted if label is None else label)
-
-
-def _colour(share: float) -> str:
-    """From pale yellow to red, dark text readable on all of it."""
-    pale, strong = (255, 246, 200), (244, 100, 80)
-    mixed = [round(low + (high - low) * share) for low, high in zip(pale, strong, strict=True)]
-    return "#{:02x}{:02x}{:02x}".format(*mixed)

@@ -24,8 +24,8 @@ from watchword._checks import as_whole
 from watchword._files import atomic_file
 from watchword.errors import HookError
 from watchword.model.functions import name_of
+from watchword.show.palette import palette_css
 from watchword.show.terminal import visible
-from watchword.web.files import palette_css
 from watchword.web.packing import pack_model
 
 if TYPE_CHECKING:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from watchword._display import finite
-from watchword.model.explanation import Block, Explanation, NgramBlock
+from watchword.model.explanation import Explanation
+from watchword.show.blocks import Rules
 
+_HEAD = ("text", "labels", "label", "value", "summary")
+_NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn")
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -30,38 +34,27 @@ def to_json(value: Any) -> bytes:
 
 
 def compact(explanation: Explanation) -> dict[str, Any]:
-    """Say what `Explanation.to_dict` says, every distinct n-gram once and without zeros.
+    """Say what `Explanation.to_dict` says, and how strongly each block is painted, in few bytes.
 
-    Long texts repeat their n-grams, each has five numbers per label, and most are 0. `expand` in
-    page.js makes the shape of `to_dict` of it. Blocks are lists: start, end, value, parts, and the
-    contribution if it is not the value; an n-gram has its place among `ngrams` instead of value and
-    parts. There are its spelling, the columns of the labels that it has numbers for, and these.
+    Long texts repeat their n-grams, each has six numbers per label, and most are 0. So `blocks` are
+    in order of the text, each before those inside it, as lists of start, end and index among the
+    `rules`. `expand` in page.js makes the shape of `to_dict` of it.
     """
-    rows: dict[tuple[Any, ...], int] = {}
-    return {
-        "text": explanation.text,
-        "labels": list(explanation.labels),
-        "label": explanation.label,
-        "value": list(explanation.value),
-        "summary": dict(explanation.summary),
-        "blocks": [_compact_block(block, rows) for block in explanation.blocks],
-        "ngrams": [_without_zeros(*row) for row in rows],
+    rules = Rules()
+    places = rules.add(explanation)
+    return {name: getattr(explanation, name) for name in _HEAD} | {
+        "blocks": places,
+        "rules": [_without_zeros(rule.block, rules.shares(rule)) for rule in rules.all],
     }
 
 
-def _compact_block(block: Block, rows: dict[tuple[Any, ...], int]) -> list[Any]:
-    if isinstance(block, NgramBlock):
-        row = (block.ngram, block.value, block.count, block.lv, block.sg, block.sn)
-        plain: list[Any] = [block.start, block.end, rows.setdefault(row, len(rows))]
-    else:
-        parts = [_compact_block(part, rows) for part in block.blocks]
-        plain = [block.start, block.end, block.value, parts]
-    if block.contribution != block.value:
-        plain.append(block.contribution)
-    return plain
-
-
-def _without_zeros(ngram: str, *numbers: tuple[float, ...]) -> list[Any]:
-    by_label = zip(*numbers, strict=True)
-    columns = [column for column, own in enumerate(by_label) if any(own)]
-    return [ngram, columns, *([row[column] for column in columns] for row in numbers)]
+def _without_zeros(block: Mapping[str, Any], shares: list[float]) -> list[Any]:
+    """Return a block's kind and n-gram, the columns that have any number, and these numbers."""
+    own = {**block, "share": shares}
+    if own["contribution"] == own["value"]:
+        own["contribution"] = 0  # the same is not sent twice
+    numbers = [own.get(name) for name in _NUMBERS]
+    by_label = zip(*filter(None, numbers), strict=True)
+    columns = [column for column, each in enumerate(by_label) if any(each)]
+    sparse = (each and [each[column] for column in columns] for each in numbers)
+    return [block["kind"], block.get("ngram"), columns, *sparse]

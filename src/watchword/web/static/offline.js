@@ -466,5 +466,17 @@ const offline = (() => {
     });
   }
 
-  return { Model };
+  // Decides how strongly blocks are painted, as Rules in show/blocks.py does for all other pictures:
+  // by their contributions, on one scale for all labels.
+  function paint(explanation) {
+    for (const level of ["paragraph", "sentence", "ngram"]) {
+      const blocks = watchword.blocksOf(explanation, level);
+      const highest = blocks.reduce((most, block) => Math.max(most, ...block.contribution), 0);
+      const share = (part) => (part > 0 ? watchword.rounded(part / highest, 4) : 0);
+      for (const block of blocks) block.share = block.contribution.map(share);
+    }
+    return explanation;
+  }
+
+  return { Model, paint };
 })();

@@ -19,7 +19,7 @@
   let waiting = 0;
 
   function read() {
-    explanation = model.explain(text.value);
+    explanation = offline.paint(model.explain(text.value));
     const isFull = text.value.length >= LONGEST - 1; // half of a character is not taken
     const taken = `Only the first ${number(LONGEST)} characters are taken.`;
     find("status").textContent = isFull ? taken : "";

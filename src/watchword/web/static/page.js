@@ -86,24 +86,27 @@ const page = (() => {
     place.textContent = message ?? "";
   }
 
-  /** Make the shape of Explanation.to_dict() of what the server sends (see wire.py). */
+  /** Make the shape of Explanation.to_dict(), with shares, of what the server sends (see wire.py). */
   function expand(sent) {
-    const rows = sent.ngrams.map(([ngram, columns, ...numbers]) => {
-      const [value, count, lv, sg, sn] = numbers.map((own) => {
-        const all = new Array(sent.labels.length).fill(0);
-        columns.forEach((column, at) => { all[column] = own[at]; });
-        return all;
-      });
-      return { ngram, value, count, lv, sg, sn };
+    const dense = (columns, own) => {
+      if (!own) return own; // a sentence has no counts
+      const all = new Array(sent.labels.length).fill(0);
+      columns.forEach((column, at) => { all[column] = own[at]; });
+      return all;
+    };
+    const rules = sent.rules.map(([kind, ngram, columns, ...numbers]) => {
+      const [share, value, contribution, count, lv, sg, sn] = numbers.map((own) => dense(columns, own));
+      const added = contribution === 0 ? value : contribution; // null if a function sums up
+      return { kind, ngram, share, value, contribution: added, count, lv, sg, sn };
     });
-    const share = (value, given) => (given === undefined ? value : given);
-    const ngram = ([start, end, row, contribution]) => ({
-      kind: "ngram", start, end, ...rows[row], contribution: share(rows[row].value, contribution),
-    });
-    const outer = (kind, inner) => ([start, end, value, parts, contribution]) => ({
-      kind, start, end, value, contribution: share(value, contribution), blocks: parts.map(inner),
-    });
-    return { ...sent, blocks: sent.blocks.map(outer("paragraph", outer("sentence", ngram))) };
+    const latest = { document: { blocks: [] } };
+    const outer = { paragraph: "document", sentence: "paragraph", ngram: "sentence" };
+    for (const [start, end, rule] of sent.blocks) {
+      const block = { ...rules[rule], start, end, blocks: [] };
+      latest[block.kind] = block;
+      latest[outer[block.kind]].blocks.push(block);
+    }
+    return { ...sent, blocks: latest.document.blocks };
   }
 
   // Addresses

@@ -1,8 +1,10 @@
-// Paints an explanation: what `Explanation.to_dict()` gives in Python, in the same shape.
+// Shows a painted explanation: the shape of `Explanation.to_dict()` in Python, and for every block
+// `share`, how strongly it is painted for each label, from 0 to 1. The server decides that (Rules in
+// show/blocks.py), in an exported page `paint` in offline.js.
 //
 //   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
-//   paragraph, sentence: {kind, start, end, value, contribution, blocks}
-//   ngram: {kind: "ngram", start, end, value, contribution, ngram, count, lv, sg, sn}
+//   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
+//   ngram: {kind: "ngram", start, end, value, contribution, share, ngram, count, lv, sg, sn}
 //
 // `start` and `end` count characters as Python does (code points, not UTF-16 units). Texts and
 // labels were written by strangers: they go into the page as text nodes only, never as markup.
@@ -32,12 +34,16 @@ const watchword = (() => {
     return made;
   }
 
-  /** A number for eyes: three places, more where those would all be zeros. */
+  /** Round half up, with the same arithmetic as `rounded` in show/blocks.py. */
+  const rounded = (value, digits) => Math.floor(value * 10 ** digits + 0.5) / 10 ** digits;
+
+  /** Write a value for readers, as `as_value` in show/blocks.py does. */
   function number(value) {
     if (!Number.isFinite(value)) return "–";
     if (value === 0) return "0";
-    if (Math.abs(value) >= 0.0005) return value.toFixed(3);
-    return value.toExponential(1).replace("e-", " · 10^−");
+    if (Math.abs(value) >= 0.001) return rounded(value, 3).toFixed(3);
+    const [digit, power] = value.toExponential(0).split("e-");
+    return power > 4 ? `${digit}e-${power.padStart(2, "0")}` : value.toFixed(power);
   }
 
   /** A label or an id as it can be shown: isolated, its control characters named. */
@@ -94,11 +100,10 @@ const watchword = (() => {
     return found;
   }
 
-  /** Paint an explanation into an element. Its text content is then exactly the text. */
+  /** Show a painted explanation in an element. Its text content is then exactly the text. */
   function paint(container, explanation, { label = explanation.label, level = "ngram" } = {}) {
     const column = Math.max(0, explanation.labels.indexOf(label));
     const blocks = blocksOf(explanation, level);
-    const highest = blocks.reduce((most, block) => Math.max(most, block.value[column]), 0);
     const text = explanation.text;
     const unit = placeFinder(text);
     const spans = [];
@@ -114,7 +119,7 @@ const watchword = (() => {
         const start = unit(block.start);
         const end = unit(block.end);
         if (start > at) appendText(part, text.slice(at, start));
-        const span = blockSpan(block.value[column], highest);
+        const span = blockSpan(block.share[column]);
         appendText(span, text.slice(start, end));
         part.append(span);
         places.set(span, spans.push(span) - 1);
@@ -143,12 +148,11 @@ const watchword = (() => {
 
   const plainSpan = element("span", { class: "block", role: "button", tabindex: "-1" });
 
-  function blockSpan(value, highest) {
-    const share = highest > 0 ? Math.max(0, value) / highest : 0;
+  function blockSpan(share) {
     const span = plainSpan.cloneNode(false);
     if (share > 0) {
-      span.className = share >= 0.5 ? "block worth strong" : "block worth";
-      span.style.setProperty("--share", share.toFixed(3));
+      span.className = "block worth";
+      span.style.setProperty("--part", share);
     }
     return span;
   }
@@ -168,9 +172,9 @@ const watchword = (() => {
   function details(block, explanation) {
     const isNgram = block.kind === "ngram";
     const contributes =
-      block.contribution && block.contribution.some((share, at) => share !== block.value[at]);
+      block.contribution && block.contribution.some((added, at) => added !== block.value[at]);
     const columns = ["value"];
-    if (contributes) columns.push("share");
+    if (contributes) columns.push("adds");
     if (isNgram) columns.push("count", "lv", "sg", "sn");
     const order = explanation.labels.map((_, at) => at);
     order.sort((a, b) => block.value[b] - block.value[a] || a - b);
@@ -350,5 +354,5 @@ const watchword = (() => {
     container.replaceChildren(...rows);
   }
 
-  return { element, number, shown, visible, appendText, colourClass, blocksOf, paint, mark, inspect, paintScores };
+  return { element, rounded, number, shown, visible, appendText, colourClass, blocksOf, paint, mark, inspect, paintScores };
 })();

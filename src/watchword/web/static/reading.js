@@ -58,10 +58,11 @@ const reading = (() => {
   function strongest(explanation, column) {
     const found = new Map();
     for (const block of watchword.blocksOf(explanation, "ngram")) {
-      if (block.value[column] <= 0) continue;
+      const added = (block.contribution ?? block.value)[column];
+      if (added <= 0) continue;
       const known = found.get(block.ngram) ?? [block.ngram, block.value[column], 0, 0];
       known[2] += 1;
-      known[3] += (block.contribution ?? block.value)[column];
+      known[3] += added;
       found.set(block.ngram, known);
     }
     const ranked = [...found.values()];
