@@ -26,7 +26,7 @@ I do not tell anyone, but I am fine."""
 def writing(page: Page, live: LivePage) -> None:
     page.goto(live.url)
     page.fill("#text", TEXT)
-    page.locator("#write-painted .strong").last.hover()
+    page.locator("#write-painted .block", has_text="not tell").hover()
 
 
 def replaying(page: Page, live: LivePage) -> None:
