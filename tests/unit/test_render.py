@@ -153,7 +153,7 @@ model = watchword.TauSS3()
 model.learn_one("a match", "sports")
 try:
     watchword.show.terminal.to_terminal(model.explain("a match"))
-except watchword.MissingExtraError as error:
+except watchword.errors.MissingExtraError as error:
     print(error)
 """
     done = subprocess.run(

@@ -53,7 +53,7 @@ def test_outcomes_say_what_was_decided_about_each_subject():
 def test_a_subject_without_posts_has_an_outcome():
     found = replay([subject("nobody", [])], taught(), ww.Overtakes("at risk"))
     [outcome] = found.outcomes
-    assert (outcome.label, outcome.delay, outcome.posts, outcome.score) == (None, 0, 0, 0.5)
+    assert (outcome.label, outcome.delay, outcome.posts, outcome.score) == (None, 0, 0, 0.0)
 
 
 # Measures
@@ -237,7 +237,7 @@ def test_subjects_without_posts_go_through_json_csv_and_intervals():
     ww.teach(model, people)
     found = replay(people, model, ww.Overtakes("at risk"), by="chunk")
     assert json.loads(found.to_json())["subjects"][-1]["steps"] == []
-    assert found.to_csv().splitlines()[-1] == "eve,at risk,,0,0,0.5"
+    assert found.to_csv().splitlines()[-1] == "eve,at risk,,0,0,0.0"
     assert found.intervals(repeats=20)["f1"].value == found.measures.f1
 
 

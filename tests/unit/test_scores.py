@@ -334,9 +334,9 @@ def test_a_share_reaches_just_the_thresholds_up_to_itself(share, threshold):
 
 def test_the_last_share_is_that_of_the_sums():
     assert Scores.from_shares("a", [1], [np.array([0.9, 0.25])], positive=1).series[0].share == 0.25
-    assert Scores.from_shares("a", [1], [np.zeros(0)], positive=1).series[0].share == 0.5
+    assert Scores.from_shares("a", [1], [np.zeros(0)], positive=1).series[0].share == 0
     silent = Series(np.array([1]), *[np.zeros(1)] * 4)
-    assert silent.share == 0.5
+    assert silent.share == 0
 
 
 def test_chosen_subjects_keep_what_belongs_to_them():

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import watchword as ww
 from search_samples import by_hand, plain, sample
 from strategies import corpora, examples
-from watchword import Between, TauSS3, search, searching
+from watchword import Between, TauSS3, search
 from watchword.errors import EmptyModelError, UnknownLabelError
+from watchword.searching import searcher
 from watchword.searching.searcher import search_within, seconds_of
 from watchword.searching.space import DEFAULT_SPACE, all_of
 
@@ -376,7 +377,7 @@ def test_settings_are_compared_by_the_same_folds_whichever_ended_first(tmp_path)
 @pytest.mark.parametrize("late_after", [1, 3, 9, 11])
 def test_the_budget_ends_it(method, late_after, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(searching.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(searcher.time, "monotonic", lambda: now[0])
 
     def progress(items, total):
         del total

@@ -596,7 +596,7 @@ sys.modules["sklearn"] = None
 import watchword
 try:
     import watchword.sklearn
-except watchword.MissingExtraError as error:
+except watchword.errors.MissingExtraError as error:
     print(error)
 """
     done = subprocess.run(

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from watchword._checks import Label, as_threads
-from watchword.evaluation.scores import Scores, Series, first_alerts
 from watchword.model.engine import Engine
 from watchword.reasons.weights import Weights, weigh
-from watchword.streams.ledger import best_other, checked_alerts
+from watchword.streams.driver import Histories, Series
 from watchword.streams.policies import Policy
-from watchword.streams.steps import FloatArray, Step
+from watchword.streams.steps import FloatArray
 
 
 @dataclass(frozen=True)
@@ -66,39 +65,6 @@ class History:
 
 
 def first_alert(gains: FloatArray, column: int, policy: Policy) -> int:
-    """After how many posts the alert falls, 0 if it never does."""
-    sums = np.cumsum(gains, axis=0)
-    count = len(gains)
-    if policy.remembers:
-        return _first_of_steps(gains, sums, column, policy)
-    series = Series(
-        posts=np.arange(1, count + 1),
-        value=sums[:, column],
-        other=best_other(sums, column),
-        gain=gains[:, column],
-        other_gain=best_other(gains, column),
-    )
-    totals = np.array([count], np.int64)
-    alone = Scores(("",), (None,), policy.positive, "post", (series,), totals)
-    return int(first_alerts(alone, policy)[0]) + 1
-
-
-def _first_of_steps(gains: FloatArray, sums: FloatArray, column: int, policy: Policy) -> int:
-    """The same for policies that take notes, post by post and no further than the alert."""
-    memory = np.zeros((1, policy.remembers))
-    value, gain = sums[:, column], gains[:, column]
-    other, other_gain = best_other(sums, column), best_other(gains, column)
-    for at in range(len(gains)):
-        now = slice(at, at + 1)
-        step = Step(
-            posts=np.array([at + 1]),
-            value=value[now],
-            other=other[now],
-            gain=gain[now],
-            other_gain=other_gain[now],
-            round=0,
-            memory=memory,
-        )
-        if checked_alerts(policy, step)[0]:
-            return at + 1
-    return 0
+    """Return after how many posts the alert falls, 0 if it never does."""
+    alone = Histories([Series.from_gains(gains, column)])
+    return int(alone.first_alerts(policy)[0]) + 1

@@ -13,23 +13,11 @@ from watchword._checks import Label
 from watchword.errors import StateError
 from watchword.model.engine import Engine
 from watchword.model.file.codec import fingerprint_of
+from watchword.streams.driver import advance, best_other
 from watchword.streams.policies import BoolArray, FloatArray, IntArray, Policy, Step, as_policy
-from watchword.streams.policy import checked_alerts
 from watchword.streams.states import State, policy_hash
 
-__all__ = ["IntArray", "Ledger", "best_other", "checked_alerts"]
-
 _MOST_POSTS = 2**32 - 1
-
-
-def best_other(values: FloatArray, column: int) -> FloatArray:
-    """The largest value of the other columns; 0 if there is no other."""
-    columns = values.shape[-1]
-    if columns == 1:
-        return np.zeros(values.shape[:-1])
-    if columns == 2:
-        return values[..., 1 - column]
-    return np.asarray(np.delete(values, column, axis=-1).max(axis=-1))
 
 
 class Ledger:
@@ -115,7 +103,7 @@ class Ledger:
     def _advance(self, rows: IntArray, gains: FloatArray, read: BoolArray) -> BoolArray:
         """Add gains, and a post where one was read; nothing is changed if the policy fails."""
         column = self._labels.index(self.policy.positive)
-        sums, memory = self._sums[rows] + gains, self._memory[rows]
+        sums = self._sums[rows] + gains
         posts = self._posts[rows].astype(np.int64) + read
         if posts.max(initial=0) > _MOST_POSTS:
             raise StateError(
@@ -129,12 +117,10 @@ class Ledger:
             gain=gains[:, column],
             other_gain=best_other(gains, column),
             round=self.rounds,
-            memory=memory,
+            memory=self._memory[rows],
         )
-        new: BoolArray = checked_alerts(self.policy, step) & read & (self._delays[rows] == 0)
-        self._sums[rows], self._posts[rows] = sums, posts
-        # A series of posts does not end in a round without a post, nor grow.
-        self._memory[rows[read]] = memory[read]
+        new, memory = advance(self.policy, step, read=read, decided=self._delays[rows] != 0)
+        self._sums[rows], self._posts[rows], self._memory[rows] = sums, posts, memory
         self._delays[rows[new]] = posts[new]
         return new
 

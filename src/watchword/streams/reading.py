@@ -18,8 +18,9 @@ from watchword.data import Post
 from watchword.errors import StateError, UnknownSubjectError
 from watchword.model.engine import Engine
 from watchword.streams import states
-from watchword.streams.ledger import IntArray, Ledger
+from watchword.streams.ledger import Ledger
 from watchword.streams.policies import Policy
+from watchword.streams.steps import IntArray
 
 
 class Decision(NamedTuple):
