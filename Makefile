@@ -36,6 +36,7 @@ lint: build  ## style, types, and whether generated files are what they should b
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/python tools/make_unicode_table.py --check || \
 	    { [ $$? -eq 3 ] && echo "the Unicode table was not checked"; }
