@@ -85,16 +85,19 @@ clean:  ## remove all that was made here
 
 # Stamps. Without build isolation CMake finds the same paths again and compiles only what changed.
 .venv/ready: pyproject.toml
+	@echo "Creating .venv and installing the build tools"
 	$(PYTHON) -m venv .venv
 	$(PIP) $(BUILD_REQUIREMENTS) cmake ninja
 	touch $@
 
 .venv/built: .venv/ready $(NATIVE)
+	@echo "Compiling the native core and installing watchword: about a minute"
 	$(PIP) --no-build-isolation --editable '.[cli]'
 	touch $@
 
 # With build isolation: a dependency that PyPI has as a source archive (pyspark) brings its own build
 # tools. watchword itself is installed already, so pip adds only what the extra asks for.
 .venv/dev: .venv/ready | .venv/built
+	@echo "Installing the tools of development: some minutes the first time"
 	$(PIP) 'watchword[dev]'
 	touch $@

@@ -1,17 +1,14 @@
 import watchword as ww
-from watchword.show.terminal import strongest_ngrams
 
-posts = {
-    "I cannot sleep, so I work. Woke up drained again.": "at risk",
-    "Drained. I cannot sleep, and I do not tell anyone.": "at risk",
-    "I cannot work today, so I sleep. We watched a film.": "control",
-    "The garden is lovely, and we sleep well. No work today.": "control",
-}
-model = ww.TauSS3(prior=0)  # so few posts: once must be enough
-model.learn_many(posts.keys(), posts.values())
+subjects = ww.make_risk_streams(200, seed=0)  # made-up people, with known labels
+model = ww.TauSS3()
+ww.teach(model, subjects[:100])
 
-new = "The garden can wait. I cannot sleep, I feel so drained!"
-print(model.predict_one(new))
-print({label: round(value, 3) for label, value in model.confidence_one(new).items()})
-for ngram, value, count in strongest_ngrams(model.explain(new), "at risk", 3):
-    print(f"{value:.3f}  {ngram}  (count {count})")
+policy = ww.Overtakes("at risk", margin=0.05)
+story = model.story(subjects[117], policy)
+post = story.decision.delay
+print(f"{story.decision.label} after {post} of {len(story.posts)} posts:")
+print(story.posts[post - 1].post.text)
+for ngram in story.tipping(2).ngrams_for:
+    print(f"{ngram.difference:+.2f} {ngram.ngram}")
+print(ww.replay(subjects[100:], model, policy))
