@@ -7,8 +7,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 BUILD_REQUIREMENTS := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]/\1/p' pyproject.toml)
-NATIVE := $(wildcard src/core/*) src/bindings.cpp CMakeLists.txt
-CPP := $(wildcard src/core/*.h src/core/*.cpp tests/fuzz/*.h tests/fuzz/*.cpp) src/bindings.cpp
+NATIVE := $(wildcard src/core/* src/bindings/*) CMakeLists.txt
+CPP := $(wildcard $(foreach folder,src/core src/bindings tests/fuzz,$(folder)/*.h $(folder)/*.cpp))
 PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file

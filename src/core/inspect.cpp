@@ -92,7 +92,7 @@ void Model::append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable
         values = memo.values(length, ngram);
         confidences = memo.confidences(length, ngram, values);
     }
-    const double elsewhere = sanction_elsewhere(values, columns, parameters_.value);
+    const double elsewhere = sanction_elsewhere(values, columns, parameters_);
     std::fill(table.sn.begin() + static_cast<std::ptrdiff_t>(row), table.sn.end(), elsewhere);
     for (std::size_t at = 0; at < values.size(); ++at) {
         const std::size_t place = row + values.position[at];

@@ -31,7 +31,7 @@ class Model::Lease {
     Workspace& get() { return *workspace_; }
     // The workspace with its memo ready for the model as it is; the model must be locked.
     Workspace& prepared() {
-        workspace_->memo.prepare(*model_.counts_, model_.parameters_.value, model_.largest_values(),
+        workspace_->memo.prepare(*model_.counts_, model_.parameters_, model_.largest_values(),
                                  model_.state_);
         return *workspace_;
     }

@@ -304,13 +304,13 @@ Explained Model::explain(const TermBatch& batch) const {
 }
 
 std::shared_ptr<const LargestValues> Model::largest_values() const {
-    if (parameters_.value.confidence_function == ConfidenceFunction::Gv) return nullptr;
+    if (parameters_.confidence_function == ConfidenceFunction::Gv) return nullptr;
     const std::lock_guard guard(largest_mutex_);
     if (largest_state_ == state_) return largest_;
     auto largest = std::make_shared<LargestValues>(
         counts_->max_ngram(), std::vector<double>(counts_->labels().size(), 0));
     Memo memo;
-    memo.prepare(*counts_, parameters_.value, nullptr, state_);
+    memo.prepare(*counts_, parameters_, nullptr, state_);
     for_each_value(memo, std::nullopt,
                    [&](unsigned length, NgramId, const ValueRow& values, Memo&) {
                        raise_largest(*largest, length, values);

@@ -22,8 +22,7 @@
 
 namespace watchword {
 
-struct Parameters {
-    ValueParameters value;
+struct Parameters : ValueParameters {
     unsigned max_ngram;
     Counting counting;
     double alpha;

@@ -202,7 +202,7 @@ void Trails::walk(const Counts& counts, std::span<const Symbol> symbols, Interne
 }
 
 std::vector<double> Trails::confidence(const Parameters& parameters) const {
-    const ConfidenceFunction function = parameters.value.confidence_function;
+    const ConfidenceFunction function = parameters.confidence_function;
     const bool normalised = function != ConfidenceFunction::Gv;
     if (parameters.max_ngram > max_ngram_ || (normalised && !needs_.largest_values) ||
         (function == ConfidenceFunction::NormGvXai && !needs_.words)) {
@@ -226,8 +226,8 @@ std::unique_ptr<Trails::Workspace> Trails::take_workspace() const {
 }
 
 void Trails::value_rows(const Parameters& parameters, Workspace& workspace) const {
-    const ConfidenceFunction function = parameters.value.confidence_function;
-    workspace.valuer.prepare(scale_, parameters.value);
+    const ConfidenceFunction function = parameters.confidence_function;
+    workspace.valuer.prepare(scale_, parameters);
     const auto value = [&](const Row& row) -> const ValueRow& {
         ValueRow& values = workspace.row;
         values.resize(row.size);

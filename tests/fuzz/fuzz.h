@@ -93,16 +93,15 @@ inline ww::TermBatch terms_of(const std::string& text, ww::Paragraphs paragraphs
 inline ww::Parameters parameters_from(Data& data) {
     ww::Parameters parameters{};
     parameters.max_ngram = data.ConsumeIntegralInRange(1u, 5u);
-    parameters.value.smoothness = data.PickValueInArray({0.455, 1.0, 0.1});
-    parameters.value.significance = data.PickValueInArray({1.0, 0.0, 4.0});
-    parameters.value.sanction = data.PickValueInArray({1.0, 0.0, 2.0});
-    parameters.value.min_count = data.ConsumeIntegralInRange(1u, 3u);
-    parameters.value.prior = data.ConsumeBool() ? 1 : 0;
-    parameters.value.ngram_scale =
-        data.ConsumeBool() ? ww::NgramScale::Words : ww::NgramScale::Length;
-    parameters.value.significance_function =
+    parameters.smoothness = data.PickValueInArray({0.455, 1.0, 0.1});
+    parameters.significance = data.PickValueInArray({1.0, 0.0, 4.0});
+    parameters.sanction = data.PickValueInArray({1.0, 0.0, 2.0});
+    parameters.min_count = data.ConsumeIntegralInRange(1u, 3u);
+    parameters.prior = data.ConsumeBool() ? 1 : 0;
+    parameters.ngram_scale = data.ConsumeBool() ? ww::NgramScale::Words : ww::NgramScale::Length;
+    parameters.significance_function =
         data.PickValueInArray({ww::SignificanceFunction::Vanilla, ww::SignificanceFunction::Xai});
-    parameters.value.confidence_function =
+    parameters.confidence_function =
         data.PickValueInArray({ww::ConfidenceFunction::Gv, ww::ConfidenceFunction::NormGv,
                                ww::ConfidenceFunction::NormGvXai});
     parameters.alpha = data.PickValueInArray({0.0, 0.3});

@@ -85,7 +85,7 @@ void ask_all(const ww::Model& model, const std::string& text, const ww::Paramete
         }
     });
     ask([&] {
-        const ConfidenceFunction function = parameters.value.confidence_function;
+        const ConfidenceFunction function = parameters.confidence_function;
         const auto trails = model.trails(terms_of(text, parameters.paragraphs, false),
                                          function != ConfidenceFunction::Gv,
                                          function == ConfidenceFunction::NormGvXai);
@@ -99,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     Data data(bytes, size);
     ww::Parameters parameters = parameters_from(data);
     parameters.prune_period.reset();
-    if (data.ConsumeBool()) parameters.value.ngram_scale = ww::NgramScale::Label;
+    if (data.ConsumeBool()) parameters.ngram_scale = ww::NgramScale::Label;
     ww::Model original(parameters);
     learn(original, documents_from(data, 5), 1);
     ww::Snapshot snapshot = original.snapshot();

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import watchword as ww
-from watchword.model.presets import PAPER
 
 
 def taught(corpus=None, **arguments):
@@ -453,9 +452,12 @@ def test_two_words_may_be_repeated_millions_of_times():
     }
 
 
-def test_the_equations_alone_give_the_values_of_the_model():
+def test_values_follow_from_counts_and_the_largest_counts_alone():
     model = ww.TauSS3.paper(max_ngram=1)
     model.learn_many(["a a a b", "a c c"], ["x", "y"])
-    parameters = ww.model.parameters.Parameters(**PAPER | {"max_ngram": 1}).for_native()
-    alone = ww._native.evaluate([3, 1], [3, 2], parameters)  # of "a", and of the most frequent
-    assert alone == [(v.lv, v.sg, v.sn, v.gv) for v in model.value("a").values()]
+    other = ww.TauSS3.paper(max_ngram=1)
+    other.learn_many(["a d e a. f a", "g g h a"], ["x", "y"])
+    assert model.value("a") == other.value("a")
+    assert model.value("a")["x"].count == 3
+    assert model.value("a")["x"].lv == 1
+    assert model.value("a")["y"].lv == pytest.approx(0.5**0.455)

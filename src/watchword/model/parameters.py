@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +24,16 @@ Summary = SummaryOperator | Mapping[Level, SummaryOperator]
 LEVELS: tuple[Level, ...] = ("sentence", "paragraph", "document")
 SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
 
-_CHOICES = {
-    "significance_function": ("vanilla", "xai", "ratio"),
-    "confidence_function": ("gv", "norm_gv", "norm_gv_xai"),
-    "ngram_scale": ("length", "words", "label"),
-    "reading": ("paper", "words_sum"),
-    "counting": ("occurrences", "documents"),
-    "paragraphs": ("lines", "blank_lines"),
+# The core defines which choices there are.
+_NATIVE_CHOICES: dict[str, type[enum.Enum]] = {
+    "significance_function": _native.SignificanceFunction,
+    "confidence_function": _native.ConfidenceFunction,
+    "ngram_scale": _native.NgramScale,
+    "reading": _native.ReadingRule,
+    "counting": _native.Counting,
+    "paragraphs": _native.Paragraphs,
 }
+_ONLY_IN_PYTHON = ("default_label",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +78,8 @@ class Parameters:
         self._set("prune_shortest", as_whole("prune_shortest", self.prune_shortest, 1, limit))
         if self.prune_period is not None:
             self._set("prune_period", as_whole("prune_period", self.prune_period, 1))
-        for name, choices in _CHOICES.items():
-            self._set(name, as_choice(name, getattr(self, name), choices))
+        for name, kind in _NATIVE_CHOICES.items():
+            self._set(name, as_choice(name, getattr(self, name), tuple(kind.__members__)))
         self._set("summary", _per_level(self.summary))
         if self.default_label is not None:
             self._set("default_label", as_label(self.default_label))
@@ -102,19 +105,20 @@ class Parameters:
         """Whether some level is summarised by a function of the user's."""
         return any(callable(operator) for operator in self.operators.values())
 
-    def for_native(self) -> dict[str, Any]:
-        """As the core wants them; levels with a function of the user's are summed there."""
-        native = {one.name: getattr(self, one.name) for one in fields(self)}
-        native["significance_function"] = _native.SignificanceFunction[self.significance_function]
-        native["confidence_function"] = _native.ConfidenceFunction[self.confidence_function]
-        native["ngram_scale"] = _native.NgramScale[self.ngram_scale]
-        native["reading"] = _native.ReadingRule[self.reading]
-        native["counting"] = _native.Counting[self.counting]
-        native["paragraphs"] = _native.Paragraphs[self.paragraphs]
-        native["summary"] = [
-            _native.SummaryOperator["sum" if callable(operator) else operator]
-            for operator in self.operators.values()
-        ]
+    def for_native(self) -> _native.Parameters:
+        """Return the parameters as the core has them; levels with the user's functions are sums."""
+        native = _native.Parameters()
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "summary":
+                native.summary = [
+                    _native.SummaryOperator["sum" if callable(operator) else operator]
+                    for operator in self.operators.values()
+                ]
+            elif one.name in _NATIVE_CHOICES:
+                setattr(native, one.name, _NATIVE_CHOICES[one.name][value])
+            elif one.name not in _ONLY_IN_PYTHON:
+                setattr(native, one.name, value)
         return native
 
 
