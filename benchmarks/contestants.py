@@ -69,10 +69,9 @@ class WatchwordWords(Contestant):
     measured = "characters to words only: nothing is learnt and nothing classified"
 
     def __init__(self) -> None:
-        from watchword import _native
+        from watchword.model.text import TextSource
 
-        self._read = _native.read_terms
-        self._paragraphs = _native.Paragraphs.lines
+        self._source = TextSource("lines")
 
     def learn(self, converted: Any) -> None:
         texts, _ = converted
@@ -84,7 +83,7 @@ class WatchwordWords(Contestant):
 
     def _read_all(self, texts: list[str]) -> None:
         for begin in range(0, len(texts), 256):  # about as much at once as the model does
-            self._read(texts[begin : begin + 256], self._paragraphs, False)
+            self._source.read(texts[begin : begin + 256])
 
 
 class PySS3(Contestant):

@@ -208,6 +208,7 @@ def _is_stream(folder: Path) -> bool:
 def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | None) -> list[float]:
     del keep  # as long as it takes to read them
     ww = watchword()
+    from watchword.model.engine import engine_of
     from watchword.model.parameters import Parameters
     from watchword.searching.result import parameters_of
     from watchword.searching.trails import SHAPING, follow
@@ -215,7 +216,7 @@ def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | No
     part = read_part(folder / "train.jsonl.gz")
     labels = [POSITIVE if truth else NEGATIVE for truth in part.truth]
     of_posts = np.repeat(labels, np.diff(part.starts)).tolist()
-    engine = ww.TauSS3()._engine
+    engine = engine_of(ww.TauSS3())
     base = parameters_of(engine.parameters)
     terms = engine.source.read(part.texts)
     groups: dict[tuple[Any, ...], list[int]] = {}

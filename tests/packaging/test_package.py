@@ -48,6 +48,17 @@ print(*sorted(own), "watchword._native" in sys.modules)
     assert done.stdout == "numpy watchword True\n"
 
 
+def test_only_the_model_package_uses_the_core_and_the_private_engine():
+    package = ROOT / "src" / "watchword"
+    private = re.compile(r"import _native|watchword\._native|(?<!self)\._engine\b")
+    users = [
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if package / "model" not in path.parents and private.search(path.read_text("utf-8"))
+    ]
+    assert users == ["__init__.py"]  # it says what to do if the core was not compiled
+
+
 def test_the_live_page_is_loaded_when_it_is_asked_for():
     program = """
 import sys, watchword

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from strategies import any_texts, corpora, parameters
 from watchword import TauSS3
+from watchword.model.engine import engine_of
 from watchword.model.parameters import Parameters
 
 SHAPING = ("max_ngram", "counting", "paragraphs")
@@ -21,7 +22,7 @@ def taught(corpus, *, prune=0, **own):
 
 
 def followed(model, texts, *, largest_values=True, words=True):
-    engine = model._engine
+    engine = engine_of(model)
     return engine.native.trails(engine.source.read(texts), largest_values, words)
 
 
@@ -70,28 +71,28 @@ def test_pruning_while_learning_does_not_depend_on_the_longest_ngrams(corpus, pe
 def test_empty_documents_and_unknown_words():
     model = taught([("a b", "x"), ("b c", "y")])
     texts = ["", "   ", "unheard of", "...\n\n!", "a"]
-    found = followed(model, texts).confidence(model._engine.parameters.for_native())
+    found = followed(model, texts).confidence(engine_of(model).parameters.for_native())
     same(found, model.confidence_table(texts))
     assert found[1][:4].tolist() == [[0, 0]] * 4
 
 
 def test_no_documents_at_all():
     model = taught([("a b", "x")])
-    _, values = followed(model, []).confidence(model._engine.parameters.for_native())
+    _, values = followed(model, []).confidence(engine_of(model).parameters.for_native())
     assert values.shape == (0, 1)
 
 
 def test_one_label():
     model = taught([("a b c", "x")])
     same(
-        followed(model, ["a b"]).confidence(model._engine.parameters.for_native()),
+        followed(model, ["a b"]).confidence(engine_of(model).parameters.for_native()),
         model.confidence_table(["a b"]),
     )
 
 
 def test_what_is_followed_does_not_change_when_the_model_learns_on():
     model = taught([("a b", "x"), ("b c", "y")])
-    parameters = model._engine.parameters.for_native()
+    parameters = engine_of(model).parameters.for_native()
     trails = followed(model, ["a b c"])
     before = trails.confidence(parameters)[1]
     model.learn_one("a b c", "y")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import watchword as ww
 from model_files import taught
 from strategies import any_texts
-from watchword import _native
+from watchword.model.engine import engine_of
 from watchword.model.text import TextSource
 from watchword.spark.columns import confidence_of, labels_of, terms_of
 
@@ -24,7 +24,7 @@ def valid(text):
 def test_confidences_are_those_of_the_texts(texts, skipped):
     model = taught()
     column = pa.array([*["d é", "", "a"][:skipped], *texts], pa.string()).slice(skipped)
-    labels, values = confidence_of(column, model._engine)
+    labels, values = confidence_of(column, engine_of(model))
     assert labels == model.labels
     assert values.tobytes() == model.confidence_many(texts).tobytes()
 
@@ -37,7 +37,7 @@ def test_terms_are_those_of_the_texts(texts):
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_strings_of_every_kind_are_read(kind):
     model = taught()
-    values = confidence_of(pa.array(["a b é", "d"], kind), model._engine).values
+    values = confidence_of(pa.array(["a b é", "d"], kind), engine_of(model)).values
     assert (values == model.confidence_many(["a b é", "d"])).all()
 
 
@@ -48,13 +48,13 @@ def last_row(rows):
 @pytest.mark.parametrize("own", [{"summary": last_row}, {"word_hook": str.upper}])
 def test_functions_of_the_user_are_asked(own):
     model = taught(**own)
-    values = confidence_of(pa.array(["a b. c d", "d"]), model._engine).values
+    values = confidence_of(pa.array(["a b. c d", "d"]), engine_of(model)).values
     assert (values == model.confidence_many(["a b. c d", "d"])).all()
 
 
 def test_an_empty_model_is_refused():
     with pytest.raises(ww.errors.EmptyModelError):
-        confidence_of(pa.array(["a"]), ww.TauSS3()._engine)
+        confidence_of(pa.array(["a"]), engine_of(ww.TauSS3()))
 
 
 NOT_UTF8 = [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xe2\x28\xa1"]
@@ -73,7 +73,7 @@ def test_bytes_that_are_no_text_are_refused(data, source):
 @pytest.mark.parametrize("offsets", [[0, 9], [-1, 2], [2, 1], [0, 2**31 - 1]])
 def test_offsets_outside_the_bytes_are_refused(offsets):
     with pytest.raises(ValueError, match="lies elsewhere"):
-        _native.read_utf8(np.zeros(4, "u1"), np.array(offsets, "i4"), PLAIN.paragraphs)
+        PLAIN.read_utf8(np.zeros(4, "u1"), np.array(offsets, "i4"))
 
 
 @given(st.lists(st.sampled_from(["x", "ß", ""])), st.integers(0, 2))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import strategies
 import watchword as ww
+from watchword.model.engine import engine_of
 from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import change_of_label
 from watchword.reasons.history import History
@@ -212,7 +213,7 @@ def test_a_change_is_plain_data():
 
 def test_a_long_text_is_no_trouble():
     model = two_labels()
-    change = change_of_label(model._engine, "x " * 30_000 + "a " * 29_000)
+    change = change_of_label(engine_of(model), "x " * 30_000 + "a " * 29_000)
     assert len(change.occurrences) == 1001
     assert not change.exact  # without 1000 it is a tie, and nobody tries all sets of 1000
 
@@ -269,7 +270,7 @@ def alerted_subjects(draw, labels, summaries=SUM, margins=AHEAD):
     model = taught(draw(labels), draw(summaries))
     policy = draw(policies(margins))
     posts = draw(st.lists(st.sampled_from(POSTS), min_size=1, max_size=6))
-    history = History.read(model._engine, policy, posts)
+    history = History.read(engine_of(model), policy, posts)
     assume(history.alert)
     explanations = [model.explain(post) for post in posts]
     everything = [(at, one) for at, each in enumerate(explanations, 1) for one in places(each)]
@@ -338,7 +339,7 @@ def test_with_maxima_an_alert_is_delayed_but_nothing_is_certain(drawn):
 @pytest.mark.parametrize("aim", ["delay", "cancel"])
 def test_other_policies_are_tried_out_and_said_not_to_be_exact(policy, aim):
     model = taught(("at risk", "control"))
-    history = History.read(model._engine, policy, ["a", "x y", "x x a", "z x", "x"])
+    history = History.read(engine_of(model), policy, ["a", "x y", "x x a", "z x", "x"])
     change = change_of_alert(history, aim)
     assert change
     assert change.exact == (len(change.occurrences) == 1)
@@ -347,7 +348,7 @@ def test_other_policies_are_tried_out_and_said_not_to_be_exact(policy, aim):
 
 def test_a_delayed_alert_may_come_later_and_a_cancelled_one_never_does():
     model = taught(("at risk", "control"))
-    history = History.read(model._engine, ww.Overtakes("at risk"), ["a", "x x", "x", "x"])
+    history = History.read(engine_of(model), ww.Overtakes("at risk"), ["a", "x x", "x", "x"])
     delay, cancel = change_of_alert(history, "delay"), change_of_alert(history, "cancel")
     assert (delay.before, delay.after, len(delay.occurrences)) == (2, 3, 1)
     assert (cancel.before, cancel.after, len(cancel.occurrences)) == (2, 0, 3)
@@ -365,19 +366,21 @@ def test_where_a_value_may_lag_behind_what_is_said_holds(aim, drawn):
 
 def test_where_a_value_may_lag_behind_saying_nothing_cancels_the_alert():
     model = taught(("at risk", "control"))
-    history = History.read(model._engine, ww.Overtakes("at risk", margin=-1), ["?", "x"])
+    history = History.read(engine_of(model), ww.Overtakes("at risk", margin=-1), ["?", "x"])
     change = change_of_alert(history, "cancel")
     assert (change.before, change.after, len(change.occurrences)) == (2, 0, 1)
 
 
 def test_without_an_alert_there_is_nothing_to_change():
-    history = History.read(taught(("at risk", "control"))._engine, ww.Overtakes("at risk"), ["a"])
+    history = History.read(
+        engine_of(taught(("at risk", "control"))), ww.Overtakes("at risk"), ["a"]
+    )
     with pytest.raises(ValueError, match="no alert"):
         change_of_alert(history, "delay")
 
 
 def test_an_alert_that_was_given_cannot_be_found_again():
-    engine = taught(("at risk", "control"))._engine
+    engine = engine_of(taught(("at risk", "control")))
     history = History.read(engine, ww.StandsOut("at risk"), ["x", "x"], alert=2)
     with pytest.raises(ValueError, match="saw more than this subject"):
         change_of_alert(history, "delay")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import watchword as ww
 from model_files import MANIFEST, members, parts, taught, with_manifest_text, with_parts
 from strategies import any_texts, corpora, parameters
+from watchword.model.engine import engine_of
 from watchword.spark.counting import rows_of
 from watchword.web import export_page
 
@@ -64,7 +65,7 @@ def answers(model, texts=TEXTS):
 
 def followed(model, texts):
     """What a search for parameters finds: other values of the same n-grams."""
-    engine = model._engine
+    engine = engine_of(model)
     trails = engine.native.trails(engine.source.read(texts), True, True)
     labels, values = trails.confidence(engine.parameters.for_native())
     return labels, values.tobytes()

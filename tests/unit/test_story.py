@@ -16,6 +16,7 @@ import watchword as ww
 from hostile import HOSTILE_TEXT
 from story_pages import Page, is_plain
 from stream_samples import POSTS, taught
+from watchword.model.engine import engine_of
 from watchword.reasons.weights import weigh
 from watchword.show.story import story_html
 from watchword.show.timeline import MOST_LINES, timeline_description, timeline_svg
@@ -66,7 +67,7 @@ def test_weights_are_what_explanations_say_and_add_up_as_the_core_does(data):
     model = ww.TauSS3(**data.draw(strategies.parameters(own_operators=False)))
     model.learn_many(*zip(*corpus, strict=True))
     text = data.draw(strategies.any_texts())
-    weights = weigh(model._engine, text)
+    weights = weigh(engine_of(model), text)
     nothing = np.zeros(len(weights.places), np.bool_)
     assert weights.without(nothing).tolist() == list(model.confidence_one(text).values())
     ngrams = [

@@ -36,7 +36,7 @@ from watchword.cli.policies import parse_policy
 from watchword.cli.texts import Data
 from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
-from watchword.reasons.story import Story, Tipped, tell
+from watchword.reasons.story import Story, Tipped
 from watchword.show.terminal import strongest_ngrams, to_terminal, visible
 
 _TOP = 5  # n-grams and posts that are printed
@@ -107,7 +107,7 @@ def explain(
     chosen = [one for one in known if one.id == subject]
     if not chosen:
         raise UnknownSubjectError(f"there is no subject {subject!r} among {len(known)} in {data}")
-    story = tell(taught._engine, chosen[0], rule)
+    story = taught.story(chosen[0], rule)
     _write(story.to_dict, lambda: story.to_html(page=True), html_file, json_file)
     if html_file is None and json_file is None:
         show_story(story, _label(label, taught) or story.positive)

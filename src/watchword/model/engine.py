@@ -7,7 +7,7 @@ texts become terms. `watchword.TauSS3` is its public face.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,9 @@ from watchword.model.parameters import FloatArray, Parameters
 from watchword.model.results import ConfidenceTable, ModelStatistics
 from watchword.model.text import TextSource
 
+if TYPE_CHECKING:
+    from watchword.model.tau_ss3 import TauSS3
+
 
 class MappedFile(NamedTuple):
     """The file that a mapped model stays in: its arrays, and what its manifest says of them."""
@@ -47,6 +50,11 @@ class Engine(NamedTuple):
     # Of a mapped model: what its file says of labels and arrays, if that is what we would write.
     described: dict[str, Any] | None = None
     file: MappedFile | None = None
+
+    @classmethod
+    def empty(cls, parameters: Parameters, source: TextSource) -> Engine:
+        """Return an engine that has learnt nothing yet."""
+        return cls(parameters, source, _native.Model(parameters.for_native()))
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -146,8 +154,7 @@ class Engine(NamedTuple):
 
     def confidence(self, texts: list[str], threads: int) -> ConfidenceTable:
         """The confidence vectors of texts."""
-        self.refuse_if_empty()
-        self.refuse_if_incomplete()
+        self.refuse_if_unreadable()
         if self.parameters.has_own_operators:
             return self._own_confidence(texts)
         if self.source.is_plain:
@@ -172,8 +179,7 @@ class Engine(NamedTuple):
 
     def explain(self, text: str) -> Explanation:
         """How a text is read and what each part of it is worth."""
-        self.refuse_if_empty()
-        self.refuse_if_incomplete()
+        self.refuse_if_unreadable()
         explained = self.native.explain(self.source.read([text], with_spans=True))
         values = BlockValues(explained, self.parameters)
         labels = tuple(explained["values"]["labels"])
@@ -230,6 +236,11 @@ class Engine(NamedTuple):
             raise ValueError(f"not an n-gram of words: {ngram!r}")
         return words
 
+    def refuse_if_unreadable(self) -> None:
+        """Raise if texts cannot be read: nothing was learnt, or a function is missing."""
+        self.refuse_if_empty()
+        self.refuse_if_incomplete()
+
     def refuse_if_empty(self) -> None:
         """Raise `EmptyModelError` if nothing was learnt."""
         if self.native.is_empty():
@@ -255,6 +266,11 @@ class Engine(NamedTuple):
             raise PrunedModelError(
                 f"{what} is refused: counts were lost to pruning, so the result would not be exact"
             )
+
+
+def engine_of(model: TauSS3) -> Engine:
+    """Return the engine of a model: for watchword's other packages, not for users."""
+    return model._engine
 
 
 def decide(

@@ -152,7 +152,7 @@ class TauSS3:
         own = {field.name: given[field.name] for field in fields(Parameters)}
         parameters = Parameters(**own)
         source = TextSource(paragraphs, word_hook=word_hook, tokenizer=tokenizer)
-        self._engine = Engine(parameters, source, _native.Model(parameters.for_native()))
+        self._engine = Engine.empty(parameters, source)
 
     @classmethod
     def paper(cls, **overrides: Any) -> TauSS3:

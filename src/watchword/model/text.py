@@ -12,6 +12,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from watchword import _native
 from watchword._checks import as_choice, as_text
 from watchword.errors import HookError
@@ -105,6 +108,15 @@ class TextSource:
         if self.word_hook is not None:
             batch.rewrite(self._replacements(self.word_hook, batch.words))
         return batch
+
+    def read_utf8(
+        self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]
+    ) -> _native.TermBatch:
+        """Return the terms of texts in UTF-8, each ending where the next begins, as Arrow has them.
+
+        Only for a plain source. Raises `ValueError` if the bytes are not UTF-8.
+        """
+        return _native.read_utf8(data, offsets, self.paragraphs)
 
     def _replacements(self, hook: WordHook, words: list[str]) -> list[str | None]:
         # One thread at a time, so that the hook is asked once for each word.

@@ -15,6 +15,7 @@ from watchword._checks import Label, as_list, as_whole
 from watchword.data import Subject
 from watchword.evaluation.replaying import Outcome, Replay
 from watchword.evaluation.scores import first_alerts
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.reasons.alert_change import paper_rule
 from watchword.reasons.story import tell
@@ -67,7 +68,7 @@ def report_data(
     exact = paper_rule(found.policy) is not None
     told = [
         plain_story(
-            tell(model._engine, everybody[at], found.policy, alert=alerts[at]),
+            tell(engine_of(model), everybody[at], found.policy, alert=alerts[at]),
             **size,
             changes=exact,
         )

@@ -20,10 +20,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native
 from watchword._checks import Label
 from watchword._files import locked, writing_to
 from watchword.errors import DataFormatError
+from watchword.model.native import core as _native
 from watchword.model.text import TextSource
 
 _FORMAT = "watchword results"

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from watchword import _native
 from watchword._checks import Label, as_list, as_texts
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.folds import Fold, deal
 from watchword.evaluation.labels import Evaluation
 from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
+from watchword.model.engine import engine_of
+from watchword.model.native import TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.cache import KeptResults, digest_of
@@ -41,7 +42,7 @@ class Job:
 
     model: TauSS3
     texts: list[str]
-    terms: _native.TermBatch
+    terms: TermBatch
     labels: list[tuple[Label, ...]]
     several: bool
     folds: list[Fold]
@@ -66,25 +67,25 @@ class Job:
         if model is not None and not isinstance(model, TauSS3):
             raise TypeError(f"model must be a TauSS3, got {type(model).__name__}")
         own = TauSS3() if model is None else model
-        if own._engine.parameters.has_own_operators:
+        engine = engine_of(own)
+        if engine.parameters.has_own_operators:
             raise ValueError("a search cannot summarise with functions of yours")
-        own._engine.refuse_if_incomplete()
+        engine.refuse_if_incomplete()
         known = [in_order(one) for one in as_label_sets(truth)]
         parts = deal(truth, seed=seed, **dealing)
         several = are_several(truth)
-        base = parameters_of(own._engine.parameters)
+        base = parameters_of(engine.parameters)
         order = in_order(label for one in known for label in one)
         default = base["default_label"]
         if default is not None and default not in order:
             raise UnknownLabelError(f"unknown label {default!r} (default_label): no text has it")
-        source = own._engine.source
-        terms = source.read(documents)
+        terms = engine.source.read(documents)
         digest = digest_of(
             documents,
             known,
             [fold.held_out for fold in parts],
             several=several,
-            source=source,
+            source=engine.source,
             terms=terms,
         )
         return cls(own, documents, terms, known, several, parts, base, order, digest)
@@ -220,7 +221,7 @@ class Run:
     ) -> dict[int, Future[Trails]]:
         """The trails of some folds for a setting and all that learn alike."""
         ready = self.trails.setdefault(self.shapes[at], {})
-        source = self.job.model._engine.source
+        source = engine_of(self.job.model).source
         paragraphs = self.full[at]["paragraphs"]
         if paragraphs not in self.terms:  # others than those of the model
             self.terms[paragraphs] = source.with_paragraphs(paragraphs).read(self.job.texts)
@@ -291,10 +292,7 @@ class Run:
             texts=len(self.job.texts),
             folds=len(self.job.folds),
             several=self.job.several,
-            hooks={
-                name: getattr(self.job.model._engine.source, name)
-                for name in ("word_hook", "tokenizer")
-            },
+            hooks={name: self.job.model.parameters[name] for name in ("word_hook", "tokenizer")},
             unfinished=len(self.tried) - len(found),
             interrupted=interrupted,
         )

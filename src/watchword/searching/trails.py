@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native
 from watchword._checks import Label
 from watchword.errors import EmptyModelError
 from watchword.model.engine import Engine, decide_several, winners
+from watchword.model.native import TermBatch
+from watchword.model.native import Trails as NativeTrails
 from watchword.model.parameters import Parameters
 from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
@@ -35,7 +36,7 @@ _NORMALISED = ("norm_gv", "norm_gv_xai")
 class Trails:
     """Held-out texts, followed through what was learnt from others."""
 
-    native: _native.Trails
+    native: NativeTrails
     most_words: Label  # what is predicted where nothing is known, unless told otherwise
 
     def confidence(self, parameters: Parameters) -> ConfidenceTable:
@@ -64,7 +65,7 @@ class Trails:
 
 def follow(
     source: TextSource,
-    terms: _native.TermBatch,
+    terms: TermBatch,
     labels: Sequence[Sequence[Label]],
     held_out: Places,
     learnt: Places,
@@ -80,7 +81,8 @@ def follow(
     shared = {name: value for name, value in tried[0].items() if name != PRUNE}
     shared["max_ngram"] = max(setting["max_ngram"] for setting in tried)
     parameters = Parameters(**shared)
-    native = _native.Model(parameters.for_native())
+    engine = Engine.empty(parameters, source)
+    native = engine.native
     pairs = [(at, label) for at in learnt.tolist() for label in labels[at]]
     native.learn_terms(terms.part([at for at, _ in pairs]), [label for _, label in pairs])
     if native.is_empty():
@@ -95,4 +97,4 @@ def follow(
         not functions.isdisjoint(_NORMALISED),
         "norm_gv_xai" in functions,
     )
-    return Trails(trails, Engine(parameters, source, native).label_with_most_words())
+    return Trails(trails, engine.label_with_most_words())

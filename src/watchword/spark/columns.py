@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native
 from watchword._checks import Label
 from watchword.errors import DataFormatError
 from watchword.model.engine import Engine
+from watchword.model.native import TermBatch
 from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
 
 
-def terms_of(column: Any, source: TextSource) -> _native.TermBatch:
+def terms_of(column: Any, source: TextSource) -> TermBatch:
     """The terms of a column of texts, as `TextSource.read` gives them."""
     import pyarrow as pa
 
@@ -23,7 +23,7 @@ def terms_of(column: Any, source: TextSource) -> _native.TermBatch:
         return source.read(texts_of(column))
     data, offsets = buffers_of(column)
     try:
-        return _native.read_utf8(data, offsets, source.paragraphs)
+        return source.read_utf8(data, offsets)
     except ValueError as error:
         raise _not_text(error) from None
 
@@ -32,8 +32,7 @@ def confidence_of(column: Any, engine: Engine) -> ConfidenceTable:
     """The confidence vectors of a column of texts, as `TauSS3.confidence_table` gives them."""
     if engine.parameters.has_own_operators:
         return engine.confidence(texts_of(column), 1)
-    engine.refuse_if_empty()
-    engine.refuse_if_incomplete()
+    engine.refuse_if_unreadable()
     labels, values = engine.native.confidence_terms(terms_of(column, engine.source))
     return ConfidenceTable(tuple(labels), values)
 

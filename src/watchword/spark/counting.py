@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from watchword import _native
 from watchword._checks import Label
-from watchword.errors import DataFormatError, PrunedModelError
+from watchword.errors import DataFormatError
+from watchword.model.engine import Engine, engine_of
+from watchword.model.native import LevelCounter, TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
@@ -66,14 +67,14 @@ def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
     own: dict[str, Any] = {
         name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs")
     }
-    counter = _native.Model(Parameters(**own).for_native())
+    engine = Engine.empty(Parameters(**own), how.source)
     kind = None
     for terms, labels, kind in _slices(batches, how):
-        counter.learn_terms(terms, labels)
-        if counter.size() >= how.most_ngrams:
-            yield from _drained(counter, kind, how.sign)
+        engine.native.learn_terms(terms, labels)
+        if engine.native.size() >= how.most_ngrams:
+            yield from _drained(engine, kind, how.sign)
     if kind is not None:
-        yield from _drained(counter, kind, how.sign)
+        yield from _drained(engine, kind, how.sign)
 
 
 def count_level(
@@ -88,7 +89,7 @@ def count_level(
         yield from count_batches(batches, replace(how, max_ngram=1))
         return
     model = ModelFile(os.fspath(kept)).open()
-    counter = _native.LevelCounter(model._engine.native, length)
+    counter = LevelCounter(engine_of(model).native, length)
     labels_known = list(model.labels)
     kind = None
     for terms, labels, kind in _slices(batches, how):
@@ -111,17 +112,13 @@ def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
 
     if not isinstance(model, TauSS3):
         model = TauSS3.load(model, mapped=True)
-    model._engine.verify()
-    native = model._engine.native
-    if native.totals()["was_pruned"]:
-        raise PrunedModelError(
-            "counting on from this model is refused: counts were lost to pruning, so the result "
-            "would not be exact"
-        )
+    engine = engine_of(model)
+    engine.verify()
+    engine.refuse_if_pruned("counting on from this model")
     if model.labels:
         kind = pa.int64() if isinstance(model.labels[0], int) else pa.string()
-        yield _totals(native, kind, 1)
-        yield from _batches(native.rows().next, list(model.labels), kind, 1)
+        yield _totals(engine, kind, 1)
+        yield from _batches(engine.native.rows().next, list(model.labels), kind, 1)
 
 
 def label_type(kind: Any) -> Any:
@@ -135,9 +132,7 @@ def label_type(kind: Any) -> Any:
     raise DataFormatError(f"labels must be strings or whole numbers, but are {kind}")
 
 
-def _slices(
-    batches: Iterator[Any], how: Counting
-) -> Iterator[tuple[_native.TermBatch, list[Label], Any]]:
+def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[TermBatch, list[Label], Any]]:
     """Terms and labels in slices of bounded size, with the Arrow type of the labels."""
     source = how.source
     for batch in batches:
@@ -160,17 +155,17 @@ def _bounded(texts: Any) -> Iterator[tuple[int, int]]:
         begin, read = end, int(ends[end - 1])
 
 
-def _drained(native: _native.Model, kind: Any, sign: int) -> Iterator[Any]:
+def _drained(engine: Engine, kind: Any, sign: int) -> Iterator[Any]:
     """All that was counted until now, which the model then forgets."""
-    labels = native.labels()
-    yield _totals(native, kind, sign)
-    yield from _batches(native.drain().next, labels, kind, sign)
+    labels = list(engine.labels)
+    yield _totals(engine, kind, sign)
+    yield from _batches(engine.native.drain().next, labels, kind, sign)
 
 
-def _totals(native: _native.Model, kind: Any, sign: int) -> Any:
+def _totals(engine: Engine, kind: Any, sign: int) -> Any:
     import pyarrow as pa
 
-    totals = native.totals()
+    totals = engine.native.totals()
     labels = totals["labels"]
     keys = [DOCUMENTS] * len(labels) + [WORDS] * len(labels)
     counts = [sign * count for count in totals["documents"] + totals["words"]]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watchword._checks import as_whole
 from watchword.errors import DataFormatError, UnlearnError
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.counting import Counting, count_batches, rows_of
 from watchword.spark.needs import (
@@ -191,7 +192,7 @@ def _begun(
     else:
         functions = {name: parameters.get(name) for name in ("word_hook", "tokenizer", "summary")}
         file, known = seen_by_driver(add_to, **functions)
-        known._engine.refuse_if_pruned("counting on from this model")
+        engine_of(known).refuse_if_pruned("counting on from this model")
         kind = "long" if isinstance(known.labels[0], int) else "string"
         rows = session.range(0, 1, 1, 1).mapInArrow(
             lambda batches: (
@@ -273,10 +274,5 @@ def _without_negatives(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _loaded(path: Path, model: TauSS3) -> TauSS3:
     own = model.parameters
-    operators = model._engine.parameters
-    return TauSS3.load(
-        path,
-        word_hook=own["word_hook"],
-        tokenizer=own["tokenizer"],
-        summary=dict(operators.operators) if operators.has_own_operators else None,
-    )
+    functions = {name: own[name] for name in ("word_hook", "tokenizer", "summary")}
+    return TauSS3.load(path, **functions)

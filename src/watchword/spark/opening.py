@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from watchword.errors import ModelFormatError
+from watchword.model.engine import engine_of
 from watchword.model.functions import check_function
 from watchword.model.parameters import Summary
 from watchword.model.tau_ss3 import TauSS3
@@ -82,8 +83,7 @@ def seen_by_driver(
     check_shippable("summary", summary)
     functions = _digest(word_hook, tokenizer, summary)
     model = ModelFile(absolute, None, word_hook, tokenizer, summary, functions).open()
-    model._engine.refuse_if_empty()
-    model._engine.refuse_if_incomplete()
+    engine_of(model).refuse_if_unreadable()
     told = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary, functions)
     return told, model
 

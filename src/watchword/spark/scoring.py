@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from watchword.errors import DataFormatError
+from watchword.model.engine import engine_of
 from watchword.model.parameters import FloatArray
 from watchword.model.results import ConfidenceTable
 from watchword.spark.columns import confidence_of
@@ -31,7 +32,7 @@ class Classifying:
         import pyarrow as pa
 
         model = self.model.open()
-        table = confidence_of(without_null(texts, self.text), model._engine)
+        table = confidence_of(without_null(texts, self.text), engine_of(model))
         found = pa.array(model.decide(table), pa_label_type(table))
         return pa.StructArray.from_arrays([found, _lists(table.values)], ["label", "confidence"])
 
@@ -54,7 +55,7 @@ class Scoring:
         called = dict(zip(names, self.named or names, strict=True))
         for batch in batches:
             *columns, texts = (refuse_null(batch, name, called[name]) for name in names)
-            gains = confidence_of(texts, model._engine).values
+            gains = confidence_of(texts, engine_of(model)).values
             places = pa.array(np.arange(place, place + batch.num_rows, dtype=np.int64))
             place += batch.num_rows
             yield pa.RecordBatch.from_arrays(

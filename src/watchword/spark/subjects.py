@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from watchword.model.engine import Engine
+from watchword.model.engine import engine_of
 from watchword.spark.opening import ModelFile
 from watchword.streams import states
 from watchword.streams.ledger import Ledger
@@ -88,7 +88,7 @@ class Desk:
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
-        self._engine: Engine = watching.model.open()._engine
+        self._engine = engine_of(watching.model.open())
         self._labels = self._engine.labels
         self._ledger = self._new_ledger()
         blank = states.to_bytes(self._ledger.state_of(0, self._engine))

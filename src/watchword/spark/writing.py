@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from watchword import _native
 from watchword._checks import Label
 from watchword._files import atomic_file, scratch_folder
 from watchword.errors import DataFormatError
+from watchword.model.engine import engine_of
 from watchword.model.file import codec, container, layout
+from watchword.model.native import Assembler, RowsFailure, max_count
 from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.columns import buffers_of
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
@@ -57,7 +58,7 @@ def write_sorted(
             writing.add_all(batches)
             manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
             container.write_model(file, manifest, arrays)
-    except _native.RowsFailure as error:
+    except RowsFailure as error:
         raise RowsError(f"the rows of counts make no model: {error}") from None
 
 
@@ -109,13 +110,13 @@ class _Writing:
 
     def __init__(self, folder: Path, parameters: TauSS3) -> None:
         self._folder = folder
-        self._engine = parameters._engine
+        self._engine = engine_of(parameters)
         self._max_ngram = self._engine.parameters.max_ngram
         self._columns: dict[str, _Column] = {}
         self._totals: dict[bytes, dict[Label, int]] = {DOCUMENTS: {}, WORDS: {}}
         self._label_type: Any = None  # of Arrow
         self._labels: Any = None  # and all labels in it
-        self._core: _native.Assembler | None = None
+        self._core: Assembler | None = None
         self._above = np.empty(0, np.uint32)
 
     def __enter__(self) -> _Writing:
@@ -162,7 +163,7 @@ class _Writing:
             known[row["label"]] = row["count"]
         self._label_type = label_type(batch.column("label").type)
 
-    def _begun(self) -> _native.Assembler:
+    def _begun(self) -> Assembler:
         """The core, which wants to know the labels first."""
         if self._core is None:
             import pyarrow as pa
@@ -171,10 +172,10 @@ class _Writing:
             if not names or not self._totals[WORDS].keys() <= self._totals[DOCUMENTS].keys():
                 raise RowsError("the rows of counts lack the documents of a label")
             self._labels = pa.array(names, self._label_type)
-            self._core = _native.Assembler(self._max_ngram, len(names))
+            self._core = Assembler(self._max_ngram, len(names))
         return self._core
 
-    def _end_length(self, core: _native.Assembler) -> None:
+    def _end_length(self, core: Assembler) -> None:
         length = core.length()
         if length > 1:  # where the first children begin; the core tells where they end
             self._column(length - 1, "children")
@@ -233,9 +234,9 @@ class _Writing:
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():
             words = self._totals[WORDS].get(label, 0)  # rows of 0 may have been left out
-            if not 1 <= documents <= _native.max_count:
+            if not 1 <= documents <= max_count:
                 raise RowsError(f"the label {label!r} has {documents} documents")
-            if not 0 <= words <= _native.max_count:
+            if not 0 <= words <= max_count:
                 raise RowsError(f"the label {label!r} has {words} words")
             yield {"label": label, "documents": documents, "words": words}
 

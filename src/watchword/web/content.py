@@ -8,6 +8,7 @@ from typing import Any
 from watchword import __version__
 from watchword._checks import Label
 from watchword.data import Document, Subject
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.show import palette
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
@@ -34,8 +35,7 @@ class Content:
         policy: Policy | None = None,
         name: str = "model",
     ) -> None:
-        model._engine.refuse_if_empty()
-        model._engine.refuse_if_incomplete()
+        engine_of(model).refuse_if_unreadable()
         self.models = Models(model)
         self.name = name
         self._glances = LatestUsed(2)

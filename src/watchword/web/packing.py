@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword._checks import Label
+from watchword.model.engine import engine_of
 
 if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
@@ -29,8 +30,8 @@ Level = dict[str, npt.NDArray[Any]]
 
 def pack_model(model: TauSS3) -> dict[str, Any]:
     """All that reading with this model takes, as JSON can hold it."""
-    parameters = model._engine.parameters
-    snapshot = model._engine.snapshot()
+    engine = engine_of(model)
+    parameters, snapshot = engine.parameters, engine.snapshot()
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
     words = [data[begin:end].decode() for begin, end in pairwise(offsets)]
     # Here alone a value depends on more than counts: on those of the n-gram's words.

@@ -14,6 +14,7 @@ from watchword._checks import Label, as_list
 from watchword.data import Post, Subject
 from watchword.evaluation.replaying import Outcome, Replay, replay, replay_scores
 from watchword.evaluation.scores import Scores, score_streams
+from watchword.model.engine import engine_of
 from watchword.reasons.story import tell
 from watchword.streams.policies import (
     POLICIES,
@@ -118,7 +119,7 @@ class SubjectShelf:
     def story(self, at: int, settings: Settings, policy: Policy) -> dict[str, Any]:
         """What tipped the decision about a subject, and what would have changed it."""
         alert = self._outcome(at, settings, policy).delay
-        engine = self._models.under(settings)._engine
+        engine = engine_of(self._models.under(settings))
         told = tell(engine, self.subject(at), policy, alert=alert if policy.is_population else None)
         plain = told.to_dict(texts=0)
         return {name: plain[name] for name in ("labels", "positive", "tipped", "changes")}
