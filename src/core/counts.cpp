@@ -243,21 +243,45 @@ std::vector<WordId> Counts::words_of(unsigned length, NgramId ngram) const {
 
 NgramId Counts::find(std::span<const WordId> words) const {
     if (words.empty() || words.size() > max_ngram_) return kNone;
-    if (words.size() == 1) return words[0];
+    NgramId ngram = words[0];
+    for (unsigned length = 1; length < words.size() && ngram != kNone; ++length) {
+        ngram = find_extension(length, ngram, words[length]);
+    }
+    return ngram;
+}
+
+NgramId Counts::find_extension(unsigned length, NgramId ngram, WordId word) const {
     if (mapped_) {
-        const std::uint64_t place = mapped_->find(words);
-        if (place == MappedTree::kNone) return kNone;
-        return mapped_->id(static_cast<unsigned>(words.size()), place);
+        const MappedTree::Range among = mapped_->children(length, mapped_->place(length, ngram));
+        const std::uint64_t place = mapped_->find_child(length + 1, among, word);
+        return place == MappedTree::kNone ? kNone : mapped_->id(length + 1, place);
     }
-    const Trie::Key bigram = Trie::Key::of_bigram(words[0], words[1]);
-    const std::size_t shard = shard_index(bigram.hash());
-    const Trie& trie = shards_[shard];
-    NodeIndex node = trie.find(bigram);
-    for (std::size_t at = 2; at < words.size() && node != Trie::kNone; ++at) {
-        node = trie.find(Trie::Key::of_child(node, words[at]));
-    }
-    if (node == Trie::kNone || trie.cell(node).empty()) return kNone;
+    const Trie::Key key = length == 1 ? Trie::Key::of_bigram(ngram, word)
+                                      : Trie::Key::of_child(node_index(ngram), word);
+    const std::uint64_t hash = key.hash();
+    const std::size_t shard = length == 1 ? shard_index(hash) : ngram >> 24;
+    const NodeIndex node = shards_[shard].find(key, hash);
+    if (node == Trie::kNone || shards_[shard].cell(node).empty()) return kNone;
     return ngram_id(shard, node);
+}
+
+void Counts::for_each_extension(unsigned length, NgramId ngram,
+                                const std::function<void(WordId, NgramId)>& visit) const {
+    if (mapped_) {
+        const auto [begin, end] = mapped_->children(length, mapped_->place(length, ngram));
+        for (std::uint64_t at = begin; at < end; ++at) {
+            visit(mapped_->last_word(length + 1, at), mapped_->id(length + 1, at));
+        }
+        return;
+    }
+    for_each([&](unsigned longer, NgramId extension) {
+        if (longer != length + 1) return;
+        const Trie::Key key = shard_of(extension).node(node_index(extension)).key;
+        const bool extends = length == 1 ? key.first_word() == ngram
+                                         : (ngram >> 24) == (extension >> 24) &&
+                                               key.parent_node() == node_index(ngram);
+        if (extends) visit(key.word, extension);
+    });
 }
 
 void Counts::for_each(const Visitor& visit) const {

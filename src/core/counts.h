@@ -155,7 +155,13 @@ class Counts {
     std::vector<WordId> words_of(unsigned length, NgramId ngram) const;
     // kNone where there is no such n-gram.
     NgramId find(std::span<const WordId> words) const;
+    // An n-gram of this length and one more word.
+    NgramId find_extension(unsigned length, NgramId ngram, WordId word) const;
     static constexpr NgramId kNone = ~0u;
+    // Calls visit(word, extension) for all of them; without a file, that is a pass over the
+    // n-grams.
+    void for_each_extension(unsigned length, NgramId ngram,
+                            const std::function<void(WordId, NgramId)>& visit) const;
 
     // Calls visit(length, ngram) for every n-gram with a count, prefixes before their extensions.
     using Visitor = std::function<void(unsigned, NgramId)>;

@@ -194,30 +194,14 @@ std::vector<Following> Model::next_words(const std::vector<std::string>& words,
     std::optional<LabelId> id;
     if (label) id = counts_->labels().find(*label);
     std::vector<Following> following;
-    const auto add = [&](WordId word, std::span<const LabelCount> row) {
+    std::vector<LabelCount> room;
+    const auto length = static_cast<unsigned>(words.size());
+    counts_->for_each_extension(length, prefix, [&](WordId word, NgramId extension) {
         Count count = 0;
-        for (const LabelCount entry : row) {
+        for (const LabelCount entry : counts_->row(length + 1, extension, room)) {
             if (!id || entry.label() == *id) count += entry.count();
         }
         if (count > 0) following.push_back({std::string(counts_->word(word)), count});
-    };
-    std::vector<LabelCount> room;
-    if (const MappedTree* mapped = counts_->mapped()) {
-        const auto length = static_cast<unsigned>(words.size());
-        const auto [begin, end] = mapped->children(length, mapped->place(length, prefix));
-        for (std::uint64_t at = begin; at < end; ++at) {
-            const NgramId ngram = mapped->id(length + 1, at);
-            add(mapped->last_word(length + 1, at), counts_->row(length + 1, ngram, room));
-        }
-    }
-    counts_->for_each([&](unsigned length, NgramId ngram) {
-        if (length != words.size() + 1 || counts_->mapped() != nullptr) return;
-        const Trie& trie = counts_->shard_of(ngram);
-        const Trie::Key key = trie.node(Counts::node_index(ngram)).key;
-        const bool child = length == 2 ? key.first_word() == prefix
-                                       : (prefix >> 24) == (ngram >> 24) &&
-                                             key.parent_node() == Counts::node_index(prefix);
-        if (child) add(key.word, counts_->row(length, ngram, room));
     });
     std::sort(following.begin(), following.end(), [](const Following& a, const Following& b) {
         return a.count != b.count ? a.count > b.count : a.word < b.word;

@@ -128,14 +128,6 @@ std::vector<WordId> MappedTree::words_of(unsigned length, std::uint64_t place) c
     return found;
 }
 
-std::uint64_t MappedTree::find(std::span<const WordId> words) const {
-    std::uint64_t place = words[0];
-    for (unsigned length = 1; length < words.size() && place != kNone; ++length) {
-        place = find_child(length + 1, children(length, place), words[length]);
-    }
-    return place;
-}
-
 MappedTree::Range MappedTree::entries(unsigned length, std::uint64_t place) const {
     const Numbers& rows = level(length).rows;
     const Range range{rows[place], rows[place + 1]};

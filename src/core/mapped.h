@@ -122,7 +122,6 @@ class MappedTree {
     WordId last_word(unsigned length, std::uint64_t place) const;
     // And up again.
     std::vector<WordId> words_of(unsigned length, std::uint64_t place) const;
-    std::uint64_t find(std::span<const WordId> words) const;
 
     // The counts by label. A cell says the same where there is one label, otherwise only that.
     void read_row(unsigned length, std::uint64_t place, std::vector<LabelCount>& row) const;

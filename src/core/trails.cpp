@@ -176,25 +176,13 @@ void Trails::walk(const Counts& counts, std::span<const Symbol> symbols, Interne
             throw std::length_error("too much text to be followed at once");
         Place place{Place::Kind::Known, 1, static_cast<std::uint32_t>(steps_.size())};
         steps_.push_back(interner.row_of(1, symbol));
-        std::size_t shard = 0;
-        NodeIndex node = 0;
+        NgramId ngram = symbol;
         for (unsigned length = 2; length <= max_ngram_; ++length) {
             const std::size_t last = at + length - 1;
             if (last >= symbols.size() || !is_word(symbols[last])) break;
-            if (counts.mapped() != nullptr) {
-                const NgramId ngram = counts.find(symbols.subspan(at, length));
-                if (ngram == Counts::kNone) break;
-                steps_.push_back(interner.row_of(length, ngram));
-                place.matched = static_cast<std::uint8_t>(length);
-                continue;
-            }
-            const Trie::Key key = length == 2 ? Trie::Key::of_bigram(symbol, symbols[last])
-                                              : Trie::Key::of_child(node, symbols[last]);
-            if (length == 2) shard = Counts::shard_index(key.hash());
-            const Trie& trie = counts.shard(shard);
-            node = trie.find(key);
-            if (node == Trie::kNone || trie.cell(node).empty()) break;
-            steps_.push_back(interner.row_of(length, Counts::ngram_id(shard, node)));
+            ngram = counts.find_extension(length - 1, ngram, symbols[last]);
+            if (ngram == Counts::kNone) break;
+            steps_.push_back(interner.row_of(length, ngram));
             place.matched = static_cast<std::uint8_t>(length);
         }
         places_.push_back(place);
