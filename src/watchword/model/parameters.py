@@ -33,6 +33,7 @@ _NATIVE_CHOICES: dict[str, type[enum.Enum]] = {
     "counting": _native.Counting,
     "paragraphs": _native.Paragraphs,
 }
+_CHOICES = {name: tuple(kind.__members__) for name, kind in _NATIVE_CHOICES.items()}
 _ONLY_IN_PYTHON = ("default_label",)
 
 
@@ -78,8 +79,8 @@ class Parameters:
         self._set("prune_shortest", as_whole("prune_shortest", self.prune_shortest, 1, limit))
         if self.prune_period is not None:
             self._set("prune_period", as_whole("prune_period", self.prune_period, 1))
-        for name, kind in _NATIVE_CHOICES.items():
-            self._set(name, as_choice(name, getattr(self, name), tuple(kind.__members__)))
+        for name, choices in _CHOICES.items():
+            self._set(name, as_choice(name, getattr(self, name), choices))
         self._set("summary", _per_level(self.summary))
         if self.default_label is not None:
             self._set("default_label", as_label(self.default_label))
