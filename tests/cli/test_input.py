@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from command_line import ENVIRONMENT
-from watchword.cli import arriving
-from watchword.cli.arriving import line_batches
 from watchword.cli.texts import Data
-from watchword.data.tables import _Lines
+from watchword.data import lines
+from watchword.data.lines import Wait, line_batches
+from watchword.data.tables import _Table
 from watchword.errors import DataFormatError
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
@@ -58,15 +58,18 @@ def test_whole_lines_are_handed_out_before_the_rest_arrives(given):
     assert [len(batch) for batch in line_batches("-")] == [2, 1]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path):
-    given(b"\xef\xbb\xbfone\n")
-    assert all_lines() == [(1, b"one")]
-    (tmp_path / "file").write_bytes(b"\xef\xbb\xbfone\n")
-    assert all_lines(str(tmp_path / "file")) == [(1, b"one\n")]
+@pytest.mark.parametrize("size", [1, 2, 1000])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path, compress, size):
+    data = compress(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo")
+    given(data, size)
+    (tmp_path / "file").write_bytes(data)
+    for source in ("-", str(tmp_path / "file")):
+        assert all_lines(source) == [(1, b"one"), (2, b"\xef\xbb\xbftwo")]
 
 
 def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
-    monkeypatch.setattr(arriving, "LONGEST_LINE", 100)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 100)
     given(b"short\n" + b"x" * 1000, 64)
     batches = line_batches("-")
     assert next(batches) == [(1, b"short")]
@@ -80,7 +83,7 @@ def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch):
     with os.fdopen(ours, "rb") as reading, os.fdopen(theirs, "wb", buffering=0) as writing:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=reading))
         writing.write(b"one\n")
-        batches = line_batches("-", idle=0.01)
+        batches = line_batches("-", Wait(idle=0.01))
         assert next(batches) == [(1, b"one")]
         assert next(batches) == []
         writing.write(b"two\n")
@@ -88,18 +91,18 @@ def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch):
 
 
 def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
-    lines = b"".join(b"line %d\n" % at for at in range(3000))
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(lines)[:-1000])
+    data = b"".join(b"line %d\n" % at for at in range(3000))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(data)[:-1000])
     batches = line_batches(str(tmp_path / "cut.gz"))
     first = next(batches)
-    assert first[0] == (1, b"line 0\n")
+    assert first[0] == (1, b"line 0")
     assert len(first) > 100
     with pytest.raises(DataFormatError, match=f"after line {len(first)}"):
         next(batches)
 
 
 def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(arriving, "_BATCH_LINES", 3)
+    monkeypatch.setattr(lines, "_BATCH_LINES", 3)
     (tmp_path / "file").write_bytes(b"x\n" * 8)
     sizes = [len(batch) for batch in line_batches(str(tmp_path / "file"))]
     assert sizes == [3, 3, 2]
@@ -198,13 +201,13 @@ def test_a_table_is_the_same_however_it_arrives(monkeypatch, tmp_path, size, pac
 def test_a_huge_cell_is_read_a_few_times_and_not_with_every_piece(monkeypatch):
     cell = "so so\n" * 500_000
     in_pieces(monkeypatch, f'text,id\n"{cell}",1\nlast,2\n'.encode(), 1 << 12)
-    begun = []
+    held = []
     monkeypatch.setattr(
-        _Lines, "read_again", lambda self, real=_Lines.read_again: begun.append(real(self))
+        _Table, "_hold", lambda self, row, real=_Table._hold: held.append(real(self, row))
     )
     found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
     assert [item.text for item in found] == [cell, "last"]
-    assert len(begun) < 50
+    assert len(held) < 50
 
 
 @pytest.mark.parametrize("cut", [1, 20])

@@ -57,6 +57,7 @@ from watchword.cli.watching import (
     watch_posts,
     with_subjects,
 )
+from watchword.data.lines import Wait
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
 from watchword.evaluation.tuning import check_measure
@@ -132,7 +133,7 @@ def watch(
         raise click.UsageError("--from-start goes with --state")
     idle = max(save_every, 1.0) if state is not None else None
     stops = Stops()
-    batches = reading.batches(data or ("-",), streams=True, idle=idle, waiting=stops.waiting)
+    batches = reading.batches(data or ("-",), streams=True, wait=Wait(stops.waiting, idle))
     posts = with_subjects(batches, reading.bad)
     shown = show_rows if table else show_json
     opened = Keeper.open(

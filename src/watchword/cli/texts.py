@@ -1,22 +1,22 @@
-"""What is named on a command line as data: texts in batches, or whole subjects."""
+"""Data named on a command line: texts in batches, or whole subjects."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from watchword._checks import Label
-from watchword.cli.arriving import Waiting, is_arriving, line_batches
 from watchword.cli.base import message_of, warn
 from watchword.data import Post, Subject, read_folder, read_subjects
+from watchword.data.flaws import BadLines, BadLinesChoice, Flaw
 from watchword.data.folders import folder_documents, is_clutter
-from watchword.data.lines import BadLines, BadLinesChoice, Flaw, Line, decoded, name_of
+from watchword.data.inputs import item_batches, kind_of
+from watchword.data.lines import Wait, name_of
 from watchword.data.records import (
     DOCUMENT_FIELDS,
     SUBJECT_FIELDS,
@@ -25,9 +25,7 @@ from watchword.data.records import (
     document_reader,
     entry_reader,
     named,
-    parsed,
 )
-from watchword.data.tables import arriving_rows, read_rows
 from watchword.errors import DataFormatError
 
 Format = Literal["jsonl", "csv", "folder", "erisk"]
@@ -78,13 +76,8 @@ class Data:
             warn(f"skipped: {lines} in all")
 
     def format_of(self, source: str) -> Format:
-        """What a source is: as it was told, or as its name says."""
-        if self.format is not None:
-            return self.format
-        if source != "-" and Path(source).is_dir():
-            return "folder"
-        name = source.lower().removesuffix(".gz")
-        return "csv" if name.endswith((".csv", ".tsv")) else "jsonl"
+        """Return the format of a source: the chosen one, or what its name says."""
+        return self.format or kind_of(source)
 
     def subjects(self, source: str) -> list[Subject]:
         """All subjects of a source."""
@@ -104,71 +97,43 @@ class Data:
         sources: Sequence[str],
         *,
         streams: bool = False,
-        idle: float | None = None,
-        waiting: Waiting = nullcontext,
+        wait: Wait | None = None,
     ) -> Iterator[list[Item]]:
-        """All texts of sources, as many at a time as have arrived; of `streams`, posts of subjects.
+        """Yield all texts of sources as they arrive; with `streams`, the posts of subjects.
 
-        What comes before an error is handed out before it is raised. See `line_batches` for
-        `idle` and `waiting`.
+        Texts before an error are yielded before it is raised. See `Wait` for `wait`.
         """
         for source in sources:
             kind = self.format_of(source)
-            read = _record_reader(self.names, name_of(source))
-            if kind == "jsonl":
-                yield from self._lines(source, read, idle, waiting)
-            elif kind == "csv":
-                yield from self._rows(source, read, idle, waiting)
-            elif kind == "erisk":
-                yield from _gathered(_posts(subject, source) for subject in _erisk(source))
+            if kind == "erisk":
+                yield from _batched(_posts(_erisk(source), source))
+            elif kind == "folder":
+                yield from _batched(self._folder(source, streams=streams))
             else:
-                yield from _gathered(self._folder(source, streams=streams))
+                for numbered in self._arriving(source, is_table=kind == "csv", wait=wait):
+                    yield from _batched(
+                        item._replace(line=line) for line, items in numbered for item in items
+                    )
 
-    def _lines(
-        self, source: str, read: _Read, idle: float | None, waiting: Waiting
-    ) -> Iterator[list[Item]]:
-        for batch in line_batches(source, idle=idle, waiting=waiting):
-            found: list[Item] = []
-            try:
-                for number, line in batch:
-                    found += self._line(source, read, number, line)
-            except DataFormatError:
-                yield found
-                raise
-            yield found
+    def _arriving(
+        self, source: str, *, is_table: bool, wait: Wait | None
+    ) -> Iterable[Iterable[tuple[int, list[Item]]]]:
+        """Return an iterable for each batch that arrives; of a file, which is there, only one."""
+        read = _record_reader(self.names, name_of(source))
+        table = _columns(self.names) if is_table else None
+        batches = item_batches(source, read, self.bad, table=table, wait=wait)
+        is_file = source != "-" and Path(source).is_file()
+        return [chain.from_iterable(batches)] if is_file else batches
 
-    def _rows(
-        self, source: str, read: _Read, idle: float | None, waiting: Waiting
-    ) -> Iterator[list[Item]]:
-        fields = _columns(self.names)
-        if not is_arriving(source):
-            rows = read_rows(source, read, self.bad, fields=fields, delimiter=None)
-            yield from _gathered(_placed(line, items) for line, items in rows)
-            return
-        batches = line_batches(source, idle=idle, waiting=waiting)
-        for found in arriving_rows(
-            batches, read, self.bad, name=name_of(source), fields=fields, delimiter=None
-        ):
-            yield [item for line, items in found for item in _placed(line, items)]
-
-    def _line(self, source: str, read: _Read, number: int, line: Line) -> list[Item]:
-        try:
-            text = decoded(line)
-            return _placed(number, read(parsed(text))) if text and not text.isspace() else []
-        except Flaw as flaw:
-            self.bad.meet(flaw, name=name_of(source), line=number)
-            return []
-
-    def _folder(self, source: str, *, streams: bool) -> Iterator[list[Item]]:
+    def _folder(self, source: str, *, streams: bool) -> Iterator[Item]:
         if streams or _has_subject_folders(Path(source)):
-            for subject in self.subjects(source):
-                yield _posts(subject, source)
+            yield from _posts(self.subjects(source), source)
             return
-        none = True
+        is_empty = True
         for document in folder_documents(source, self.bad):
-            none = False
-            yield [Item(document.text, document.label, document.id, None, source, None)]
-        if none:
+            is_empty = False
+            yield Item(document.text, document.label, document.id, None, source, None)
+        if is_empty:
             empty = DataFormatError(f"there are no texts (.txt) in {source}")
             raise self._hinted(source, empty)
 
@@ -265,34 +230,26 @@ def _columns(names: dict[str, str]) -> Fields:
     return own | {"id": identity, "owner": fields["subject"]}
 
 
-def _placed(line: int, items: list[Item]) -> list[Item]:
-    return [item._replace(line=line) for item in items]
+def _posts(subjects: Iterable[Subject], source: str) -> Iterator[Item]:
+    for subject in subjects:
+        for post in subject.posts:
+            yield Item(post.content, subject.label, post.id, subject.id, source, None)
 
 
-def _posts(subject: Subject, source: str) -> list[Item]:
-    return [
-        Item(post.content, subject.label, post.id, subject.id, source, None)
-        for post in subject.posts
-    ]
-
-
-def _gathered(parts: Iterable[list[Item]]) -> Iterator[list[Item]]:
+def _batched(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield items in batches, at least one; those before an error before it is raised."""
     batch: list[Item] = []
     size = 0
-    iterator = iter(parts)
-    while True:
-        try:
-            part = next(iterator)
-        except StopIteration:
-            break
-        except DataFormatError:
-            yield batch
-            raise
-        batch += part
-        size += sum(len(item.text) for item in part)
-        if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_ITEMS:
-            yield batch
-            batch, size = [], 0
+    try:
+        for item in items:
+            batch.append(item)
+            size += len(item.text)
+            if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_ITEMS:
+                yield batch
+                batch, size = [], 0
+    except DataFormatError:
+        yield batch
+        raise
     yield batch
 
 

@@ -21,7 +21,7 @@ from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import emit, warn, write_text_output, writing_output
 from watchword.cli.signals import Stops
 from watchword.cli.texts import Item
-from watchword.data.lines import BadLines, Flaw
+from watchword.data.flaws import BadLines, Flaw
 from watchword.errors import StateError
 from watchword.show.terminal import visible
 from watchword.streams.policies import Policy

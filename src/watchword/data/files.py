@@ -6,46 +6,30 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO
 
-from watchword._checks import Label, as_choice, as_label, as_text
+from watchword._checks import Label, as_label, as_text
 from watchword._files import atomic_file
+from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown
 from watchword.data.folders import folder_documents, read_folder
-from watchword.data.lines import (
-    BadLines,
-    BadLinesChoice,
-    Flaw,
-    OnBadLine,
-    Source,
-    decoded,
-    name_of,
-    numbered_lines,
-    shown,
-)
+from watchword.data.inputs import Kind, kind_of, read_items
+from watchword.data.lines import Source, name_of
 from watchword.data.records import (
     DOCUMENT_FIELDS,
     POST_FIELDS,
     SUBJECT_FIELDS,
     Entry,
-    Record,
     as_identity,
     document_reader,
     entry_reader,
     named,
-    parsed,
 )
 from watchword.data.subjects import Document, Post, Subject
-from watchword.data.tables import as_delimiter, read_rows
-
-Kind = Literal["jsonl", "csv", "folder"]
-
-_Item = TypeVar("_Item")
-
-_KINDS: tuple[Kind, ...] = ("jsonl", "csv", "folder")
+from watchword.data.tables import as_delimiter
 
 
 def read_jsonl(
@@ -78,7 +62,7 @@ def read_jsonl(
     """
     read = entry_reader(named(SUBJECT_FIELDS, names))
     bad = BadLines(bad_lines, on_bad_line)
-    return _gather(_read_lines(source, read, bad), bad, name_of(source))
+    return _gather(read_items(source, read, bad), bad, name_of(source))
 
 
 def read_csv(
@@ -103,7 +87,7 @@ def read_csv(
     fields = named(POST_FIELDS, names)
     bad = BadLines(bad_lines, on_bad_line)
     sign = as_delimiter(delimiter)
-    rows = read_rows(source, entry_reader(fields), bad, fields=fields, delimiter=sign)
+    rows = read_items(source, entry_reader(fields), bad, table=fields, delimiter=sign)
     return _gather(rows, bad, name_of(source))
 
 
@@ -121,7 +105,7 @@ def read_subjects(source: Source, *, kind: Kind | None = None, **options: Any) -
         "csv": read_csv,
         "folder": read_folder,
     }
-    return read[_kind_of(source, kind)](source, **options)
+    return read[kind_of(source, kind)](source, **options)
 
 
 def iterate_posts(
@@ -144,10 +128,9 @@ def iterate_posts(
     bad = BadLines(bad_lines, on_bad_line)
 
     def posts() -> Iterator[tuple[str, Post, Label | None]]:
-        with closing(_read_lines(source, read, bad)) as entries:
-            for _, (subject, posts, label, _, _) in entries:
-                for post in posts:
-                    yield subject, post, label
+        for _, (subject, posts, label, _, _) in read_items(source, read, bad):
+            for post in posts:
+                yield subject, post, label
 
     return posts()
 
@@ -223,17 +206,6 @@ def write_jsonl(path: str | os.PathLike[str], subjects: Iterable[Subject]) -> No
 # Reading
 
 
-def _kind_of(source: Source, kind: Kind | None) -> Kind:
-    if kind is not None:
-        return as_choice("kind", kind, _KINDS)
-    if not isinstance(source, str | os.PathLike) or source == "-":
-        return "jsonl"
-    path = Path(source)
-    if path.is_dir():
-        return "folder"
-    return "csv" if path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv")) else "jsonl"
-
-
 def _documents(
     source: Source,
     kind: Kind | None,
@@ -243,38 +215,14 @@ def _documents(
 ) -> Iterator[Document]:
     fields = named(DOCUMENT_FIELDS, names)
     read = document_reader(fields)
-    chosen = _kind_of(source, kind)
+    chosen = kind_of(source, kind)
     if chosen == "folder":
         if not isinstance(source, str | os.PathLike):
             raise TypeError(f"expected the path of a folder, got {type(source).__name__}")
         return folder_documents(source, bad)
-    if chosen == "csv":
-        return _items(read_rows(source, read, bad, fields=fields, delimiter=delimiter))
-    return _items(_read_lines(source, read, bad))
-
-
-def _items(numbered: Generator[tuple[int, _Item], None, None]) -> Iterator[_Item]:
-    with closing(numbered):
-        for _, item in numbered:
-            yield item
-
-
-def _read_lines(
-    source: Source, read: Callable[[Record], _Item], bad: BadLines
-) -> Generator[tuple[int, _Item], None, None]:
-    """What `read` makes of each line of JSON, with the number of the line."""
-    name = name_of(source)
-    with closing(numbered_lines(source)) as lines:
-        for number, line in lines:
-            try:
-                text = decoded(line)
-                if not text or text.isspace():
-                    continue
-                item = read(parsed(text))
-            except Flaw as flaw:
-                bad.meet(flaw, name=name, line=number)
-            else:
-                yield number, item
+    table = fields if chosen == "csv" else None
+    items = read_items(source, read, bad, table=table, delimiter=delimiter)
+    return (document for _, document in items)
 
 
 class _Gathered:

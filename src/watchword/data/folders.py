@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from watchword._checks import as_choice
-from watchword.data.lines import BadLines, BadLinesChoice, Flaw, OnBadLine, decoded, numbered_lines
+from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine
+from watchword.data.lines import decoded, numbered_lines
 from watchword.data.records import as_identity
 from watchword.data.subjects import Document, Post, Subject
 from watchword.errors import DataFormatError
@@ -143,4 +144,4 @@ def _posts_in(file: Path, posts: PostsChoice, bad: BadLines) -> Iterator[Post]:
 
 
 def _whole(file: Path) -> str:
-    return "".join(decoded(line) for _, line in numbered_lines(file)).strip()
+    return "\n".join(decoded(line) for _, line in numbered_lines(file)).strip()

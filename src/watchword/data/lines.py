@@ -1,8 +1,9 @@
-"""Lines of a file, of standard input or of anything iterable, and what becomes of bad ones.
+"""Lines of a source: a path, `-` for standard input, an open file, or an iterable of lines.
 
-Files may be compressed with gzip and may begin with a byte order mark. What is wrong with a line is
-a `Flaw`, raised by whoever reads it; a `BadLines` says where it is, or skips it. What is wrong
-with a whole file, a truncated gzip or an endless line say, is always an error.
+The only place where data is opened. Bytes may be compressed with gzip and may begin with a byte
+order mark. They become complete lines as soon as they arrive: a program at the other end of a pipe
+gets its answer without waiting for a batch to fill up, and a file is still read many lines at a
+time. `records` and `tables` say what the lines mean.
 """
 
 from __future__ import annotations
@@ -10,133 +11,103 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import select
 import sys
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any
 
-from watchword._checks import as_choice
+from watchword.data.flaws import Flaw
 from watchword.errors import DataFormatError
 
 Line = str | bytes
 Source = str | os.PathLike[str] | Iterable[str] | Iterable[bytes]
-OnBadLine = Callable[[DataFormatError], object]
-BadLinesChoice = Literal["error", "skip"]
+Batch = Iterable[tuple[int, Line]]  # line numbers and lines, these with or without their ends
 
-_CHOICES: tuple[BadLinesChoice, ...] = ("error", "skip")
-GZIP = b"\x1f\x8b"
-LONGEST_LINE = 1 << 28  # a file without line ends, or a small one that unpacks to a huge one
-_SHOWN = 60  # of what is wrong, messages show so many characters
+LONGEST_LINE = 1 << 28  # guards against files without line ends, and small ones that unpack to huge
+_BATCH_BYTES = 1 << 20
+_BATCH_LINES = 8192
+_GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 31  # zlib's number for gzip with the largest window
+# A signal that comes just before a wait begins is noticed when the wait ends.
+_LONGEST_WAIT = 0.5
 
 
-class Flaw(Exception):  # noqa: N818 - users never see it, but the error made of it
-    """What is wrong with a line, and what to do about it.
+@dataclass(frozen=True)
+class Wait:
+    """How to wait for input that arrives.
 
-    `arguments` are those of `DataFormatError`.
+    Nothing but waiting is done inside the context `within`, so a signal handler may leave it by an
+    exception without losing input. An empty batch is due every `idle` seconds without input.
     """
 
-    def __init__(self, message: str, *, arguments: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.arguments = arguments
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
+    idle: float | None = None
 
-    def at(self, place: str) -> DataFormatError:
-        """Return the error that says where the flaw is."""
-        return DataFormatError(f"{place}: {self}", arguments=self.arguments)
+    def for_input(self, file: Any) -> Iterator[bytes]:
+        """Wait until there is something to read, or the end; yield b"" every `idle` seconds."""
+        step = _LONGEST_WAIT if self.idle is None else min(self.idle, _LONGEST_WAIT)
+        waited = 0.0
+        while True:
+            with self.within():
+                if _is_ready(file, step):
+                    return
+            waited += step
+            if self.idle is not None and waited >= self.idle:
+                yield b""
+                waited = 0.0
 
 
-class _TooLongError(Exception):
-    """A line that is not read to its end."""
-
-
-class BadLines:
-    """Errors of lines: the first is raised, or all are skipped and told to a callback."""
-
-    def __init__(self, bad_lines: BadLinesChoice, on_bad_line: OnBadLine | None) -> None:
-        self._skip = as_choice("bad_lines", bad_lines, _CHOICES) == "skip"
-        self._tell = on_bad_line
-        self._first: DataFormatError | None = None
-
-    def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:
-        """Raise the flaw as an error that says where it is, or skip it."""
-        place = name if line is None else f"{name}, line {line}"
-        error = flaw.at(place)
-        if not self._skip:
-            raise error from None
-        self._first = self._first or error
-        if self._tell is not None:
-            self._tell(error)
-
-    @contextmanager
-    def within(self, name: str) -> Iterator[None]:
-        """Meet a flaw of this file, if there is one."""
-        try:
-            yield
-        except Flaw as flaw:
-            self.meet(flaw, name=name)
-
-    def nothing_in(self, name: str, what: str) -> DataFormatError:
-        """The error of a source in which nothing could be read."""
-        if self._first is None:
-            return DataFormatError(f"{name} is empty: there are no {what} in it")
-        first = self._first
-        return DataFormatError(
-            f"{name}: none of its lines could be read; first: {first.message}",
-            arguments=first.arguments,
-        )
+def _is_ready(file: Any, seconds: float) -> bool:
+    """Return whether there is something to read, or the end, after waiting at most that long."""
+    # Where a wait cannot have a time limit, reading waits instead.
+    with suppress(OSError, TypeError, ValueError):
+        return bool(select.select([file], [], [], seconds)[0])
+    return True
 
 
 def name_of(source: Source) -> str:
-    """What messages call a source."""
+    """Return the name of a source in messages."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if source == "-" else os.fspath(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "input"
 
 
-def shown(value: object) -> str:
-    """A value in a message: as Python writes it, and never long.
+def line_batches(source: Source, wait: Wait | None = None) -> Iterator[Batch]:
+    """Yield numbered lines in batches as they arrive, without a byte order mark.
 
-    >>> shown("a" * 1000)
-    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…"
+    Of bytes, every batch is a list of lines without their ends, empty if nothing has arrived for a
+    while (see `Wait`). Text files and iterables are one batch that is read while it is iterated
+    over. Lines before an error are yielded before it is raised.
     """
-    if isinstance(value, str | bytes):
-        value = value[:_SHOWN]
-    try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # deep nests; numbers of too many digits
-        text = f"a large {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    numbering = _Numbering(name_of(source))
+    with _opened(source, wait) as (file, is_gzip):
+        # Both return what there is instead of waiting for as much as is asked for.
+        read = file.read if isinstance(file, io.RawIOBase) else getattr(file, "read1", None)
+        if read is None:
+            yield numbering.of(_limited(file))
+            return
+        # With pieces that small, only the first line of a piece can be too long.
+        size = min(_BATCH_BYTES, LONGEST_LINE + 1)
+        pieces = _unpacked(_chunks(file, read, size, wait), size, is_gzip=is_gzip)
+        with numbering.errors():
+            for lines in _split(pieces):
+                yield list(numbering.of(lines))
 
 
-def numbered_lines(source: Source) -> Generator[tuple[int, Line], None, None]:
-    """Lines with their numbers, one by one as they come, without a byte order mark."""
-    number = 0
-    name = name_of(source)
-    try:
-        with _opened(source, name) as lines:
-            for line in _limited(lines):
-                number += 1
-                yield number, _without_mark(line) if number == 1 else line
-    except _TooLongError as error:
-        raise DataFormatError(f"{name}, line {number + 1}: {error}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise damaged(name, number, error) from None
-    except UnicodeDecodeError as error:  # of a file that the caller opened as text
-        raise DataFormatError(f"{name}, after line {number}: {_not_utf8(error)}") from None
-
-
-def damaged(name: str, lines: int, reason: object) -> DataFormatError:
-    """What to say of compressed data of which only so many lines could be read."""
-    return DataFormatError(
-        f"{name}: the compressed data is damaged after line {lines} ({reason}): "
-        "get or make the file again"
-    )
+def numbered_lines(source: Source) -> Iterator[tuple[int, Line]]:
+    """Yield all numbered lines of a source, one by one."""
+    for batch in line_batches(source):
+        yield from batch
 
 
 def decoded(line: Line) -> str:
-    """The line as text."""
+    """Return the line as text."""
     if isinstance(line, str):
         return line
     if not isinstance(line, bytes | bytearray):
@@ -152,62 +123,149 @@ def _not_utf8(error: UnicodeDecodeError) -> str:
     return f"not UTF-8 ({place}): save the data as UTF-8"
 
 
+@contextmanager
+def _opened(source: Source, wait: Wait | None) -> Iterator[tuple[Any, bool]]:
+    """Open a source; the second value is whether its name says that it is compressed."""
+    if isinstance(source, str) and source == "-":
+        if sys.stdin is None:
+            raise DataFormatError("there is no standard input: name a file instead")
+        yield getattr(sys.stdin, "buffer", sys.stdin), False
+    elif isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_dir():
+            raise DataFormatError(f"{name_of(source)} is a folder, not a file: name a file in it")
+        with nullcontext() if wait is None else wait.within():  # a named pipe waits for its writer
+            file = path.open("rb")
+        with file:
+            yield file, path.suffix.lower() == ".gz"
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
+        yield source, False
+    else:
+        kind = type(source).__name__
+        raise TypeError(f"expected a path, '-', a file or an iterable of lines, got {kind}")
+
+
+class _TooLongError(Exception):
+    """Raised instead of reading a line to its end."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__(f"longer than {LONGEST_LINE} {unit}: put every record on its own line")
+
+
+class _Numbering:
+    """Numbers the lines of a source, and adds the number to errors while they are read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._number = 0
+
+    def of(self, lines: Iterable[Line]) -> Iterator[tuple[int, Line]]:
+        """Yield lines with their numbers, the first without a byte order mark."""
+        with self.errors():
+            for line in lines:
+                self._number += 1
+                yield self._number, _without_mark(line) if self._number == 1 else line
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn errors of reading into errors that name the source and the line."""
+        try:
+            yield
+        except _TooLongError as error:
+            raise DataFormatError(f"{self._name}, line {self._number + 1}: {error}") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataFormatError(
+                f"{self._name}: the compressed data is damaged after line {self._number} "
+                f"({error}): get or make the file again"
+            ) from None
+        except UnicodeDecodeError as error:  # of a file that the caller opened as text
+            raise DataFormatError(
+                f"{self._name}, after line {self._number}: {_not_utf8(error)}"
+            ) from None
+
+
 def _without_mark(line: Line) -> Line:
     if isinstance(line, str):
         return line.removeprefix("\ufeff")
     return line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line
 
 
-@contextmanager
-def _opened(source: Source, name: str) -> Iterator[Iterable[Line]]:
-    if isinstance(source, str) and source == "-":
-        if sys.stdin is None:
-            raise DataFormatError("there is no standard input: name a file instead")
-        yield _plain(getattr(sys.stdin, "buffer", sys.stdin), zipped=False)
-    elif isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if path.is_dir():
-            raise DataFormatError(f"{name} is a folder, not a file: name a file in it")
-        with path.open("rb") as file:
-            zipped = path.suffix.lower() == ".gz" and bool(file.peek(1))
-            yield _plain(file, zipped=zipped)
-    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray):
-        yield _plain(source, zipped=False)
-    else:
-        kind = type(source).__name__
-        raise TypeError(f"expected a path, '-', a file or an iterable of lines, got {kind}")
-
-
-def _limited(lines: Iterable[Line]) -> Iterable[Line]:
-    """The lines; those of a file are never read further than a line may be long."""
-    return _file_lines(lines) if isinstance(lines, io.IOBase) else lines
-
-
-def _file_lines(file: Any) -> Iterator[Line]:
-    limit = LONGEST_LINE
-    while line := file.readline(limit + 1):
-        if len(line) > limit:
-            unit = "characters" if isinstance(line, str) else "bytes"
-            raise _TooLongError(f"longer than {limit} {unit}: put every record on its own line")
+def _limited(lines: Any) -> Iterator[Line]:
+    """Yield lines; those of a text file are never read further than a line may be long."""
+    if not isinstance(lines, io.IOBase):
+        yield from lines
+        return
+    while line := lines.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise _TooLongError("characters" if isinstance(line, str) else "bytes")
         yield line
 
 
-def _plain(lines: Iterable[Line], *, zipped: bool) -> Iterable[Line]:
-    """The lines themselves, or those of a compressed file."""
-    if not zipped and _beginning(lines) != GZIP:
-        return lines
-    unzipped = gzip.GzipFile(fileobj=cast(BinaryIO, lines), mode="rb")
-    # GzipFile's own lines are read in Python, about a microsecond each.
-    return io.BufferedReader(cast(io.RawIOBase, unzipped))
+def _chunks(
+    file: Any, read: Callable[[int], bytes], size: int, wait: Wait | None
+) -> Iterator[bytes]:
+    """Yield bytes as they arrive, b"" for none."""
+    while True:
+        if wait is not None:  # all that was read has left the file's buffer
+            yield from wait.for_input(file)
+        if not (chunk := read(size)):
+            return
+        yield chunk
 
 
-def _beginning(lines: Any) -> bytes | None:
-    """The first two bytes of a binary file, which stay unread; None where that cannot be done."""
-    if hasattr(lines, "peek"):
-        return bytes(lines.peek(2)[:2])
-    if isinstance(lines, io.BufferedIOBase | io.RawIOBase) and lines.seekable():
-        begin = lines.tell()
-        first = lines.read(2)
-        lines.seek(begin)
-        return first
-    return None
+def _unpacked(chunks: Iterator[bytes], size: int, *, is_gzip: bool) -> Iterator[bytes]:
+    """Yield the chunks, decompressed if they are known to be or begin like gzip."""
+    begin = b""
+    for chunk in chunks:
+        begin += chunk
+        if begin not in (b"", _GZIP[:1]):
+            break
+        yield b""
+    if begin:
+        chunks = chain([begin], chunks)
+    if begin and (is_gzip or begin[:2] == _GZIP):
+        chunks = _decompressed(chunks, size)
+    yield from chunks
+
+
+def _decompressed(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """Yield what gzip files, one after the other, hold; a few bytes may unpack to many pieces."""
+    member = zlib.decompressobj(_GZIP_FORMAT)
+    for chunk in chunks:
+        if not chunk:
+            yield b""
+            continue
+        data, is_full = chunk, True
+        while data or is_full:
+            if member.eof:
+                data = data.lstrip(b"\0")  # padding between gzip files
+                if not data:
+                    break
+                member = zlib.decompressobj(_GZIP_FORMAT)
+            piece = member.decompress(data, size)
+            if piece:
+                yield piece
+            is_full = len(piece) == size
+            data = member.unused_data if member.eof else member.unconsumed_tail
+    if not member.eof:
+        raise EOFError("it ends too soon")
+
+
+def _split(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield complete lines, never many at once; an empty list for an empty piece."""
+    begun: list[bytes] = []  # of a line whose end is still to come
+    size = 0
+    for piece in pieces:
+        *lines, rest = piece.split(b"\n")
+        size += len(lines[0] if lines else rest)
+        if size > LONGEST_LINE:
+            raise _TooLongError("bytes")
+        if lines:
+            lines[0] = b"".join([*begun, lines[0]])
+            begun, size = [], len(rest)
+        if lines or not piece:
+            for start in range(0, len(lines) or 1, _BATCH_LINES):
+                yield lines[start : start + _BATCH_LINES]
+        begun.append(rest)
+    if last := b"".join(begun):
+        yield [last]

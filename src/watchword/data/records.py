@@ -1,20 +1,22 @@
-"""One line → what it says: a JSON object or a row of a table as posts, subjects or documents."""
+"""Records of lines: a JSON object or a row of a table as posts, subjects or documents."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 from watchword._checks import Label, as_label
-from watchword.data.lines import Flaw, shown
+from watchword.data.flaws import BadLines, Flaw, shown
+from watchword.data.lines import Batch, decoded
 from watchword.data.subjects import Document, Post
 
 Record = Mapping[str, Any]
 Fields = Mapping[str, tuple[str, ...]]
+_Item = TypeVar("_Item")
 
 #: What fields may be called; the first that a record has counts.
 POST_FIELDS: Fields = {
@@ -57,8 +59,24 @@ def named(fields: Fields, names: Mapping[str, str]) -> Fields:
 # Lines
 
 
-def parsed(line: str) -> Record:
-    """The JSON object of a line."""
+def json_items(
+    batch: Batch, read: Callable[[Record], _Item], bad: BadLines, *, name: str
+) -> Iterator[tuple[int, _Item]]:
+    """Yield what `read` makes of each JSON line, with the number of the line."""
+    for number, line in batch:
+        try:
+            text = decoded(line)
+            if not text or text.isspace():
+                continue
+            item = read(_parsed(text))
+        except Flaw as flaw:
+            bad.meet(flaw, name=name, line=number)
+        else:
+            yield number, item
+
+
+def _parsed(line: str) -> Record:
+    """Return the JSON object of a line."""
     try:
         value, end = _decode(line)
     except (ValueError, RecursionError):

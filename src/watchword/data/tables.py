@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from watchword.data.lines import (
-    BadLines,
-    Flaw,
-    Line,
-    Source,
-    decoded,
-    name_of,
-    numbered_lines,
-    shown,
-)
+from watchword.data.flaws import BadLines, Flaw, shown
+from watchword.data.lines import Batch, Line, decoded
 from watchword.data.records import Fields, Record
 from watchword.errors import DataFormatError
 
@@ -29,7 +20,7 @@ _HUGE_ROW = 1 << 16
 
 
 def as_delimiter(delimiter: str | None) -> str | None:
-    """A delimiter that the csv module accepts; None is to be found out."""
+    """Return a delimiter that the csv module accepts; None for one to be found in the header."""
     if delimiter is None:
         return None
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n" ':
@@ -37,201 +28,171 @@ def as_delimiter(delimiter: str | None) -> str | None:
     return delimiter
 
 
-def read_rows(
-    source: Source,
-    read: Callable[[Record], _Item],
-    bad: BadLines,
-    *,
-    fields: Fields,
-    delimiter: str | None,
-) -> Generator[tuple[int, _Item], None, None]:
-    """What `read` makes of each row, with the number of the line where the row begins."""
-    name = name_of(source)
-    with closing(numbered_lines(source)) as numbered:
-        lines = _Lines(numbered)
-        yield from _Table(lines, name, fields, delimiter).items(read, bad)
-
-
-def arriving_rows(
-    batches: Iterable[Sequence[tuple[int, Line]]],
+def row_batches(
+    batches: Iterable[Batch],
     read: Callable[[Record], _Item],
     bad: BadLines,
     *,
     name: str,
     fields: Fields,
     delimiter: str | None,
-) -> Iterator[list[tuple[int, _Item]]]:
-    """The same for lines that come in batches: at once for every row that is whole.
+) -> Iterator[Iterator[tuple[int, _Item]]]:
+    """Yield for each batch of lines what `read` makes of the rows that it completes.
 
-    What comes before an error is handed out before it is raised.
+    Each item comes with the number of the line where its row begins.
     """
-    arrived: deque[tuple[int, Line]] = deque()
-    lines = _Lines(iter(arrived.popleft, None), ended=False)
-    table: _Table | None = None
-    unread = 0
-    for batch in chain(batches, [None]):
-        arrived.extend(batch or ())
-        unread += sum(len(line) for _, line in batch or ())
-        lines.ended = batch is None
-        found: list[tuple[int, _Item]] = []
-        if not lines.ended and unread < lines.held > _HUGE_ROW:
-            yield found  # read again and again, a huge row would never come to its end
-            continue
-        unread = 0
-        try:
-            if table is None and (lines.ended or _has_header(arrived)):
-                table = _Table(lines, name, fields, delimiter)
-            if table is not None:
-                found.extend(table.items(read, bad))
-        except DataFormatError:
-            yield found
-            raise
-        yield found
+    table = _Table(read, bad, name, fields, delimiter)
+    for batch in batches:
+        yield table.items(batch)
+    if not table.is_complete:
+        yield table.items((), is_end=True)
 
 
-def _has_header(lines: Iterable[tuple[int, Line]]) -> bool:
-    """Whether there is a first row, and all of it."""
-    begun = quotes = 0
-    for _, line in lines:
-        text = bytes(line, "utf-8") if isinstance(line, str) else line
-        begun += not text.isspace() and bool(text)
-        quotes += text.count(b'"')
-        if begun and quotes % 2 == 0:
-            return True
-    return False
+class _Table(Generic[_Item]):
+    """A table whose lines come in batches.
+
+    The csv module cannot pause within a row: the lines of a row that is not complete are held back,
+    and read again with those of the next batch.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Record], _Item],
+        bad: BadLines,
+        name: str,
+        fields: Fields,
+        delimiter: str | None,
+    ) -> None:
+        self._read = read
+        self._bad = bad
+        self._name = name
+        self._fields = fields
+        self._delimiter = delimiter or ""
+        self._header: _Header | None = None
+        self._held: list[tuple[int, Line]] = []
+        self._tried = self._arrived = 0  # sizes of the held row: when read last, and now
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a header and all lines so far belong to complete rows."""
+        return self._header is not None and not self._held
+
+    def items(self, batch: Batch, *, is_end: bool = False) -> Iterator[tuple[int, _Item]]:
+        """Yield the items of complete rows, each with the number of its first line."""
+        lines = _Lines(self._due(batch, is_end=is_end))
+        cells = None
+        while True:
+            lines.begin_row()
+            try:
+                if cells is None:
+                    cells = self._cells(lines)
+                row = next(cells)
+                if lines.flaw:
+                    raise lines.flaw
+                if self._header is None:
+                    self._header = _Header(row, self._fields)
+                    continue
+                if not row:
+                    continue
+                item = self._read(self._header.record(row))
+            except StopIteration:
+                break
+            except csv.Error as error:
+                if not is_end and "unexpected end of data" in str(error):
+                    self._hold(lines.row)
+                    return
+                self._meet(_row_flaw(error), lines.number)
+            except Flaw as flaw:
+                self._meet(flaw, lines.number)
+            else:
+                yield lines.number, item
+        if is_end and self._header is None:
+            raise DataFormatError(
+                f"{self._name} is empty: it needs a row with the names of columns"
+            )
+
+    def _cells(self, lines: _Lines) -> Iterator[list[str]]:
+        """Return a reader of rows, for which the first line may have to tell the delimiter."""
+        if self._header is not None:
+            return csv.reader(lines, delimiter=self._delimiter, strict=True)
+        first = lines.first()
+        self._delimiter = self._delimiter or _delimiter(first, _known(self._fields))
+        return csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True)
+
+    def _meet(self, flaw: Flaw, line: int) -> None:
+        """Skip a bad row, or raise its error; a bad header is always an error."""
+        if self._header is None:
+            raise flaw.at(f"{self._name}, line {line}") from None
+        self._bad.meet(flaw, name=self._name, line=line)
+
+    def _hold(self, row: list[tuple[int, Line]]) -> None:
+        self._held = row
+        self._tried = self._arrived = sum(len(line) for _, line in row)
+
+    def _due(self, batch: Batch, *, is_end: bool) -> Batch:
+        """Return the lines to read now: none if a huge row was read before and has hardly grown.
+
+        Read again with every few bytes that arrive, it would never come to its end.
+        """
+        if not self._held:
+            return batch
+        arrived = list(batch)
+        self._held += arrived
+        self._arrived += sum(len(line) for _, line in arrived)
+        if not is_end and self._tried > max(_HUGE_ROW, self._arrived - self._tried):
+            return ()
+        due, self._held = self._held, []
+        return due
 
 
 class _Lines:
-    """Lines for the csv module, which needs text; what is not remembers its flaw.
+    """Lines as text for the csv module; those of the current row, and its flaw, are remembered."""
 
-    Where more is to come (not `ended`), the lines of a row can be read again with those.
-    """
+    def __init__(self, numbered: Batch) -> None:
+        self._numbered = iter(numbered)
+        self.begin_row()
 
-    def __init__(self, numbered: Iterator[tuple[int, Line]], *, ended: bool = True) -> None:
-        self._numbered = numbered
-        self._again: deque[tuple[int, Line]] = deque()
-        self._row: list[tuple[int, Line]] = []
-        self.ended = ended
-        self.held = 0  # the size of a row that is not whole
-        self.number = 0
+    def begin_row(self) -> None:
+        """Forget the lines of the previous row."""
+        self.row: list[tuple[int, Line]] = []
         self.flaw: Flaw | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the row's first line."""
+        return self.row[0][0]
+
+    def first(self) -> str:
+        """Return the first line that is not blank."""
+        while (line := next(self)).isspace():
+            self.begin_row()
+        return line
 
     def __iter__(self) -> Iterator[str]:
         return self
 
-    def begin_row(self) -> int:
-        """The number of the line where the next row begins."""
-        self._row.clear()
-        self.held = 0
-        return self.number + 1
-
-    def read_again(self) -> None:
-        """Go back to where the row began."""
-        self.flaw = None
-        self.held = sum(len(line) for _, line in self._row)
-        self._again.extendleft(reversed(self._row))
-        self.number -= len(self._row)
-        self._row.clear()
-
     def __next__(self) -> str:
-        if self._again:
-            pair = self._again.popleft()
-        else:
-            try:
-                pair = next(self._numbered)
-            except IndexError:  # of what arrives in batches, for now
-                raise StopIteration from None
-        if not self.ended:
-            self._row.append(pair)
-        self.number, line = pair
+        number, line = next(self._numbered)
+        self.row.append((number, line))
         try:
             text = decoded(line)
-        except Flaw as flaw:  # what the row is worth can be said only where it ends
+        except Flaw as flaw:  # the row goes on to its end all the same
             self.flaw = self.flaw or flaw
             text = str(line, "utf-8", "surrogateescape")  # type: ignore[arg-type]
         return text if text.endswith("\n") else f"{text}\n"
 
-    def take_flaw(self) -> Flaw | None:
-        """The first flaw since this was asked last."""
-        flaw, self.flaw = self.flaw, None
-        return flaw
 
+class _Header:
+    """The columns of a table."""
 
-class _AfterFirst:
-    """A line, and then others; unlike `itertools.chain`, not at its end when those are for now."""
-
-    def __init__(self, first: str, lines: _Lines) -> None:
-        self._first: str | None = first
-        self._lines = lines
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        first, self._first = self._first, None
-        return next(self._lines) if first is None else first
-
-
-class _Table:
-    """A header, and what it makes of rows."""
-
-    def __init__(self, lines: _Lines, name: str, fields: Fields, delimiter: str | None) -> None:
-        self._name = name
-        self._lines = lines
+    def __init__(self, row: Sequence[str], fields: Fields) -> None:
+        self._width = len(row)
+        self._columns = _columns([cell.strip() for cell in row], _known(fields), fields)
         self._text = fields["text"][0]
         self._seq = fields.get("seq", ("",))[0]
-        known = {one for names in fields.values() for one in names}
-        first = next((line for line in lines if not line.isspace()), None)
-        if first is None:
-            raise DataFormatError(f"{name} is empty: it needs a row with the names of columns")
-        begin = lines.number
-        try:
-            sign = delimiter or _delimiter(first, known)
-            self._cells = csv.reader(_AfterFirst(first, lines), delimiter=sign, strict=True)
-            header = [cell.strip() for cell in next(self._cells)]
-            if flaw := lines.take_flaw():
-                raise flaw
-            self._columns = _columns(header, known, fields)
-        except (csv.Error, Flaw) as error:
-            flaw = _row_flaw(error) if isinstance(error, csv.Error) else error
-            raise flaw.at(f"{name}, line {begin}") from None
-        self._width = len(header)
 
-    def items(self, read: Callable[[Record], _Item], bad: BadLines) -> Iterator[tuple[int, _Item]]:
-        """What `read` makes of the rows, each with the number of its first line."""
-        for number, row in self._rows(bad):
-            try:
-                item = read(self._record(row))
-            except Flaw as flaw:
-                bad.meet(flaw, name=self._name, line=number)
-                continue
-            yield number, item
-
-    def _rows(self, bad: BadLines) -> Iterator[tuple[int, Sequence[str]]]:
-        """The rows that can be read, each with the number of its first line."""
-        lines = self._lines
-        while True:
-            begin = lines.begin_row()
-            try:
-                row = next(self._cells)
-                if flaw := lines.take_flaw():
-                    raise flaw
-            except StopIteration:
-                return
-            except csv.Error as error:
-                if not lines.ended and "unexpected end of data" in str(error):
-                    lines.read_again()
-                    return
-                lines.take_flaw()
-                bad.meet(_row_flaw(error), name=self._name, line=begin)
-            except Flaw as flaw:
-                bad.meet(flaw, name=self._name, line=begin)
-            else:
-                if row:
-                    yield begin, row
-
-    def _record(self, row: Sequence[str]) -> Record:
-        """A row by the names of its columns; an empty cell is a value that is missing."""
+    def record(self, row: Sequence[str]) -> Record:
+        """Return a row by the names of its columns; an empty cell is a missing value."""
         if len(row) != self._width:
             raise Flaw(
                 f"{len(row)} cells where the header has {self._width}: put cells that hold the "
@@ -244,8 +205,12 @@ class _Table:
         return record
 
 
+def _known(fields: Fields) -> set[str]:
+    return {one for names in fields.values() for one in names}
+
+
 def _delimiter(header: str, known: set[str]) -> str:
-    """The delimiter that finds most of the columns we know, then most columns."""
+    """Return the delimiter that finds most of the columns we know, then most columns."""
 
     def found(delimiter: str) -> tuple[int, int]:
         cells = [cell.strip() for cell in next(csv.reader([header], delimiter=delimiter))]
@@ -255,7 +220,7 @@ def _delimiter(header: str, known: set[str]) -> str:
 
 
 def _columns(header: list[str], known: set[str], fields: Fields) -> dict[str, int]:
-    """Where the columns are that we know."""
+    """Return the indices of the columns that we know."""
     columns: dict[str, int] = {}
     for at, name in enumerate(header):
         if name in columns:
@@ -283,7 +248,7 @@ def _row_flaw(error: csv.Error) -> Flaw:
 
 
 def _number(cell: str) -> object:
-    """The number in a cell, or the cell, which is then no number."""
+    """Return the number in a cell, or the cell itself if it is not a number."""
     try:
         return int(cell)
     except ValueError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from watchword.data import Post
-from watchword.data.lines import shown
+from watchword.data.flaws import shown
 from watchword.errors import DataFormatError
 
 LARGEST_FILE = 1 << 28  # bytes; the longest history of a subject is far below

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from watchword._files import atomic_file
+from watchword.data.flaws import shown
 from watchword.data.folders import is_clutter
-from watchword.data.lines import shown
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 

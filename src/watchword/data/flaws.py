@@ -1,0 +1,87 @@
+"""Flaws of lines: what is wrong with a line, and whether that is an error or the line is skipped.
+
+A `Flaw` is raised by whatever reads a line; `BadLines` adds where the line is. What is wrong with a
+whole file (a truncated gzip file, a line of gigabytes) is a `DataFormatError` at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from watchword._checks import as_choice
+from watchword.errors import DataFormatError
+
+OnBadLine = Callable[[DataFormatError], object]
+BadLinesChoice = Literal["error", "skip"]
+
+_CHOICES: tuple[BadLinesChoice, ...] = ("error", "skip")
+_SHOWN = 60  # characters of a value that a message shows
+
+
+class Flaw(Exception):  # noqa: N818 - users never see it, but the error made of it
+    """What is wrong with a line, and what to do about it.
+
+    `arguments` are those of `DataFormatError`.
+    """
+
+    def __init__(self, message: str, *, arguments: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.arguments = arguments
+
+    def at(self, place: str) -> DataFormatError:
+        """Return the error that says where the flaw is."""
+        return DataFormatError(f"{place}: {self}", arguments=self.arguments)
+
+
+class BadLines:
+    """Errors of lines: the first is raised, or all are skipped and told to a callback."""
+
+    def __init__(self, bad_lines: BadLinesChoice, on_bad_line: OnBadLine | None) -> None:
+        self._skip = as_choice("bad_lines", bad_lines, _CHOICES) == "skip"
+        self._tell = on_bad_line
+        self._first: DataFormatError | None = None
+
+    def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:
+        """Raise the flaw as an error that says where it is, or skip it."""
+        place = name if line is None else f"{name}, line {line}"
+        error = flaw.at(place)
+        if not self._skip:
+            raise error from None
+        self._first = self._first or error
+        if self._tell is not None:
+            self._tell(error)
+
+    @contextmanager
+    def within(self, name: str) -> Iterator[None]:
+        """Meet a flaw of this file, if there is one."""
+        try:
+            yield
+        except Flaw as flaw:
+            self.meet(flaw, name=name)
+
+    def nothing_in(self, name: str, what: str) -> DataFormatError:
+        """The error of a source in which nothing could be read."""
+        if self._first is None:
+            return DataFormatError(f"{name} is empty: there are no {what} in it")
+        first = self._first
+        return DataFormatError(
+            f"{name}: none of its lines could be read; first: {first.message}",
+            arguments=first.arguments,
+        )
+
+
+def shown(value: object) -> str:
+    """A value in a message: as Python writes it, and never long.
+
+    >>> shown("a" * 1000)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…"
+    """
+    if isinstance(value, str | bytes):
+        value = value[:_SHOWN]
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # deep nests; numbers of too many digits
+        text = f"a large {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
