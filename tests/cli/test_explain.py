@@ -1,5 +1,6 @@
 """explain and report."""
 
+import gzip
 import json
 
 import pytest
@@ -55,6 +56,12 @@ def test_a_text_may_come_from_a_file_or_a_pipe(here):
     (here / "text.txt").write_text(TEXT, encoding="utf-8-sig")
     assert printed("text.txt") == printed(input=TEXT) == printed("-", input=TEXT)
     assert printed("text.txt") == printed("--text", TEXT)
+
+
+def test_a_text_may_be_compressed(here):
+    packed = gzip.compress(TEXT.encode("utf-8-sig"))
+    (here / "text.txt.gz").write_bytes(packed)
+    assert printed("text.txt.gz") == printed("-", input=packed) == printed("--text", TEXT)
 
 
 @pytest.mark.usefixtures("here")

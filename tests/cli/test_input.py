@@ -78,15 +78,16 @@ def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
 
 
 @posix
-def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch):
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch, compress):
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as reading, os.fdopen(theirs, "wb", buffering=0) as writing:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=reading))
-        writing.write(b"one\n")
+        writing.write(compress(b"one\n"))
         batches = line_batches("-", Wait(idle=0.01))
         assert next(batches) == [(1, b"one")]
         assert next(batches) == []
-        writing.write(b"two\n")
+        writing.write(compress(b"two\n"))
         assert next(batch for batch in batches if batch) == [(2, b"two")]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from watchword.cli.options import (
 )
 from watchword.cli.policies import parse_policy
 from watchword.cli.texts import Data
+from watchword.data.lines import numbered_lines
 from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped
@@ -120,9 +120,10 @@ def _label(label: str | None, model: TauSS3) -> Label | None:
 def _text_of(data: str | None, text: str | None) -> str:
     if text is not None:
         return text
-    source = sys.stdin.buffer if data in (None, "-") else None
-    content = source.read() if source is not None else Path(str(data)).read_bytes()
-    return content.decode("utf-8-sig", "replace")
+    lines = (line for _, line in numbered_lines(data or "-"))
+    return "\n".join(
+        line if isinstance(line, str) else line.decode(errors="replace") for line in lines
+    )
 
 
 def _explain_text(

@@ -34,8 +34,9 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.texts import Data, Item, labelled
+from watchword.cli.texts import Data
 from watchword.data.lines import name_of
+from watchword.data.texts import Item, labelled
 from watchword.evaluation import Evaluation
 from watchword.evaluation.targets import in_order
 from watchword.searching import Search

@@ -37,9 +37,10 @@ from watchword.cli.options import (
 )
 from watchword.cli.search_options import Tuning, tuning_options
 from watchword.cli.searching import end_as_interrupted, tuned
-from watchword.cli.texts import Data, Item, labelled
+from watchword.cli.texts import Data
 from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 from watchword.data.lines import name_of
+from watchword.data.texts import Item, labelled
 from watchword.errors import DataFormatError
 from watchword.model.overview import ngram_worth
 

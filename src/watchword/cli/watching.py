@@ -20,8 +20,8 @@ from watchword import Decision, TauSS3, Watcher
 from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import emit, warn, write_text_output, writing_output
 from watchword.cli.signals import Stops
-from watchword.cli.texts import Item
 from watchword.data.flaws import BadLines, Flaw
+from watchword.data.texts import Item
 from watchword.errors import StateError
 from watchword.show.terminal import visible
 from watchword.streams.policies import Policy

@@ -1,4 +1,4 @@
-"""People and what they write: read from files, written to them, or made up."""
+"""Subjects, posts and documents: read from files and pipes, written to files, or made up."""
 
 from __future__ import annotations
 

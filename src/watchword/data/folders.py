@@ -70,6 +70,15 @@ def folder_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterator[Do
             yield Document(_whole(entry), label, as_identity("id", entry.stem))
 
 
+def has_subject_folders(path: str | os.PathLike[str]) -> bool:
+    """Return whether posts are files, LABEL/SUBJECT/POST.txt; else documents are LABEL/ID.txt."""
+    labels = (
+        entry for entry in Path(path).iterdir() if entry.is_dir() and not is_clutter(entry.name)
+    )
+    inside = chain.from_iterable(label.iterdir() for label in labels)
+    return any(entry.is_dir() and not is_clutter(entry.name) for entry in inside)
+
+
 def is_clutter(name: str) -> bool:
     """Whether a file or folder is hidden, or what archives made by macOS add (`__MACOSX`).
 
