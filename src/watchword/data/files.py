@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedIOBase
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +17,7 @@ from watchword._checks import Label, as_label, as_text
 from watchword._files import atomic_file
 from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown
 from watchword.data.folders import folder_documents, read_folder
-from watchword.data.inputs import Kind, kind_of, read_items
+from watchword.data.inputs import Kind, item_batches, kind_of
 from watchword.data.lines import Source, name_of
 from watchword.data.records import (
     DOCUMENT_FIELDS,
@@ -62,7 +63,7 @@ def read_jsonl(
     """
     read = entry_reader(named(SUBJECT_FIELDS, names))
     bad = BadLines(bad_lines, on_bad_line)
-    return _gather(read_items(source, read, bad), bad, name_of(source))
+    return _gather(item_batches(source, read, bad), bad, name_of(source))
 
 
 def read_csv(
@@ -87,7 +88,7 @@ def read_csv(
     fields = named(POST_FIELDS, names)
     bad = BadLines(bad_lines, on_bad_line)
     sign = as_delimiter(delimiter)
-    rows = read_items(source, entry_reader(fields), bad, table=fields, delimiter=sign)
+    rows = item_batches(source, entry_reader(fields), bad, table=fields, delimiter=sign)
     return _gather(rows, bad, name_of(source))
 
 
@@ -126,13 +127,12 @@ def iterate_posts(
     """
     read = entry_reader(named(SUBJECT_FIELDS, names))
     bad = BadLines(bad_lines, on_bad_line)
-
-    def posts() -> Iterator[tuple[str, Post, Label | None]]:
-        for _, (subject, posts, label, _, _) in read_items(source, read, bad):
-            for post in posts:
-                yield subject, post, label
-
-    return posts()
+    batches = item_batches(source, read, bad)
+    return (
+        (subject, post, label)
+        for _, (subject, posts, label, _, _) in chain.from_iterable(batches)
+        for post in posts
+    )
 
 
 def iterate_texts(
@@ -221,8 +221,8 @@ def _documents(
             raise TypeError(f"expected the path of a folder, got {type(source).__name__}")
         return folder_documents(source, bad)
     table = fields if chosen == "csv" else None
-    items = read_items(source, read, bad, table=table, delimiter=delimiter)
-    return (document for _, document in items)
+    batches = item_batches(source, read, bad, table=table, delimiter=delimiter)
+    return (document for _, document in chain.from_iterable(batches))
 
 
 class _Gathered:
@@ -259,9 +259,11 @@ class _Gathered:
         return Subject(name, posts, self.label, self.chunks)
 
 
-def _gather(entries: Iterable[tuple[int, Entry]], bad: BadLines, name: str) -> list[Subject]:
+def _gather(
+    batches: Iterable[Iterable[tuple[int, Entry]]], bad: BadLines, name: str
+) -> list[Subject]:
     found: dict[str, _Gathered] = {}
-    for number, entry in entries:
+    for number, entry in chain.from_iterable(batches):
         subject, chunks = entry[0], entry[4]
         try:
             gathered = found.get(subject)

@@ -58,16 +58,3 @@ def item_batches(
     if table is not None:
         return row_batches(batches, read, bad, name=name, fields=table, delimiter=delimiter)
     return (json_items(batch, read, bad, name=name) for batch in batches)
-
-
-def read_items(
-    source: Source,
-    read: Callable[[Record], _Item],
-    bad: BadLines,
-    *,
-    table: Fields | None = None,
-    delimiter: str | None = None,
-) -> Iterator[tuple[int, _Item]]:
-    """Yield all that `item_batches` yields, one by one."""
-    for batch in item_batches(source, read, bad, table=table, delimiter=delimiter):
-        yield from batch
