@@ -90,7 +90,7 @@ def line_batches(source: Source, wait: Wait | None = None) -> Iterator[Batch]:
         # Both return what there is instead of waiting for as much as is asked for.
         read = file.read if isinstance(file, io.RawIOBase) else getattr(file, "read1", None)
         if read is None:
-            yield numbering.of(_limited(file))
+            yield numbering.of(_limited(file) if isinstance(file, io.IOBase) else file)
             return
         # With pieces that small, only the first line of a piece can be too long.
         size = min(_BATCH_BYTES, LONGEST_LINE + 1)
@@ -190,12 +190,9 @@ def _without_mark(line: Line) -> Line:
     return line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line
 
 
-def _limited(lines: Any) -> Iterator[Line]:
-    """Yield lines; those of a text file are never read further than a line may be long."""
-    if not isinstance(lines, io.IOBase):
-        yield from lines
-        return
-    while line := lines.readline(LONGEST_LINE + 1):
+def _limited(file: io.IOBase) -> Iterator[Line]:
+    """Yield the lines of a text file, which is never read further than a line may be long."""
+    while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise _TooLongError("characters" if isinstance(line, str) else "bytes")
         yield line
