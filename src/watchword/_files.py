@@ -39,7 +39,8 @@ _ADVICE = {
     errno.ENOSPC: "free some space, or write to another disk",
     errno.EDQUOT: "free some space, ask for a larger quota, or write to another disk",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f), or write to another disk",
-    errno.EIO: "check the disk, or write to another one",
+    errno.EIO: "check the disk and the limit on the size of files (ulimit -f), or write to another "
+    "disk",
 }
 
 
@@ -140,16 +141,21 @@ def locked(path: AnyPath) -> Iterator[None]:
         try:
             _fcntl.flock(lock, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
-            raise StateError(
-                f"{os.fspath(path)} is in use by another process: wait until that has ended, or "
-                "take another file"
-            ) from None
+            raise in_use(path) from None
         except OSError:  # a file system without locks
             _warn_of_no_lock(path)
         _remove_leftovers(target)
         yield
     finally:
         os.close(lock)
+
+
+def in_use(path: AnyPath) -> StateError:
+    """Return the error for a file that another process has locked."""
+    return StateError(
+        f"{os.fspath(path)} is in use by another process: wait until that has ended, or take "
+        "another file"
+    )
 
 
 # Temporary names

@@ -126,7 +126,7 @@ def run_client(
         def on_round_done(number: int, digest: str) -> None:
             if on_round is not None:
                 on_round(RoundReport(number, crew.alerts))
-            opened.told(number)  # only now: better reported twice than never
+            opened.reported(number)  # only now: better reported twice than never
             if (number + 1) % every == 0:
                 opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])
 
@@ -193,16 +193,16 @@ class _Client:
         self._missing: list[int] = []  # not acknowledged
         self._sent: set[int] = set()  # at least once, with an unknown outcome or acknowledged
         self._refused: dict[int, RefusedError] = {}  # when sent again: the server may have them
-        self._untold = False
+        self._unreported = False
         if journal.past.rounds:
             latest = journal.past.rounds[-1]
             self._number, self._digest = latest.round.number, latest.round.digest
             self._answer(latest.answers, latest.acknowledged, latest.sent)
-            self._untold = not self._missing and not latest.told
+            self._unreported = not self._missing and not latest.reported
 
     def run(self, repeats: int) -> tuple[int, Literal["empty", "repeated"]]:
         """Go on until the end; how many rounds there were, and how they ended."""
-        if self._untold:
+        if self._unreported:
             self._on_round_done(self._number, self._digest)
         repeated = 0
         latest = self._ask()

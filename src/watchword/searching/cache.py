@@ -1,8 +1,7 @@
-"""A file of results, so that nothing is computed twice and nothing is lost.
+"""A file of search results, so that nothing is computed twice and nothing is lost.
 
-Lines of a checksum and JSON. Every result stands beside a digest of all that it depends on, so
-that another data set's result, or that of another version, is never taken for it. A line that was
-being written when the program died, or was damaged since, is as if it had never been there.
+Every result has a digest of all that it depends on, so that another data set's result, or that of
+another version, is never taken for it.
 """
 
 from __future__ import annotations
@@ -15,28 +14,40 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from watchword._checks import Label
-from watchword._files import locked, writing_to
-from watchword.errors import DataFormatError
+from watchword._database import Database, Layout, column, open_database
 from watchword.model.native import core as _native
 from watchword.model.text import TextSource
 
-_FORMAT = "watchword results"
-_VERSION = 1
-_OWNER_ONLY = 0o600
+LAYOUT = Layout(
+    kind="a file of search results",
+    application_id=int.from_bytes(b"wwSR", "big"),
+    version=1,
+    tables=(
+        f"""CREATE TABLE results (
+            {column("digest", "TEXT")},
+            {column("setting", "TEXT")},
+            {column("fold", "INTEGER")},
+            {column("result", "TEXT")},
+            {column("checksum", "INTEGER")},
+            PRIMARY KEY (digest, setting, fold)
+        ) WITHOUT ROWID""",
+    ),
+    durable=False,  # at worst, the latest results are computed again
+)
 
 
 class KeptResults:
-    """The results of one subject matter (see `digest_of`), in memory and perhaps in a file."""
+    """The results for one digest (see `digest_of`), in memory and perhaps in a file."""
 
-    def __init__(self, digest: str, file: BinaryIO | None = None) -> None:
+    def __init__(self, digest: str, database: Database | None = None) -> None:
         self._digest = digest
-        self._file = file
+        self._database = database
         self._known: dict[tuple[str, int], Any] = {}
         self._continued = False
 
@@ -51,90 +62,53 @@ class KeptResults:
     ) -> Iterator[KeptResults]:
         """Open the results in a file, creating it if missing; without a path, keep them in memory.
 
-        A line whose result is not sound counts as damaged.
+        A result that is damaged or not sound is ignored, and replaced when it is added again.
         """
         if path is None:
             yield cls(digest)
             return
-        target = Path(path)
-        with locked(target), writing_to(target), _opened(target) as file:
-            results = cls(digest, file)
-            results._read(file, target, is_sound)
+        with open_database(path, LAYOUT) as database:
+            results = cls(digest, database)
+            results._read(database, is_sound)
             yield results
 
     @property
     def continued(self) -> bool:
-        """Whether results were there before."""
+        """Whether the file had results when it was opened."""
         return self._continued
 
     def get(self, setting: str, fold: int) -> Any | None:
-        """What is known of a setting on a fold."""
+        """Return the result of a setting on a fold; None if there is none yet."""
         return self._known.get((setting, fold))
 
     def add(self, setting: str, fold: int, result: Any) -> None:
-        """Remember a result; it is in the file when this returns."""
+        """Add a result; it is in the file when this returns."""
         self._known[setting, fold] = result
-        if self._file is not None:
-            record = {"of": self._digest, "setting": setting, "fold": fold, "result": result}
-            self._file.write(_line(record))
-            self._file.flush()
+        if self._database is not None:
+            text = json.dumps(result, separators=(",", ":"))
+            checksum = _checksum(self._digest, setting, fold, text)
+            with self._database.transaction() as changes:
+                changes.execute(
+                    "REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
+                    (self._digest, setting, fold, text, checksum),
+                )
 
-    def _read(self, file: BinaryIO, path: Path, is_sound: Callable[[object], bool]) -> None:
-        good = 0  # where the last whole line ends
-        for number, line in enumerate(file):
-            if not line.endswith(b"\n"):
-                if number == 0 and not _HEADER.startswith(line):  # somebody else's: leave it alone
-                    _check_header(None, path)
-                break
-            good += len(line)
-            record = _record(line)
-            if number == 0:
-                _check_header(record, path)
-            elif record is not None and record.get("of") == self._digest:
-                setting, fold, result = (record.get(key) for key in ("setting", "fold", "result"))
-                if isinstance(setting, str) and type(fold) is int and is_sound(result):
+    def _read(self, database: Database, is_sound: Callable[[object], bool]) -> None:
+        query = "SELECT setting, fold, result, checksum FROM results WHERE digest = ?"
+        for setting, fold, text, checksum in database.rows(query, self._digest):
+            if checksum == _checksum(self._digest, setting, fold, text):
+                try:
+                    result = json.loads(text)
+                except (ValueError, RecursionError):
+                    continue
+                if is_sound(result):
                     self._known[setting, fold] = result
         self._continued = bool(self._known)
-        file.seek(good)
-        file.truncate()
-        if good == 0:
-            file.write(_HEADER)
-            file.flush()
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
-    with os.fdopen(descriptor, "r+b") as file:
-        yield file
-        os.fsync(file.fileno())
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    text = json.dumps(record, separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
-
-
-_HEADER = _line({"format": _FORMAT, "version": _VERSION})
-
-
-def _record(line: bytes) -> dict[str, Any] | None:
-    """What a line holds; nothing if it is damaged."""
-    checksum, _, text = line.rstrip(b"\n").partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(text):
-        return None
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
-
-
-def _check_header(record: dict[str, Any] | None, path: Path) -> None:
-    if record is None or record.get("format") != _FORMAT:
-        raise DataFormatError(f"{path} is not a file of results: name another one to keep them in")
-    if record.get("version") != _VERSION:
-        raise DataFormatError(f"{path} holds results of a later version: name another file")
+def _checksum(digest: str, setting: str, fold: int, result: str) -> int:
+    """Return a checksum of a row: SQLite has none of its own."""
+    return zlib.crc32(f"{digest} {fold} {setting} {result}".encode())
 
 
 def digest_of(

@@ -1,0 +1,221 @@
+"""SQLite databases for logs that must survive a crash.
+
+A database belongs to one process at a time: SQLite locks the file itself, and the lock ends with
+the process. A transaction that a killed process left unfinished is rolled back when the database
+is opened again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from watchword._files import AnyPath, in_use, writing_to
+from watchword.errors import StateError
+
+if TYPE_CHECKING:  # `import watchword` does not load SQLite
+    import sqlite3
+
+_OWNER_ONLY = 0o600
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The kind and version of a database, its tables, and how safely it is written.
+
+    If `durable`, a commit survives a power failure, and the file alone holds all that was
+    committed. If not, a commit survives the end of the process, a power failure may undo the
+    latest commits, and they may be in `NAME-wal` until the database is closed; a commit takes
+    microseconds instead of milliseconds.
+    """
+
+    kind: str
+    application_id: int
+    version: int
+    tables: tuple[str, ...]
+    durable: bool
+
+
+def column(
+    name: str,
+    kind: Literal["INTEGER", "REAL", "TEXT", "BLOB"],
+    check: str = "1",
+    *,
+    optional: bool = False,
+) -> str:
+    """Return the definition of a column that holds values of one type.
+
+    Like a STRICT table, which SQLite has only since version 3.37.
+    """
+    if optional:
+        return f"{name} {kind} CHECK (typeof({name}) IN ('null', '{kind.lower()}') AND {check})"
+    return f"{name} {kind} NOT NULL CHECK (typeof({name}) = '{kind.lower()}' AND {check})"
+
+
+class Database:
+    """An open database whose errors name the file."""
+
+    def __init__(self, connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
+        self.path = path
+        self._connection = connection
+        self._layout = layout
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """Return the rows that a query finds, each a `sqlite3.Row`."""
+        with _named_errors(self.path, self._layout):
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection for changes that are made together or not at all."""
+        own = self._connection
+        with _named_errors(self.path, self._layout), _rolled_back_on_error(own):
+            own.execute("BEGIN")
+            yield own
+            own.execute("COMMIT")
+
+    def shrink(self) -> None:
+        """Return the space of deleted rows to the disk, and overwrite what they held."""
+        with _named_errors(self.path, self._layout):
+            self._connection.execute("VACUUM")
+
+    def damaged(self, reason: object) -> StateError:
+        """Return the error for content that no program of this package wrote."""
+        return _damaged(self.path, reason)
+
+
+@contextmanager
+def open_database(path: AnyPath, layout: Layout) -> Iterator[Database]:
+    """Open a database, or create it if there is no file or an empty one.
+
+    Raise `StateError` for a file that is something else, of another version, damaged, or in use,
+    and leave it as it is; raise `OSError` for one that cannot be written.
+    """
+    import sqlite3
+
+    target = os.path.realpath(path)
+    if Path(target).is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    with suppress(FileExistsError):  # never open an existing file: closing it would drop its lock
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+    with _named_errors(path, layout):
+        connection = sqlite3.connect(target, timeout=0, isolation_level=None)
+    with closing(connection):
+        with _named_errors(path, layout):
+            _prepare(connection, path, layout)
+        connection.row_factory = sqlite3.Row
+        yield Database(connection, path, layout)
+
+
+def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
+    """Lock a database until it is closed, check it, and create what is missing."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    with _rolled_back_on_error(connection):
+        connection.execute("BEGIN EXCLUSIVE")
+        [application_id] = connection.execute("PRAGMA application_id").fetchone()
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        if application_id == version == 0 and not _schema(connection):
+            connection.execute(f"PRAGMA application_id = {layout.application_id}")
+            _create(connection, layout)
+        elif application_id != layout.application_id:
+            raise _other_kind(path, layout)
+        elif version != layout.version:
+            raise StateError(
+                f"{os.fspath(path)} was written by another version of watchword (format {version}, "
+                f"expected {layout.version}): name another file"
+            )
+        else:
+            _check(connection, path, layout)
+        # Written each time: a file that cannot be written is refused before anything is done,
+        # and SQLite then owns, and removes in the end, the log that a killed process left.
+        connection.execute(f"PRAGMA user_version = {layout.version}")
+        connection.execute("COMMIT")
+    connection.execute(f"PRAGMA journal_mode = {'DELETE' if layout.durable else 'WAL'}")
+    connection.execute("PRAGMA journal_size_limit = 0")  # no remains of texts in the log
+
+
+def _create(connection: sqlite3.Connection, layout: Layout) -> None:
+    for table in layout.tables:
+        connection.execute(table)
+
+
+def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
+    """Check tables, pages, types of values and references between tables."""
+    import sqlite3
+
+    with closing(sqlite3.connect(":memory:")) as expected:
+        _create(expected, layout)
+        if _schema(connection) != _schema(expected):
+            raise _damaged(path, "its tables are others")
+    [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise _damaged(path, found)
+    for table, *_ in connection.execute("PRAGMA foreign_key_check"):
+        raise _damaged(path, f"a row of {table} refers to one that is missing")
+
+
+def _schema(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+    return connection.execute(query).fetchall()
+
+
+@contextmanager
+def _rolled_back_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+# Errors
+
+
+@contextmanager
+def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
+    """Turn errors of SQLite into errors that name the file and say what to do."""
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise
+    except sqlite3.Error as error:
+        # By message: error codes are there only since Python 3.11.
+        message = str(error)
+        if message == "database is locked":
+            raise in_use(path) from None
+        if message == "file is not a database":
+            raise _other_kind(path, layout) from None
+        if message in _FAILURES:
+            with writing_to(path):
+                raise OSError(_FAILURES[message], message) from error
+        if message in _REFUSALS:
+            raise PermissionError(errno.EACCES, _REFUSALS[message], os.fspath(path)) from error
+        raise _damaged(path, message) from error
+
+
+_FAILURES = {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
+_REFUSALS = {
+    "attempt to write a readonly database": "Read-only file: allow writing, or name another file",
+    "unable to open database file": "Neither the file nor its log beside it may be written: allow "
+    "writing to the folder, or name another file",
+}
+
+
+def _other_kind(path: AnyPath, layout: Layout) -> StateError:
+    return StateError(f"{os.fspath(path)} is not {layout.kind}: name another file")
+
+
+def _damaged(path: AnyPath, reason: object) -> StateError:
+    return StateError(
+        f"{os.fspath(path)} is damaged ({reason}): restore a copy of it, or name another file"
+    )
