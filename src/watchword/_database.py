@@ -103,6 +103,8 @@ def open_database(path: AnyPath, layout: Layout) -> Iterator[Database]:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     with suppress(FileExistsError):  # never open an existing file: closing it would drop its lock
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+    if Path(target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
+        raise _other_kind(path, layout)
     with _named_errors(path, layout):
         connection = sqlite3.connect(target, timeout=0, isolation_level=None)
     with closing(connection):
@@ -115,8 +117,6 @@ def open_database(path: AnyPath, layout: Layout) -> Iterator[Database]:
 def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
     """Lock a database until it is closed, check it, and create what is missing."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
-    connection.execute("PRAGMA foreign_keys = ON")
     with _rolled_back_on_error(connection):
         connection.execute("BEGIN EXCLUSIVE")
         [application_id] = connection.execute("PRAGMA application_id").fetchone()
@@ -138,6 +138,8 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> N
         connection.execute(f"PRAGMA user_version = {layout.version}")
         connection.execute("COMMIT")
     connection.execute(f"PRAGMA journal_mode = {'DELETE' if layout.durable else 'WAL'}")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
+    connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA journal_size_limit = 0")  # no remains of texts in the log
 
 
@@ -186,6 +188,8 @@ def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
 
     try:
         yield
+    except UnicodeDecodeError as error:  # of a message that quotes damaged text
+        raise _damaged(path, error.reason) from error
     except sqlite3.ProgrammingError:
         raise
     except sqlite3.Error as error:
