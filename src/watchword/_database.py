@@ -158,7 +158,7 @@ def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> Non
             raise _damaged(path, "its tables are others")
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
-        raise _damaged(path, found)
+        raise _damaged(path, found.splitlines()[-1])  # after one with a heading
     for table, *_ in connection.execute("PRAGMA foreign_key_check"):
         raise _damaged(path, f"a row of {table} refers to one that is missing")
 

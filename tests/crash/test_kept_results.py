@@ -3,17 +3,19 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
 
+import databases
 from search_samples import sample
 from watchword import TauSS3, search
-from watchword.errors import DataFormatError, StateError
+from watchword.erisk.journal import Identity, Journal
+from watchword.errors import StateError
 from watchword.searching import cache, run
 from watchword.searching.cache import KeptResults
 from watchword.searching.result import is_fold_result
@@ -41,10 +43,6 @@ def computed(monkeypatch):
     return calls
 
 
-def lines(path):
-    return path.read_bytes().splitlines(keepends=True)
-
-
 def results(path, digest="d"):
     with KeptResults.open(path, digest) as kept:
         return dict(kept._known)
@@ -64,10 +62,12 @@ def test_what_was_added_is_there_again(keep):
     assert results(keep) == {("s", fold): {"confusion": [[0, 0, fold]]} for fold in range(3)}
 
 
-def test_what_was_added_is_in_the_file_at_once(keep):
+def test_what_was_added_is_in_the_file_at_once(keep, tmp_path):
     with KeptResults.open(keep, "d") as kept:
         kept.add("s", 0, {"right": 1})
-        assert len(lines(keep)) == 2
+        for part in ("kept", "kept-wal"):
+            shutil.copy(keep.with_name(part), tmp_path / f"copy of {part}")
+    assert results(tmp_path / "copy of kept") == {("s", 0): {"right": 1}}
 
 
 def test_without_a_file_results_are_in_memory():
@@ -90,65 +90,77 @@ def test_one_file_may_hold_results_of_many_data_sets(keep):
     assert results(keep, "third") == {}
 
 
-def test_a_file_that_was_torn_anywhere_keeps_all_whole_lines(keep, tmp_path):
+def test_a_result_that_was_damaged_is_as_if_it_were_not_there(keep, tmp_path):
     fill(keep, 3)
+    whole, damaged = keep.read_bytes(), tmp_path / "damaged"
+    expected, found, refused = results(keep), [], 0
+    start = whole.index(b"confusion") - 100
+    for place in range(start, whole.rindex(b"confusion") + 10):
+        data = bytearray(whole)
+        data[place] ^= 4
+        damaged.write_bytes(data)
+        try:
+            found.append(results(damaged))
+        except StateError:
+            refused += 1
+    assert all(one.items() <= expected.items() for one in found)
+    assert any(len(one) == 2 for one in found)
+    assert refused > 0
+
+
+def test_a_file_that_was_cut_is_refused_and_left_as_it_is(keep):
+    fill(keep, 30)
     whole = keep.read_bytes()
-    for size in range(len(whole) + 1):
-        torn = tmp_path / "torn"
-        torn.write_bytes(whole[:size])
-        expected = max(whole[:size].count(b"\n") - 1, 0)
-        assert len(results(torn)) == expected
-        with KeptResults.open(torn, "d") as kept:
-            kept.add("t", 9, 1)
-        assert len(results(torn)) == expected + 1
-
-
-@pytest.mark.parametrize("place", [0, 4, 9, 20, -2])
-def test_a_damaged_line_is_as_if_it_were_not_there(keep, place):
-    fill(keep, 3)
-    own = lines(keep)
-    damaged = bytearray(own[2])
-    damaged[place] ^= 1
-    keep.write_bytes(b"".join([*own[:2], bytes(damaged), *own[3:]]))
-    assert list(results(keep)) == [("s", 0), ("s", 2)]
-
-
-@pytest.mark.parametrize("junk", [b"\n", b"\0" * 40 + b"\n", b"\xff\xfe no\n", b"00000000 \n"])
-def test_junk_between_lines_does_no_harm(keep, junk):
-    fill(keep, 2)
-    own = lines(keep)
-    keep.write_bytes(b"".join([*own[:2], junk, *own[2:]]))
-    assert list(results(keep)) == [("s", 0), ("s", 1)]
-
-
-ENTRIES = {"of": "d", "setting": "s", "fold": 1, "result": {"confusion": [[0, 0, 1]]}}
-
-
-def signed(text):
-    return b"%08x %s\n" % (zlib.crc32(text), text)
+    for size in range(100, len(whole), 997):
+        keep.write_bytes(whole[:size])
+        with pytest.raises(
+            StateError, match=r"is damaged .*: restore a copy of it, or name another"
+        ):
+            results(keep)
+        assert keep.read_bytes() == whole[:size]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            json.dumps({key: value for key, value in ENTRIES.items() if key != missing}).encode()
-            for missing in ENTRIES
-        ),
-        *(json.dumps(ENTRIES | {"setting": value}).encode() for value in ([], {}, None, 1)),
-        *(json.dumps(ENTRIES | {"fold": value}).encode() for value in ([], "1", True, 1.0, None)),
-        b"[" * 100_000,
-        b'{"of": "d", "setting": "s", "fold": %s}' % (b"9" * 5_000),
-        b'{"of": "d", "setting": "s", "fold": 1, "result": %s}' % (b"[" * 2_000 + b"]" * 2_000),
-        b"[]",
-        b"\xff",
+        "[" * 100_000,
+        "[" * 2_000 + "]" * 2_000,
+        '{"a":' * 20_000 + "0" + "}" * 20_000,
+        '{"confusion": [[0, 0, %s]]}' % ("9" * 5_000),
+        "1e999",
+        "NaN",
+        "[]",
+        "",
+        "\0",
+        "{",
     ],
+    ids=range(10),
 )
-def test_a_line_with_a_right_checksum_that_is_no_result_does_no_harm(keep, text):
+def test_a_row_with_a_right_checksum_that_is_no_result_does_no_harm(keep, text):
     fill(keep, 1)
-    keep.write_bytes(keep.read_bytes() + signed(text))
+    row = ("d", "s", 1, text, cache._checksum("d", "s", 1, text))
+    databases.change(keep, "INSERT INTO results VALUES (?, ?, ?, ?, ?)", *row)
     with KeptResults.open(keep, "d", is_sound=lambda result: isinstance(result, dict)) as kept:
         assert list(kept._known) == [("s", 0)]
+        kept.add("s", 1, {"confusion": []})
+    assert results(keep)["s", 1] == {"confusion": []}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("fold", value) for value in ("x", 0.5, b"")),
+        ("setting", b"s"),
+        ("result", b"{}"),
+        ("checksum", "x"),
+        ("digest", b"d"),
+    ],
+)
+def test_a_row_of_other_types_is_damage(keep, column, value):
+    fill(keep, 1)
+    databases.change(keep, f"UPDATE results SET {column} = ?", value)
+    with pytest.raises(StateError, match="is damaged"):
+        results(keep)
 
 
 SOUND = {
@@ -186,37 +198,31 @@ def test_only_what_a_search_can_have_found_is_a_result(several):
 
 def test_a_result_that_no_search_can_have_found_is_computed_again(keep, computed):
     first = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
-    records = [json.loads(line.partition(b" ")[2]) for line in lines(keep)]
-    records[1]["result"] = {"confusion": [[7, 7, 1]]}
-    keep.write_bytes(b"".join(map(cache._line, records)))
+    query = "SELECT digest, setting, fold FROM results LIMIT 1"
+    [(digest, setting, fold)] = databases.rows(keep, query)
+    text = '{"confusion":[[7,7,1]]}'
+    update = "UPDATE results SET result = ?, checksum = ? WHERE setting = ? AND fold = ?"
+    checksum = cache._checksum(digest, setting, fold, text)
+    databases.change(keep, update, text, checksum, setting, fold)
     computed.clear()
     again = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
-    assert computed == [(records[1]["setting"], records[1]["fold"])]
+    assert computed == [(setting, fold)]
     assert [one.value for one in again.settings] == [one.value for one in first.settings]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"a,b\n1,2\n", b"one line without an end", b"{}", b"\n", b"PK\x03\x04\0\0", b"00000000 {}\n"],
-)
-def test_a_file_of_somebody_else_is_refused_and_left_as_it_is(keep, content):
-    keep.write_bytes(content)
-    with pytest.raises(DataFormatError, match="is not a file of results: name another one"):
+def test_a_journal_is_no_file_of_results(keep):
+    with Journal.open(keep, Identity("http://127.0.0.1:9", "token", ("one",))):
+        pass
+    before = keep.read_bytes()
+    with pytest.raises(StateError, match="is not a file of search results"):
         results(keep)
-    assert keep.read_bytes() == content
-
-
-def test_a_file_of_a_later_version_is_refused(keep):
-    header = {"format": "watchword results", "version": 2}
-    keep.write_bytes(cache._line(header))
-    with pytest.raises(DataFormatError, match="results of a later version: name another file"):
-        results(keep)
+    assert keep.read_bytes() == before
 
 
 def test_a_model_is_no_file_of_results(keep):
     TauSS3().save(keep)
     before = keep.read_bytes()
-    with pytest.raises(DataFormatError, match="is not a file of results"):
+    with pytest.raises(StateError, match="is not a file of search results"):
         search(TEXTS, LABELS, GRID, keep=keep)
     assert keep.read_bytes() == before
 

@@ -168,7 +168,7 @@ class Watch(Case):
 
 
 class Search(Case):
-    keeps = ("kept", "kept.lock")
+    keeps = ("kept",)
 
     def __init__(self, data):
         super().__init__(data)
@@ -180,7 +180,7 @@ class Search(Case):
 class Client(Case):
     """Answers a server that takes an answer sent twice for that of the next round."""
 
-    keeps = ("journal", "journal.lock")
+    keeps = ("journal",)
 
     def __init__(self, data, app, url):
         super().__init__(data)

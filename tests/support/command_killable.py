@@ -1,4 +1,4 @@
-"""A program that runs commands and kills them, at a moment or before they touch a file.
+"""A program that runs commands and kills them, at a moment or when they touch a file.
 
 It reads a line of JSON per command and answers with one. Commands are forked: starting Python and
 loading the package for each would take far longer than they do.
@@ -15,13 +15,15 @@ import watchword.cli
 import watchword.erisk.client
 import watchword.erisk.journal
 import watchword.web.export
+from databases import put_points_in_transactions
 
 # What Python reports before it touches a file, a folder or a lock.
 EVENTS = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "fcntl.flock")
+EVENTS += ("sqlite3.connect", "sqlite3.connect/handle")
 
 
 class Points:
-    """Counts the moments before a file is touched, and kills the process at one of them."""
+    """Counts the moments when a file is touched, and kills the process at one of them."""
 
     def __init__(self, last):
         self.last = last
@@ -29,9 +31,12 @@ class Points:
 
     def __call__(self, event, _arguments):
         if event in EVENTS:
-            self.count += 1
-            if self.count == self.last:
-                os.kill(os.getpid(), signal.SIGKILL)
+            self.passed()
+
+    def passed(self):
+        self.count += 1
+        if self.count == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run(order, answer):
@@ -47,6 +52,7 @@ def run(order, answer):
     sys.argv = ["watchword", *order["arguments"]]
     points = Points(order["point"])
     sys.addaudithook(points)
+    put_points_in_transactions(points.passed)
     code = watchword.cli.run()
     os.write(answer, b"%d" % points.count)
     return code

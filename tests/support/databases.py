@@ -12,6 +12,12 @@ def rows(path, query, *values):
         return connection.execute(query, values).fetchall()
 
 
+def content(path):
+    """All that a database holds, as SQL."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
+
+
 def change(path, statement, *values):
     """Change a database without any check of types and references."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import sys
 
+from databases import put_points_in_transactions
 from erisk_tasks import QUICK, runs
 from watchword.erisk import journal, transport
 from watchword.erisk.client import run_client
@@ -22,32 +23,15 @@ class Points:
         self.last = last
         self.count = 0
 
-    def passed(self, before_dying=lambda: None):
+    def passed(self):
         self.count += 1
         if self.count == self.last:
-            before_dying()
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def put_points_in(points):
     """Before, in the middle of and after all that leaves traces on the disk or on the server."""
-    append, exchange, replace = (
-        journal.Journal._append,
-        transport.Transport._exchange,
-        pathlib.Path.replace,
-    )
-
-    def marked_append(self, record):
-        points.passed()
-        line = journal._line(record)
-
-        def tear():
-            self._file.write(line[: len(line) // 2])
-            self._file.flush()
-
-        points.passed(tear)
-        append(self, record)
-        points.passed()
+    exchange = transport.Transport._exchange
 
     def marked_exchange(self, *arguments):
         points.passed()
@@ -55,15 +39,8 @@ def put_points_in(points):
         points.passed()
         return response
 
-    def marked_replace(self, target):
-        points.passed()
-        replaced = replace(self, target)
-        points.passed()
-        return replaced
-
-    journal.Journal._append = marked_append
     transport.Transport._exchange = marked_exchange
-    pathlib.Path.replace = marked_replace
+    put_points_in_transactions(points.passed)
 
 
 def telling(points, path):

@@ -188,7 +188,7 @@ def test_rows_that_break_a_rule_are_damage(path, layout, statement):
 def test_text_that_is_not_unicode_is_damage(path, layout):
     fill(path, layout)
     databases.change(path, "UPDATE children SET name = CAST(x'ff' AS TEXT)")
-    with pytest.raises(StateError, match="is damaged .*UTF-8"):
+    with pytest.raises(StateError, match=r"is damaged .*UTF-8"):
         children(path, layout)
 
 
@@ -199,8 +199,7 @@ def test_rows_that_break_a_rule_are_not_written(path, layout):
         pytest.raises(StateError, match="CHECK constraint failed"),
         database.transaction() as changes,
     ):
-        changes.execute(ADD, ("good", 1.0))
-        changes.execute(ADD, (b"\xff", 1.0))
+        changes.executemany(ADD, [("good", 1.0), (b"\xff", 1.0)])
     assert children(path, layout) == FILLED
 
 
@@ -260,7 +259,9 @@ with test_database.open_database(sys.argv[1], layout):
 
 def test_a_second_process_is_refused_until_the_first_has_ended(path, layout):
     command = [sys.executable, "-c", PROGRAM, str(path), str(LAYOUTS.index(layout))]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    }
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     ) as other:
@@ -365,10 +366,12 @@ def test_killed_while_it_is_created_it_is_created_by_the_next_process(path, layo
 def test_a_full_disk_is_named_and_keeps_what_was_committed(path, layout):
     fill(path, layout)
     with open_database(path, layout) as database:
-        with pytest.raises(OSError, match="No space left on device: free some space") as error:
-            with database.transaction() as changes:
-                changes.execute("PRAGMA max_page_count = 5")
-                changes.executemany(ADD, [("x" * 1000, 1.0)] * 500)
+        database.rows("PRAGMA max_page_count = 5")
+        with (
+            pytest.raises(OSError, match="No space left on device: free some space") as error,
+            database.transaction() as changes,
+        ):
+            changes.executemany(ADD, [("x" * 1000, 1.0)] * 500)
         assert (error.value.errno, error.value.filename) == (errno.ENOSPC, str(path))
         with database.transaction() as changes:
             changes.execute(ADD, ("more", 0.0))
@@ -376,22 +379,26 @@ def test_a_full_disk_is_named_and_keeps_what_was_committed(path, layout):
 
 
 def test_a_read_only_database_is_named(path, layout):
-    with (
-        open_database(path, layout) as database,
-        pytest.raises(PermissionError, match="Read-only file: allow writing") as error,
-        database.transaction() as changes,
-    ):
-        changes.execute("PRAGMA query_only = ON")
-        changes.execute("INSERT INTO parents VALUES (1)")
+    with open_database(path, layout) as database:
+        database.rows("PRAGMA query_only = ON")
+        with (
+            pytest.raises(PermissionError, match="Read-only file: allow writing") as error,
+            database.transaction() as changes,
+        ):
+            changes.execute("INSERT INTO parents VALUES (1)")
     assert error.value.filename == str(path)
 
 
 def test_an_interrupted_transaction_is_rolled_back(path, layout):
     fill(path, layout)
+
+    def interrupted():
+        yield ("never", 0.0)
+        raise KeyboardInterrupt
+
     with open_database(path, layout) as database:
         with pytest.raises(KeyboardInterrupt), database.transaction() as changes:
-            changes.execute(ADD, ("never", 0.0))
-            raise KeyboardInterrupt
+            changes.executemany(ADD, interrupted())
         with database.transaction() as changes:
             changes.execute(ADD, ("more", 0.0))
     assert children(path, layout) == [*FILLED, ("more", 0.0)]
