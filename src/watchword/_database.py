@@ -202,17 +202,22 @@ def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
         if message in _FAILURES:
             with writing_to(path):
                 raise OSError(_FAILURES[message], message) from error
-        if message in _REFUSALS:
-            raise PermissionError(errno.EACCES, _REFUSALS[message], os.fspath(path)) from error
+        if message in _REFUSALS and not _may_write(path):
+            advice = (
+                "Permission denied: allow writing to it and to its folder, or name another file"
+            )
+            raise PermissionError(errno.EACCES, advice, os.fspath(path)) from error
         raise _damaged(path, message) from error
 
 
 _FAILURES = {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
-_REFUSALS = {
-    "attempt to write a readonly database": "Read-only file: allow writing, or name another file",
-    "unable to open database file": "Neither the file nor its log beside it may be written: allow "
-    "writing to the folder, or name another file",
-}
+_REFUSALS = ("attempt to write a readonly database", "unable to open database file")
+
+
+def _may_write(path: AnyPath) -> bool:
+    """Return whether a refusal to write is not about permissions, but a damaged header."""
+    target = Path(os.path.realpath(path))
+    return os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)
 
 
 def _other_kind(path: AnyPath, layout: Layout) -> StateError:

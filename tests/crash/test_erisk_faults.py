@@ -17,7 +17,7 @@ from watchword.erisk.server import Faults, make_app, running_server
 from watchword.erisk.task import PracticeTask
 from watchword.web.listening import listening, running_in_thread, url_of
 
-POINTS = 93  # moments at which the client could die in this task: see the test that counts them
+POINTS = 95  # moments at which the client could die in this task: see the test that counts them
 PEOPLE = subjects(6, posts=(2, 3))
 MORE_PEOPLE = subjects(12, posts=(3, 6))
 

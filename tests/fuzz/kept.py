@@ -1,6 +1,6 @@
 """Fuzz target for kept data: states, journals, search results and model files.
 
-Changes valid data at random, recomputes the checksums, and uses the result as a program would.
+Changes valid data at random, recomputes checksums, and uses the result as a program would.
 Every input must be accepted or refused with a `WatchwordError`; any other exception ends the run
 and names the input. Run `python tests/fuzz/kept.py SECONDS`; `--only NUMBER` repeats one input.
 """
@@ -8,12 +8,12 @@ and names the input. Run `python tests/fuzz/kept.py SECONDS`; `--only NUMBER` re
 from __future__ import annotations
 
 import argparse
-import base64
 import copy
 import hashlib
 import itertools
 import json
 import random
+import sqlite3
 import struct
 import sys
 import tempfile
@@ -22,7 +22,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ import watchword as ww
 from model_files import with_parts
 from watchword.erisk import client, journal
 from watchword.erisk.protocol import Answer, Round, Writing
-from watchword.searching.cache import KeptResults
+from watchword.searching.cache import KeptResults, _checksum
 from watchword.searching.result import SearchedSetting, is_fold_result
 
 # Stand for text that json.dumps cannot write: nests deeper than Python can follow, huge numbers.
@@ -193,8 +193,8 @@ RUNS = [(MODEL, POLICY), (MODEL, ww.Overtakes("at risk", margin=0.1))]
 IDENTITY = journal.Identity("http://127.0.0.1:9", "token", ("one", "two"))
 
 
-def sound_journal(folder: Path) -> list[Any]:
-    """The records of a journal: three rounds after a snapshot."""
+def sound_journal(folder: Path) -> bytes:
+    """A journal: three rounds after a snapshot."""
     path = folder / "sound"
     with journal.Journal.open(path, IDENTITY) as opened:
         crew = client._Crew(RUNS, opened, threads=1)
@@ -206,38 +206,76 @@ def sound_journal(folder: Path) -> list[Any]:
             opened.answered(number, crew.answers)
             for run in range(2):
                 opened.acknowledged(number, run)
-            opened.told(number)
+            opened.reported(number)
             if number == 0:
                 opened.shorten(0, current.digest, [one.to_bytes() for one in crew.watchers])
-    return [json.loads(line.partition(b" ")[2]) for line in path.read_bytes().splitlines()]
+    return path.read_bytes()
 
 
-def written(path: Path, records: list[Any]) -> None:
-    """Lines of records with the right checksums."""
-    texts = [text_of(record) for record in records]
-    path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts))
+def changed_value(value: Any, chance: random.Random) -> Any:
+    """Another value of a row: a changed state, text or number, or anything."""
+    how = chance.randrange(3)
+    if how == 0 and isinstance(value, bytes) and b"\n" in value:
+        return changed_watcher(value, chance)
+    if how == 0 and isinstance(value, str) and value.startswith("{"):
+        return text_of(changed(json.loads(value), chance, changed_tree)).decode("utf-8", "replace")
+    if how == 1 and isinstance(value, int | float):
+        return value + chance.choice([-1, 1, 2**32])
+    return chance.choice([*VALUES, *RAW.values(), b"", b"\xff" * 20])
 
 
-def changed_records(records: list[Any], chance: random.Random) -> list[Any]:
-    if not records:
-        return records
-    at = chance.randrange(len(records))
-    how = chance.randrange(8)
-    if how == 0:
-        return [*records[:at], *records[at + 1 :]]
-    if how == 1:
-        return [*records[:at], records[chance.randrange(len(records))], *records[at:]]
-    new = changed_tree(records[at], chance)
-    watchers = new.get("watchers") if isinstance(new, dict) else None
-    if how < 4 and isinstance(watchers, list) and watchers and isinstance(watchers[0], str):
-        state = changed_watcher(base64.b64decode(records[at]["watchers"][0]), chance)
-        new["watchers"][0] = base64.b64encode(state).decode()
-    return [*records[:at], new, *records[at + 1 :]]
+SCHEMAS = (
+    "DROP TABLE {}",
+    "ALTER TABLE {} ADD COLUMN more DEFAULT 1",
+    "CREATE TRIGGER more AFTER INSERT ON {0} BEGIN DELETE FROM {0}; END",
+    "CREATE INDEX more ON {} (1)",
+    "PRAGMA user_version = 9",
+    "PRAGMA application_id = 9",
+    "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'CHECK', 'x')",
+)
+
+
+def change_rows(connection: sqlite3.Connection, chance: random.Random) -> None:
+    """Change a row, delete it, or double it, without any check; rarely change the tables."""
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+    tables = [name for [name] in connection.execute(query)]
+    table = chance.choice(tables)
+    cursor = connection.execute(f"SELECT * FROM {table}")
+    rows, names = cursor.fetchall(), [column[0] for column in cursor.description]
+    if chance.random() < 0.05:
+        connection.executescript(chance.choice(SCHEMAS).format(table))
+        return
+    if not rows:
+        return
+    row = list(chance.choice(rows))
+    marks = ", ".join("?" * len(row))
+    if chance.random() < 0.8:
+        connection.execute(f"DELETE FROM {table} WHERE ({', '.join(names)}) IS ({marks})", row)
+    if chance.random() < 0.9:
+        at = chance.randrange(len(row))
+        row[at] = changed_value(row[at], chance)
+        if table == "results" and all(isinstance(row[one], str) for one in (0, 1, 3)):
+            row[4] = _checksum(*row[:4])
+        connection.execute(f"REPLACE INTO {table} VALUES ({marks})", row)
+
+
+def change_database(path: Path, chance: random.Random) -> None:
+    """Change a database as whoever can write to the file may."""
+    if chance.random() < 0.3:
+        path.write_bytes(changed(path.read_bytes(), chance, changed_bytes))
+        return
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        for _ in range(chance.choice([1, 1, 1, 2, 4])):
+            # What no database can hold is left as it was.
+            with suppress(sqlite3.Error, OverflowError, ValueError, RecursionError):
+                change_rows(connection, chance)
 
 
 def a_journal(chance: random.Random, folder: Path) -> None:
     path = folder / "journal"
-    written(path, changed(JOURNAL, chance, changed_records))
+    path.write_bytes(JOURNAL)
+    change_database(path, chance)
     with journal.Journal.open(path, IDENTITY) as opened:
         crew = client._Crew(RUNS, opened, threads=1)
         for past in opened.past.rounds:
@@ -257,14 +295,11 @@ RESULTS: dict[bool, list[Any]] = {
 
 def kept_results(chance: random.Random, folder: Path) -> None:
     several, path = chance.random() < 0.5, folder / "results"
-    records = [
-        {"format": "watchword results", "version": 1},
-        *(
-            {"of": "d", "setting": "s", "fold": fold, "result": result}
-            for fold, result in enumerate(RESULTS[several])
-        ),
-    ]
-    written(path, changed(records, chance, changed_records))
+    path.unlink(missing_ok=True)
+    with KeptResults.open(path, "d") as kept:
+        for fold, result in enumerate(RESULTS[several]):
+            kept.add("s", fold, result)
+    change_database(path, chance)
 
     def is_sound(result: object) -> bool:
         return is_fold_result(result, labels=len(LABELS), several=several)
