@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from watchword._files import AnyPath, in_use, writing_to
 from watchword.errors import StateError
@@ -41,20 +41,19 @@ class Layout:
     durable: bool
 
 
-def column(
-    name: str,
-    kind: Literal["INTEGER", "REAL", "TEXT", "BLOB"],
-    check: str = "1",
-    *,
-    optional: bool = False,
-) -> str:
-    """Return the definition of a column that holds values of one type.
+def table(name: str, columns: str, key: str, *rules: str) -> str:
+    """Return the definition of a table whose columns hold values of one type each.
 
-    Like a STRICT table, which SQLite has only since version 3.37.
+    `columns` looks like "name TEXT, weight REAL NULL". The table is what SQLite calls STRICT since
+    version 3.37, for earlier versions, too.
     """
-    if optional:
-        return f"{name} {kind} CHECK (typeof({name}) IN ('null', '{kind.lower()}') AND {check})"
-    return f"{name} {kind} NOT NULL CHECK (typeof({name}) = '{kind.lower()}' AND {check})"
+    typed = []
+    for each in columns.split(", "):
+        column, kind, *null = each.split()
+        types = ", ".join(f"'{one.lower()}'" for one in (kind, *null))
+        typed.append(f"{each} CHECK (typeof({column}) IN ({types}))")
+    body = ", ".join([*typed, f"PRIMARY KEY ({key})", *rules])
+    return f"CREATE TABLE {name} ({body}) WITHOUT ROWID"
 
 
 class Database:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import databases
-from watchword._database import Layout, column, open_database
+from watchword._database import Layout, open_database, table
 from watchword.errors import StateError
 
 LAYOUT = Layout(
@@ -23,17 +23,19 @@ LAYOUT = Layout(
     application_id=77,
     version=3,
     tables=(
-        f"CREATE TABLE parents ({column('id', 'INTEGER')} PRIMARY KEY)",
-        f"""CREATE TABLE children (
-            {column("parent", "INTEGER")} REFERENCES parents ON DELETE CASCADE,
-            {column("name", "TEXT", "name <> ''")},
-            {column("weight", "REAL", optional=True)}
-        )""",
+        table("parents", "id INTEGER", "id"),
+        table(
+            "children",
+            "parent INTEGER, number INTEGER, name TEXT, weight REAL NULL",
+            "parent, number",
+            "CHECK (name <> '')",
+            "FOREIGN KEY (parent) REFERENCES parents ON DELETE CASCADE",
+        ),
     ),
     durable=True,
 )
 LAYOUTS = [LAYOUT, replace(LAYOUT, durable=False)]
-ADD = "INSERT INTO children VALUES (1, ?, ?)"
+ADD = "INSERT INTO children SELECT 1, count(*), ?, ? FROM children"
 
 
 @pytest.fixture(params=LAYOUTS, ids=["durable", "fast"])
@@ -171,6 +173,7 @@ def test_other_tables_are_damage(path, layout, statement):
     "statement",
     [
         "UPDATE children SET parent = 2",
+        "UPDATE children SET name = NULL",
         "UPDATE children SET parent = 'x'",
         "UPDATE children SET name = x'ff'",
         "UPDATE children SET name = ''",

@@ -14,63 +14,56 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from watchword._database import Database, Layout, column, open_database
+from watchword._database import Database, Layout, open_database, table
 from watchword.erisk.protocol import Answer, Round, as_answers, as_round
 from watchword.errors import DataFormatError, StateError
 
 _HASHINGS = 100_000  # tokens may be short
 
-_OF_ROUND = f"{column('round', 'INTEGER')} REFERENCES rounds ON DELETE CASCADE"
-_OF_RUN = f"{column('run', 'INTEGER')} REFERENCES runs"
+_OF_ROUND = "FOREIGN KEY (round) REFERENCES rounds ON DELETE CASCADE"
+_OF_RUN = "FOREIGN KEY (run) REFERENCES runs"
 LAYOUT = Layout(
     kind="a journal",
     application_id=int.from_bytes(b"wwEJ", "big"),
     version=1,
     tables=(
-        # `round` and `digest` are those of the last round that is done and was removed.
-        f"""CREATE TABLE journal (
-            {column("one", "INTEGER", "one = 1")} PRIMARY KEY,
-            {column("url", "TEXT")},
-            {column("salt", "BLOB")},
-            {column("token", "BLOB")},
-            {column("round", "INTEGER", "round >= -1")},
-            {column("digest", "TEXT")}
-        )""",
-        f"""CREATE TABLE runs (
-            {column("run", "INTEGER")} PRIMARY KEY,
-            {column("name", "TEXT")},
-            {column("watcher", "BLOB", optional=True)}
-        )""",
-        f"""CREATE TABLE rounds (
-            {column("number", "INTEGER")} PRIMARY KEY,
-            {column("digest", "TEXT")},
-            {column("reported", "INTEGER", "reported IN (0, 1)")}
-        )""",
-        f"""CREATE TABLE writings (
-            {_OF_ROUND},
-            {column("position", "INTEGER")},
-            {column("nick", "TEXT")},
-            {column("title", "TEXT")},
-            {column("content", "TEXT")},
-            {column("date", "TEXT")},
-            {column("id", "TEXT", optional=True)},
-            PRIMARY KEY (round, position)
-        ) WITHOUT ROWID""",
-        f"""CREATE TABLE answers (
-            {_OF_ROUND},
-            {_OF_RUN},
-            {column("position", "INTEGER")},
-            {column("nick", "TEXT")},
-            {column("decision", "INTEGER", "decision IN (0, 1)")},
-            {column("score", "REAL")},
-            PRIMARY KEY (round, run, position)
-        ) WITHOUT ROWID""",
-        f"""CREATE TABLE sendings (
-            {_OF_ROUND},
-            {_OF_RUN},
-            {column("acknowledged", "INTEGER", "acknowledged IN (0, 1)")},
-            PRIMARY KEY (round, run)
-        ) WITHOUT ROWID""",
+        # The round and the digest are those of the last round that is done and was removed.
+        table(
+            "journal",
+            "one INTEGER, url TEXT, salt BLOB, token BLOB, round INTEGER, digest TEXT",
+            "one",
+            "CHECK (one = 1 AND round >= -1)",
+        ),
+        table("runs", "run INTEGER, name TEXT, watcher BLOB NULL", "run"),
+        table(
+            "rounds",
+            "number INTEGER, digest TEXT, reported INTEGER",
+            "number",
+            "CHECK (reported IN (0, 1))",
+        ),
+        table(
+            "writings",
+            "round INTEGER, position INTEGER, nick TEXT, title TEXT, content TEXT, date TEXT, "
+            "id TEXT NULL",
+            "round, position",
+            _OF_ROUND,
+        ),
+        table(
+            "answers",
+            "round INTEGER, run INTEGER, position INTEGER, nick TEXT, decision INTEGER, score REAL",
+            "round, run, position",
+            "CHECK (decision IN (0, 1))",
+            _OF_ROUND,
+            _OF_RUN,
+        ),
+        table(
+            "sendings",
+            "round INTEGER, run INTEGER, acknowledged INTEGER",
+            "round, run",
+            "CHECK (acknowledged IN (0, 1))",
+            _OF_ROUND,
+            _OF_RUN,
+        ),
     ),
     durable=True,
 )

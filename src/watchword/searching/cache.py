@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword._checks import Label
-from watchword._database import Database, Layout, column, open_database
+from watchword._database import Database, Layout, open_database, table
 from watchword.model.native import core as _native
 from watchword.model.text import TextSource
 
@@ -29,14 +29,11 @@ LAYOUT = Layout(
     application_id=int.from_bytes(b"wwSR", "big"),
     version=1,
     tables=(
-        f"""CREATE TABLE results (
-            {column("digest", "TEXT")},
-            {column("setting", "TEXT")},
-            {column("fold", "INTEGER")},
-            {column("result", "TEXT")},
-            {column("checksum", "INTEGER")},
-            PRIMARY KEY (digest, setting, fold)
-        ) WITHOUT ROWID""",
+        table(
+            "results",
+            "digest TEXT, setting TEXT, fold INTEGER, result TEXT, checksum INTEGER",
+            "digest, setting, fold",
+        ),
     ),
     durable=False,  # at worst, the latest results are computed again
 )
