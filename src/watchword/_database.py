@@ -41,19 +41,18 @@ class Layout:
     durable: bool
 
 
-def table(name: str, columns: str, key: str, *rules: str) -> str:
+def table(name: str, key: str, *columns: str) -> str:
     """Return the definition of a table whose columns hold values of one type each.
 
-    `columns` looks like "name TEXT, weight REAL NULL". The table is what SQLite calls STRICT since
-    version 3.37, for earlier versions, too.
+    A column looks like "name TEXT", "weight REAL NULL", "parent INTEGER REFERENCES parents". The
+    table is what SQLite calls STRICT since version 3.37, for earlier versions, too.
     """
     typed = []
-    for each in columns.split(", "):
-        column, kind, *null = each.split()
-        types = ", ".join(f"'{one.lower()}'" for one in (kind, *null))
+    for each in columns:
+        column, kind, *rules = each.lower().split()
+        types = f"'{kind}', 'null'" if "null" in rules else f"'{kind}'"
         typed.append(f"{each} CHECK (typeof({column}) IN ({types}))")
-    body = ", ".join([*typed, f"PRIMARY KEY ({key})", *rules])
-    return f"CREATE TABLE {name} ({body}) WITHOUT ROWID"
+    return f"CREATE TABLE {name} ({', '.join(typed)}, PRIMARY KEY ({key})) WITHOUT ROWID"
 
 
 class Database:
@@ -122,7 +121,8 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> N
         [version] = connection.execute("PRAGMA user_version").fetchone()
         if application_id == version == 0 and not _schema(connection):
             connection.execute(f"PRAGMA application_id = {layout.application_id}")
-            _create(connection, layout)
+            for definition in layout.tables:
+                connection.execute(definition)
         elif application_id != layout.application_id:
             raise _other_kind(path, layout)
         elif version != layout.version:
@@ -142,24 +142,19 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> N
     connection.execute("PRAGMA journal_size_limit = 0")  # no remains of texts in the log
 
 
-def _create(connection: sqlite3.Connection, layout: Layout) -> None:
-    for table in layout.tables:
-        connection.execute(table)
-
-
 def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
     """Check tables, pages, types of values and references between tables."""
     import sqlite3
 
     with closing(sqlite3.connect(":memory:")) as expected:
-        _create(expected, layout)
+        expected.executescript(";".join(layout.tables))
         if _schema(connection) != _schema(expected):
             raise _damaged(path, "its tables are others")
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise _damaged(path, found.splitlines()[-1])  # after one with a heading
-    for table, *_ in connection.execute("PRAGMA foreign_key_check"):
-        raise _damaged(path, f"a row of {table} refers to one that is missing")
+    for name, *_ in connection.execute("PRAGMA foreign_key_check"):
+        raise _damaged(path, f"a row of {name} refers to one that is missing")
 
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
@@ -202,9 +197,7 @@ def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
             with writing_to(path):
                 raise OSError(_FAILURES[message], message) from error
         if message in _REFUSALS and not _may_write(path):
-            advice = (
-                "Permission denied: allow writing to it and to its folder, or name another file"
-            )
+            advice = "Permission denied: allow writing to it and its folder, or name another file"
             raise PermissionError(errno.EACCES, advice, os.fspath(path)) from error
         raise _damaged(path, message) from error
 

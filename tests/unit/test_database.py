@@ -23,13 +23,14 @@ LAYOUT = Layout(
     application_id=77,
     version=3,
     tables=(
-        table("parents", "id INTEGER", "id"),
+        table("parents", "id", "id INTEGER"),
         table(
             "children",
-            "parent INTEGER, number INTEGER, name TEXT, weight REAL NULL",
             "parent, number",
-            "CHECK (name <> '')",
-            "FOREIGN KEY (parent) REFERENCES parents ON DELETE CASCADE",
+            "parent INTEGER REFERENCES parents ON DELETE CASCADE",
+            "number INTEGER",
+            "name TEXT CHECK (name <> '')",
+            "weight REAL NULL",
         ),
     ),
     durable=True,

@@ -20,50 +20,23 @@ from watchword.errors import DataFormatError, StateError
 
 _HASHINGS = 100_000  # tokens may be short
 
-_OF_ROUND = "FOREIGN KEY (round) REFERENCES rounds ON DELETE CASCADE"
-_OF_RUN = "FOREIGN KEY (run) REFERENCES runs"
+_ROUND = "round INTEGER REFERENCES rounds ON DELETE CASCADE"
+_RUN = "run INTEGER REFERENCES runs"
+_WRITING = ("nick TEXT", "title TEXT", "content TEXT", "date TEXT", "id TEXT NULL")
+_ANSWER = ("nick TEXT", "decision INTEGER CHECK (decision BETWEEN 0 AND 1)", "score REAL")
+_IDENTITY = ("one INTEGER CHECK (one = 1)", "url TEXT", "salt BLOB", "token BLOB")
 LAYOUT = Layout(
     kind="a journal",
     application_id=int.from_bytes(b"wwEJ", "big"),
     version=1,
     tables=(
         # The round and the digest are those of the last round that is done and was removed.
-        table(
-            "journal",
-            "one INTEGER, url TEXT, salt BLOB, token BLOB, round INTEGER, digest TEXT",
-            "one",
-            "CHECK (one = 1 AND round >= -1)",
-        ),
-        table("runs", "run INTEGER, name TEXT, watcher BLOB NULL", "run"),
-        table(
-            "rounds",
-            "number INTEGER, digest TEXT, reported INTEGER",
-            "number",
-            "CHECK (reported IN (0, 1))",
-        ),
-        table(
-            "writings",
-            "round INTEGER, position INTEGER, nick TEXT, title TEXT, content TEXT, date TEXT, "
-            "id TEXT NULL",
-            "round, position",
-            _OF_ROUND,
-        ),
-        table(
-            "answers",
-            "round INTEGER, run INTEGER, position INTEGER, nick TEXT, decision INTEGER, score REAL",
-            "round, run, position",
-            "CHECK (decision IN (0, 1))",
-            _OF_ROUND,
-            _OF_RUN,
-        ),
-        table(
-            "sendings",
-            "round INTEGER, run INTEGER, acknowledged INTEGER",
-            "round, run",
-            "CHECK (acknowledged IN (0, 1))",
-            _OF_ROUND,
-            _OF_RUN,
-        ),
+        table("journal", "one", *_IDENTITY, "round INTEGER CHECK (round >= -1)", "digest TEXT"),
+        table("runs", "run", "run INTEGER", "name TEXT", "watcher BLOB NULL"),
+        table("rounds", "number", "number INTEGER", "digest TEXT", "reported INTEGER"),
+        table("writings", "round, position", _ROUND, "position INTEGER", *_WRITING),
+        table("answers", "round, run, position", _ROUND, _RUN, "position INTEGER", *_ANSWER),
+        table("sendings", "round, run", _ROUND, _RUN, "acknowledged INTEGER"),
     ),
     durable=True,
 )

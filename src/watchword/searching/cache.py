@@ -31,8 +31,8 @@ LAYOUT = Layout(
     tables=(
         table(
             "results",
-            "digest TEXT, setting TEXT, fold INTEGER, result TEXT, checksum INTEGER",
             "digest, setting, fold",
+            *("digest TEXT", "setting TEXT", "fold INTEGER", "result TEXT", "checksum INTEGER"),
         ),
     ),
     durable=False,  # at worst, the latest results are computed again
