@@ -184,7 +184,7 @@ def test_the_page_tells_what_was_searched_and_what_is_best():
     page = Page(search_html(plain, page=True, title="Mine"))
     assert "12 settings of smoothness, significance, prior" in page.text
     assert "on 900 texts with 3 labels, in 4 folds." in page.text
-    assert "3 of them were given up before the last fold." in page.text
+    assert "3 of them were stopped before the last fold." in page.text
     assert "2 settings were not reached." in page.text
     assert "Best accuracy 0.9000" in page.text
     assert python_line(plain["settings"][0]["parameters"], plain["base"]) in page.text
@@ -230,7 +230,7 @@ def test_of_very_many_settings_the_best_have_reports_and_the_page_says_so():
     plain = made_up(MOST_REPORTED + 40)
     page = search_html(plain, page=True)
     assert len(data_of(page)["perLabel"]) == len(data_of(page)["confusion"]) == MOST_REPORTED
-    assert "only the best 500 have a report" in page
+    assert "only the best 500 settings have a report" in page
     assert "have a report" not in search_html(made_up(5), page=True)
 
 
@@ -291,7 +291,7 @@ def with_hostile(hostile):
 def test_a_search_that_tried_nothing_has_a_page():
     plain = made_up(1) | {"settings": [], "unfinished": 1}
     text = Page(search_html(plain, page=True)).text
-    assert "No setting was tried to its end. 1 setting was not reached." in text
+    assert "No setting was evaluated on all folds. 1 setting was not reached." in text
 
 
 def test_a_line_of_python_makes_the_model():
@@ -507,7 +507,7 @@ def test_the_best_and_the_dropped_ones_are_marked(opened):
     assert page.locator("#settings tr.ww-first").count() == 1
     assert page.locator("#settings tr.ww-dropped").count() == 5
     page.locator("#settings tr.ww-dropped").last.click()
-    assert "given up after 1 of 4 folds" in page.locator("#picked-head").inner_text()
+    assert "stopped after 1 of 4 folds" in page.locator("#picked-head").inner_text()
 
 
 def test_the_large_plot_shows_the_chosen_parameters(opened):
@@ -611,7 +611,7 @@ def test_without_scripts_the_page_has_table_and_plots(browser_process, tmp_path)
     assert page.locator("#settings tbody tr").count() == 50
     assert page.locator("svg[data-plot]").last.is_visible()
     assert not page.locator("#across").is_visible()
-    assert page.get_by_text("With JavaScript, points can be picked").is_visible()
+    assert page.get_by_text("Enable JavaScript to select points").is_visible()
     page.goto("about:blank")
     idle.append(page)
 

@@ -73,7 +73,7 @@ def test_a_text_becomes_a_page(here):
     assert printed("--text", TEXT, "--html", "why.html") == ""
     page = (here / "why.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "What would change it" in page
+    assert "What would change the label" in page
     assert printed("--text", TEXT, "--html", "-") == page
 
 

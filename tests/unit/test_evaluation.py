@@ -388,7 +388,7 @@ def test_cells_are_coloured_by_their_share_of_the_row():
     drawn = Page(confusion_html(["a", "b"], [[0, 0, 3], [0, 1, 1], [1, 1, 4]]))
     cells = [attributes for tag, attributes in drawn.tags if tag == "td" and attributes]
     assert [cell["class"] for cell in cells] == ["ww-r15", "ww-w5", "ww-none", "ww-r20"]
-    assert cells[1]["title"] == "1 of 4 texts of a got b"
+    assert cells[1]["title"] == "1 of 4 texts of a predicted as b"
 
 
 def test_of_many_labels_those_with_most_mistakes_are_drawn():
@@ -397,14 +397,14 @@ def test_of_many_labels_those_with_most_mistakes_are_drawn():
     matrix = html[html.index('<table class="ww-confusion') :]
     assert "label 059" in matrix
     assert "label 058" not in matrix
-    assert "The 40 labels with most mistakes of 60." in html
+    assert "The 40 of 60 labels with the most mistakes." in html
 
 
 def test_a_page_of_very_many_labels_is_not_endless():
     labels = [f"label {at:04}" for at in range(1500)]
     found = Evaluation.of(labels, labels)
-    assert "500 more labels are left out here" in found.to_html(page=True)
-    assert "1,450 more labels are left out here" in found.to_html()
+    assert "500 more labels are not shown" in found.to_html(page=True)
+    assert "1,450 more labels are not shown" in found.to_html()
 
 
 def test_a_browser_draws_the_same_table(browser, tmp_path):

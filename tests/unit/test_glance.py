@@ -144,7 +144,7 @@ def test_an_ngram_nobody_has_seen_is_worth_nothing():
     worth = ngram_worth(taught(), ["never", "heard"])
     assert not worth.known
     assert all(value.cv == 0 for value in worth.values.values())
-    assert "never seen" in worth.to_html()
+    assert "has not learnt this n-gram" in worth.to_html()
 
 
 def test_only_so_many_following_words_are_listed():

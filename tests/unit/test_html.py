@@ -182,7 +182,7 @@ def test_a_block_tells_its_values_for_every_label():
         "machine learning",
         f"tech {value.cv:.3f} (count {value.count}; lv {value.lv:.3f}, sg {value.sg:.3f}, "
         f"sn {value.sn:.3f})",
-        "calm, sports 0 (never seen there)",
+        "calm, sports 0 (never learnt)",
     ]
 
 
@@ -289,7 +289,7 @@ def test_a_notebook_shows_the_snippet():
 def test_a_notebook_shows_the_beginning_of_a_long_text():
     shown = MODEL.explain("a match. " * 50_000)._repr_html_()
     assert len(Painted(shown).text) == 100_000
-    assert "Shown are only the first 100,000 of 450,000 characters" in shown
+    assert "Showing only the first 100,000 of 450,000 characters" in shown
 
 
 # Other ways to sum up
@@ -305,26 +305,26 @@ def explained_with(summary, text="a match. machine learning. the machine"):
 
 def test_sums_are_explained():
     shown = MODEL.explain(TEXT).to_html()
-    assert "Painted is what each block adds to the score; together they make the score." in shown
+    assert "the contributions add up to the score." in shown
     assert "maxima" not in shown
 
 
 @pytest.mark.parametrize(("operator", "word"), [("max", "maxima"), ("mean", "means")])
 def test_other_operators_are_explained(operator, word):
-    assert f"Where {word} are taken" in explained_with(operator).to_html()
+    assert f" With {word}, " in explained_with(operator).to_html()
 
 
 def test_what_reaches_the_score_is_told_where_it_is_not_all():
     told = [tell for _, tell in Painted(explained_with("mean").to_html(page=True)).rules().values()]
-    assert any("of which 0." in tell and "reaches the score" in tell for tell in told)
+    assert any("adds 0." in tell and "to the score" in tell for tell in told)
 
 
 @pytest.mark.parametrize("page", [True, False])
 def test_with_a_function_of_the_users_values_are_painted(page):
     explanation = explained_with(last_row)
     shown = explanation.to_html("tech", page=page)
-    assert f"because {__name__}.last_row sums up" in shown
-    assert "reaches the score" not in shown
+    assert f"because {__name__}.last_row summarises" in shown
+    assert ", adds " not in shown
     assert "machine learning" in [words for _, words in Painted(shown).marks]
 
 
@@ -404,7 +404,7 @@ def test_a_page_is_complete():
 
 @pytest.mark.parametrize("css", ["a</style>", "</STYLE", "<!--"])
 def test_a_style_sheet_cannot_end_its_element(css):
-    with pytest.raises(ValueError, match="style element cannot hold"):
+    with pytest.raises(ValueError, match="style must not contain </style"):
         document("title", "body", css)
 
 
@@ -448,7 +448,7 @@ def test_only_the_strongest_blocks_are_marked_where_there_are_too_many():
 @pytest.mark.parametrize("page", [True, False])
 def test_what_is_not_marked_is_told(page):
     shown = MODEL.explain("machine learning, rest. match, match").to_html(page=page, most=2)
-    assert "The 2 weakest n-grams are not marked; the score has them in it." in shown
+    assert "The 2 weakest n-grams are not marked, but count in the score." in shown
 
 
 @given(st.lists(st.sampled_from(["a", "match", "rest", "machine learning"])), st.integers(0, 8))
@@ -486,7 +486,7 @@ def many_labels():
 def test_of_many_labels_the_highest_are_told_and_the_rest_counted(page):
     shown = many_labels().explain("all word3 word7").to_html(page=page)
     assert len(Painted(shown).find("data")) == 20
-    assert "and 10 more of lower score" in shown
+    assert "and 10 more with lower scores" in shown
 
 
 def test_the_label_that_was_asked_for_is_always_told():
@@ -522,13 +522,13 @@ def test_texts_of_one_painter_share_rules_and_scale():
 def test_a_painter_refuses_other_labels():
     other = ww.TauSS3.paper()
     other.learn_one("a match", "sports")
-    with pytest.raises(ValueError, match="cannot paint what has"):
+    with pytest.raises(ValueError, match="explanation must have the labels"):
         painter_for(MODEL.explain("a")).paint(other.explain("a"))
 
 
 @pytest.mark.parametrize("name", ["", "Post", "a b", "7", "a{}", "x-"])
 def test_a_painters_name_is_a_plain_class(name):
-    with pytest.raises(ValueError, match="name must be like 'post-7'"):
+    with pytest.raises(ValueError, match="name must be lower-case words joined by hyphens"):
         painter_for(MODEL.explain("a"), name=name)
 
 

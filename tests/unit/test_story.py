@@ -91,7 +91,7 @@ def test_a_subject_without_posts_has_a_short_story():
     assert not story.decision
     assert story.tipped.posts_for == ()
     assert story.decision.confidence == {"at risk": 0.0, "control": 0.0}
-    assert "Nothing was read" in story.to_html(page=True)
+    assert "No posts." in story.to_html(page=True)
 
 
 def test_a_story_stays_as_it_was_when_the_model_learns_on():
@@ -227,7 +227,7 @@ def test_long_texts_are_cut_at_a_word_and_that_is_said():
     assert text.endswith(("alone", "tired"))
     assert shown["left_out"] == 12_000 - len(text)
     page = story_html(story.to_dict(characters=50), page=True)
-    assert f"{shown['left_out']:,} more characters not shown" in page
+    assert f"{shown['left_out']:,} more characters left out" in page
 
 
 def test_times_of_posts_are_shown():
@@ -269,12 +269,12 @@ def test_a_timeline_marks_the_alert_and_tells_it_in_words():
     assert "alert after 2 posts" in texts
     description = root.find("{http://www.w3.org/2000/svg}desc").text
     assert description == timeline_description(story.to_dict())
-    assert description.startswith("The alert falls after post 2 of 3: at risk ")
+    assert description.startswith("Alert after post 2 of 3: at risk ")
 
 
 def test_without_an_alert_a_timeline_says_so():
     assert "alert after" not in told(["sun"]).timeline_svg()
-    assert timeline_description(told(["sun"]).to_dict()).startswith("No alert falls.")
+    assert timeline_description(told(["sun"]).to_dict()).startswith("No alert.")
 
 
 def test_of_many_labels_the_positive_and_the_best_are_drawn():

@@ -56,19 +56,19 @@ def test_what_is_cut_out_of_markup_is_text_again():
 
 @pytest.mark.parametrize("name", ["script", "Script", "style", "foreignObject", "a b", "g>", ""])
 def test_elements_that_could_do_harm_are_refused(name):
-    with pytest.raises(ValueError, match="not an element"):
+    with pytest.raises(ValueError, match=r"^element .* is not allowed"):
         svg.element(name)
 
 
 @pytest.mark.parametrize("name", ["onclick", "style", "href", "xlink:href", "a b", "a>", ""])
 def test_attributes_that_could_do_harm_are_refused(name):
-    with pytest.raises(ValueError, match="not an attribute"):
+    with pytest.raises(ValueError, match=r"^attribute .* is not allowed"):
         svg.element("g", **{name: "x"})
 
 
 @pytest.mark.parametrize("css", ["</style><script>", "a & b", "<!--"])
 def test_a_style_sheet_cannot_end_itself(css):
-    with pytest.raises(ValueError, match="style sheet"):
+    with pytest.raises(ValueError, match="css in a picture"):
         svg.drawing(1, 1, title="x", css=css)
 
 

@@ -1,1 +1,1 @@
-"""Plain data as pictures and pages: HTML, SVG. Nothing here computes a value."""
+"""HTML pages, SVG pictures and terminal output, drawn from plain data without computing values."""

@@ -1,7 +1,7 @@
-"""The blocks of an explanation: which are painted, how strongly, and what is said about each.
+"""The blocks of an explanation: which are painted, how strongly, and their descriptions.
 
-`Rules` decides for every place that paints: notebook, page, terminal and live page. Only the page
-that `export_page` writes has to decide by itself, in static/offline.js; tests compare the two.
+`Rules` decides for all outputs: notebook, page, terminal and live page. Only the page that
+`export_page` writes decides by itself, in static/offline.js; tests compare the two.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Place = tuple[int, int, int]  # start and end of a block, and the index of its r
 LEVELS: tuple[PaintLevel, ...] = ("paragraph", "sentence", "ngram")
 LEVEL_NAMES = {"paragraph": "paragraphs", "sentence": "sentences", "ngram": "n-grams"}
 
-MOST_BLOCKS = 50_000  # of each level: with more, browsers become slow
-MOST_LABELS = 20  # that are told about, those of highest score
+MOST_BLOCKS = 50_000  # per level: with more, browsers become slow
+MOST_LABELS = 20  # in descriptions: those of highest score
 SHARE_DIGITS = 4
 
 
 class Head:
-    """The text of an explanation as a whole, and the label to paint it for."""
+    """The text, labels and scores of an explanation, and the label to paint it for."""
 
     def __init__(self, explanation: Explanation | Plain, label: Label | None = None) -> None:
         if isinstance(explanation, Explanation):
@@ -44,7 +44,7 @@ class Head:
 
 
 def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
-    """Yield all blocks as plain data, each before those inside it."""
+    """Yield all blocks as plain data, each before its inner blocks."""
     if isinstance(explanation, Explanation):
         explanation = vars(explanation)
     return _with_inner(explanation["blocks"])
@@ -52,14 +52,16 @@ def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
 
 def _with_inner(blocks: Iterable[Block | Plain]) -> Iterator[Plain]:
     for block in blocks:
-        plain = vars(block) if isinstance(block, Block) else block  # a copy of each takes long
+        plain = (
+            vars(block) if isinstance(block, Block) else block
+        )  # without copies, which would be slow
         yield plain
         yield from _with_inner(plain.get("blocks", ()))
 
 
 @dataclass
 class Rule:
-    """A block, standing for all blocks of the same words and numbers."""
+    """The common description of all blocks with the same words and numbers."""
 
     kind: str
     block: Plain  # the first of them
@@ -70,26 +72,26 @@ class Rule:
 
     @cached_property
     def parts(self) -> Sequence[float]:
-        """Return what is painted: the contribution to each score or, without one, the value."""
+        """The painted numbers: the contribution to each score or, without one, the value."""
         contribution: Sequence[float] | None = self.block["contribution"]
         value: Sequence[float] = self.block["value"]
         return value if contribution is None else contribution
 
     @cached_property
     def strength(self) -> float:
-        """Return the part of the label for which the block is strongest."""
+        """The largest of the parts."""
         return max(self.parts)
 
     def is_marked(self, level: str) -> bool:
-        """Return whether there is a mark at this level: not for n-grams that were never learnt."""
+        """Return whether the block is marked at this level; n-grams never learnt are not."""
         return self.kind == level and (level != "ngram" or any(self.block["count"]))
 
 
 class Rules:
     """The blocks of one or several texts, and how strongly each is painted.
 
-    Of each level, the block with the largest part for any label is painted in full, and all others
-    in proportion. All labels have the same scale.
+    At each level, the block with the largest part for any label is painted in full and all others
+    in proportion. All labels share the scale.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -132,9 +134,9 @@ class Rules:
         return [self.share(rule, column) for column in range(len(rule.parts))]
 
     def strongest(self, places: Sequence[Place], most: int) -> list[Place]:
-        """Return the blocks to mark, in their order: the `most` strongest of each level.
+        """Return the blocks to mark, in order: the `most` strongest of each level.
 
-        Of equally strong blocks the first are marked; n-grams that were never learnt are not.
+        Of equally strong blocks the first are marked; n-grams never learnt are not.
         """
         kept: set[Place] = set()
         for level in LEVELS:
@@ -143,7 +145,7 @@ class Rules:
         return [place for place in places if place in kept]
 
     def count_painted(self, places: Sequence[Place]) -> Counter[str]:
-        """Return how many blocks of each level are painted for any label."""
+        """Return the number of blocks of each level that are painted for any label."""
         rules = (self.all[index] for _, _, index in places)
         return Counter(rule.kind for rule in rules if rule.strength > 0)
 
@@ -161,7 +163,7 @@ class Rules:
 
 
 def column_of(labels: Sequence[Label], label: Label) -> int:
-    """The place of a label among these."""
+    """Return the index of a label, or raise `UnknownLabelError`."""
     if label not in labels:
         listed = ", ".join(map(repr, labels))
         raise UnknownLabelError(f"unknown label {label!r}; the explanation has {listed}")
@@ -169,13 +171,13 @@ def column_of(labels: Sequence[Label], label: Label) -> int:
 
 
 def shown_columns(scores: Sequence[float], column: int) -> list[int]:
-    """The labels to tell about, in order: those of highest score, and the one in this column."""
+    """Return the columns of the labels to describe: those of highest score, and this column."""
     best = sorted(range(len(scores)), key=lambda at: (at != column, -scores[at], at))
     return sorted(best[:MOST_LABELS])
 
 
 def by_score(columns: Sequence[int], scores: Sequence[float]) -> list[int]:
-    """These labels, that of highest score first."""
+    """Return the columns in descending order of their scores."""
     return sorted(columns, key=lambda at: (-scores[at], at))
 
 
@@ -190,7 +192,7 @@ def rounded(number: float, digits: int) -> float:
 
 
 def as_value(number: float) -> str:
-    """Write a value for readers, in the same way as `number` in paint.js.
+    """Return a value for display, formatted as `number` in paint.js formats it.
 
     >>> as_value(1.73349), as_value(0.00004), as_value(0)
     ('1.733', '4e-05', '0')
@@ -201,7 +203,7 @@ def as_value(number: float) -> str:
 
 
 def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> str:
-    """What there is to tell about a block, a line for each label that has anything to say."""
+    """Return the description of a block: its words, and a line for each label with a value."""
     is_ngram = block["kind"] == "ngram"
     value = block["value"]
     known = [at for at in columns if (block["count"] if is_ngram else value)[at]]
@@ -212,7 +214,7 @@ def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> st
     silent = [str(labels[at]) for at in columns if at not in known]
     if silent:
         named = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if silent[5:] else "")
-        lines.append(f"{named} 0{' (never seen there)' if is_ngram else ''}")
+        lines.append(f"{named} 0{' (never learnt)' if is_ngram else ''}")
     return "\n".join(lines)
 
 
@@ -220,7 +222,7 @@ def _numbers(block: Plain, at: int) -> str:
     value, part = block["value"][at], block["contribution"]
     numbers = as_value(value)
     if part is not None and part[at] != value:
-        numbers += f", of which {as_value(part[at])} reaches the score"
+        numbers += f", adds {as_value(part[at])} to the score"
     if block["kind"] == "ngram":
         made_of = (f"{name} {as_value(block[name][at])}" for name in ("lv", "sg", "sn"))
         numbers += f" (count {block['count'][at]:,}; {', '.join(made_of)})"

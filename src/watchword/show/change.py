@@ -1,4 +1,4 @@
-"""What would have changed a decision, as HTML, drawn from `Change.to_dict()` alone."""
+"""Counterfactual changes as HTML, drawn from `Change.to_dict()` alone."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ __all__ = ["change_html", "changes_html", "page_with_changes"]
 
 Plain = Mapping[str, Any]
 
-_MOST = 30  # occurrences that are listed
-_OPEN = 8  # or fewer are shown at once
+_MOST = 30  # occurrences listed
+_OPEN = 8  # occurrences: longer lists are collapsed at first
 _MOST_COLUMNS = 4
 
 
 def changes_html(changes: Sequence[Plain], shown: Sequence[int] = ()) -> str:
-    """All that would have changed it; `shown` are the posts that can be linked to."""
+    """Return all changes as HTML; `shown` are the numbers of the posts to link to."""
     note = (
-        '<p class="quiet">What these n-grams added is zeroed, and nothing is read again without '
-        "them.</p>"
+        '<p class="quiet">The contributions of these n-grams are set to 0; the texts are not read '
+        "again without them.</p>"
     )
     return note + "".join(change_html(change, shown) for change in changes)
 
 
 def page_with_changes(page: str, changes: Sequence[Plain]) -> str:
-    """A page of ours with a section at its end about what would have changed it."""
-    before, end, after = page.rpartition("</main>")  # escaped text cannot hold it
-    return f"{before}<h2>What would change it</h2>\n{changes_html(changes)}\n{end}{after}"
+    """Return a page with a section added at its end: what would change the label."""
+    before, end, after = page.rpartition("</main>")  # escaped text cannot contain it
+    return f"{before}<h2>What would change the label</h2>\n{changes_html(changes)}\n{end}{after}"
 
 
 def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
-    """A sentence and the list of occurrences."""
+    """Return a sentence and a table of the occurrences."""
     sentence = f"<p>{escaped(change_text(plain))}</p>"
     occurrences = plain["occurrences"]
     if not occurrences:
         return sentence
     with_posts = occurrences[0]["post"] is not None
     columns = _columns(plain)
-    heads = ["n-gram", "post" if with_posts else "at character"]
+    heads = ["n-gram", "post" if with_posts else "offset"]
     heads += [f"<bdi>{escaped(excerpt(plain['labels'][at]))}</bdi>" for at in columns]
     strongest = sorted(occurrences, key=lambda one: -max(one["contribution"]))[:_MOST]
     rows = "".join(_row(one, columns, shown) for one in strongest)
     rest = len(occurrences) - len(strongest)
-    more = f'<p class="quiet">and {rest:,} more</p>' if rest else ""
+    more = f'<p class="quiet">{rest:,} more n-grams are not shown.</p>' if rest else ""
     header = "".join(f'<th scope="col"{_number(at)}>{head}</th>' for at, head in enumerate(heads))
     opened = " open" if len(strongest) <= _OPEN else ""
     return (
-        f"{sentence}<details{opened}><summary>These n-grams</summary>"
+        f"{sentence}<details{opened}><summary>N-grams</summary>"
         f'<div class="wide"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>'
         f"</div>{more}</details>"
     )
 
 
 def _columns(plain: Plain) -> list[int]:
-    """The labels to which these occurrences add most."""
+    """Return the indices of the labels to which the occurrences contribute most."""
     totals = [
         sum(one["contribution"][at] for one in plain["occurrences"])
         for at in range(len(plain["labels"]))

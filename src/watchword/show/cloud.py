@@ -1,7 +1,7 @@
-"""Where the words of a word cloud go: around the middle, none over another.
+"""The layout of word clouds: texts around the middle, without overlaps.
 
-Nothing is drawn here and no font is asked: boxes come from `svg.text_width`, and whoever draws
-makes each text as wide as its box.
+Nothing is drawn here and no font is loaded: the sizes of boxes come from `svg.text_width`, and the
+caller makes each text as wide as its box.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from watchword.show.svg import clip, text_width
 
 __all__ = ["PlacedText", "lay_out"]
 
-_CELL = 4  # boxes are laid out on a grid this fine
-_LINE_HEIGHT = 1.2  # of a box, in sizes of its text
+_CELL = 4  # grid on which boxes are laid out
+_LINE_HEIGHT = 1.2  # height of a box, in font sizes
 _GAP = 4.0  # between boxes
-_LONGEST = 12  # texts wider than so many times the largest size are cut
+_LONGEST = 12  # largest width of a text, in the largest font size; wider ones are clipped
 
 
 @dataclass(frozen=True)
 class PlacedText:
-    """A text and the box it fills, from its upper left corner."""
+    """A text and its box, from the upper left corner."""
 
     text: str
     size: float
@@ -38,10 +38,10 @@ class PlacedText:
 def lay_out(
     texts: Sequence[str], shares: Sequence[float], *, smallest: float = 12, largest: float = 44
 ) -> tuple[list[PlacedText], float, float]:
-    """Place texts, the first in the middle and each next one as near to it as there is room.
+    """Place the first text in the middle and each following one as near to it as possible.
 
-    Sizes follow the shares (1: largest, 0: smallest). Gives the boxes in the order of the texts,
-    and the width and height of all. The same texts always get the same places.
+    Sizes follow the shares (1: largest, 0: smallest). Returns the boxes in the order of the texts,
+    and the width and height of the whole. The layout is deterministic.
 
     >>> placed, width, height = lay_out(["first", "second"], [1, 0.2])
     >>> [one.text for one in placed], placed[0].size
@@ -51,7 +51,7 @@ def lay_out(
     for text, share in zip(texts, shares, strict=True):
         size = smallest + (largest - smallest) * min(max(float(share), 0.0), 1.0)
         short = clip(text, size, largest * _LONGEST)
-        # Marks without letters have no width; a box must have one.
+        # Combining marks alone have no width, but a box must have one.
         sized.append((short, size, max(text_width(short, size), 0.3 * size)))
     if not sized:
         return [], 0.0, 0.0
@@ -79,7 +79,7 @@ def lay_out(
 
 
 def _corners(boxes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The upper left cell of each box of so many rows and columns, in a grid with room enough."""
+    """Return the upper left cell of each box, given as (rows, columns), in a large enough grid."""
     area = sum(rows * columns for rows, columns in boxes)
     rows = 2 * max(math.isqrt(area), *(rows for rows, _ in boxes))
     columns = 2 * max(math.isqrt(area), *(columns for _, columns in boxes))
@@ -95,8 +95,8 @@ def _corners_within(
 ) -> list[tuple[int, int]] | None:
     corners = []
     for rows, columns in boxes:
-        # Taken cells in every rectangle from the first cell on: four of these numbers tell how
-        # many there are under a box at any place.
+        # A summed-area table: the number of taken cells under a box at any position follows
+        # from four of its entries.
         sums = np.zeros((taken.shape[0] + 1, taken.shape[1] + 1), dtype=np.int32)
         np.cumsum(np.cumsum(taken, axis=0), axis=1, out=sums[1:, 1:])
         under = sums[rows:, columns:] - sums[:-rows, columns:]

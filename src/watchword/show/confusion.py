@@ -1,9 +1,9 @@
-"""A confusion matrix as an HTML table that is a heat map, for any page or snippet.
+"""Confusion matrices: an HTML table coloured as a heat map, for any page or snippet.
 
-A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` anywhere. Where matrices
-change while one looks, `CONFUSION_SCRIPT` has the same as a function for the browser:
-`confusionTable(labels, cells)` gives the table as an element. Colours are classes, so that a strict
-Content-Security-Policy lets them pass.
+A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` into its body. For pages
+that redraw matrices, `CONFUSION_SCRIPT` defines the same as a function for the browser:
+`confusionTable(labels, cells)` returns the table as an element. Colours are classes, which a strict
+Content-Security-Policy allows.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ __all__ = [
 
 Cell = Sequence[int]  # row (truth), column (predicted), count
 
-MOST_DRAWN = 40  # labels of a matrix that one can still look at
-_MOST_LEVEL = 6  # labels up to which their names are not turned
-_STEPS = 20  # of a colour
-_RIGHT, _WRONG = 1, 0  # blue and orange: told apart by those who see few colours, too
-_CAPTION = "Texts by their label (rows) and the predicted one (columns)"
+MOST_DRAWN = 40  # labels: larger matrices are hard to read
+_MOST_LEVEL = 6  # labels: with more, column names are vertical
+_STEPS = 20  # shades of a colour
+_RIGHT, _WRONG = 1, 0  # blue and orange, which colour-blind readers can tell apart
+_CAPTION = "Texts by true label (rows) and predicted label (columns)"
 _CORNER = "truth \\ predicted"
 
 
 def confusion_html(
     labels: Sequence[Label], cells: Iterable[Cell], *, shown: Sequence[int] | None = None
 ) -> str:
-    """The table; the colour of a cell is its share of the row.
+    """Return the table; the colour of a cell is its share of the row.
 
-    `cells` are [row, column, count] as in `Evaluation.to_dict()`, `shown` the places of the labels
-    to draw: by default all.
+    `cells` are [row, column, count] as in `Evaluation.to_dict()`, `shown` the indices of the labels
+    to draw [default: all].
 
     >>> confusion_html(["a", "b"], [[0, 0, 3], [1, 0, 2], [1, 1, 2]]).count("<td")
     5
@@ -72,8 +72,8 @@ def _cell(labels: Sequence[Label], row: int, column: int, count: int, total: int
     step = max(1, int(_STEPS * count / total + 0.5)) if count else 0
     kind = f"ww-{'r' if row == column else 'w'}{step}" if step else "ww-none"
     names = (excerpt(labels[row]), excerpt(labels[column]))
-    told = escaped(f"{count:,} of {total:,} texts of {names[0]} got {names[1]}")
-    return f'<td class="{kind}" title="{told}">{count:,}</td>'
+    title = escaped(f"{count:,} of {total:,} texts of {names[0]} predicted as {names[1]}")
+    return f'<td class="{kind}" title="{title}">{count:,}</td>'
 
 
 def _name(label: Label) -> str:
@@ -81,7 +81,7 @@ def _name(label: Label) -> str:
 
 
 def most_mistaken(cells: Iterable[Cell], most: int) -> list[Cell]:
-    """The most frequent mistakes, the first of equals.
+    """Return the most frequent mistakes; ties keep their order.
 
     >>> most_mistaken([[0, 0, 9], [0, 1, 2], [1, 0, 5]], 1)
     [[1, 0, 5]]
@@ -90,7 +90,7 @@ def most_mistaken(cells: Iterable[Cell], most: int) -> list[Cell]:
 
 
 def most_confused_labels(cells: Iterable[Cell], labels: int, most: int = MOST_DRAWN) -> list[int]:
-    """The places of the labels with most mistakes, in their order; all if they are not too many.
+    """Return the indices of the labels with the most mistakes, ascending; all if at most `most`.
 
     >>> most_confused_labels([[0, 0, 9], [1, 2, 2]], labels=3, most=2)
     [1, 2]
@@ -166,7 +166,8 @@ function confusionTable(labels, cells) {{
       const count = counts.get(row * size + column) || 0;
       const step = count ? Math.max(1, Math.floor(({_STEPS} * count) / totals[row] + 0.5)) : 0;
       const kind = step ? `ww-${{row === column ? "r" : "w"}}${{step}}` : "ww-none";
-      const title = `${{many(count)}} of ${{many(totals[row])}} texts of ${{label}} got ${{other}}`;
+      const part = `${{many(count)}} of ${{many(totals[row])}}`;
+      const title = `${{part}} texts of ${{label}} predicted as ${{other}}`;
       line.append(make("td", many(count), {{ class: kind, title }}));
     }});
   }});

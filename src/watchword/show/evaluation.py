@@ -1,4 +1,4 @@
-"""An evaluation as HTML: a snippet or a whole page, drawn from `Evaluation.to_dict()` alone."""
+"""Evaluations as HTML: a snippet or a whole page, drawn from `Evaluation.to_dict()` alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["EVALUATION_STYLE", "evaluation_html", "evaluation_parts"]
 
 Plain = Mapping[str, Any]
 
-MOST_LABELS = 1_000  # rows of the table of labels in a page
+MOST_LABELS = 1_000  # rows in the table of labels of a page
 MOST_IN_SNIPPET = 50
 _MISTAKES = 20
 _MOST_FOLDS = 100
@@ -40,10 +40,8 @@ EVALUATION_STYLE = (
 )
 
 
-def evaluation_html(
-    plain: Plain, *, page: bool = False, title: str = "How right the labels are"
-) -> str:
-    """Measures, their spread over folds, a table of labels, the confusion matrix.
+def evaluation_html(plain: Plain, *, page: bool = False, title: str = "Evaluation") -> str:
+    """Return measures, their spread over folds, a table of labels and the confusion matrix.
 
     >>> from watchword.evaluation import Evaluation
     >>> plain = Evaluation.of(["a", "b"], ["a", "a"]).to_dict()
@@ -58,7 +56,7 @@ def evaluation_html(
 
 
 def evaluation_parts(plain: Plain, *, page: bool) -> Iterator[str]:
-    """The pieces of it, for a page that has more to show; it needs `EVALUATION_STYLE`."""
+    """Yield the parts of an evaluation, for a page that includes `EVALUATION_STYLE`."""
     yield _summary(plain)
     if plain["folds"]:
         yield _folds(plain)
@@ -73,23 +71,25 @@ def _summary(plain: Plain) -> str:
     if plain["folds"]:
         counted += f", {many(len(plain['folds']), 'fold')}"
     if plain["confusion"] is None:
-        told = (
+        score = (
             f"exact match <strong>{measures['exact_match']:.3f}</strong>, "
             f"hamming loss {measures['hamming']:.3f}"
         )
     else:
-        told = f"accuracy <strong>{measures['accuracy']:.3f}</strong>"
+        score = f"accuracy <strong>{measures['accuracy']:.3f}</strong>"
     rows = [
         (kind, *(_number(measures[f"{kind}_{one}"]) for one in ("precision", "recall", "f1")))
         for kind in _AVERAGES
     ]
     heads = ["mean", "precision", "recall", "F1"]
-    return f"<p>{counted}; {told}.</p>{table_html('Over all labels', heads, rows)}"
+    return f"<p>{counted}; {score}.</p>{table_html('Averages over labels', heads, rows)}"
 
 
 def _folds(plain: Plain) -> str:
     several = plain["confusion"] is None
-    equal = ("accuracy",) if several else ("exact_match", "hamming", "micro")  # follow from others
+    equal = (
+        ("accuracy",) if several else ("exact_match", "hamming", "micro")
+    )  # follow from the others
     names = [name for name in plain["spread"] if not name.startswith(equal)]
     values = {name: [fold["measures"][name] for fold in plain["folds"]] for name in names}
     rows = [
@@ -127,8 +127,8 @@ def _label_table(plain: Plain, most: int) -> str:
     ]
     heads = ["label", "precision", "recall", "F1", "texts", "predicted"]
     rest = len(plain["per_label"]) - most
-    more = f'<p class="quiet">{rest:,} more labels are left out here.</p>' if rest > 0 else ""
-    return table_html("Every label", heads, rows) + more
+    more = f'<p class="quiet">{rest:,} more labels are not shown.</p>' if rest > 0 else ""
+    return table_html("By label", heads, rows) + more
 
 
 def _confusion(plain: Plain) -> str:
@@ -136,9 +136,8 @@ def _confusion(plain: Plain) -> str:
     shown = most_confused_labels(cells, len(labels))
     more = ""
     if len(shown) < len(labels):
-        more = (
-            f'<p class="quiet">The {len(shown)} labels with most mistakes of {len(labels):,}.</p>'
-        )
+        most = f"The {len(shown)} of {len(labels):,} labels with the most mistakes."
+        more = f'<p class="quiet">{most}</p>'
     matrix = confusion_html(labels, cells, shown=shown)
     return f'<div class="wide">{matrix}</div>{more}{_mistakes(labels, cells)}'
 
@@ -146,7 +145,7 @@ def _confusion(plain: Plain) -> str:
 def _mistakes(labels: Sequence[Any], cells: Sequence[Sequence[int]]) -> str:
     found = most_mistaken(cells, _MISTAKES)
     if not found:
-        return "<p>There are no mistakes.</p>"
+        return "<p>No mistakes.</p>"
     totals: dict[int, int] = {}
     for row, _, count in cells:
         totals[row] = totals.get(row, 0) + count
@@ -159,8 +158,8 @@ def _mistakes(labels: Sequence[Any], cells: Sequence[Sequence[int]]) -> str:
         )
         for row, column, count in found
     ]
-    heads = ["mistake", "texts", "of its label"]
-    table = table_html("What was taken for what", heads, rows)
+    heads = ["mistake", "texts", "share of label"]
+    table = table_html("Mistakes: truth as prediction", heads, rows)
     return f"<details><summary>Most frequent mistakes</summary>{table}</details>"
 
 

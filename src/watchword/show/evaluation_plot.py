@@ -1,4 +1,4 @@
-"""An evaluation with matplotlib (`watchword[plot]`), drawn from `Evaluation.to_dict()` alone."""
+"""Evaluations with matplotlib (`watchword[plot]`), drawn from `Evaluation.to_dict()` alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["plot_evaluation"]
 
 Plain = Mapping[str, Any]
 
-_MOST_NUMBERS = 20  # labels, up to which there is room for numbers in the cells
-_MOST_NAMES = 60  # and for names beside them
+_MOST_NUMBERS = 20  # labels: with more, cells have no room for numbers
+_MOST_NAMES = 60  # labels: with more, axes have no room for names
 _LONGEST_NAME = 24
 
 
 def plot_evaluation(plain: Plain, ax: Axes | None = None) -> Axes:
-    """The confusion matrix, each row as shares; every label's F₁ where texts have several."""
+    """Plot the confusion matrix as shares of rows, or each label's F₁ with several labels per text."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""An evaluation for the terminal, drawn from `Evaluation.to_dict()` alone."""
+"""Evaluations as text for the terminal, drawn from `Evaluation.to_dict()` alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MAIN_MEASURES", "evaluation_text"]
 
 Plain = Mapping[str, Any]
 
-MAIN_MEASURES = {  # of folds, and what they are called
+MAIN_MEASURES = {  # shown over folds, with their names
     "accuracy": "accuracy",
     "macro_precision": "macro precision",
     "macro_recall": "macro recall",
@@ -28,15 +28,15 @@ MEASURES_OF_SEVERAL = {
     "weighted_f1": "weighted F1",
 }
 
-_MOST_LABELS = 50  # that are listed
-_MOST_COLUMNS = 10  # of a matrix that a terminal has room for
+_MOST_LABELS = 50  # in the table
+_MOST_COLUMNS = 10  # of a matrix; terminals are narrow
 _MISTAKES = 10
 _LONGEST_NAME = 30
 _ONE_LINE = str.maketrans({"\n": "␤", "\t": "␉"})
 
 
 def evaluation_text(plain: Plain) -> str:
-    r"""Measures over folds, then a table of labels, then the confusion or the worst of it.
+    r"""Return measures over folds, a table of labels, and the confusion matrix or top mistakes.
 
     >>> from watchword.evaluation import Evaluation
     >>> print(Evaluation.of(["tech", "tech", "sports"], ["tech", "sports", "sports"]))
@@ -60,7 +60,7 @@ def evaluation_text(plain: Plain) -> str:
 
 
 def many(number: int, what: str) -> str:
-    """So many of something.
+    """Return a number with its noun, in the singular or plural.
 
     >>> many(1, "text"), many(2000, "text")
     ('1 text', '2,000 texts')

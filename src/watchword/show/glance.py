@@ -1,7 +1,7 @@
-"""A model at a glance, and what an n-gram is worth, as HTML: a snippet or a whole page.
+"""The overview of a model and the values of an n-gram as HTML: a snippet or a whole page.
 
-Drawn from `Glance.to_dict()` and `NgramWorth.to_dict()` alone. All numbers that pictures show are
-in tables, too.
+Drawn from `Glance.to_dict()` and `NgramWorth.to_dict()` alone. Tables list every number in the
+pictures.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ __all__ = ["glance_html", "ngram_html"]
 
 Plain = Mapping[str, Any]
 
-MOST_LABELS = 50  # that are drawn in a page, unless others are asked for
+MOST_LABELS = 50  # drawn in a page by default
 MOST_IN_SNIPPET = 10
 _STEPS = ("count", "lv", "sg", "sn", "gv", "cv")
 _MEANINGS = {
-    "count": "how often it was counted: in documents, or every time",
-    "lv": "local value: how frequent it is under the label",
-    "sg": "significance: how much more frequent than under other labels",
-    "sn": "sanction: less, the more labels it is significant for",
+    "count": "number of documents or occurrences, as the parameter counting says",
+    "lv": "local value: frequency under the label",
+    "sg": "significance: how much more frequent it is than under other labels",
+    "sn": "sanction: lower the more labels it is significant for",
     "gv": "global value: lv · sg · sn",
-    "cv": "what it counts when a text is read",
+    "cv": "confidence value: what it adds when a text is read",
 }
 
 _STYLE = """
@@ -53,12 +53,12 @@ def glance_html(
     plain: Plain,
     *,
     page: bool = False,
-    title: str = "The model at a glance",
+    title: str = "Model overview",
     labels: Sequence[Label] | None = None,
 ) -> str:
-    """A model's totals and, for each label, its best n-grams and the distribution of values.
+    """Return a model's totals and, for each label, its best n-grams and the distribution of values.
 
-    `labels` tells which to draw; by default the first 50, or 10 in a snippet.
+    `labels` are the labels to draw [default: the first 50, or 10 in a snippet].
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -74,7 +74,7 @@ def glance_html(
     parts += [_label_section(plain, label, page=page) for label in drawn]
     if labels is None and len(drawn) < len(known):
         rest = len(known) - len(drawn)
-        parts.append(f'<p class="quiet">{rest:,} more labels are not drawn here.</p>')
+        parts.append(f'<p class="quiet">{rest:,} more labels are not drawn.</p>')
     return _shell(title, "\n".join(parts), page=page)
 
 
@@ -96,13 +96,11 @@ def _totals(plain: Plain) -> str:
         for one in plain["labels"]
     ]
     heads = ["label", "documents", "words learnt", *(_words(at) for at in _lengths(plain))]
-    distinct = ["all, distinct", "", "", *(f"{many:,}" for many in plain["ngrams"])]
+    distinct = ["distinct, all labels", "", "", *(f"{many:,}" for many in plain["ngrams"])]
     settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
     pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
     return (
-        _table(
-            "What was learnt: documents, words, and n-grams of each length", heads, rows, distinct
-        )
+        _table("Documents, words and n-grams of each length learnt", heads, rows, distinct)
         + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>'
     )
 
@@ -129,15 +127,15 @@ def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
     own = plain["labels"][at]
     anchor = f' id="label-{at}"' if page else ""
     if not own["top"]:
-        inside = "<p>No n-gram is worth anything for it.</p>"
+        inside = "<p>No n-gram has a value for this label.</p>"
     else:
-        pictures = _figure(bars, "n-grams worth most") + _figure(cloud, "the same as a word cloud")
+        pictures = _figure(bars, "n-grams of highest value") + _figure(cloud, "word cloud")
         inside = f'<div class="ww-side ww-halves">{pictures}</div>{_by_length(plain, label, own)}'
     distributions = "".join(_distributions(plain, label, own))
     return (
         f"<section{anchor}>{_heading(2, _name(label), page=page)}{inside}"
-        f"{_heading(3, 'How values are distributed', page=page)}"
-        f"<p>So many n-grams have such a value; upwards in powers of ten.</p>"
+        f"{_heading(3, 'Distribution of values', page=page)}"
+        f"<p>Number of n-grams by value, on a logarithmic scale.</p>"
         f'<div class="ww-side">{distributions}</div>{_distribution_table(plain, own)}</section>'
     )
 
@@ -155,7 +153,7 @@ def _by_length(plain: Plain, label: Label, own: Plain) -> str:
         f"<details><summary>By length</summary>"
         f'<div class="ww-side">{figures}</div></details>'
         f"<details><summary>As tables</summary>"
-        f'<div class="ww-side">{_ngram_table("n-grams worth most", own["top"])}{tables}</div>'
+        f'<div class="ww-side">{_ngram_table("n-grams of highest value", own["top"])}{tables}</div>'
         f"</details>"
     )
 
@@ -169,7 +167,7 @@ def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
     for each in own["lengths"]:
         caption = f"{_words(each['length'])}: {each['ngrams']:,} n-grams"
         if each["worthless"]:
-            caption += f", {each['worthless']:,} of them worth nothing"
+            caption += f", {each['worthless']:,} of them with value 0"
         yield _figure(distribution_svg(plain, label, each["length"]), caption)
 
 
@@ -190,13 +188,13 @@ def _distribution_table(plain: Plain, own: Plain) -> str:
     return f"<details><summary>As a table</summary>{table}</details>"
 
 
-# What an n-gram is worth
+# The values of an n-gram
 
 
 def ngram_html(plain: Plain, *, page: bool = False, labels: Sequence[Label] | None = None) -> str:
-    """What an n-gram is worth under every label, what its words are, and what follows it.
+    """Return an n-gram's values for every label, the values of its words, and the words after it.
 
-    `labels` tells which to show; by default all of them.
+    `labels` are the labels to show [default: all].
 
     >>> from watchword import TauSS3
     >>> from watchword.model.overview import ngram_worth
@@ -209,9 +207,9 @@ def ngram_html(plain: Plain, *, page: bool = False, labels: Sequence[Label] | No
     columns = [column_of(known, label) for label in (known if labels is None else labels)]
     parts = []
     if not plain["known"]:
-        parts.append("<p>The model has never seen it.</p>")
+        parts.append("<p>The model has not learnt this n-gram.</p>")
     parts.append(_worth_table(plain["values"], columns))
-    meanings = "".join(f"<dt>{name}</dt><dd>{told}</dd>" for name, told in _MEANINGS.items())
+    meanings = "".join(f"<dt>{name}</dt><dd>{meaning}</dd>" for name, meaning in _MEANINGS.items())
     parts.append(f"<details><summary>What the columns mean</summary><dl>{meanings}</dl></details>")
     if plain["words"]:
         parts.append(_words_table(plain["words"], columns))
@@ -228,7 +226,7 @@ def _worth_table(values: Sequence[Plain], columns: Sequence[int]) -> str:
         cells = [f"{one['count']:,}{_meter(one['count'] / highest, at)}"]
         cells += [f"{as_value(one[step])}{_meter(one[step], at)}" for step in _STEPS[1:]]
         rows.append((_name(one["label"]), *cells))
-    return _table("What it is worth, and why", ["label", *_STEPS], rows)
+    return _table("Value for each label", ["label", *_STEPS], rows)
 
 
 def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
@@ -238,7 +236,7 @@ def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
         values = [(at, one["values"][at]["cv"]) for at in columns]
         cells = (f"{as_value(value)}{_meter(value, at)}" for at, value in values)
         rows.append((_name(one["word"]), *cells))
-    return _table("Its words by themselves (cv)", ["word", *labels], rows)
+    return _table("Its words alone (cv)", ["word", *labels], rows)
 
 
 def _following_table(following: Sequence[Plain]) -> str:
@@ -250,14 +248,14 @@ def _following_table(following: Sequence[Plain]) -> str:
         )
         for one in following
     ]
-    return _table("Words seen after it", ["word", "count", "share"], rows)
+    return _table("Next words", ["word", "count", "share"], rows)
 
 
-# Pieces. Cells are markup already.
+# Parts of a page. Table cells are markup already.
 
 
 def _heading(level: int, inside: str, *, page: bool) -> str:
-    """In somebody else's page ours begin a level lower."""
+    """Return a heading; in a snippet, two levels lower than in a page."""
     name = f"h{level if page else level + 2}"
     return f"<{name}>{inside}</{name}>"
 
@@ -267,7 +265,7 @@ def _name(name: object) -> str:
 
 
 def _meter(share: float, position: int | None) -> str:
-    """A small bar beside a number that says the same, so no screen reader needs it."""
+    """Return a small bar for a number; hidden from screen readers, which read the number."""
     colour = "currentColor" if position is None else label_colour(position)
     full = svg.rectangle(0, 0, 100, 10, fill="currentColor", fill_opacity=0.12)
     bar = svg.rectangle(0, 0, 100 * min(max(share, 0.0), 1.0), 10, fill=colour)

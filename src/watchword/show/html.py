@@ -1,8 +1,7 @@
 """Explanations as HTML: a snippet for notebooks and mails, or a whole page.
 
-Everything is drawn from `Explanation.to_dict()`. A snippet has its styles inside its elements, so
-that it works wherever HTML is shown; a page has a style sheet, with which label and level can be
-chosen without any script.
+Drawn from `Explanation.to_dict()` alone. A snippet has inline styles, so that it works wherever
+HTML is shown; the style sheet of a page lets readers choose label and level without a script.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from watchword.show.palette import label_colour, paint_style
 
 __all__ = ["document", "escaped", "explanation_html", "kept", "notebook_html", "stand_ins"]
 
-MOST_IN_SNIPPET = 5_000  # blocks: each brings its own style and title along
+MOST_IN_SNIPPET = 5_000  # blocks, each with its own style and title
 MOST_IN_NOTEBOOK = 100_000  # characters
 _Row = tuple[Rule, int, float]
 
@@ -62,7 +61,7 @@ def explanation_html(
 
 
 def notebook_html(explanation: Explanation | Plain) -> str:
-    """Draw an explanation for a notebook, which keeps it in its file: the beginning of a long text.
+    """Draw an explanation for a notebook; a long text is cut, to keep the notebook small.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -79,14 +78,16 @@ def _meaning(head: Head) -> str:
     own = [name for name in operators if name not in SUMMARY_NAMES]
     if own:
         return (
-            "Painted is what each block adds to the score and, where nobody can say that because "
-            f"{own[0]} sums up, the block's own value."
+            "Colour shows what each block adds to the score or, where that is undefined because "
+            f"{own[0]} summarises, the block's value."
         )
-    meaning = "Painted is what each block adds to the score; together they make the score."
+    meaning = (
+        "Colour shows what each block adds to the score; the contributions add up to the score."
+    )
     if "mean" in operators:
-        meaning += " Where means are taken, a block adds its value divided by the number of blocks."
+        meaning += " With means, a block adds its value divided by the number of blocks."
     if "max" in operators:
-        meaning += " Where maxima are taken, only the block of highest value adds anything."
+        meaning += " With maxima, only the block of highest value adds to the score."
     return meaning
 
 
@@ -95,14 +96,14 @@ def _page(
 ) -> str:
     painter = Painter(head.labels, head.value, head.label, level=level, most=most)
     painted = painter.paint(explanation)
-    name = title if title is not None else "How a text was read"
+    name = title if title is not None else "Explanation of a text"
     body = f"""<main>
 <h1>{escaped(name)}</h1>
 <div class="{painter.name}">
 <p>Predicted: <strong><bdi>{escaped(head.predicted)}</bdi></strong></p>
 {painter.controls()}
 <p class="quiet">{escaped(_meaning(head))}
-<span class="only-screen">Point at a block, or reach it with the tab key, to see its numbers.</span>
+<span class="only-screen">Point at a block, or use the tab key, to see its numbers.</span>
 {"".join(_scale(painter, one) for one in LEVELS)}</p>
 {painted}
 {strongest_tables(painter)}
@@ -119,18 +120,18 @@ def _scale(painter: Painter, level: PaintLevel) -> str:
 
 
 def _left_out(many: int, level: str) -> str:
-    return f"The {many:,} weakest {LEVEL_NAMES[level]} are not marked; the score has them in it."
+    return f"The {many:,} weakest {LEVEL_NAMES[level]} are not marked, but count in the score."
 
 
 def table_css(painter: Painter) -> str:
-    """The rules that show the tables of the chosen label only."""
+    """Return the CSS that shows only the tables of the chosen label."""
     return "".join(
         f".{painter.name} .on-l{at}{{display:var(--on-l{at},none)}}\n" for at in painter.columns
     )
 
 
 def strongest_tables(painter: Painter) -> str:
-    """What weighed most in all that was painted, for every label and level."""
+    """Return tables of the blocks that contribute most, for every label and level."""
     rows = _strongest(painter)
     tables = "".join(
         f'<div class="on-{level}"><div class="on-l{at} wide">'
@@ -138,11 +139,11 @@ def strongest_tables(painter: Painter) -> str:
         for level in LEVELS
         for at in painter.columns
     )
-    return f"<h2>What weighed most</h2>\n{tables}"
+    return f"<h2>Largest contributions</h2>\n{tables}"
 
 
 def _strongest(painter: Painter) -> dict[tuple[str, int], list[_Row]]:
-    """Per level and label up to ten blocks, with how often they were read and what that makes."""
+    """Return up to ten blocks per level and label, with the number of occurrences and the total."""
     found: dict[tuple[str, int], dict[str, _Row]] = {
         (level, column): {} for level in LEVELS for column in painter.columns
     }
@@ -162,12 +163,12 @@ def _strongest(painter: Painter) -> dict[tuple[str, int], list[_Row]]:
 def _table(painter: Painter, level: PaintLevel, column: int, rows: list[_Row]) -> str:
     label = f"<bdi>{escaped(painter.labels[column])}</bdi>"
     if not rows:
-        return f"<p>Nothing speaks for {label}.</p>"
+        return f"<p>Nothing contributes to {label}.</p>"
     numbers = ("value", "count", "lv", "sg", "sn") if level == "ngram" else ()
     names = {"count": "count in the model"}
     header = "".join(
         f'<th scope="col" class="number">{names.get(one, one)}</th>'
-        for one in ("times", "in all", *numbers)
+        for one in ("times", "total", *numbers)
     )
     cells = "".join(
         f'<tr><th scope="row"><bdi>{escaped(_excerpt(rule.words))}</bdi></th>'
@@ -219,7 +220,7 @@ def _snippet(
         notes.append(_left_out(left_out[level], level))
     if until is not None and until < len(head.text):
         notes.append(
-            f"Shown are only the first {until:,} of {len(head.text):,} characters; "
+            f"Showing only the first {until:,} of {len(head.text):,} characters; "
             "to_html(page=True) shows all."
         )
     heading = f'<div style="font-weight:bold">{escaped(title)}</div>' if title is not None else ""
@@ -265,4 +266,4 @@ def _legend(head: Head) -> Iterator[str]:
             f'<data value="{head.value[at]!r}">{as_value(head.value[at])}</data></span> '
         )
     if len(columns) < len(head.labels):
-        yield f"<span>and {len(head.labels) - len(columns):,} more of lower score</span>"
+        yield f"<span>and {len(head.labels) - len(columns):,} more with lower scores</span>"

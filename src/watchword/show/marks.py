@@ -1,4 +1,4 @@
-"""A text with marks in it, as HTML that browsers can still handle when the text is very long."""
+"""Texts with marks as HTML, divided into parts so that browsers can lay out very long texts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from watchword.show.markup import kept
 
 __all__ = ["Mark", "marked"]
 
-# Browsers lay out a text piece by piece only if it is in pieces: ten million characters in one
-# line take minutes. A part ends with a line if it can, else with a word, else anywhere.
+# Browsers can skip the layout of parts that are out of sight; ten million characters in one
+# element take minutes. A part ends at a line end if possible, else at a blank, else anywhere.
 PART = 8_000
 _LINE_END, _BLANK, _ANYWHERE = re.compile("\n"), re.compile(r"\s"), re.compile("(?s:.)")
 _ENDS = ((PART, 2 * PART, _LINE_END), (2 * PART, 4 * PART, _BLANK), (4 * PART, None, _ANYWHERE))
@@ -21,7 +21,7 @@ PARTS = {"class": '<div class="ww-part">', "inline": f'<div style="{_PART_STYLE}
 
 
 class Mark(NamedTuple):
-    """A stretch of text between two tags; `whole` if it must not be divided."""
+    """A range of text between two tags; `whole` if it must not be divided."""
 
     start: int
     end: int
@@ -31,9 +31,9 @@ class Mark(NamedTuple):
 
 
 def marked(text: str, marks: Iterable[Mark], *, styles: str = "class") -> str:
-    """Markup of the text with these marks, of which later ones may lie inside earlier ones.
+    """Return the markup of a text with marks; later marks may be inside earlier ones.
 
-    What is long is divided into parts, and marks that go across are closed and opened again.
+    Long texts are divided into parts; marks across a boundary are closed and opened again.
 
     >>> marked("to & fro", [Mark(0, 8, "<i>", "</i>"), Mark(3, 4, "<b>", "</b>")])
     '<i>to <b>&amp;</b> fro</i>'
@@ -45,7 +45,7 @@ def marked(text: str, marks: Iterable[Mark], *, styles: str = "class") -> str:
 
 
 class _Writer:
-    """Where we are in a text: what is written, which marks are open, where the part began."""
+    """The state of writing a text: the markup so far, open marks, and the start of the part."""
 
     def __init__(self, text: str, part: str) -> None:
         self._text, self._part = text, part
@@ -72,7 +72,7 @@ class _Writer:
         self._pieces.append(self._open.pop().closing)
 
     def _go_to(self, end: int) -> None:
-        # Never back: whatever the marks, every character is written once.
+        # Never moves back: whatever the marks, every character is written once.
         while self._part and end - self._part_start > PART and not self._inside_whole():
             cut = self._next_cut(min(end, len(self._text) - 1))
             if cut is None:
@@ -90,7 +90,7 @@ class _Writer:
         return bool(self._open) and self._open[-1].whole
 
     def _next_cut(self, end: int) -> int | None:
-        """The end of this part, if it is in what comes up to `end`."""
+        """Return the end of the current part if it is before `end`, else None."""
         for nearest, farthest, pattern in _ENDS:
             begin = max(self._at, self._part_start + nearest)
             stop = end if farthest is None else min(end, self._part_start + farthest)

@@ -1,7 +1,7 @@
-"""What every page of ours is made with: escaping, and the shell around a body.
+"""HTML building blocks: escaping, and the document around a body.
 
-Text, labels and titles come from anybody. `escaped` is for what stands beside the text (labels,
-titles, attributes), `kept` for the text itself, which loses no character that HTML can hold.
+Texts, labels and titles are untrusted. `escaped` is for labels, titles and attributes; `kept` is
+for the text itself and preserves every character that HTML allows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["STYLE", "css_string", "document", "escaped", "kept", "stand_ins"]
 
 _REPLACEMENT = "\ufffd"
 
-# What HTML must not hold: controls that are no white space, and halves of surrogate pairs.
+# Not allowed in HTML: control characters except white space, and lone surrogates.
 _STAND_INS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\f\r"}
 _STAND_INS[0x7F] = "\u2421"
 _STAND_INS |= dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], _REPLACEMENT)
 
-# A parser takes a raw carriage return for a line feed. Embeddings and overrides would reorder what
-# follows them; alone in an isolate they stay, without effect. Isolates and marks need nothing:
-# they reorder no letters, and end with the line.
+# HTML parsers turn a raw carriage return into a line feed. Embeddings and overrides would reorder
+# the text after them; alone in an isolate they are kept without effect. Isolates and marks reorder
+# no letters and end with the line, so they need no treatment.
 _MARKUP = {ord(character): html.escape(character) for character in "&<>\"'"}
 _MARKUP[0x0D] = "&#13;"
 _MARKUP |= {
@@ -36,7 +36,7 @@ _KEPT = _STAND_INS | _MARKUP
 
 
 def stand_ins(text: str) -> str:
-    r"""Replace, one for one, the characters that HTML cannot hold; all others stay.
+    r"""Replace each character that HTML does not allow by one visible character.
 
     >>> stand_ins("a\x00b\ud800\r\n")
     'a␀b�\r\n'
@@ -45,7 +45,7 @@ def stand_ins(text: str) -> str:
 
 
 def kept(text: str) -> str:
-    r"""Text as markup whose text content is that text, character for character.
+    r"""Return markup whose text content is exactly this text.
 
     >>> kept("<b>\r\n")
     '&lt;b&gt;&#13;\n'
@@ -54,7 +54,7 @@ def kept(text: str) -> str:
 
 
 def escaped(content: object) -> str:
-    """Escape what stands beside a text: a label, a title, the value of an attribute.
+    """Escape a label, a title or an attribute value, with control characters made visible.
 
     >>> escaped('"><script>')
     '&quot;&gt;&lt;script&gt;'
@@ -63,7 +63,7 @@ def escaped(content: object) -> str:
 
 
 def css_string(content: object) -> str:
-    r"""A string in a style sheet, out of which nothing can break.
+    r"""Return a CSS string literal, safe inside a style sheet and a style element.
 
     >>> print(css_string('a"}</style>'))
     "a\22 \7d \3c /style\3e "
@@ -73,11 +73,11 @@ def css_string(content: object) -> str:
 
 
 def document(title: object, body: str, css: str = "", *, script: str = "") -> str:
-    """A whole page around a body of markup, in need of no other file.
+    """Return a self-contained page around a body of markup.
 
-    The browser is told to load nothing, and to apply only this style sheet and this script, known
-    by their hashes: `style` and `on…` attributes in the body have no effect. Light and dark, narrow
-    and wide windows and paper are provided for; `css` comes after the common style sheet.
+    The Content-Security-Policy allows no other file, and only this style sheet and this script, by
+    their hashes: `style` and `on…` attributes in the body have no effect. The common style sheet
+    covers light and dark mode, narrow and wide windows and print; `css` is appended to it.
 
     >>> page = document("Tom & Jerry", "<p>Hello</p>")
     >>> page.startswith("<!doctype html>"), "<title>Tom &amp; Jerry</title>" in page
@@ -112,10 +112,10 @@ def document(title: object, body: str, css: str = "", *, script: str = "") -> st
 
 
 def _clean(element: str, content: str) -> str:
-    """The content of a style or script element, as a parser will see it."""
-    # A comment that opens in a script hides its end.
+    """Return the content of a style or script element as a parser will see it."""
+    # A comment opened in a script would hide its end tag.
     if re.search(rf"</{element}|<!--", content, re.IGNORECASE):
-        raise ValueError(f"a {element} element cannot hold the end of one, nor a comment's begin")
+        raise ValueError(f"{element} must not contain </{element} or <!--")
     return re.sub("\r\n?", "\n", content).translate({0: _REPLACEMENT})
 
 

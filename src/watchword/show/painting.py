@@ -1,7 +1,7 @@
-"""Blocks of a text marked in HTML, to be painted for any label and level by style sheet alone.
+"""Painted texts in HTML whose label and level can be switched by style sheet alone.
 
-What blocks have in common is written once: an n-gram that occurs a thousand times has one rule with
-its values and what there is to tell about it, and every occurrence is `<mark class="n7">`.
+Blocks share rules: an n-gram that occurs a thousand times has one CSS rule with its values and its
+description, and every occurrence is `<mark class="n7">`.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from watchword.show.marks import Mark, marked
 from watchword.show.markup import css_string, escaped
 from watchword.show.palette import label_class, label_rgb, short
 
-MOST_STOPS = 200  # n-grams of a text that the tab key stops at
+MOST_STOPS = 200  # n-grams of a text in the tab order
 
 _LETTERS: dict[str, str] = {"paragraph": "p", "sentence": "s", "ngram": "n"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 class Painter:
-    """Marks texts for a page, and writes the style sheet that paints them.
+    """The markup of painted texts in a page, and the style sheet that paints them.
 
     All texts of one painter share their scale (the strongest block has the strongest colour) and
-    the choice of label and level. Their markup, and that of `controls`, belongs into one element
-    with the class `name`; `css`, complete only after the last text, into `document`.
+    the choice of label and level. Put their markup and that of `controls` into one element with the
+    class `name`, and pass `css()`, called after the last text, to `document`.
 
-    Of each level of a text the `most` strongest blocks are marked, and the tab key stops at the
-    `stops` strongest n-grams.
+    At each level of a text the `most` strongest blocks are marked, and the `stops` strongest
+    n-grams are in the tab order.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -71,7 +71,9 @@ class Painter:
         stops: int = MOST_STOPS,
     ) -> None:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"name must be like 'post-7', got {name!r}")
+            raise ValueError(
+                f"name must be lower-case words joined by hyphens, as 'post-7', got {name!r}"
+            )
         self.labels = list(labels)
         self.scores = list(scores)
         self.level = as_choice("level", level, LEVELS)
@@ -83,10 +85,10 @@ class Painter:
         self._most, self._stops = most, stops
 
     def paint(self, explanation: Explanation | Plain) -> str:
-        """Markup of a text, every block of it marked; call it once for each text."""
+        """Return the markup of a text with its blocks marked; call it once for each text."""
         head = Head(explanation)
         if head.labels != self.labels:
-            raise ValueError(f"a painter of {self.labels} cannot paint what has {head.labels}")
+            raise ValueError(f"explanation must have the labels {self.labels}, got {head.labels}")
         places = self.rules.add(explanation)
         before = {number for number, rule in enumerate(self.rules.all) if rule.described}
         painted = marked(head.text, self._marks(places))
@@ -99,12 +101,12 @@ class Painter:
         return f'<div class="ww-text" lang="">{painted}</div>{hidden}'
 
     def controls(self) -> str:
-        """Radio buttons for label and level; the labels with their scores."""
+        """Return radio buttons for label and level; labels have their scores."""
         highest = max((abs(self.scores[at]) for at in self.columns), default=0.0) or 1.0
         ordered = by_score(self.columns, self.scores)
         choices = "".join(self._label_choice(at, highest) for at in ordered)
         rest = len(self.labels) - len(self.columns)
-        more = f'<span class="quiet">and {rest:,} more of lower score</span>' if rest else ""
+        more = f'<span class="quiet">and {rest:,} more with lower scores</span>' if rest else ""
         levels = "".join(
             f'<label><input type="radio" name="{self.name}-level" id="{self.name}-{level}"'
             f"{' checked' * (level == self.level)}> {LEVEL_NAMES[level]}</label>"
@@ -113,11 +115,11 @@ class Painter:
         return (
             f'<div class="ww-controls"><fieldset class="ww-labels"><legend>Label and score</legend>'
             f"{choices}{more}</fieldset>"
-            f"<fieldset><legend>Painted</legend>{levels}</fieldset></div>"
+            f"<fieldset><legend>Level</legend>{levels}</fieldset></div>"
         )
 
     def css(self) -> str:
-        """The rules for what was marked so far."""
+        """Return the style sheet for the texts painted so far."""
         scope = f".{self.name}"
         lines = [scope + self._level_rule(self.level), scope + self._label_rule(self.column)]
         lines += self._share_rules(scope, self.column)

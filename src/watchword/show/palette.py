@@ -1,8 +1,8 @@
-"""The colours of labels, grounds and inks, and what a painted block looks like.
+"""The colours of labels, backgrounds and text, and the look of a painted block.
 
-A label has one colour for light and dark grounds alike, at least 3:1 against both, which is what
-lines, bars and swatches need. Words are never written in it: text keeps the colour of its
-surroundings, on a ground that lets through enough of it to be read (4.5:1 and more).
+A label has the same colour in light and dark mode, with a contrast of at least 3:1 to both, as
+lines, bars and swatches need. Text is never written in it: text keeps the colour of its
+surroundings, on a background pale enough for a contrast of at least 4.5:1.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ COLOURS = (
     "#7a7f87",
 )
 
-# With more labels than colours, or without colour at all, lines differ in their dashes.
+# With more labels than colours, or printed without colour, lines differ in their dashes.
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "12 4", "1 4", "9 3 2 3 2 3", "3 2", "6 2 1 2")
 
-STRONGEST = 0.55  # how opaque the ground of the strongest block is
-THICKEST = 0.22  # and how thick the line under it, in heights of a letter (em)
-FAINTEST = 0.05  # the share from which on a ground can be told from paper, for terminals
-LINE_FACTOR = 4  # browsers draw no line below one pixel: those of weak blocks fade instead
+STRONGEST = 0.55  # opacity of the strongest block's background
+THICKEST = 0.22  # thickness of the line under it, in em
+FAINTEST = 0.05  # smallest share painted in terminals; less looks like white
+LINE_FACTOR = 4  # lines cannot be thinner than a pixel: those of weak blocks fade instead
 
 PAPER, INK, QUIET, LINE = "#ffffff", "#1c1e21", "#5a6068", "#c9cdd3"
 DARK_PAPER, DARK_INK, DARK_QUIET, DARK_LINE = "#15181c", "#e9eaec", "#a4abb5", "#434a53"
 
 
 def label_colour(position: int) -> str:
-    """The colour of the label at this position among a model's labels; they come round again.
+    """Return the colour of the label at this index of a model's labels; colours repeat after ten.
 
     >>> label_colour(0), label_colour(10)
     ('#d9481c', '#d9481c')
@@ -42,18 +42,18 @@ def label_colour(position: int) -> str:
 
 
 def label_dash(position: int) -> str:
-    """The `stroke-dasharray` of that label's line: empty for an unbroken one.
+    """Return the `stroke-dasharray` of that label's line; empty for a solid line.
 
     >>> [label_dash(position) for position in (0, 1, 11)]
     ['', '7 3', '2 3']
     """
-    # One step further on every round, so that equal colours never have equal dashes.
+    # Each round of colours starts one dash later, so that equal colours have different dashes.
     rounds, at = divmod(position, len(COLOURS))
     return DASHES[(at + rounds) % len(DASHES)]
 
 
 def paint_style(share: float, position: int) -> str:
-    """The inline style of a block with this share (0 to 1) of the strongest block's value.
+    """Return the inline style of a block with this share (0 to 1) of the strongest block's value.
 
     >>> paint_style(0.5, 0)
     'background:rgba(217,72,28,.275);border-bottom:.11em solid rgba(217,72,28,1)'
@@ -64,7 +64,7 @@ def paint_style(share: float, position: int) -> str:
 
 
 def label_ground(share: float, position: int) -> str:
-    """Return the ground of the same block on paper, for terminals.
+    """Return the background of the same block on white, for terminals.
 
     >>> label_ground(0, 0), label_ground(1, 0)
     ('#ffffff', '#ea9a82')
@@ -73,10 +73,9 @@ def label_ground(share: float, position: int) -> str:
 
 
 def palette_css() -> str:
-    """Return all colours as CSS, and what blocks look like that are painted by a share `--part`.
+    """Return the CSS of all colours, and of blocks painted with a share `--part`.
 
-    What is drawn with `currentColor` or `rgb(var(--rgb))` under `.c0` to `.c9` has the colour of
-    its label.
+    Under the classes `.c0` to `.c9`, `currentColor` and `rgb(var(--rgb))` are the label's colour.
     """
     names = ("paper", "ink", "quiet", "line")
     light, dark = (
@@ -100,7 +99,7 @@ def palette_css() -> str:
 
 
 def label_rgb(position: int) -> str:
-    """The same colour as three numbers, for `rgb(… / opacity)`.
+    """Return a label's colour as three numbers, for `rgb(… / opacity)`.
 
     >>> label_rgb(0)
     '217 72 28'
@@ -109,7 +108,7 @@ def label_rgb(position: int) -> str:
 
 
 def label_class(position: int) -> str:
-    """The class of `palette_css` for the label at this position.
+    """Return the class in `palette_css` of the label at this index.
 
     >>> label_class(12)
     'c2'
@@ -118,7 +117,7 @@ def label_class(position: int) -> str:
 
 
 def short(number: float, digits: int = 3) -> str:
-    """A number for CSS and SVG, no longer than it must be.
+    """Return a number for CSS and SVG, as short as possible.
 
     >>> short(0.5), short(2.0), short(-0.0001), short(1 / 3)
     ('.5', '2', '0', '.333')
@@ -130,7 +129,7 @@ def short(number: float, digits: int = 3) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast of two colours as WCAG defines it, from 1 to 21.
+    """Return the contrast of two colours by WCAG, from 1 to 21.
 
     >>> contrast("#000000", "#ffffff")
     21.0
@@ -140,7 +139,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def blend(colour: str, opacity: float, ground: str) -> str:
-    """What is seen of a colour that lets a ground through.
+    """Return the colour of a translucent colour on a background.
 
     >>> blend("#ff0000", 0.5, "#ffffff")
     '#ff8080'

@@ -1,6 +1,6 @@
 """Pictures of a model, drawn from `Glance.to_dict()`: bars, word clouds, distributions of values.
 
-Each is an SVG. Inside a page it takes the page's colours; `alone`, as a file, it brings its own.
+Each is an SVG. Inside a page it has the page's colours; with `alone=True`, for a file, its own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["bars_svg", "cloud_svg", "distribution_svg", "excerpt"]
 Plain = Mapping[str, Any]
 
 MOST_IN_CLOUD = 100
-_LONGEST_NAME = 120  # of a label or n-gram beside a picture; a word may be a megabyte long
-_TOLD = 10  # n-grams that a screen reader hears of; all are in the tables
+_LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
+_TOLD = 10  # n-grams in the description for screen readers; tables list all
 
 
 def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
-    """The n-grams of highest value for a label, a bar each, one scale for all labels.
+    """Draw the n-grams of highest value for a label as bars, on one scale for all labels.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -53,14 +53,14 @@ def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bo
         width,
         max(len(ngrams), 1) * row + 2,
         *drawn,
-        title=f"{_kind(length)} worth most for {excerpt(label)}",
+        title=f"{_kind(length)} of highest value for {excerpt(label)}",
         told=_told(ngrams),
         alone=alone,
     )
 
 
 def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
-    """The n-grams of highest value for a label as a word cloud: the larger, the more worth.
+    """Draw the n-grams of highest value for a label as a word cloud, sized by value.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -95,7 +95,7 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
         max(width, 1),
         max(height, 1),
         *drawn,
-        title=f"Word cloud: {_kind(length)} worth most for {excerpt(label)}",
+        title=f"Word cloud: {_kind(length)} of highest value for {excerpt(label)}",
         told=_told(ngrams),
         alone=alone,
     )
@@ -103,16 +103,16 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
 
 def _boxed_text(box: PlacedText) -> str:
     place: dict[str, Any] = {"x": box.x + box.width / 2, "y": box.y + 0.9 * box.size}
-    # Letters whose width nobody knows are made as wide as their box, lest they leave it.
+    # Text of unknown width is stretched or squeezed to its box.
     if not svg.is_measured(box.text):
         place |= {"textLength": box.width, "lengthAdjust": "spacingAndGlyphs"}
     return svg.text(content=box.text, size=box.size, anchor="middle", **place)
 
 
 def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = False) -> str:
-    """How many n-grams of a length have which value for a label, with a logarithmic scale.
+    """Draw a histogram of the values of all n-grams of a length for a label, counts on a log scale.
 
-    Both scales are the same for all labels and lengths. N-grams worth nothing are not among them.
+    Both scales are the same for all labels and lengths. N-grams of value 0 are not drawn.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -138,13 +138,13 @@ def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = F
         chart.height,
         *drawn,
         title=f"Values of {_kind(length)} for {excerpt(label)}",
-        told=f"{valued:,} have a value, {own['worthless']:,} have none.",
+        told=f"{valued:,} have a value above 0, {own['worthless']:,} have value 0.",
         alone=alone,
     )
 
 
 class _Chart:
-    """Axes: values to the right, numbers of n-grams upwards, logarithmically."""
+    """Axes: values on x, numbers of n-grams on a logarithmic y."""
 
     width, height = 260, 150
     left, right, top, bottom = 44, 8, 8, 34
@@ -157,7 +157,7 @@ class _Chart:
 
     def y(self, many: float) -> float:
         room = self.height - self.top - self.bottom
-        # From one half on, so that a single n-gram is seen.
+        # The axis begins at one half, so that a single n-gram has a visible bar.
         share = math.log(2 * many) / math.log(2 * self.most) if self.most > 1 else many
         return self.top + room * (1 - share)
 
@@ -224,7 +224,7 @@ def _kind(length: int | None) -> str:
 
 
 def excerpt(name: object) -> str:
-    """The beginning of a name that is too long to be shown.
+    """Return the beginning of a name that is too long to show.
 
     >>> excerpt("short"), len(excerpt("x" * 1000))
     ('short', 120)

@@ -1,4 +1,4 @@
-"""An evaluation as one self-contained page, drawn from `report_data` alone, without scripts."""
+"""Early-detection reports: one self-contained page without scripts, drawn from `report_data`."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = ["report_html"]
 
 Plain = Mapping[str, Any]
 
-_POINTS = 120  # of a line of a timeline
-_NGRAMS = 5  # of a subject, for and against
+_POINTS = 120  # per line of a timeline
+_NGRAMS = 5  # per subject, for and against
 _CHOICES = {
-    "all": ("everybody", ()),
-    "wrong": ("wrong ones", ("found", "left alone")),
+    "all": ("all", ()),
+    "wrong": ("wrong", ("found", "left alone")),
     "missed": ("missed", ("false alarm", "found", "left alone")),
     "alarms": ("false alarms", ("missed", "found", "left alone")),
-    "right": ("right ones", ("missed", "false alarm")),
+    "right": ("right", ("missed", "false alarm")),
 }
-_KNOWN = {  # measures: what they are called, and whether they have bounds
+_KNOWN = {  # measures and their names in the table
     "erde5": "ERDE5",
     "erde50": "ERDE50",
     "precision": "precision",
@@ -45,8 +45,8 @@ _KNOWN = {  # measures: what they are called, and whether they have bounds
 }
 
 
-def report_html(plain: Plain, *, title: str = "How right and how early alerts were") -> str:
-    """The whole page: measures, a table of subjects that can be filtered, and their stories.
+def report_html(plain: Plain, *, title: str = "Early detection report") -> str:
+    """Return the page: measures, a table of subjects with a filter, and the subjects' stories.
 
     >>> import watchword as ww
     >>> from watchword.reasons.report import report_data
@@ -104,12 +104,12 @@ def _rows(plain: Plain) -> list[Plain]:
 def _measures(plain: Plain) -> str:
     measures = plain["measures"]
     counted = table_html(
-        "What decisions were",
+        "Decisions",
         ["decision", "subjects"],
         [(escaped(verdict), f"{count:,}") for verdict, count in plain["verdicts"].items()],
     )
     if measures is None:
-        unknown = "<p>The truth is not known of everybody, so there is nothing to measure.</p>"
+        unknown = "<p>No measures: the label of some subjects is unknown.</p>"
         return f"<h2>Decisions</h2>{unknown}{counted}"
     rows: list[tuple[str, ...]] = []
     for name, spelt in _KNOWN.items():
@@ -120,9 +120,7 @@ def _measures(plain: Plain) -> str:
         else:
             numbers = (measures[name], bounds["never"], bounds["best"])
             rows.append((spelt, *(f"{100 * number:.2f} %" for number in numbers)))
-    table = table_html(
-        "How right and how early", ["measure", "value", "never alerting", "best possible"], rows
-    )
+    table = table_html("Measures", ["measure", "value", "never alerting", "best possible"], rows)
     ranking = ""
     if plain["ranking"]:
         heads = ["posts read", "P@10", "NDCG@10", "NDCG@100"]
@@ -131,7 +129,7 @@ def _measures(plain: Plain) -> str:
             (f"{row['rounds']:,}", *(as_value(row[name]) for name in names))
             for row in plain["ranking"]
         ]
-        ranking = table_html("How well scores rank", heads, ranks)
+        ranking = table_html("Ranking by score", heads, ranks)
     return (
         f'<h2>Measures</h2><div class="ww-side"><div>{table}</div>'
         f"<div>{counted}{ranking}</div></div>"
@@ -169,14 +167,14 @@ def _subjects(plain: Plain) -> str:
     header = "".join(
         f'<th scope="col"{" class=number" * (at > 2)}>{head}</th>' for at, head in enumerate(heads)
     )
-    told = len(plain["stories"])  # of the first ones
+    stories = len(plain["stories"])  # only the first subjects have one
     body = "".join(
-        _subject_row(row, at if at < told else None) for at, row in enumerate(_rows(plain))
+        _subject_row(row, at if at < stories else None) for at, row in enumerate(_rows(plain))
     )
     rest = plain["left_out"]["subjects"]
-    more = f'<p class="quiet">and {rest:,} more, who are left out here</p>'
+    more = f'<p class="quiet">{rest:,} more subjects are not shown.</p>'
     return (
-        f'<div class="wide"><table><caption>Everybody, wrong decisions first</caption>'
+        f'<div class="wide"><table><caption>Subjects, wrong decisions first</caption>'
         f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>"
         f"{more if rest else ''}"
     )
@@ -204,8 +202,8 @@ def _left_out(plain: Plain) -> str:
     if not rest:
         return ""
     return (
-        f'<p class="quiet">Of {len(plain["stories"]):,} subjects, wrong ones first; '
-        f"{rest:,} are left out here.</p>"
+        f'<p class="quiet">{len(plain["stories"]):,} subjects, wrong decisions first; '
+        f"{rest:,} more are not shown.</p>"
     )
 
 
@@ -214,7 +212,7 @@ def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
         changes = "".join(f"<p>{escaped(change_text(one))}</p>" for one in story["changes"])
         posts = shown_posts(story, painter, prefix=f"story-{at}-", heading="h4")
         rest = len(story["sums"]) - len(story["shown"])
-        more = f'<p class="quiet">{rest:,} more posts are left out here.</p>' if rest else ""
+        more = f'<p class="quiet">{rest:,} more posts are not shown.</p>' if rest else ""
         figure = timeline_figure(story, table=False, points=_POINTS)
         yield (
             f'<section class="{_class(row["verdict"])}" id="story-{at}">'

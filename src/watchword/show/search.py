@@ -1,8 +1,8 @@
-"""A search for parameters as one page to look into, or as a snippet for notebooks.
+"""Parameter searches as HTML: an interactive page, or a snippet for notebooks.
 
-Drawn from `Search.to_dict()` alone. Without scripts there are the plots of every parameter and a
-table of the best settings; `search_*.js` make them answer. A snippet is the same page in a frame of
-its own, so that scripts and styles of several snippets never meet.
+Drawn from `Search.to_dict()` alone. Without scripts the page has a plot for every parameter and a
+table of the best settings; `search_*.js` make them interactive. A snippet is the same page in an
+iframe, so that the scripts and styles of several snippets do not interfere.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["search_html"]
 
 Plain = Mapping[str, Any]
 
-_MOST_ROWS = 50  # of the table, before a script draws it with all rows
+_MOST_ROWS = 50  # rows of the table without scripts
 _FRAME_HEIGHT = "46rem"
 
-# A small plot: its size, and the room around what is drawn.
+# A small plot: its size and margins.
 _WIDTH, _HEIGHT = 240, 170
 _LEFT, _TOP, _RIGHT, _BOTTOM = 38, 10, 6, 22
 _TICK_SIZE = 10
@@ -45,8 +45,8 @@ _STAR = svg.path_of(
 )
 
 
-def search_html(plain: Plain, *, page: bool = False, title: str = "Which settings hold") -> str:
-    """Parameters against the measure, a table to sort, and a report of the setting one picks.
+def search_html(plain: Plain, *, page: bool = False, title: str = "Parameter search") -> str:
+    """Return plots of the measure by parameter, a sortable table, and a report of a chosen setting.
 
     >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
     ...     "labels": ["a", "b"], "base": {}, "varied": ["prior"], "unfinished": 0, "settings": [
@@ -62,7 +62,7 @@ def search_html(plain: Plain, *, page: bool = False, title: str = "Which setting
 def _page(plain: Plain, title: str) -> str:
     head = f"<h1>{escaped(title)}</h1>\n"
     if not plain["settings"]:
-        nothing = f"<p>No setting was tried to its end.{_unfinished(plain)}</p>"
+        nothing = f"<p>No setting was evaluated on all folds.{_unfinished(plain)}</p>"
         return document(title, f'<main class="ww-search">{head}{nothing}</main>', _style())
     packed = pack_search(plain)
     body = f"""<main class="ww-search">
@@ -89,7 +89,7 @@ def _data(packed: Packed) -> dict[str, Any]:
 
 
 def _frame(whole: str, title: str) -> str:
-    # In single quotes, because markup and JSON are full of double ones.
+    # The attribute is in single quotes: markup and JSON are full of double quotes.
     inside = whole.replace("&", "&amp;").replace("'", "&#39;")
     style = (
         f"display:block;width:100%;height:{_FRAME_HEIGHT};border:1px solid rgba(128,128,128,.4);"
@@ -115,14 +115,14 @@ def _style() -> str:
     return CONFUSION_STYLE + _file("search.css")
 
 
-# Parts that only a script fills
+# Parts filled by the script
 
-_LIVE = """<p class="quiet ww-without">With JavaScript, points can be picked, the table can be
-sorted, and every setting has its report.</p>
+_LIVE = """<p class="quiet ww-without">Enable JavaScript to select points, sort the table and
+see the report of each setting.</p>
 <section class="ww-look" id="live" aria-label="One setting" hidden>
 <div class="ww-large" id="two">
 <div class="ww-choices">
-<label>across <select id="across"></select></label>
+<label>x axis <select id="across"></select></label>
 <label>colour <select id="colour"></select></label>
 </div>
 <div id="large"></div>
@@ -146,29 +146,31 @@ def _summary(plain: Plain, packed: Packed) -> str:
     best, spread = _value(packed.value[0]), packed.deviation[0]
     around = "" if spread is None else f' <span title="over folds">± {spread:.{DIGITS}f}</span>'
     dropped = packed.complete.count(False)
-    told = (
+    summary = (
         f"{many(len(settings), 'setting')} of "
         f"{_listed(plain['varied'])} on {many(plain['texts'], 'text')} with "
         f"{many(len(plain['labels']), 'label')}, in {many(plain['folds'], 'fold')}."
     )
     if dropped:
-        told += f" {dropped:,} of them were given up before the last fold."
-    told += _unfinished(plain)
+        summary += f" {dropped:,} of them were stopped before the last fold."
+    summary += _unfinished(plain)
     if packed.reported < len(settings):
-        told += (
-            f" To keep the page small, only the best {packed.reported:,} have a report of what "
-            "they do with each label."
+        summary += (
+            f" To keep the page small, only the best {packed.reported:,} settings have a report "
+            "by label."
         )
     line = python_line(settings[0]["parameters"], plain["base"])
     return (
         f'<p class="ww-lead">Best {measure} <strong>{best}</strong>{around} with '
-        f"<code>{escaped(line)}</code></p>\n<p>{told}</p>"
+        f"<code>{escaped(line)}</code></p>\n<p>{summary}</p>"
     )
 
 
 def _unfinished(plain: Plain) -> str:
     left = plain["unfinished"]
-    return f" {many(left, 'setting')} {'was' if left == 1 else 'were'} not reached." if left else ""
+    return (
+        f" {many(left, 'setting')} {'was' if left == 1 else 'were'} not reached." if left else ""
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -180,7 +182,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _rest(plain: Plain) -> str:
     rest = len(plain["settings"]) - _MOST_ROWS
-    return f"{many(rest, 'setting')} more: with JavaScript, all are here." if rest > 0 else ""
+    return f"{many(rest, 'more setting')}; enable JavaScript to see all." if rest > 0 else ""
 
 
 def _name(name: object) -> str:
@@ -228,13 +230,15 @@ def _small_plots(plain: Plain, packed: Packed) -> str:
         for at, name in enumerate(plain["varied"])
     )
     measure = escaped(spelt_measure(plain["measure"]))
-    note = f"Upwards: {measure}; {'less' if plain['better'] == 'less' else 'more'} is better."
+    note = (
+        f"Vertical axis: {measure}; {'lower' if plain['better'] == 'less' else 'higher'} is better."
+    )
     if packed.heights.outside:
         far = many(packed.heights.outside, "setting")
-        note += f" {far} far worse than the others stand at the edge."
+        note += f" {far} far worse than the others drawn at the edge."
     key = '<span class="ww-key-best">★</span> best'
     if not all(packed.complete):
-        key += ' <span class="ww-key ww-key-dropped"></span> given up early'
+        key += ' <span class="ww-key ww-key-dropped"></span> stopped early'
     return f'<p class="quiet">{note} {key}</p>\n<div class="ww-plots">\n{figures}</div>'
 
 
@@ -281,7 +285,7 @@ def _shift(x: float, y: float) -> str:
 
 
 def _dots(points: Sequence[tuple[float, float]], kind: str) -> svg.Markup:
-    """All points as one path: lines of no length, whose round ends are what one sees."""
+    """Return all points as one path of zero-length lines, visible by their round caps."""
     path = "".join(f"M{svg.number(x, 1)} {svg.number(y, 1)}h0" for x, y in points)
     return svg.element("path", d=path, class_=f"ww-dots {kind}")
 
@@ -289,15 +293,15 @@ def _dots(points: Sequence[tuple[float, float]], kind: str) -> svg.Markup:
 def _grid(axis: Axis, heights: Axis) -> list[svg.Markup]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = []
-    for place, told in heights.ticks:
+    for place, name in heights.ticks:
         y = _upwards(place)
         parts.append(svg.line(_LEFT, y, right, y, class_="ww-grid"))
-        parts.append(svg.text(_LEFT - 5, y + 3.5, told, size=_TICK_SIZE, anchor="end"))
+        parts.append(svg.text(_LEFT - 5, y + 3.5, name, size=_TICK_SIZE, anchor="end"))
     parts.append(svg.line(_LEFT, bottom, right, bottom, class_="ww-axis"))
     room = (right - _LEFT) / max(len(axis.ticks), 1) - 4
-    # Names that have no room for three letters would be noise.
-    for place, told in axis.ticks if room >= 3 * _TICK_SIZE or not axis.columns else ():
-        shown = svg.clip(told, _TICK_SIZE, room) if axis.columns else told
+    # Names without room for three letters are left out.
+    for place, name in axis.ticks if room >= 3 * _TICK_SIZE or not axis.columns else ():
+        shown = svg.clip(name, _TICK_SIZE, room) if axis.columns else name
         x, y = _across(place), bottom + 14
-        parts.append(svg.text(x, y, shown, svg.tooltip(told), size=_TICK_SIZE, anchor="middle"))
+        parts.append(svg.text(x, y, shown, svg.tooltip(name), size=_TICK_SIZE, anchor="middle"))
     return parts

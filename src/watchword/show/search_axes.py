@@ -1,6 +1,6 @@
-"""Where the settings of a search stand on axes: the only home of scales, for Python and browser.
+"""The axes of a search's plots: all scales are computed here, for Python and the browser.
 
-Places are whole numbers from 0 to `FULL`, so that a picture of any size needs no more than them.
+Positions are whole numbers from 0 to `FULL`, which a plot of any size can scale.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ __all__ = ["FULL", "Axis", "is_number", "measure_axis", "parameter_axis", "told_
 
 FULL = 1000
 
-_FEW = 8  # different numbers that are still drawn as so many columns
-_WIDE = 10  # the largest of numbers that ask for a logarithmic scale, in smallest ones
-_MARGIN = 0.04  # of an axis, where no point stands
-_ZERO = 0.1  # of a logarithmic axis, to keep what has no logarithm apart
-_GOLDEN = 0.6180339887  # its multiples never meet: columns spread evenly and always the same way
-_SPREAD = 0.62  # of a column's width
+_FEW = 8  # distinct numbers: up to this many are drawn as columns
+_WIDE = 10  # ratio of largest to smallest number from which the scale is logarithmic
+_MARGIN = 0.04  # share of an axis kept free at both ends
+_ZERO = 0.1  # share of a logarithmic axis reserved for 0
+_GOLDEN = 0.6180339887  # golden ratio: deterministic, even jitter within a column
+_SPREAD = 0.62  # of jitter, in widths of a column
 _MOST_TICKS = 7
-_LARGEST = 1e300  # beyond it, whole numbers are no floats
-_CLIPPED_FROM = 8  # settings
-_GROUPS = 5  # into which a scale is cut to ask what it tells
+_LARGEST = 1e300  # larger whole numbers may not convert to float
+_CLIPPED_FROM = 8  # settings: with fewer, none is clipped to the edge
+_GROUPS = 5  # of a scale, to compute how much a parameter explains
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The place of every setting (None: nowhere), and what stands beside the axis."""
+    """The position of every setting (None: not drawn) and the ticks of the axis."""
 
     places: list[int | None]
     ticks: list[tuple[int, str]]
-    columns: bool = False  # whether ticks are columns, one for each value
-    outside: int = 0  # settings that stand at the edge because they are far beyond it
+    columns: bool = False  # whether there is a column for each value
+    outside: int = 0  # settings clipped to the edge
 
 
 def measure_axis(values: Sequence[float | None], *, less: bool = False, digits: int = 4) -> Axis:
-    """The axis of a measure, on which the better settings have most of the room.
+    """Return the axis of a measure, with most of the room for the better settings.
 
-    A few hopeless settings would press all others into a line, so they stand at the edge.
+    A few very bad settings would compress all others, so they are clipped to the edge.
 
     >>> measure_axis([0.8, 0.7, 0.6]).places
     [960, 500, 40]
@@ -67,16 +67,16 @@ def measure_axis(values: Sequence[float | None], *, less: bool = False, digits: 
         else:
             places.append(0 if one < low else FULL)
             outside += 1
-    # Beyond the margins there is nothing: a tick there would be off the axis.
+    # Rounding may put a tick slightly outside: it would be off the axis.
     marks = [one for one in svg.ticks(low, high, 5) if low <= one <= high]
     ticks = [(_inside((one - low) / (high - low)), f"{one:g}") for one in marks]
     return Axis(places, ticks, outside=outside)
 
 
 def parameter_axis(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
-    """The axis of a parameter: columns for names and few numbers, a scale for many numbers.
+    """Return the axis of a parameter: columns for names and few numbers, a scale for many numbers.
 
-    `spelt` says each value; what is spelt alike is the same.
+    `spelt` are the values as shown; equal spellings share a column.
 
     >>> parameter_axis(["xai", "vanilla"], ["xai", "vanilla"]).ticks
     [(250, 'vanilla'), (750, 'xai')]
@@ -89,14 +89,14 @@ def parameter_axis(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value of a parameter has a place among numbers."""
+    """Return whether the value of a parameter can be drawn on a numeric scale."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -_LARGEST < value < _LARGEST
 
 
 def told_by(axis: Axis, heights: Axis) -> float:
-    """How much of the spread of a measure a parameter alone explains, from 0 to 1.
+    """Return the share of a measure's variance that a parameter alone explains, from 0 to 1.
 
     >>> heights = Axis([0, 0, 1000, 1000], [])
     >>> told_by(Axis([10, 10, 900, 900], [(250, "a"), (750, "b")], columns=True), heights)
@@ -156,7 +156,7 @@ def _logarithmic(values: Sequence[float], low: float, high: float) -> Axis:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Round numbers that are about evenly far apart on a logarithmic axis."""
+    """Return round numbers about evenly spaced on a logarithmic axis."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
         found = [factor * 10.0**power for power in decades for factor in factors]

@@ -1,4 +1,4 @@
-"""A search as small data for its page: every value once, counts as base64 of short numbers."""
+"""Compact data for the page of a search: distinct values once, counts as base64 of varints."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["Packed", "json_inside", "pack_search", "python_line", "shown_value",
 
 Plain = Mapping[str, Any]
 
-DIGITS = 4  # of measures
-MOST_REPORTED = 500  # settings of which the page has counts
-MOST_COUNTS = 700_000  # characters that all these together may have
-_EXACT = 2**53  # up to which a browser knows whole numbers
+DIGITS = 4  # digits of measures
+MOST_REPORTED = 500  # settings with counts in the page
+MOST_COUNTS = 700_000  # characters of all counts together
+_EXACT = 2**53  # largest whole number that is exact in a browser
 
-_PRUNE = "prune"  # varied like a parameter, but done after learning
+_PRUNE = "prune"  # varied like a parameter, but applied after learning
 _DEFAULTS = {field.name: field.default for field in fields(Parameters)}
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What the static part of a page is drawn from, and `data` for its script."""
+    """The data of a page: for its static part, and `data` for its script."""
 
     value: list[float | None]
     deviation: list[float | None]
@@ -50,7 +50,7 @@ class Packed:
 
 
 def pack_search(plain: Plain) -> Packed:
-    """All that a page shows of a search.
+    """Return the data that the page of a search shows.
 
     >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
     ...     "labels": ["a", "b"], "base": {}, "varied": ["prior"], "unfinished": 0, "settings": [
@@ -96,14 +96,14 @@ def pack_search(plain: Plain) -> Packed:
 
 
 def _most_telling(axes: Sequence[Axis], heights: Axis) -> list[int]:
-    """Which parameters the large plot begins with: across a scale, if there is one, and colour."""
+    """Return the initial parameters of the large plot: x axis (a scale, if any) and colour."""
     order = sorted(range(len(axes)), key=lambda at: -told_by(axes[at], heights))
     across = next((at for at in order if not axes[at].columns), order[0] if order else 0)
     return [across, *(at for at in order if at != across)][:2]
 
 
 class _Column:
-    """A parameter over all settings."""
+    """The values of a parameter over all settings."""
 
     def __init__(self, name: str, plain: Plain) -> None:
         fallback = plain["base"].get(name)
@@ -121,14 +121,14 @@ class _Column:
 
 
 def _packed_value(name: str, value: Any, shown: str) -> Any:
-    """A number, or how a value is shown, given in Python, and given to `watchword train`."""
+    """Return a number, or a value as shown, as a Python argument and as a command-line option."""
     if is_number(value) and abs(value) <= _EXACT and name.isidentifier():
         return value
     return [shown, visible(_as_argument(name, value)), visible(_as_option(name, value))]
 
 
 def shown_value(value: Any) -> str:
-    """A value of a parameter for the eye.
+    """Return the value of a parameter for display.
 
     >>> shown_value(0.123456789), shown_value("xai"), shown_value({"sentence": "max"})
     ('0.1235', 'xai', 'sentence=max')
@@ -141,7 +141,7 @@ def shown_value(value: Any) -> str:
 
 
 def spelt_measure(name: str) -> str:
-    """What a measure is called among people.
+    """Return the display name of a measure.
 
     >>> spelt_measure("macro_f1"), spelt_measure("hamming")
     ('macro F1', 'hamming loss')
@@ -149,11 +149,11 @@ def spelt_measure(name: str) -> str:
     return name.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")
 
 
-# What makes a model with these settings
+# Code that makes a model with these settings
 
 
 def python_line(parameters: Plain, base: Plain) -> str:
-    """The model in Python, without what goes without saying.
+    """Return the Python expression that makes the model, without defaults.
 
     >>> python_line({"smoothness": 0.2}, {"max_ngram": 3, "reading": "words_sum"})
     "TauSS3(smoothness=0.2, reading='words_sum')"
@@ -189,7 +189,7 @@ def _as_argument(name: str, value: Any) -> str:
 
 
 def _as_option(name: str, value: Any) -> str:
-    """Nothing for None, which an option cannot say."""
+    """Return a command-line option; empty for None, which no option can express."""
     if value is None:
         return ""
     if isinstance(value, Mapping):
@@ -211,7 +211,7 @@ def _deviation(values: Sequence[float | None]) -> float | None:
 
 
 def _counts(plain: Plain) -> tuple[list[str], list[str] | None]:
-    """What the best settings did with each label, for as many as the page has room for."""
+    """Return the counts per label and the confusion of the best settings, as many as fit."""
     size = len(plain["labels"])
     per_label: list[str] = []
     confusion: list[str] = []
@@ -220,7 +220,7 @@ def _counts(plain: Plain) -> tuple[list[str], list[str] | None]:
         rows = _short_numbers(number for row in one["per_label"] for number in row)
         cells = "" if one["confusion"] is None else _short_numbers(_gaps(one["confusion"], size))
         room -= len(rows) + len(cells)
-        if room < 0 and per_label:  # the best one always
+        if room < 0 and per_label:  # the best setting is always included
             break
         per_label.append(rows)
         confusion.append(cells)
@@ -228,7 +228,7 @@ def _counts(plain: Plain) -> tuple[list[str], list[str] | None]:
 
 
 def _gaps(cells: Iterable[Sequence[int]], size: int) -> Iterable[int]:
-    """Twice the count of each cell, and 1 more if cells before it are empty; then how many."""
+    """Yield twice the count of each cell, plus 1 and then the gap if empty cells precede it."""
     before = -1
     for place, count in sorted((row * size + column, count) for row, column, count in cells):
         gap = place - before - 1
@@ -239,7 +239,7 @@ def _gaps(cells: Iterable[Sequence[int]], size: int) -> Iterable[int]:
 
 
 def _short_numbers(numbers: Iterable[int]) -> str:
-    """Seven bits to a byte, the lowest first; the eighth says that more follow."""
+    """Encode numbers as varints: seven bits per byte, lowest first; the eighth bit continues."""
     packed = bytearray()
     for number in numbers:
         rest = number
@@ -251,7 +251,7 @@ def _short_numbers(numbers: Iterable[int]) -> str:
 
 
 def json_inside(plain: object) -> str:
-    r"""JSON that may stand inside an HTML element: nothing in it begins or ends markup.
+    r"""Return JSON that is safe inside an HTML element: it contains no markup characters.
 
     >>> print(json_inside("</script>"))
     "\u003c/script\u003e"

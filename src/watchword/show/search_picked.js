@@ -1,7 +1,7 @@
-// The picked one
+// The selected setting
 
 const copied = (text, what) => {
-  // Lines break between words, never after the hyphens of an option.
+  // Break lines between words, not after the hyphens of an option.
   const words = text.split(/( )/).map((word) => 
     word === " " || word.length > 40 ? word : make("span", {}, word));
   const code = make("code", {}, ...words);
@@ -15,14 +15,14 @@ const copied = (text, what) => {
     say("Ctrl+C");
   };
   button.addEventListener("click", () => {
-    // A frame may not reach the clipboard: then the text is only selected.
+    // A frame may have no access to the clipboard: then select the text instead.
     if (!navigator.clipboard) select();
     else navigator.clipboard.writeText(text).then(() => say("Copied"), select);
   });
   return make("div", { class: "ww-copy" }, code, button);
 };
 const measuresOf = (all) => {
-  const rows = all.filter((row) => row.support || row.predicted); // others are in no average
+  const rows = all.filter((row) => row.support || row.predicted); // averages leave out absent labels
   const sum = (key) => rows.reduce((total, row) => total + row[key], 0);
   const [support, predicted, right] = [sum("support"), sum("predicted"), sum("right")];
   const macro = ["precision", "recall", "f1"].map((key) => share(sum(key), rows.length));
@@ -35,7 +35,7 @@ const showPicked = (rows) => {
   const folds = data.byFold[picked];
   const spread = data.deviation[picked] === null ? "" : ` ± ${figure(data.deviation[picked])}`;
   const tag = picked === 0 ? make("span", { class: "ww-tag ww-tag-best" }, "best") : null;
-  const until = `given up after ${folds.length} of ${data.folds} folds`;
+  const until = `stopped after ${folds.length} of ${data.folds} folds`;
   const given = complete[picked] ? null : make("span", { class: "ww-tag ww-tag-dropped" }, until);
   const pairs = (list) => make("dl", {}, ...list.flatMap(([term, value]) =>
     [make("dt", {}, name(term)), make("dd", {}, name(value))]));
@@ -48,14 +48,14 @@ const showPicked = (rows) => {
     make("p", { class: "ww-folds" }, `by fold: ${folds.map((one) => figure(one)).join(" · ")}`),
     pairs(data.names.map((parameter, column) => [parameter, shown(picked, column)])),
     rows === null ? "" : pairs(measuresOf(rows).map(([term, value]) => [term, figure(value)])),
-    copied(pythonLine(picked), "the line of Python"),
+    copied(pythonLine(picked), "the Python code"),
     copied(commandLine(picked), "the command"),
   );
 };
 const fixed = (row, key) => make("td", { class: "number" }, row[key].toFixed(3));
 const whole = (row, key) => make("td", { class: "number" }, many(row[key]));
 const showLabels = (rows) => {
-  const table = make("table", { id: "label-table" }, make("caption", {}, "Every label"));
+  const table = make("table", { id: "label-table" }, make("caption", {}, "By label"));
   const number = (key, spelt = key) => ({ name: spelt, key: (row) => row[key], number: true });
   const columns = [
     { name: "label", key: (row) => row.label }, number("precision"), number("recall"),
@@ -76,7 +76,7 @@ const showLabels = (rows) => {
   at("labels").replaceChildren(table);
 };
 const sortedBy = { column: null, down: false };
-// Of very many labels those with most mistakes, and all others as one.
+// With very many labels: those with the most mistakes, and all others as one.
 const confusionOf = (cells) => {
   if (data.labels.length <= data.mostDrawn) return [data.labels, cells];
   const mistakes = data.labels.map(() => 0);
@@ -97,11 +97,11 @@ const confusionOf = (cells) => {
   return [[...worst.map((label) => data.labels[label]), rest], [...sums.values()]];
 };
 const showReport = (rows) => {
-  at("report-heading").textContent = `What setting ${many(picked + 1)} does with each label`;
+  at("report-heading").textContent = `Setting ${many(picked + 1)} by label`;
   at("left-out").hidden = rows !== null;
   const reported = many(data.perLabel.length);
   at("left-out").textContent =
-    `To keep the page small, it has this for the best ${reported} settings only.`;
+    `To keep the page small, only the best ${reported} settings have a report.`;
   at("labels").replaceChildren();
   at("matrix").replaceChildren();
   if (rows === null) return;
@@ -118,7 +118,7 @@ function pick(one) {
   markRow();
 }
 
-// Begin
+// Start
 
 const option = (value, text) => make("option", { value }, text);
 const options = () => data.names.map((parameter, column) => option(column, parameter));
@@ -128,10 +128,10 @@ at("across").value = String(data.first[0]);
 at("colour").value = data.names.length > 1 ? String(data.first[1]) : "";
 for (const id of ["across", "colour"]) at(id).addEventListener("change", drawLarge);
 for (const svg of document.querySelectorAll("svg[data-plot]")) {
-  svg.querySelector("title").remove(); // would be shown over what is told of points
+  svg.querySelector("title").remove(); // would cover the tooltips of points
   new Plot(svg, data.small, Number(svg.dataset.plot));
 }
-for (const told of document.querySelectorAll(".ww-without")) told.remove();
+for (const note of document.querySelectorAll(".ww-without")) note.remove();
 at("live").hidden = false;
 at("two").hidden = data.names.length === 0;
 at("report").hidden = false;
@@ -147,7 +147,7 @@ addEventListener("resize", () => {
 });
 addEventListener("scroll", () => {
   hush();
-  for (const plot of plots) plot.tellFocused(); // scrolled by the focus that came to it
+  for (const plot of plots) plot.tellFocused(); // the focus may have caused the scrolling
 }, { passive: true });
 addEventListener("keydown", (event) => {
   if (event.key === "Escape") hush();

@@ -1,4 +1,4 @@
-// What is told of a point
+// The tooltip of a point
 
 const told = at("told");
 const tell = (one, box) => {
@@ -12,7 +12,7 @@ const tell = (one, box) => {
   );
   told.hidden = false;
   const { width, height } = told.getBoundingClientRect();
-  // Towards the middle of the plot, away from what stands beside it.
+  // Towards the middle of the plot, away from its neighbours.
   const wanted = box.x > box.middle ? box.x - width - 14 : box.x + 14;
   const left = Math.min(wanted, document.documentElement.clientWidth - width - 8);
   const above = box.y - height - 14;
@@ -24,7 +24,7 @@ const hush = () => {
   for (const plot of plots) plot.over.setAttribute("visibility", "hidden");
 };
 
-// Plots: one element that can have the focus stands at one point after another
+// Plots: a single focusable element moves from point to point
 
 class Plot {
   constructor(svg, frame, parameter) {
@@ -78,7 +78,7 @@ class Plot {
     this.place(picked);
   }
 
-  // What a drawn point is in the window, and the point that somebody means there
+  // Window coordinates of a point, and the point at window coordinates
 
   window() {
     const box = this.svg.getBoundingClientRect();
@@ -98,12 +98,12 @@ class Plot {
     let least = NEAR / scale;
     for (const one of this.here) {
       const distance = Math.hypot(this.x(one) - x, this.y(one) - y);
-      if (distance < least) [found, least] = [one, distance]; // of equals the best
+      if (distance < least) [found, least] = [one, distance]; // of equally near points, the best setting
     }
     return found;
   }
 
-  // The point that a key leads to; none for other keys
+  // The point that an arrow key, Home or End leads to; null for other keys
 
   next(key) {
     const step = (order, by) => {
@@ -164,7 +164,7 @@ const columnOf = (one, parameter) => {
   const columns = data.columns[parameter] ? data.ticks[parameter].length : RAMP.length;
   return Math.min(columns - 1, Math.floor((data.places[parameter][one] * columns) / data.full));
 };
-// Groups of settings that have one colour: [what they have in common, class, settings]
+// Groups of settings of one colour: [common value, class, settings]
 const groupsBy = (parameter) => {
   if (parameter === null) return [[null, "c1", everyone]];
   const groups = new Map();

@@ -1,4 +1,4 @@
-// Tables that can be sorted: columns are { name, key, number }, items anything
+// Sortable tables: columns are { name, key, number }, items are of any type
 
 const compare = (a, b) => {
   if (a === null || b === null) return (a === null) - (b === null);
@@ -24,7 +24,7 @@ function sortable(table, columns, items, row) {
     const sign = down ? -1 : 1;
     state.items = [...items].sort((a, b) => {
       const [one, other] = [key(a), key(b)];
-      // What is not known comes last in either order.
+      // Unknown values come last in either order.
       return compare(one, other) * (one === null || other === null ? 1 : sign);
     });
     heads.forEach((head, each) => {
@@ -73,7 +73,7 @@ const settings = sortable(at("settings"), [
   ...data.names.map((parameter, column) => ({ name: parameter, key: keyOf(column) })),
 ], everyone, settingRow);
 settings.most = MOST_ROWS;
-// One row can be reached with the tab key: the picked one, unless it is not drawn.
+// One row is in the tab order: the selected one or, if that is not drawn, the first.
 const reach = () => {
   const drawn = settings.items.indexOf(picked) < settings.most;
   const first = drawn ? picked : settings.items[0];
@@ -116,7 +116,7 @@ const markRow = () => {
     else row.removeAttribute("aria-current");
   }
   reach();
-  // Only the table scrolls: the page stays where one is looking.
+  // Scroll only the table, not the page.
   const [row, box] = [settingRow(picked), at("settings").parentElement];
   const head = at("settings").tHead.offsetHeight;
   if (row.offsetTop < box.scrollTop + head) box.scrollTop = row.offsetTop - head;

@@ -1,10 +1,10 @@
-// The files search_*.js are one script, in one function. All words come from anybody: they become
+// The files search_*.js are one script, in one function. Names and labels are untrusted: they become
 // text nodes and attributes, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MOST_ROWS = 200; // of the table, before more are asked for
-const NEAR = 24; // pixels from a point that still mean it
-const RAMP = [1, 5, 2, 4, 0]; // colours from little to much, told apart on light and dark grounds
+const MOST_ROWS = 200; // of the table, until all are requested
+const NEAR = 24; // pixels: largest distance of a click from its point
+const RAMP = [1, 5, 2, 4, 0]; // colours from low to high, distinct in light and dark mode
 const PALETTE = 10;
 
 const at = (id) => document.getElementById(id);
@@ -15,7 +15,7 @@ const complete = everyone.map((one) => data.byFold[one].length >= data.folds);
 const plots = [];
 let picked = 0;
 
-// Pieces
+// Elements
 
 const fill = (element, attributes, children) => {
   for (const [key, value] of Object.entries(attributes)) {
@@ -33,7 +33,7 @@ const many = (number) => number.toLocaleString("en");
 const figure = (value, digits = data.digits) => (value === null ? "–" : value.toFixed(digits));
 const share = (part, whole) => (whole ? part / whole : 0);
 
-// Values of parameters: numbers, or [shown, in Python, for the command line]
+// Values of parameters: numbers, or [as shown, in Python, on the command line]
 
 const valueOf = (one, parameter) => data.values[parameter][data.at[parameter][one]];
 const shown = (one, parameter) => {
@@ -42,7 +42,7 @@ const shown = (one, parameter) => {
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
 };
 const joined = (between, ...parts) => parts.filter((part) => part !== "").join(between);
-// `prune` is no argument: it is done after learning, and 0 means that it is not.
+// `prune` is not an argument: it is applied after learning, and 0 means no pruning.
 const pythonLine = (one) => {
   let after = "";
   const given = data.names.map((parameter, column) => {
@@ -65,7 +65,7 @@ const commandLine = (one) => {
   return joined(" ", "watchword train texts.jsonl -o model.ww", ...given, data.base[1]);
 };
 
-// Counts: seven bits to a byte, the lowest first
+// Counts as varints: seven bits per byte, lowest first
 
 const numbersOf = (packed) => {
   const numbers = [];
@@ -99,7 +99,7 @@ const cellsOf = (one) => {
   let place = -1;
   for (let from = 0; from < numbers.length; ++from) {
     const count = Math.floor(numbers[from] / 2);
-    if (numbers[from] % 2) place += numbers[++from]; // so many empty cells before it
+    if (numbers[from] % 2) place += numbers[++from]; // number of empty cells before it
     ++place;
     cells.push([Math.floor(place / data.labels.length), place % data.labels.length, count]);
   }

@@ -1,4 +1,4 @@
-"""The story of a subject as HTML: a snippet or a whole page, drawn from `Story.to_dict()` alone."""
+"""Stories of subjects as HTML: a snippet or a whole page, drawn from `Story.to_dict()` alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 Plain = Mapping[str, Any]
 
-_MOST_ROWS = 2_500  # of the table beside a timeline
+_MOST_ROWS = 2_500  # rows of the table below a timeline
 _MOST_COLUMNS = 8
 
 STORY_STYLE = """
@@ -44,7 +44,7 @@ STORY_STYLE = """
 
 
 def story_html(plain: Plain, *, page: bool = False, title: str | None = None) -> str:
-    """Timeline, decision, what tipped it, what would have changed it, and the posts that mattered.
+    """Return the decision, timeline, what tipped and would have changed it, and the key posts.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -60,11 +60,11 @@ def story_html(plain: Plain, *, page: bool = False, title: str | None = None) ->
         f"<{top}>{escaped(name)}</{top}>",
         decision_text(plain),
         timeline_figure(plain),
-        f"<{heading}>What tipped it</{heading}>",
+        f"<{heading}>What tipped the decision</{heading}>",
         tipped_html(plain, links=page),
     ]
     if plain["changes"]:
-        parts += [f"<{heading}>What would have changed it</{heading}>"]
+        parts += [f"<{heading}>What would have changed the decision</{heading}>"]
         parts += [changes_html(plain["changes"], _shown(plain) if page else ())]
     if not page:
         parts += [f"<{heading}>Posts</{heading}>", _left_out(plain), *_snippets(plain)]
@@ -92,7 +92,7 @@ _SNIPPET_STYLE = """
 
 
 def _scores(plain: Plain) -> list[float]:
-    """What all posts up to the decision added up to."""
+    """Return the accumulated confidences at the decision."""
     until = plain["tipped"]["posts"]
     scores: list[float] = plain["sums"][until - 1] if until else [0.0] * len(plain["labels"])
     return scores
@@ -103,20 +103,20 @@ def _name(name: object) -> str:
 
 
 def decision_text(plain: Plain, *, rule: bool = True) -> str:
-    """What was decided and when, the truth where it is known, and by which rule."""
+    """Return the decision and its delay, the truth where known, and the rule."""
     decision, positive = plain["decision"], _name(plain["positive"])
     posts = _many(decision["posts"], "post")
     if decision["delay"]:
-        told = f"Alert for <strong>{positive}</strong> after {decision['delay']:,} of {posts}."
+        sentence = f"Alert for <strong>{positive}</strong> after {decision['delay']:,} of {posts}."
     else:
-        told = f"No alert for <strong>{positive}</strong> in {posts}."
+        sentence = f"No alert for <strong>{positive}</strong> in {posts}."
     truth = plain["truth"]
     if truth is not None:
         right = (truth == plain["positive"]) == bool(decision["delay"])
         verdict = "right" if right else ("a false alarm" if decision["delay"] else "missed")
-        told += f" The truth is {_name(truth)}: {verdict}."
+        sentence += f" The truth is {_name(truth)}: {verdict}."
     by_rule = f'\n<p class="quiet">Rule: {_name(plain["rule"])}</p>' if rule else ""
-    return f'<p class="ww-alert">{told}</p>{by_rule}'
+    return f'<p class="ww-alert">{sentence}</p>{by_rule}'
 
 
 def _many(count: int, thing: str) -> str:
@@ -124,7 +124,7 @@ def _many(count: int, thing: str) -> str:
 
 
 def timeline_figure(plain: Plain, *, table: bool = True, points: int = 400) -> str:
-    """The timeline with what it shows in words, and the numbers behind it."""
+    """Return the timeline, its description in words, and a table of its numbers."""
     picture = timeline_svg(plain, alone=False, points=points)
     caption = escaped(timeline_description(plain))
     numbers = _numbers(plain) if table and plain["sums"] else ""
@@ -140,7 +140,7 @@ def _numbers(plain: Plain) -> str:
     columns = sorted(order[:_MOST_COLUMNS])
     with_times = any(plain["times"])
     heads = ["post", *(["time"] if with_times else [])]
-    heads += [f"{_name(labels[at])} {what}" for what in ("added", "in all") for at in columns]
+    heads += [f"{_name(labels[at])} {what}" for what in ("added", "total") for at in columns]
     rows = []
     for number, (gains, sums) in enumerate(
         zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False), 1
@@ -150,25 +150,24 @@ def _numbers(plain: Plain) -> str:
         cells += [as_value(row[at]) for row in (gains, sums) for at in columns]
         rows.append((f"{number:,}{mark}", *cells))
     rest = len(plain["sums"]) - len(rows)
-    more = f'<p class="quiet">and {_many(rest, "post")} more</p>' if rest else ""
-    caption = "What every post added, and what that makes"
+    more = f'<p class="quiet">{_many(rest, "more post")}</p>' if rest else ""
+    caption = "Confidence added by each post, and totals"
     return (
-        f"<details><summary>The numbers as a table</summary>"
-        f"{table_html(caption, heads, rows)}{more}</details>"
+        f"<details><summary>As a table</summary>{table_html(caption, heads, rows)}{more}</details>"
     )
 
 
-# What tipped it
+# What tipped the decision
 
 
 def tipped_html(plain: Plain, *, links: bool = False) -> str:
-    """Tables of the n-grams and posts that spoke most for the positive label, and against it."""
+    """Return tables of the n-grams and posts that spoke most for and against the positive label."""
     tipped, positive = plain["tipped"], plain["positive"]
     rival = tipped["rival"]
     moment = "up to the alert" if plain["decision"]["delay"] else "up to the end"
-    against = "" if rival is None else f" <em>Against</em> is what speaks more for {_name(rival)}."
+    against = "" if rival is None else f" <em>Against</em>: more for {_name(rival)}."
     intro = (
-        f"<p>In {_many(tipped['posts'], 'post')} {moment}; <em>for</em> is what speaks more for "
+        f"<p>{_many(tipped['posts'], 'post')} {moment}. <em>For</em>: more for "
         f"{_name(positive)}.{against}</p>"
     )
     columns = [plain["labels"].index(positive)]
@@ -226,7 +225,7 @@ def _shown(plain: Plain) -> list[int]:
 
 
 def post_link(number: int, shown: Sequence[int]) -> str:
-    """The number of a post, leading there if the page shows it."""
+    """Return the number of a post, linked if the page shows that post."""
     return f'<a href="#post-{number}">{number:,}</a>' if number in shown else f"{number:,}"
 
 
@@ -238,13 +237,13 @@ def _left_out(plain: Plain) -> str:
     if not rest:
         return ""
     return (
-        f'<p class="quiet">The posts that mattered most; {_many(rest, "post")} of '
-        f"{len(plain['sums']):,} are not shown here.</p>"
+        f'<p class="quiet">The posts with the largest contributions; {rest:,} of '
+        f"{len(plain['sums']):,} posts are not shown.</p>"
     )
 
 
 def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: str = "h3") -> str:
-    """The posts whose texts there are, painted; `prefix` keeps their places apart in a page."""
+    """Return the posts with texts, painted; `prefix` makes their anchors unique in a page."""
     return "\n".join(
         f'<article class="ww-post" id="{prefix}post-{one["post"]}">'
         f"<{heading}>{_post_title(plain, one)}</{heading}>"
@@ -264,7 +263,7 @@ def _post_title(plain: Plain, one: Plain) -> str:
     gains = plain["confidence"][one["post"] - 1]
     column = plain["labels"].index(plain["positive"])
     more.append(f"{_name(plain['positive'])} + {as_value(gains[column])}")
-    alert = " – here the alert falls" if one["post"] == plain["decision"]["delay"] else ""
+    alert = " – alert" if one["post"] == plain["decision"]["delay"] else ""
     return f"Post {one['post']:,}{alert} <small>{' · '.join(more)}</small>"
 
 
@@ -272,13 +271,13 @@ def _cut(one: Plain) -> str:
     if not one["left_out"]:
         return ""
     return (
-        f'<p class="quiet">Only the beginning, read by itself; '
-        f"{_many(one['left_out'], 'more character')} not shown.</p>"
+        f'<p class="quiet">Only the beginning is read and shown; '
+        f"{_many(one['left_out'], 'more character')} left out.</p>"
     )
 
 
 def table_html(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are markup already, all but the first are numbers."""
+    """Return a table; cells are markup already, and all but the first of a row are numbers."""
     columns = "".join(f'<th scope="col"{_number(at)}>{head}</th>' for at, head in enumerate(heads))
     body = "".join(
         f'<tr><th scope="row">{first}</th>'

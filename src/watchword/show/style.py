@@ -1,4 +1,4 @@
-"""The style sheet that every page of ours begins with."""
+"""The style sheet common to all pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from watchword.show import palette
 STYLE = f"""
 {palette.palette_css()}* {{ box-sizing: border-box; }}
 html {{ background: var(--paper); color: var(--ink); -webkit-text-size-adjust: 100%; }}
-html {{ scroll-padding-bottom: 8rem; }} /* what has the focus is not under what is told of it */
+html {{ scroll-padding-bottom: 8rem; }} /* keeps the focused block clear of its details */
 body {{
   margin: 0 auto; padding: 1rem 1rem 6rem; max-width: 60rem;
   font: 1rem/1.6 system-ui, -apple-system, "Segoe UI", "Liberation Sans", "DejaVu Sans", sans-serif;
@@ -40,7 +40,7 @@ th[scope=row] {{ min-width: 7rem; }}
 .ww-part {{
   content-visibility: auto; contain-intrinsic-height: auto 90rem; unicode-bidi: plaintext;
 }}
-/* What is told is fixed to the window, which a contained part would not let it. */
+/* Details are fixed to the window; inside a contained part they would not be. */
 .ww-part:is(:hover, :focus-within) {{ content-visibility: visible; }}
 .ww-text mark {{ color: inherit; --part: calc(var(--share, 0) * var(--ngram, 0)); }}
 .ww-text .s {{ --part: calc(var(--share, 0) * var(--sentence, 0)); }}

@@ -1,8 +1,9 @@
-"""Pictures as SVG text, built from elements that escape what they are given.
+"""SVG pictures, built from elements that escape their content.
 
-A string is always text and is escaped; only what `element` and the functions here return is markup.
-There are no styles inside attributes and no handlers: a strict Content-Security-Policy lets all of
-it pass. Ink is `currentColor`, so that a picture in a dark page is light.
+A plain string is text and is escaped; only `Markup`, as `element` and the functions here return it,
+is markup. There are no `style` attributes and no event handlers, so a strict
+Content-Security-Policy allows everything. Lines and text are `currentColor`, so that a picture in a
+dark page is light.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ STYLE = (
     "@media screen and (prefers-color-scheme: dark) {"
     f" .ww-svg {{ color: {palette.DARK_INK}; background: {palette.DARK_PAPER}; }} }}"
 )
-"""What a picture that stands alone needs; inside a page the page's own colours are better."""
+"""Colours for a picture in a file of its own; inside a page, use the page's colours instead."""
 
 _ELEMENT_NAME = re.compile(r"[a-zA-Z]+")
 _ATTRIBUTE_NAME = re.compile(r"(?!on)[a-zA-Z][a-zA-Z0-9:-]*")
@@ -54,13 +55,13 @@ _NOT_XML = dict.fromkeys([0xFFFE, 0xFFFF], "\ufffd")
 
 
 class Markup(str):
-    """Text that is markup already; whatever is cut out of it is a mere string again."""
+    """A string of markup; slices of it are plain strings."""
 
     __slots__ = ()
 
 
 def clean(content: object) -> str:
-    r"""Text that may stand in a file: what would be obeyed or cannot be encoded is replaced.
+    r"""Replace characters that are not allowed in XML, and control characters, by visible ones.
 
     >>> clean("a\x00b\u202ec")
     'a␀b\ufffdc'
@@ -69,7 +70,7 @@ def clean(content: object) -> str:
 
 
 def number(value: SupportsFloat, digits: int = 2) -> str:
-    """A number, short: no more than so many digits after the point, and no needless ones.
+    """Return a number with at most `digits` decimals and no trailing zeros.
 
     >>> number(2.0), number(-0.001), number(1 / 3)
     ('2', '0', '0.33')
@@ -84,15 +85,15 @@ def number(value: SupportsFloat, digits: int = 2) -> str:
 
 
 def element(name: str, *children: str, **attributes: Attribute) -> Markup:
-    """An element; strings inside it are escaped, attributes that are None are left out.
+    """Return an element; string children are escaped, attributes that are None are left out.
 
-    Underscores in names of attributes mean hyphens, and one at the end only keeps Python content.
+    Underscores in attribute names become hyphens; a trailing one avoids Python keywords.
 
     >>> element("text", "<b>", x=1.50, class_="label", text_anchor="end")
     '<text x="1.5" class="label" text-anchor="end">&lt;b&gt;</text>'
     """
     if not _ELEMENT_NAME.fullmatch(name) or name.lower() in _FORBIDDEN:
-        raise ValueError(f"not an element for pictures: {name!r}")
+        raise ValueError(f"element {name!r} is not allowed in pictures")
     opening = name + "".join(map(_attribute, attributes, attributes.values()))
     inner = "".join(map(_markup, children))
     return Markup(f"<{opening}>{inner}</{name}>" if inner else f"<{opening}/>")
@@ -103,7 +104,7 @@ def _attribute(name: str, value: Attribute) -> str:
         return ""
     written = name.rstrip("_").replace("_", "-")
     if not _ATTRIBUTE_NAME.fullmatch(written) or written in ("href", "style", "xlink:href"):
-        raise ValueError(f"not an attribute for pictures: {written!r}")
+        raise ValueError(f"attribute {written!r} is not allowed in pictures")
     plain = html.escape(clean(value)) if isinstance(value, str) else number(value)
     return f' {written}="{plain}"'
 
@@ -113,12 +114,12 @@ def _markup(child: str) -> str:
 
 
 def group(*children: str, **attributes: Attribute) -> Markup:
-    """Several elements as one."""
+    """Return a group of elements."""
     return element("g", *children, **attributes)
 
 
 def tooltip(content: str) -> Markup:
-    """What an element says when one points at it; its first child."""
+    """Return a tooltip, to be the first child of an element."""
     return element("title", content)
 
 
@@ -131,7 +132,7 @@ def text(
     anchor: str = "start",
     **attributes: Attribute,
 ) -> Markup:
-    """A line of text whose letters stand on y and which begins (middles, ends) at x.
+    """Return a line of text with its baseline at y and its start (middle, end) at x.
 
     >>> text(1, 2, "a & b", size=10)
     '<text x="1" y="2" font-size="10">a &amp; b</text>'
@@ -143,19 +144,19 @@ def text(
 
 
 def line(x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> Markup:
-    """A straight line in the colour of the text, unless told otherwise."""
+    """Return a straight line, by default in the colour of the text."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, **({"stroke": "currentColor"} | attributes))
 
 
 def rectangle(
     x: float, y: float, width: float, height: float, *children: str, **attributes: Attribute
 ) -> Markup:
-    """A filled box; the only child it is likely to have is a `tooltip`."""
+    """Return a filled rectangle; children may be a `tooltip`."""
     return element("rect", *children, x=x, y=y, width=width, height=height, **attributes)
 
 
 def path_of(points: Iterable[tuple[float, float]]) -> str:
-    """The `d` of a path through points.
+    """Return the `d` attribute of a path through points.
 
     >>> path_of([(0, 1), (2, 3.5)])
     'M0 1L2 3.5'
@@ -174,23 +175,23 @@ def drawing(
     role: str = "img",
     **attributes: Attribute,
 ) -> Markup:
-    """A whole picture, with what a screen reader says of it.
+    """Return a whole picture, with a title and description for screen readers.
 
-    `css` is taken as it is: give it constants only, and `STYLE` for a picture that is a file of its
-    own. With the role `img` nobody can step into the picture; where parts of it have a focus or
-    names of their own, `graphics-document` fits.
+    `css` is not escaped: give constants only, and `STYLE` for a picture in a file of its own. With
+    the role `img`, screen readers do not enter the picture; where parts of it take the focus or
+    have names of their own, use `graphics-document`.
 
     >>> drawing(10, 10, rectangle(0, 0, 5, 5), title="Half").startswith("<svg xmlns=")
     True
     """
-    if "<" in css or "&" in css:  # would have to be escaped in XML and must not be in HTML
-        raise ValueError("a style sheet inside a picture may contain neither < nor &")
-    told = [element("title", title)] + ([element("desc", description)] if description else [])
+    if "<" in css or "&" in css:  # XML needs these escaped, HTML does not allow it
+        raise ValueError("css in a picture must not contain < or &")
+    named = [element("title", title)] + ([element("desc", description)] if description else [])
     styled = [Markup(f"<style>{css}</style>")] if css else []
     own: dict[str, Attribute] = {"class_": "ww-svg", **attributes}
     return element(
         "svg",
-        *told,
+        *named,
         *styled,
         *children,
         xmlns="http://www.w3.org/2000/svg",
@@ -205,9 +206,9 @@ def drawing(
     )
 
 
-# Text without fonts
+# Text widths without fonts
 
-# After DejaVu Sans, which is wide: better some room too much than a word that is cut.
+# Measured from DejaVu Sans, which is wide: too much room is better than clipped words.
 _WIDTHS = {
     0.32: "ijlIJ.,;:'|!`‘’ ",
     0.4: "()[]{}ftr-/\\",
@@ -222,7 +223,7 @@ _WIDTH_OF = {character: width for width, those in _WIDTHS.items() for character 
 
 
 def text_width(content: str, size: float) -> float:
-    """About how wide a line of text is in a usual sans-serif font.
+    """Estimate the width of a line of text in a common sans-serif font.
 
     >>> round(text_width("width", 10), 1), text_width("幅", 10)
     (28.0, 10.0)
@@ -240,12 +241,12 @@ def _character_width(character: str) -> float:
 
 
 def is_measured(content: str) -> bool:
-    """Whether the width of every character is known, not guessed."""
+    """Return whether the width of every character is known, not guessed."""
     return all(character in _WIDTH_OF for character in content)
 
 
 def clip(content: str, size: float, width: float) -> str:
-    """As much of the text as fits, with … if that is not all.
+    """Return as much of the text as fits, with … if it is cut.
 
     >>> clip("a very long label", 10, 60)
     'a very lo…'
@@ -257,11 +258,11 @@ def clip(content: str, size: float, width: float) -> str:
         room -= size * _character_width(character)
         if room < 0:
             return content[:end].rstrip() + "…"
-    return content  # pragma: no cover  # too wide as a whole, so some beginning is, too
+    return content  # pragma: no cover  # not reached: the whole is too wide
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers from low to high for an axis.
+    """Return round numbers from low to high for an axis.
 
     >>> ticks(0, 0.9)
     [0.0, 0.2, 0.4, 0.6, 0.8]

@@ -1,4 +1,4 @@
-"""Explanations in the terminal. Everything is drawn from `Explanation.to_dict()` alone."""
+"""Explanations in the terminal, drawn from `Explanation.to_dict()` alone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["strongest_ngrams", "to_terminal", "visible"]
 
 _REPLACEMENT = "\ufffd"
-# Characters that turn the direction of writing or show nothing at all, so that different ids look
-# the same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji are written with
-# them, as some flags are with tags (U+E0020 and on).
+# Characters that reverse the text direction or are invisible, so that different ids would look the
+# same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them, and so do
+# the tags (from U+E0020) that spell some flags.
 _INVISIBLE = (
     [0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xE0001],
     range(0x202A, 0x202F),
@@ -30,7 +30,7 @@ _INVISIBLE = (
 
 
 def _stand_ins() -> dict[int, str]:
-    """List what a terminal would obey instead of showing it, and what to show instead."""
+    """Return a visible replacement for each control character and lone surrogate."""
     table = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
     table[0x7F] = "\u2421"
     table |= dict.fromkeys(range(0x80, 0xA0), _REPLACEMENT)
@@ -43,10 +43,10 @@ _STAND_INS = _stand_ins()
 
 
 def visible(text: str) -> str:
-    r"""Replace control characters by visible ones, one by one, so that places stay the same.
+    r"""Replace each control character by one visible character, so that offsets stay the same.
 
-    Line feeds and tabs stay. What could move the cursor, recolour the terminal, reverse the
-    direction of writing or cannot be encoded at all is shown, not obeyed.
+    Line feeds and tabs stay. Characters that could move the cursor, recolour the terminal or
+    reverse the text direction, and lone surrogates, are made visible.
 
     >>> visible("red\x1b[31m alert\n")
     'red␛[31m alert\n'
@@ -60,11 +60,11 @@ def to_terminal(
     *,
     level: PaintLevel = "ngram",
 ) -> Text:
-    """Paint a text's blocks by what they add to a label's score; by default the predicted label's.
+    """Paint a text's blocks by their contribution to a label's score [default: predicted label].
 
-    The block that adds most to any score has the strongest colour, the others are in proportion to
-    it; those below a twentieth are left out. Takes an explanation or its `to_dict()`, and gives a
-    `rich.text.Text` to print with rich.
+    The block with the largest contribution to any score has the strongest colour and the others are
+    in proportion; blocks below a twentieth of it are not painted. Takes an explanation or its
+    `to_dict()` and returns a `rich.text.Text` to print with rich.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -87,7 +87,7 @@ def to_terminal(
     painted = Text(visible(head.text))
     for start, end, number in rules.add(explanation, [level]):
         share = rules.share(rules.all[number], head.column)
-        if share >= FAINTEST:  # on a dark terminal, white would look like the strongest
+        if share >= FAINTEST:  # white, on a dark terminal, would look strongest
             ground = label_ground(share, head.column)
             painted.stylize(Style(color=INK, bgcolor=ground, bold=share >= 0.5), start, end)
     return painted
@@ -96,7 +96,7 @@ def to_terminal(
 def strongest_ngrams(
     explanation: Explanation | Mapping[str, Any], label: Label | None = None, n: int = 10
 ) -> list[RankedNgram]:
-    """List the n-grams read in a text that are worth most for a label, each once.
+    """Return the distinct n-grams of a text with the highest values for a label.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()

@@ -1,7 +1,7 @@
-"""A picture of what each label has accumulated over the posts, and of when the alert fell.
+"""Timelines: the confidence that each label accumulates over the posts, and the alert.
 
-Drawn from `Story.to_dict()` alone: as SVG, or with matplotlib. Lines differ in colour, dashes and
-marks; each has its label at its end.
+Drawn from `Story.to_dict()` alone, as SVG or with matplotlib. Lines differ in colour, dashes and
+markers; each has its label at its end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["plot_timeline", "timeline_description", "timeline_svg"]
 Plain = Mapping[str, Any]
 
 MOST_LINES = 8
-_MARKS = 8  # on a line
+_MARKS = 8  # markers per line
 _SHAPES = ("circle", "square", "up", "diamond", "down", "cross", "bar", "plus")
 _LEFT, _TOP, _BOTTOM = 52, 48, 44
 
@@ -37,10 +37,10 @@ def timeline_svg(
     points: int = 400,
     alone: bool = True,
 ) -> svg.Markup:
-    """The accumulated confidences over the posts, with the moment of the alert.
+    """Draw the accumulated confidences over the posts, and the alert.
 
-    Of a long history so many points are drawn. Inside a page the picture takes the page's colours;
-    `alone`, as a file, it brings its own.
+    At most about `points` points are drawn per line. Inside a page the picture has the page's
+    colours; with `alone=True`, for a file, its own.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -66,24 +66,22 @@ def timeline_svg(
 
 
 def timeline_description(plain: Plain) -> str:
-    """What the picture shows, in words, for who cannot see it."""
+    """Return what the picture shows, in words, for screen readers."""
     posts = len(plain["sums"])
     if not posts:
-        return "Nothing was read."
+        return "No posts."
     columns = _columns(plain)
     delay = plain["decision"]["delay"]
-    told = []
+    sentences = []
     if delay:
-        told.append(
-            f"The alert falls after post {delay} of {posts}: {_sums(plain, delay, columns)}."
-        )
+        sentences.append(f"Alert after post {delay} of {posts}: {_sums(plain, delay, columns)}.")
     else:
-        told.append("No alert falls.")
-    told.append(f"After the last post, {posts}: {_sums(plain, posts, columns)}.")
+        sentences.append("No alert.")
+    sentences.append(f"After the last post, {posts}: {_sums(plain, posts, columns)}.")
     left_out = len(plain["labels"]) - len(columns)
     if left_out:
-        told.append(f"{left_out} labels of lower value are not drawn.")
-    return " ".join(told)
+        sentences.append(f"{left_out} labels of lower value are not drawn.")
+    return " ".join(sentences)
 
 
 def _title(plain: Plain) -> str:
@@ -97,7 +95,7 @@ def _sums(plain: Plain, post: int, columns: Sequence[int]) -> str:
 
 
 def _columns(plain: Plain) -> list[int]:
-    """The labels to draw, in order: the positive one, and the best others at alert or end."""
+    """Return the labels to draw: the positive one, and the best others at the alert or the end."""
     labels = plain["labels"]
     positive = labels.index(plain["positive"])
     at = plain["decision"]["delay"] or len(plain["sums"])
@@ -107,7 +105,7 @@ def _columns(plain: Plain) -> list[int]:
 
 
 class _Frame:
-    """Where a post and a value are in the picture."""
+    """The coordinates of posts and values in the picture."""
 
     def __init__(
         self, plain: Plain, columns: Sequence[int], width: float, height: float, points: int
@@ -121,7 +119,7 @@ class _Frame:
         self.points = _thinned(self.count, points, plain["decision"]["delay"])
 
     def x(self, post: int) -> float:
-        """Posts are counted from 1."""
+        """Return the x coordinate of a post, counted from 1."""
         if self.count < 2:
             return (self.left + self.right) / 2
         return self.left + (post - 1) / (self.count - 1) * (self.right - self.left)
@@ -131,7 +129,7 @@ class _Frame:
 
 
 def _thinned(count: int, points: int, keep: int) -> list[int]:
-    """Posts to draw: all, or evenly spread ones with the first, the last and that of the alert."""
+    """Return the posts to draw: all, or an even selection with first, last and alert."""
     spread = np.linspace(1, count, min(count, points)).round().astype(int).tolist()
     return sorted({*spread, *([keep] if keep else [])})
 
@@ -179,7 +177,7 @@ def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
     sums, colour = plain["sums"], label_colour(column)
     points = [(frame.x(post), frame.y(sums[post - 1][column])) for post in frame.points]
     every = max(1, -(-len(points) // _MARKS))
-    # Marks of different lines at different posts: where lines lie on each other, all are seen.
+    # Markers of different lines are at different posts, so that overlapping lines are all visible.
     marked = points[(rank * every // MOST_LINES) % every :: every] if points else []
     positive = plain["labels"][column] == plain["positive"]
     path = svg.element(
@@ -199,7 +197,7 @@ def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
 
 
 def _mark(shape: str, x: float, y: float) -> str:
-    """The path of a small sign around a point."""
+    """Return the path of a marker around a point."""
     outlines = {
         "circle": "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
         "square": "m-3 -3h6v6h-6z",
@@ -214,7 +212,7 @@ def _mark(shape: str, x: float, y: float) -> str:
 
 
 def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> list[svg.Markup]:
-    """The label of each line at its end, moved apart where they would overlap."""
+    """Draw each line's label at its end, moved apart where labels would overlap."""
     if not plain["sums"]:
         return []
     last = plain["sums"][-1]
@@ -243,7 +241,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "x", "|", "+")
 
 
 def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
-    """The same with matplotlib (`watchword[plot]`), into axes of yours or new ones."""
+    """Draw the timeline with matplotlib (`watchword[plot]`) on `ax` [default: new axes]."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
