@@ -52,7 +52,7 @@ def test_the_report_tells_what_was_kept_and_what_was_not(tmp_path):
     assert (report.kept, report.dropped) == (kept, len(model.counts()) - kept)
     assert report.floor == 3
     assert f"{report.size:,} bytes" in str(report)
-    assert "seen at most 3 times" in str(report)
+    assert "n-grams with count ≤ 3 were dropped" in str(report)
 
 
 def test_rare_words_are_left_out_unless_asked_for(tmp_path):
@@ -136,13 +136,13 @@ def highest(rows):
 def test_models_with_functions_are_refused(tmp_path, arguments, named):
     model = taught(**arguments)
     for one in (model, ww.TauSS3.from_bytes(model.to_bytes())):
-        with pytest.raises(ww.errors.HookError, match=f"cannot hand over a model with the {named}"):
+        with pytest.raises(ww.errors.HookError, match=f"cannot export a model with the {named}"):
             exported(tmp_path, one)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_floor_that_leaves_nothing_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="floor 1000 leaves nothing"):
+    with pytest.raises(ValueError, match="floor 1000 leaves no n-grams"):
         exported(tmp_path, taught(), floor=1000)
     assert list(tmp_path.iterdir()) == []
 
@@ -354,7 +354,7 @@ def test_halves_of_characters_are_kept(opened):
 def test_the_file_tells_about_its_floor(opened, tmp_path, visit):
     assert f"at most {DEFAULT_FLOOR} times" in opened.inner_text("#facts")
     path, _ = exported(tmp_path, taught(), floor=0)
-    assert "Nothing was taken out" in visit(path).inner_text("#facts")
+    assert "No n-grams were dropped" in visit(path).inner_text("#facts")
 
 
 def test_a_very_long_text_leaves_the_page_usable(opened):

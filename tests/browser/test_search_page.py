@@ -195,7 +195,7 @@ def test_without_scripts_there_are_plots_and_the_best_settings():
     assert page.count("<svg") == len(VARIED)
     rows = re.search(r'<table id="settings">(.*?)</table>', page, re.DOTALL)[1]
     assert rows.count("<tr") == 51
-    assert "30 settings more" in page
+    assert "30 more settings" in page
     assert len(re.findall(r"M[\d.]+ [\d.]+h0", page)) == 80 * len(VARIED)
 
 
@@ -231,7 +231,7 @@ def test_of_very_many_settings_the_best_have_reports_and_the_page_says_so():
     page = search_html(plain, page=True)
     assert len(data_of(page)["perLabel"]) == len(data_of(page)["confusion"]) == MOST_REPORTED
     assert "only the best 500 settings have a report" in page
-    assert "have a report" not in search_html(made_up(5), page=True)
+    assert not re.search(r"only the best \d", search_html(made_up(5), page=True))
 
 
 def unpacked(text):
@@ -326,7 +326,7 @@ def picked(page):
     current = page.locator("#settings tr[aria-current]")
     assert current.count() == 1
     assert current.locator("th").inner_text() == number
-    assert f"setting {number} " in page.locator("#report-heading").inner_text()
+    assert f"Setting {number} " in page.locator("#report-heading").inner_text()
     return int(number.replace(",", ""))
 
 

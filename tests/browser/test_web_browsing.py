@@ -131,7 +131,7 @@ def test_with_very_many_labels_the_largest_confusions_are_listed(browser):
         page = browser.open(f"{served.url}#documents")
         confusions = page.locator(".confusions button")
         expect(confusions).to_have_text(
-            ["label05 taken for label02: 1", "label05 taken for label03: 1"]
+            ["label05 predicted as label02: 1", "label05 predicted as label03: 1"]
         )
         confusions.first.click()
         expect(page.locator("#documents-list tbody tr")).to_have_count(1)
@@ -200,7 +200,7 @@ def test_a_replay_shows_the_decision_falling(visit):
     delay, posts = outcomes()[at].delay, len(people()[at].posts)
     page = visit(f"subjects/{at}")
     expect(page.locator("#replay-told")).to_have_text(f"post {delay} of {posts}")
-    expect(page.locator("#subject-decision")).to_have_text("The alert falls here.")
+    expect(page.locator("#subject-decision")).to_have_text("Alert at this post.")
     page.locator("#replay-back").click()
     expect(page.locator("#subject-decision")).to_have_text("No alert so far.")
     page.locator("#replay-at").focus()
@@ -294,7 +294,7 @@ def test_the_story_is_told_to_who_moves_on_while_a_post_is_on_its_way(visit):
         page.evaluate("location.hash = 'subjects/2/1'")
         expect(page.locator("#replay-told")).to_contain_text("post 1 of")
         page.locator("#replay-forth").click()
-        expect(page.locator("#story-told .quiet").first).to_contain_text("What spoke for")
+        expect(page.locator("#story-told .quiet").first).to_contain_text("Evidence for and against")
         assert len(held) == 1
     finally:
         page.unroute(first)

@@ -166,7 +166,7 @@ def test_of_ten_megabytes_pasted_the_beginning_is_taken_and_that_is_said(browser
     with running_page(model()) as served:
         page = browser.open(served.url)
         page.evaluate(PASTE, 10_000_000)
-        expect(page.locator("#write-note")).to_contain_text(f"only the first {LIMIT:,} were taken")
+        expect(page.locator("#write-note")).to_contain_text(f"Only the first {LIMIT:,} of ")
         expect(page.locator("#write-status")).to_contain_text(f"{LIMIT:,} characters")
         expect(page.locator("#write-note")).to_contain_text("only the first")
         write(page, "I cannot sleep")

@@ -427,7 +427,7 @@ def test_with_a_token_the_page_opens_and_the_address_forgets_it(browser):
 def test_without_the_token_there_is_no_page(browser):
     with running_page(model(), token="very-secret-token") as served:
         page = browser.open(served.address, wait=False)
-        assert "a token is needed" in page.locator("body").inner_text()
+        assert "token missing or wrong" in page.locator("body").inner_text()
 
 
 def test_when_the_server_is_gone_that_is_said(browser):

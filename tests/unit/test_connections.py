@@ -420,7 +420,7 @@ def test_files_that_run_out_are_said_once(caplog):
         for _ in range(100):
             server._handle(loop, {"message": "socket.accept()", "exception": error})
         assert [each.getMessage() for each in caplog.records] == [
-            f"connections have to wait: {error.strerror}"
+            f"new connections have to wait: {error.strerror}"
         ]
         server._handle(loop, {"message": "other", "exception": ValueError("other")})
         assert caplog.records[-1].exc_info is not None

@@ -171,11 +171,11 @@ def test_bad_settings_are_refused_with_the_reason(page, settings, message):
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"", 400, "no JSON"),
-        (b"{", 400, "no JSON"),
-        (b"\xff", 400, "no JSON"),
-        (b"[" * 100_000, 400, "no JSON"),
-        (b"[]", 400, "expected an object"),
+        (b"", 400, "not valid JSON"),
+        (b"{", 400, "not valid JSON"),
+        (b"\xff", 400, "not valid JSON"),
+        (b"[" * 100_000, 400, "not valid JSON"),
+        (b"[]", 400, "the request body must be a JSON object"),
         (b"{}", 400, "text must be a string"),
         (b'{"text": 7}', 400, "text must be a string"),
     ],

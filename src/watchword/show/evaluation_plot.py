@@ -24,7 +24,7 @@ _LONGEST_NAME = 24
 
 
 def plot_evaluation(plain: Plain, ax: Axes | None = None) -> Axes:
-    """Plot the confusion matrix as shares of rows, or each label's F₁ with several labels per text."""
+    """Plot the confusion matrix as shares of rows, or each label's F₁ for multi-label texts."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

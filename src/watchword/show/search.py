@@ -168,9 +168,7 @@ def _summary(plain: Plain, packed: Packed) -> str:
 
 def _unfinished(plain: Plain) -> str:
     left = plain["unfinished"]
-    return (
-        f" {many(left, 'setting')} {'was' if left == 1 else 'were'} not reached." if left else ""
-    )
+    return f" {many(left, 'setting')} {'was' if left == 1 else 'were'} not reached." if left else ""
 
 
 def _listed(names: Sequence[str]) -> str:

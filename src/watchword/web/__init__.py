@@ -2,8 +2,8 @@
 
     watchword.web.serve(model, x_test, y_test)
 
-It listens on this machine only, answers those who know its token, loads nothing from elsewhere,
-and keeps nothing.
+The server listens on this machine only and requires a token. The page loads nothing from other
+hosts, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Content", "ExportReport", "LivePage", "export_page", "running_page",
 
 @dataclass(frozen=True)
 class LivePage:
-    """A page that can be opened: `url` leads to it, with the token if there is one."""
+    """The address of a running page; `url` includes the token, if there is one."""
 
     url: str = field(repr=False)
     address: str
@@ -58,27 +58,28 @@ def serve(
     Parameters
     ----------
     model
-        what to show; if it learns more meanwhile, the page does not change.
+        model to show, as it is now; what it learns later does not change the page.
     texts, labels
-        documents to browse, and the truth about them where it is known.
+        documents to browse, and their true labels; None where unknown.
     subjects
-        people to replay post by post.
+        subjects to replay post by post.
     policy
-        when to alert about them, in the beginning; the page can switch. By default `Overtakes` for
-        the label that the fewest subjects have.
+        initial policy for subjects, which can be changed on the page [default: `Overtakes` for the
+        rarest label of the subjects].
     name
-        what to call the model.
+        name of the model on the page.
     host, port
-        where to listen; port 0 is any free one.
+        address to listen on; port 0 is any free port.
     token
-        what visitors must know; by default one is made up. It is part of the address.
+        access token, part of the URL [default: a random one].
     open_to_all_users
-        ask for no token: then every user and program of this machine can read the page. Where other
-        machines can reach it, this is refused.
+        require no token: every user and program of this machine can then read the page. Refused if
+        `host` is reachable from other machines.
     open_browser
-        open the page at once.
+        open the page in a browser.
     on_ready
-        is told where the page is, as soon as it can be opened; by default the standard error is.
+        callback called with the `LivePage` once it is available [default: print its URL to standard
+        error].
     """
     from watchword.web.listening import run_until_interrupted, way_to
 
@@ -86,7 +87,7 @@ def serve(
     token = _token(token, open_to_all_users)
     with _ready(content, host, port, token) as (app, listener, page), ExitStack() as until_the_end:
         if on_ready is None:
-            print(f"The page is at {page.url}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+            print(f"Serving at {page.url} (press Ctrl-C to stop)", file=sys.stderr, flush=True)
         else:
             on_ready(page)
         if open_browser:
@@ -138,7 +139,7 @@ def _token(token: str | None, open_to_all_users: bool) -> str | None:
 
         return new_token() if token is None else token
     if token is not None:
-        raise ValueError("a page with a token is not open to all users: give one of the two")
+        raise ValueError("token and open_to_all_users=True exclude each other: give one of them")
     return None
 
 

@@ -1,4 +1,4 @@
-"""The JSON interface of the page: reads requests, asks `Content`, answers. Errors are JSON, too."""
+"""The JSON API of the live page: requests, responses and errors around `Content`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from watchword.web.wire import to_json
 
 logger = logging.getLogger("watchword.web")
 
-BODY_LIMIT = 1 << 22  # bytes: a text of the largest size, whatever its characters
-_GONE = 499  # nobody reads this answer any more
+BODY_LIMIT = 1 << 22  # bytes: enough for a text of the largest size in any script
+_GONE = 499  # the client has closed the request
 
 _Answer = Callable[[Request], Awaitable[Any]]
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -40,7 +40,7 @@ class Api:
         self._slow = anyio.CapacityLimiter(1)
 
     def routes(self) -> list[Route]:
-        """Every address with what answers it."""
+        """Return the route of every endpoint."""
         numbered = "/api/subjects/{at}"
         return [
             Route("/api/about", _endpoint(self.about)),
@@ -58,34 +58,34 @@ class Api:
         ]
 
     async def about(self, _request: Request) -> Any:
-        """The model and what there is to look at."""
+        """Describe the model, documents and subjects."""
         return await run_in_threadpool(self._content.about)
 
     async def explain(self, request: Request) -> Any:
-        """A text that somebody types, painted: {"text": …, and any settings}."""
+        """Explain a text: {"text": …, and any settings}."""
         text, settings = await self._text(request)
         if self._content.models.is_slow(text, settings):
             return await self._one_by_one(request, self._content.explain, text, settings)
         return await run_in_threadpool(self._content.explain, text, settings)
 
     async def change(self, request: Request) -> Any:
-        """What would give a text another label: {"text": …, and any settings}."""
+        """Find the n-grams that decide a text's label: {"text": …, and any settings}."""
         text, settings = await self._text(request)
         return await self._one_by_one(request, self._content.change, text, settings)
 
     async def ngram(self, request: Request) -> Any:
-        """What the n-gram in ?ngram=… is worth."""
+        """Return the values of the n-gram in ?ngram=…."""
         settings = self._settings(request.query_params)
         wanted = request.query_params.get("ngram", "")
         return await run_in_threadpool(self._content.ngram, wanted, settings)
 
     async def glance(self, request: Request) -> Any:
-        """What the model knows of a label."""
+        """Return a label's n-grams of highest value."""
         settings, column = self._settings(request.query_params), _place(request, "column")
         return await self._one_by_one(request, self._content.glance, column, settings)
 
     async def picture(self, request: Request) -> Any:
-        """A cloud, bars or a distribution of values, for n-grams of ?length=… words."""
+        """Draw a word cloud, bars or a distribution of values, for n-grams of ?length=… words."""
         given, named = request.query_params, request.path_params
         column, length = _place(request, "column"), _whole(given, "length")
         wanted = (named["kind"], column, length, self._settings(given))
@@ -93,18 +93,18 @@ class Api:
         return Response(drawn, media_type="image/svg+xml")
 
     async def documents(self, request: Request) -> Any:
-        """A page of the documents that ?right=true&row=0&column=1&page=0 chooses."""
+        """List documents filtered by ?right=true&row=0&column=1&page=0."""
         chosen, settings = _chosen(request.query_params), self._settings(request.query_params)
         return await self._one_by_one(request, self._shelf().listing, settings, chosen)
 
     async def document(self, request: Request) -> Any:
-        """One document, painted."""
+        """Return one document with its explanation."""
         settings = self._settings(request.query_params)
         at = _place(request, "at")
         return await self._one_by_one(request, self._shelf().one, at, settings)
 
     async def subjects(self, request: Request) -> Any:
-        """A page of subjects, chosen in the same way; ?policy={"policy": …} says when to alert."""
+        """List subjects with the same filters, decided by ?policy={"policy": …}."""
         given, people = request.query_params, self._people()
         settings, chosen = self._settings(given), _chosen(given)
         return await self._one_by_one(
@@ -112,19 +112,19 @@ class Api:
         )
 
     async def subject(self, request: Request) -> Any:
-        """One subject: values after every post, and the decision."""
+        """Return one subject: values after every post, and the decision."""
         given, people = request.query_params, self._people()
         at, settings = _place(request, "at"), self._settings(given)
         return await self._one_by_one(request, people.one, at, settings, people.policy(given))
 
     async def story(self, request: Request) -> Any:
-        """What tipped the decision about a subject, and what would have changed it."""
+        """Return what tipped the decision about a subject, and what would have changed it."""
         given, people = request.query_params, self._people()
         at, settings = _place(request, "at"), self._settings(given)
         return await self._one_by_one(request, people.story, at, settings, people.policy(given))
 
     async def post(self, request: Request) -> Any:
-        """One post of a subject, counted from 1, painted."""
+        """Return one post of a subject, counted from 1, with its explanation."""
         settings = self._settings(request.query_params)
         at, number = _place(request, "at"), _place(request, "number")
         people = self._people()
@@ -139,9 +139,7 @@ class Api:
             raise ValueError("text must be a string")
         limit = self._content.models.text_limit
         if len(text) > limit:
-            raise HTTPException(
-                413, f"the text has {len(text)} characters; at most {limit} are painted"
-            )
+            raise HTTPException(413, f"text has {len(text)} characters; the limit is {limit}")
         return text, self._settings(given)
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
@@ -149,27 +147,27 @@ class Api:
 
     def _shelf(self) -> DocumentShelf:
         if self._content.documents is None:
-            raise NotThereError("there are no documents")
+            raise NotThereError("the page was started without documents")
         return self._content.documents
 
     def _people(self) -> SubjectShelf:
         if self._content.subjects is None:
-            raise NotThereError("there are no subjects")
+            raise NotThereError("the page was started without subjects")
         return self._content.subjects
 
     async def _one_by_one(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do what may take long: one such request at a time, and none that was given up.
+        """Run slow work: one request at a time, skipping requests that were cancelled.
 
-        Whoever drags a slider sends many of them, and is interested in the last.
+        Dragging a slider sends many requests, of which only the last matters.
         """
         async with self._slow:
             if await request.is_disconnected():
-                raise HTTPException(_GONE, "given up")
+                raise HTTPException(_GONE, "request cancelled")
             return await run_in_threadpool(work, *arguments)
 
 
 def _endpoint(answer: _Answer) -> _Endpoint:
-    """Turn what an endpoint gives or raises into a response."""
+    """Turn the result of an endpoint, or its exception, into a response."""
 
     @functools.wraps(answer)
     async def respond(request: Request) -> Response:
@@ -184,17 +182,17 @@ def _endpoint(answer: _Answer) -> _Endpoint:
             return failure(404, str(error))
         except (WatchwordError, ValueError, TypeError, OverflowError) as error:
             return failure(400, str(error))
-        except RecursionError:  # only what was sent can be so deep: a policy of policies
-            return failure(400, "this is nested too deeply")
+        except RecursionError:  # from the request: a policy of policies of …
+            return failure(400, "the request is nested too deeply")
         except Exception:
             logger.exception("%s failed", request.url.path)
-            return failure(500, "something went wrong; the log of the server says what")
+            return failure(500, "internal error: see the server's log")
 
     return respond
 
 
 def failure(status: int, message: str) -> Response:
-    """An error as JSON."""
+    """Return an error as JSON."""
     return Response(to_json({"error": message}), status, media_type="application/json")
 
 
@@ -217,22 +215,22 @@ def _whole(given: Mapping[str, str], name: str) -> int | None:
 
 
 def _place(request: Request, name: str) -> int:
-    """A number in an address. Starlette's own fails where Python refuses so many digits."""
+    """Return a number in a path; Starlette's converter fails on numbers of very many digits."""
     value: str = request.path_params[name]
     if not (value.isascii() and value.isdigit() and len(value) < 10):
-        raise NotThereError(f"there is no {value[:20]!r}")
+        raise NotThereError(f"{name} {value[:20]!r} not found")
     return int(value)
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """The JSON object that was sent, if it is not too large."""
+    """Return the JSON object in the body of a request, if it is not too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "send application/json")
+        raise HTTPException(415, "Content-Type must be application/json")
     body = await read_body(request, BODY_LIMIT)
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
-        raise ValueError("this is no JSON") from None
+        raise ValueError("the request body is not valid JSON") from None
     if not isinstance(given, dict):
-        raise ValueError("expected an object")
+        raise ValueError("the request body must be a JSON object")
     return given

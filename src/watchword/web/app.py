@@ -1,4 +1,4 @@
-"""The page as an application of Starlette, and asking it without a server."""
+"""The live page as a Starlette application, and requests to it without a server."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ except ImportError as error:
 
 
 def make_app(content: Content, *, host: str = "127.0.0.1", token: str | None = None) -> ASGIApp:
-    """The page about a model, for a server that listens at a host.
+    """Return the application of the live page, for a server listening on a host.
 
-    With a token, only those who know it are answered; elsewhere than on this machine it is needed.
+    With a token, requests must send it; a host reachable from other machines requires one.
     """
     app = Starlette(
         routes=[Route("/", _index), Route("/static/{name}", _static), *Api(content).routes()],
@@ -41,14 +41,14 @@ def make_app(content: Content, *, host: str = "127.0.0.1", token: str | None = N
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """The status and body of a response."""
 
     status: int
     body: bytes
 
 
 def get(app: ASGIApp, path: str) -> Answer:
-    """Ask an application for a path, as a browser on this machine would, without a socket.
+    """Request a path of an application as a local browser would, without a socket.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -57,7 +57,7 @@ def get(app: ASGIApp, path: str) -> Answer:
     >>> status, body[:30]
     (200, b'{"ngram":"Machine","values":[{')
     """
-    with ThreadPoolExecutor(1) as pool:  # this thread may have a loop already, as in a notebook
+    with ThreadPoolExecutor(1) as pool:  # this thread may already run a loop, as in a notebook
         return pool.submit(anyio.run, _get, app, path).result()
 
 
@@ -104,11 +104,11 @@ async def _static(request: Request) -> Response:
 def _file(name: str) -> Response:
     found = static_files().get(name)
     if found is None:
-        return failure(404, "there is no such file")
+        return failure(404, "file not found")
     return Response(found.content, media_type=found.media_type)
 
 
 async def _as_json(_request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return failure(error.status_code, error.detail)
-    return failure(500, "something went wrong; the log of the server says what")
+    return failure(500, "internal error: see the server's log")

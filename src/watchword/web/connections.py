@@ -1,7 +1,7 @@
-"""Limits on what clients may take of a server: connections, waiting, and bytes of a body.
+"""Limits for servers: number of connections, timeouts, and size of a body.
 
-uvicorn waits for ever for the rest of a request, and accepts connections until the process has no
-file descriptors left.
+uvicorn waits forever for the rest of a request, and accepts connections until the process runs out
+of file descriptors.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Limits:
     Parameters
     ----------
     connections
-        number of open connections. One more closes the one that has waited longest for its client;
-        while all of them are being answered, the new one is refused.
+        largest number of open connections. A further one closes the connection that has waited
+        longest for its client; while all are being answered, the new one is refused.
     header_timeout
-        seconds that a client has for sending the header of a request, from connecting or from the
-        previous answer on.
+        seconds for a client to send the header of a request, from connecting or from the previous
+        response.
     body_timeout
-        seconds that a client has for sending the body of a request, and for taking an answer.
+        seconds for a client to send the body of a request, and to receive a response.
 
     >>> Limits(connections=8).header_timeout
     10.0
@@ -55,8 +55,8 @@ class Limits:
     def affordable(self) -> int:
         """The number of connections, or fewer if the process may open few files.
 
-        A quarter of the files is left to the rest of the process, and a half to connections that
-        are accepted before older ones are closed.
+        A quarter of the files is reserved for the rest of the process, and half for connections
+        accepted before older ones are closed.
         """
         if resource is None:
             return self.connections
@@ -70,7 +70,7 @@ class Limits:
         """Number of connections to accept at once.
 
         asyncio reads from a connection within three rounds of its loop. As fewer than `affordable`
-        connections are accepted in that time, none is closed before its first request was read.
+        connections are accepted in that time, none is closed before its first request is read.
         """
         return max(1, self.affordable // 4)
 
@@ -89,7 +89,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def awaits_client(self) -> bool:
-        """Whether the connection waits for its client to send or to take something."""
+        """Whether the connection waits for its client to send or receive data."""
         return self._phase is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -112,9 +112,9 @@ class LimitedProtocol(H11Protocol):
         self._watch()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; uvicorn would fail where a request is being answered already."""
+        """Refuse invalid HTTP; uvicorn alone would fail during a response."""
         if self._is_busy:
-            self.cycle.disconnected = True  # so that the application's answer is not sent, too
+            self.cycle.disconnected = True  # the application's response is not sent as well
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
@@ -122,42 +122,42 @@ class LimitedProtocol(H11Protocol):
             self.drop()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the client to take the answer."""
+        """Wait for the next request, or for the client to receive the response."""
         super().on_response_complete()
         self._watch()
 
     def pause_writing(self) -> None:
-        """Wait for the client to take what was sent."""
+        """Wait for the client to receive sent data."""
         super().pause_writing()
         self._writing_paused = True
         self._watch()
 
     def resume_writing(self) -> None:
-        """Go on sending."""
+        """Resume sending."""
         super().resume_writing()
         self._writing_paused = False
         self._watch()
 
     def shutdown(self) -> None:
-        """Close the connection at once, or after the answer that the server is working on."""
+        """Close the connection at once, or after the response in progress."""
         if self.awaits_client:
             self.drop()
         else:
             super().shutdown()
 
     def drop(self) -> None:
-        """Close the connection at once; what was not sent yet is lost."""
+        """Close the connection at once; unsent data is lost."""
         self.connections.discard(self)
         self.transport.abort()
 
     def _longest_waiting(self) -> LimitedProtocol:
-        """The connection to close for this one, which is this one if all others are answered."""
+        """Return the connection to close in favour of this one; itself if all others are busy."""
         waiting = [
             each
             for each in self.connections
             if isinstance(each, LimitedProtocol) and each.awaits_client
         ]
-        # A request whose body arrives is worth more than a connection without one.
+        # A request whose body is arriving is worth more than an idle connection.
         return min(waiting, key=lambda each: (each._is_busy, each._since), default=self)
 
     @property
@@ -165,7 +165,7 @@ class LimitedProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _watch(self) -> None:
-        """Start the time of what the connection waits for, unless it has been waiting for it."""
+        """Start the timer of a new phase of waiting; within a phase it keeps running."""
         phase = self._current_phase()
         if phase == self._phase:
             return
@@ -180,7 +180,7 @@ class LimitedProtocol(H11Protocol):
             self._timer = self.loop.call_later(seconds, self.drop)
 
     def _current_phase(self) -> tuple[str, object] | None:
-        """What the client has to do, for which request; None while the server is at work."""
+        """Return what the client must do, and for which request; None while the server works."""
         if self.transport.is_closing() or self._writing_paused:
             return "answer", self.cycle
         if self.conn.their_state is h11.IDLE:
@@ -189,7 +189,7 @@ class LimitedProtocol(H11Protocol):
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body of a request; one of more bytes than the limit is refused without reading it.
+    """Return the body of a request, refusing bodies larger than the limit before reading them.
 
     Raises `HTTPException`: 413 for a body that is too large, 400 if the client disconnects.
     """

@@ -1,4 +1,4 @@
-"""What the page shows, as plain data. Nothing here knows of HTTP."""
+"""The content of the live page as plain data, independent of HTTP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Content:
         self.subjects = None if subjects is None else SubjectShelf(self.models, subjects, policy)
 
     def about(self) -> dict[str, Any]:
-        """All that the page needs to know in the beginning."""
+        """Return the data that the page loads first: labels, counts, settings."""
         model = self.models.first
         statistics = model.statistics
         return {
@@ -62,11 +62,11 @@ class Content:
         }
 
     def explain(self, text: str, settings: Settings) -> dict[str, Any]:
-        """How a text is read, ready for painting."""
+        """Return the explanation of a text, ready for painting."""
         return explained(self.models.under(settings), text)
 
     def ngram(self, ngram: str, settings: Settings) -> dict[str, Any]:
-        """What an n-gram is worth for every label, and what follows it."""
+        """Return an n-gram's values for every label, and the words that follow it."""
         model = self.models.under(settings)
         values = model.value(ngram)
         return {
@@ -76,21 +76,25 @@ class Content:
         }
 
     def change(self, text: str, settings: Settings) -> dict[str, Any]:
-        """The fewest n-grams without which a text would get another label."""
+        """Return the fewest n-grams without which a text would get another label."""
         return self.models.under(settings).what_would_change(text).to_dict()
 
     def glance(self, column: int, settings: Settings) -> dict[str, Any]:
-        """What the model knows of a label: its n-grams of highest value, by length too."""
+        """Return a label's n-grams of highest value, overall and by length."""
         plain = self._glance(settings)
         if not 0 <= column < len(plain["labels"]):
-            raise NotThereError(f"there is no label {column}, only {len(plain['labels'])}")
+            raise NotThereError(
+                f"label {column} not found: there are {len(plain['labels'])} labels"
+            )
         own: dict[str, Any] = plain["labels"][column]
         return own
 
     def picture(self, kind: str, column: int, length: int | None, settings: Settings) -> str:
-        """A picture of what the model knows of a label, as SVG."""
+        """Return a picture of a label's n-grams, as SVG."""
         if kind not in _PICTURES:
-            raise NotThereError(f"there is no picture {kind!r}, only {', '.join(_PICTURES)}")
+            raise NotThereError(
+                f"picture {kind!r} not found: expected one of {', '.join(_PICTURES)}"
+            )
         label = self.glance(column, settings)["label"]
         plain = self._glance(settings)
         if kind == "distribution":

@@ -1,4 +1,4 @@
-"""Test documents on the page: what a model says of each, and where it is wrong."""
+"""Test documents on the live page: predictions, and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from watchword.data import Document
 from watchword.streams.steps import BoolArray, FloatArray, IntArray
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
-PAGE = 50  # documents or subjects in a listing
+PAGE = 50  # documents or subjects per page of a list
 _PREVIEW = 160
 
 
 class Chosen(NamedTuple):
-    """Which rows of a listing are wanted: right ones, cells of the confusion matrix, a page."""
+    """The filter of a list: right or wrong predictions, a cell of the confusion matrix, a page."""
 
     right: bool | None = None
     row: int | None = None
@@ -27,14 +27,14 @@ class Chosen(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """What a model says of all documents."""
+    """A model's values and predictions for all documents."""
 
     values: FloatArray
     columns: IntArray  # of the predicted label
 
 
 class DocumentShelf:
-    """Documents, their labels where known, and what the model makes of them."""
+    """Documents, their labels where known, and the model's predictions."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class DocumentShelf:
         self._kept = LatestUsed()
         known = list(models.first.labels)
         others = {one.label for one in self._documents if one.label is not None} - set(known)
-        #: Those of the model and then those that only documents have.
+        #: The labels of the model, then those that only documents have.
         self.labels: list[Label] = known + sorted(
             others, key=lambda label: (str(label), repr(label))
         )
@@ -57,12 +57,12 @@ class DocumentShelf:
         )
 
     def about(self) -> dict[str, Any]:
-        """How many there are, and the labels that rows and columns are counted by."""
+        """Return the number of documents and the labels of the confusion matrix."""
         labelled = int((self._truth >= 0).sum())
         return {"total": len(self._documents), "labelled": labelled, "labels": self.labels}
 
     def listing(self, settings: Settings, chosen: Chosen) -> dict[str, Any]:
-        """A page of the chosen documents, and how right the model is about all of them."""
+        """Return a page of the chosen documents, and the confusion matrix of all documents."""
         judged = self._judged(settings)
         mask = np.ones(len(self._documents), np.bool_)
         if chosen.right is not None:
@@ -77,18 +77,20 @@ class DocumentShelf:
         }
 
     def one(self, at: int, settings: Settings) -> dict[str, Any]:
-        """A document with its explanation."""
+        """Return a document with its explanation."""
         document = self._at(at)
         judged = self._judged(settings)
         return self._entry(judged, at) | explained(self._models.under(settings), document.text)
 
     def text(self, at: int) -> str:
-        """The text of a document."""
+        """Return the text of a document."""
         return self._at(at).text
 
     def _at(self, at: int) -> Document:
         if not 0 <= at < len(self._documents):
-            raise NotThereError(f"there is no document {at}, only {len(self._documents)}")
+            raise NotThereError(
+                f"document {at} not found: there are {len(self._documents)} documents"
+            )
         return self._documents[at]
 
     def _entry(self, judged: _Judged, at: int) -> dict[str, Any]:
@@ -119,7 +121,7 @@ class DocumentShelf:
 
 
 def page_of(mask: BoolArray, page: int, entry: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """One page of the rows that a mask chooses."""
+    """Return a page of the rows that a mask selects."""
     rows = np.flatnonzero(mask)
     pages = max(1, -(-rows.size // PAGE))
     shown = min(max(page, 0), pages - 1)
@@ -132,7 +134,7 @@ def page_of(mask: BoolArray, page: int, entry: Callable[[int], dict[str, Any]]) 
 
 
 def confusion(truth: IntArray, decided: IntArray) -> list[list[int]]:
-    """How many of each truth (row) were decided as what (column): [row, column, count]."""
+    """Count pairs of true label (row) and decision (column): [row, column, count]."""
     known = truth >= 0
     pairs = np.stack([truth[known], decided[known]])
     cells, counts = np.unique(pairs, axis=1, return_counts=True)
@@ -140,7 +142,7 @@ def confusion(truth: IntArray, decided: IntArray) -> list[list[int]]:
 
 
 def sorted_labels(labels: Iterable[Label]) -> list[Label]:
-    """Labels by their spelling; 1 and "1" are two."""
+    """Return labels sorted by their spelling; 1 and "1" are different labels."""
     return sorted(labels, key=lambda label: (str(label), repr(label)))
 
 

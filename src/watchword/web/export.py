@@ -1,8 +1,8 @@
-"""One HTML file with a model inside, in which texts are read and painted without any server.
+"""Exported pages: one HTML file with a model inside that explains texts without a server.
 
-The file holds every n-gram with its ready values, so that the page (static/offline.js) knows no
-formula: it finds words, chooses among n-grams and adds up. What a model has seen rarely may be
-somebody's own words, so n-grams up to a floor are forgotten first, in a copy of the model.
+The file holds every n-gram with its computed values, so that the page (static/offline.js) needs no
+formula: it finds words, chooses n-grams and adds up values. Rare n-grams may identify a person, so
+a copy of the model is pruned first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_FLOOR", "ExportReport", "export_page"]
 
-DEFAULT_FLOOR = 10  # what `TauSS3.prune` forgets unless told otherwise
+DEFAULT_FLOOR = 10  # the default of `TauSS3.prune`
 
 _SCRIPTS = ("paint.js", "offline.js", "offline_page.js")
 _STYLES = ("paint.css", "offline.css")
@@ -41,7 +41,7 @@ _STYLES = ("paint.css", "offline.css")
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written: where, how many bytes, how many n-grams are in it and how many are not."""
+    """The path and size of an exported page, and the numbers of n-grams kept and dropped."""
 
     path: Path
     size: int
@@ -50,10 +50,10 @@ class ExportReport:
     floor: int
 
     def __str__(self) -> str:
-        rare = f"{self.dropped:,} n-grams seen at most {self.floor:,} times are not in it"
+        rare = f"{self.dropped:,} n-grams with count ≤ {self.floor:,} were dropped"
         return (
             f"{self.path}: {self.size:,} bytes with {self.kept:,} n-grams; "
-            f"{rare if self.floor else 'nothing was left out, however rare'}"
+            f"{rare if self.floor else 'none were dropped'}"
         )
 
 
@@ -62,14 +62,14 @@ def export_page(
     path: str | os.PathLike[str],
     *,
     floor: int = DEFAULT_FLOOR,
-    title: str = "What a text is worth",
+    title: str = "Explain a text",
 ) -> ExportReport:
-    """Write a page that reads and paints texts by itself, with this model inside.
+    """Write a page that explains and paints texts by itself, with this model inside.
 
-    Forgotten first, in a copy, is what `model.prune(floor)` forgets: under each label, the n-grams
-    seen at most `floor` times. `floor=0` hands over every word that was ever learnt. The values on
-    the page are those of the pruned model. A model with functions of yours (a word hook, a
-    tokenizer, a summary function) is refused: a browser cannot call them.
+    A copy of the model is first pruned by `prune(floor)`: n-grams with count ≤ `floor` under a
+    label are dropped there. With `floor=0` the file contains every word ever learnt. The values on
+    the page are those of the pruned model. Raises `HookError` for a model with Python functions (a word
+    hook, a tokenizer, a summary function), which a browser cannot call.
 
     >>> import tempfile, watchword as ww
     >>> model = ww.TauSS3()
@@ -80,14 +80,14 @@ def export_page(
     (3, 3, 10)
     """
     least = as_whole("floor", floor, 0)
-    pruned = copy.copy(model)  # nobody else can change what is written from here on
+    pruned = copy.copy(model)  # a snapshot: other threads cannot change it
     _refuse_functions(pruned)
     before = sum(pruned.statistics.ngrams)
     if least > 0:
         pruned.prune(least)
     kept = sum(pruned.statistics.ngrams)
     if kept == 0 and pruned.labels:
-        raise ValueError(f"floor {least} leaves nothing: no n-gram was seen more often than that")
+        raise ValueError(f"floor {least} leaves no n-grams: choose a lower floor")
     facts = {"floor": least, "kept": kept, "dropped": before - kept, "version": __version__}
     page = _page(title, pack_model(pruned) | {"facts": facts}).encode()
     with atomic_file(path) as file:
@@ -106,13 +106,13 @@ def _refuse_functions(model: TauSS3) -> None:
     for role, function in functions.items():
         if function is not None:
             raise HookError(
-                f"cannot hand over a model with the {role} {name_of(function)}: "
+                f"cannot export a model with the {role} {name_of(function)}: "
                 "a browser cannot call a Python function"
             )
 
 
 def _page(title: str, packed: dict[str, Any]) -> str:
-    """The page: a policy that lets its own scripts run and nothing be sent, and all it needs."""
+    """Return the page, with a policy that allows only its own scripts and no connections."""
     scripts = [_static(name) for name in _SCRIPTS]
     styles = [palette_css(), *(_static(name) for name in _STYLES)]
     policy = [
@@ -129,7 +129,7 @@ def _page(title: str, packed: dict[str, Any]) -> str:
         "model": _json(packed),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    # One pass: what was filled in is not looked through again.
+    # One pass, so that placeholders in the inserted parts are not replaced.
     return re.sub(r"{{(\w+)}}", lambda place: parts[place[1]], _static("offline.html"))
 
 
@@ -144,7 +144,7 @@ def _checksum(content: str) -> str:
 
 
 def _json(plain: object) -> str:
-    """JSON that may stand inside an HTML element: nothing in it begins or ends markup."""
+    """Return JSON that is safe inside an HTML element: it contains no markup characters."""
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

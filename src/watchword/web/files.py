@@ -1,4 +1,4 @@
-"""The files of the page: those in static/, and the colours that all pictures share."""
+"""The static files of the live page: those in static/, and the common colours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TYPES = {
 
 
 class StaticFile(NamedTuple):
-    """A file as it is sent."""
+    """The content and media type of a file."""
 
     content: bytes
     media_type: str
@@ -25,7 +25,7 @@ class StaticFile(NamedTuple):
 
 @cache
 def static_files() -> dict[str, StaticFile]:
-    """All files by name.
+    """Return all files by name.
 
     >>> sorted(static_files())[:2]
     ['app.js', 'charts.js']

@@ -1,11 +1,11 @@
-"""Who may ask, and what every answer says about itself.
+"""Access control and security headers of the live page.
 
-The page shows what people wrote in confidence, so it must not be readable from elsewhere:
+The page shows confidential texts, so it must not be readable for
 
-- other machines: without a token, only names of this machine are answered. A page elsewhere whose
-  name suddenly leads to this machine (DNS rebinding) still sends its own name;
-- other pages in the same browser: a request that a browser says comes from one is refused;
-- others who can reach the server: they need a token, once in the address, then in a cookie.
+- other hosts: a server on this machine answers only requests whose Host header names this machine,
+  which stops DNS rebinding;
+- other pages in the same browser: cross-site requests are refused;
+- other users: requests need a token, first in the URL, then in a cookie.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ HEADERS = {
 
 
 class Guard:
-    """Lets requests through that may come through, and adds the headers to every answer."""
+    """Middleware that refuses unauthorised requests and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, *, host: str, token: str | None) -> None:
         self._app = app
         self._only_own = is_own_machine(host)
         self._token = None if token is None else as_token(token, host).encode()
         if self._token is None and not self._only_own:
-            raise ValueError(f"a page on {host} can be reached by others: it needs a token")
-        # Browsers keep cookies in files and send them to all ports: the token itself is not there.
+            raise ValueError(f"{host} can be reached by others: a page there needs a token")
+        # Browsers store cookies and send them to all ports, so the cookie is not the token itself.
         self._cookie = hmac.new(self._token or b"", b"cookie", "sha256").hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,9 +69,9 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if self._only_own and not is_own_machine(_hostname(headers.get("host", ""))):
-            return _refuse(403, "this page answers only to names of this machine")
+            return _refuse(403, "unknown host name: open the page as localhost or 127.0.0.1")
         if not _is_from_our_page(scope, headers):
-            return _refuse(403, "this request comes from another page")
+            return _refuse(403, "request from another site refused")
         if self._token is None:
             return None
         given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
@@ -80,13 +80,13 @@ class Guard:
         cookie = self._cookie.encode()
         if _same(_cookie(scope, headers), cookie) or _same(_bearer(headers), self._token):
             return None
-        return _refuse(401, "a token is needed: open the address that was printed, with ?token=…")
+        return _refuse(401, "token missing or wrong: open the printed URL, which contains ?token=…")
 
     def _welcome(self, scope: Scope) -> Response:
-        """The same address again, with a cookie for the token: addresses are kept and passed on."""
+        """Redirect to the URL without the token, and set a cookie: URLs get stored and shared."""
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         rest = urlencode([pair for pair in pairs if pair[0] != "token"])
-        # One slash only: more would lead to another machine.
+        # A single slash: two would lead to another host.
         path = "/" + scope["path"].lstrip("/\\")
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
         name = _cookie_name(scope)
@@ -95,12 +95,12 @@ class Guard:
 
 
 def _same(given: str | None, secret: bytes) -> bool:
-    """Whether this is the secret, in a time that does not tell how much of it is right."""
+    """Compare with the secret in constant time."""
     return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), secret)
 
 
 def _is_from_our_page(scope: Scope, headers: Headers) -> bool:
-    """Whether a browser says so; other programs say nothing, and can do nothing that we fear."""
+    """Return whether a request is same-origin; only browsers send headers that say otherwise."""
     site = headers.get("sec-fetch-site", "none")
     navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
     if site not in ("same-origin", "none") and not navigates:
@@ -115,7 +115,7 @@ def _is_from_our_page(scope: Scope, headers: Headers) -> bool:
 
 
 def _hostname(host: str) -> str:
-    """A Host header without its port."""
+    """Return a Host header without its port."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -123,7 +123,7 @@ def _hostname(host: str) -> str:
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Cookies are shared by all ports of a machine, so the port is in the name."""
+    """Return the cookie's name, with the port: all ports of a host share cookies."""
     server = scope.get("server")
     return f"{_COOKIE}-{server[1]}" if server else _COOKIE
 

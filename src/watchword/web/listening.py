@@ -1,4 +1,4 @@
-"""Servers: an application on a port, until it is interrupted or in a thread of its own."""
+"""Servers: an application on a port, until interrupted or in a thread."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ except ImportError as error:
     ) from error
 
 
-EXPOSED_TOKEN_LENGTH = 16  # least number of characters where other machines can connect
+EXPOSED_TOKEN_LENGTH = 16  # minimum length where other machines can connect
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{8,200}")
-_QUEUE = 1024  # connections that the system keeps until they are accepted, a few at once
-_GRACE = 1.0  # seconds for answering the last requests
+_QUEUE = 1024  # connections that the system queues until they are accepted
+_GRACE = 1.0  # seconds for the last requests at shutdown
 _logger = logging.getLogger("watchword.server")
 
 
 def is_own_machine(host: str) -> bool:
-    """Whether only this machine can reach what listens there.
+    """Return whether a host is reachable only from this machine.
 
     >>> [is_own_machine(host) for host in ("127.0.0.1", "localhost", "::1", "0.0.0.0")]
     [True, True, True, False]
@@ -54,8 +54,8 @@ def is_own_machine(host: str) -> bool:
 def new_token() -> str:
     """Return a random access token.
 
-    Hexadecimal, because tokens are arguments of commands, too, where one that begins with a dash
-    would be an option.
+    It is hexadecimal because tokens are also command-line arguments, where a leading dash would
+    make an option.
 
     >>> len(new_token())
     32
@@ -84,31 +84,31 @@ def as_token(token: str, host: str) -> str:
 
 
 def listening(host: str, port: int) -> closing[socket.socket]:
-    """Take a port; 0 is any free one."""
+    """Listen on a port; 0 is any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return closing(socket.create_server((host, port), family=family))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
-        told = f"port {port} of {host} is in use: take another, or 0 for any free one"
-        raise OSError(error.errno, told) from None
+        message = f"port {port} on {host} is in use: choose another, or 0 for any free port"
+        raise OSError(error.errno, message) from None
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where something listens, as an address to open."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # everywhere, so here, too  # noqa: S104
+    if host in ("0.0.0.0", "::"):  # all interfaces, including loopback  # noqa: S104
         host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextmanager
 def way_to(url: str) -> Iterator[str]:
-    """The address of a file that leads to a page, as long as the context lasts.
+    """Yield the URL of a temporary file that redirects to a page.
 
-    All users of a machine see what a browser is started with, so a token must not be there; the
-    file only its owner can read.
+    All users of a machine can see the arguments of a process, so the token must not be among the
+    browser's; only its owner can read the file.
     """
     handle, name = tempfile.mkstemp(prefix="watchword-", suffix=".html")
     try:
@@ -116,7 +116,7 @@ def way_to(url: str) -> Iterator[str]:
             target = html.escape(url)
             file.write('<!doctype html>\n<meta charset="utf-8">\n<title>watchword</title>\n')
             file.write(f'<meta http-equiv="refresh" content="0; url={target}">\n')
-            file.write(f'<p><a href="{target}">To the page</a></p>\n')
+            file.write(f'<p><a href="{target}">Open the page</a></p>\n')
         yield Path(name).as_uri()
     finally:
         Path(name).unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def run_until_interrupted(
     """Serve until Ctrl-C."""
     try:
         _Server(_settings(app, protocol, limits)).run([listener])
-    except KeyboardInterrupt:  # uvicorn has closed everything and passes it on
+    except KeyboardInterrupt:  # uvicorn has shut down and raises it again
         return
 
 
@@ -165,9 +165,9 @@ def _settings(
         http=http,
         ws="none",
         lifespan="off",
-        access_log=False,  # addresses may hold the token
+        access_log=False,  # URLs may contain the token
         log_config=None,
-        log_level="error",  # clients that do not speak HTTP are no news
+        log_level="error",  # clients that do not speak HTTP are not worth a warning
         proxy_headers=False,
         server_header=False,
         backlog=limits.backlog,
@@ -176,7 +176,7 @@ def _settings(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, without a traceback where the program is not at fault."""
+    """uvicorn's server, without tracebacks for problems that are not bugs."""
 
     _told = False
 
@@ -187,10 +187,10 @@ class _Server(uvicorn.Server):
             each.listen(_QUEUE)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn would log the requests that it cancels as errors.
+        # uvicorn would log cancelled requests as errors.
         asyncio.get_running_loop().call_later(_GRACE, self._cancel)
         await super().shutdown(sockets)
-        self._cancel()  # after a second Ctrl-C, uvicorn waits for nothing
+        self._cancel()  # after a second Ctrl-C, uvicorn does not wait
         await asyncio.sleep(0)
 
     def _cancel(self) -> None:
@@ -201,22 +201,22 @@ class _Server(uvicorn.Server):
             task.cancel()
 
     def _handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Log an error of the event loop, but only once that files ran out: asyncio tries again."""
+        """Log an error of the event loop; warn only once about too many open files."""
         error = context.get("exception")
         if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
             loop.default_exception_handler(context)
         elif not self._told:
             self._told = True
-            _logger.warning("connections have to wait: %s", error.strerror)
+            _logger.warning("new connections have to wait: %s", error.strerror)
 
 
 def _cancellable(app: ASGIApp) -> ASGIApp:
-    """The application, whose requests can be cancelled without a traceback."""
+    """Wrap an application so that cancelled requests leave no traceback."""
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await app(scope, receive, send)
         except asyncio.CancelledError:
-            return  # only the end of the server cancels requests, and their connections are closed
+            return  # only at shutdown, after the connection was closed
 
     return run

@@ -1,7 +1,7 @@
-"""A model under any settings, and the latest results kept.
+"""The model of the live page with changed settings, and a cache of recent results.
 
-Settings are free to change because values follow from counts: a model with other settings shares
-its counts with the first one. Only normalised confidences cost a pass over the model.
+Changing settings is cheap because values are computed from counts: a model with other settings
+shares the counts of the original. Only normalised confidences cost a pass over the model.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from watchword.web.wire import compact
 
 _Made = TypeVar("_Made")
 
-_TEXT_LIMIT = 200_000  # characters painted at once: more than anybody reads, less than hurts
+_TEXT_LIMIT = 200_000  # characters painted at once: keeps browsers fast
 _LEAST_LIMIT = 1_000
 _NUMBERS_LIMIT = 4_000_000  # characters times labels: about 150 MB while a text is explained
-_LONG = 10  # texts of more than this part of the limit are explained one by one
+_LONG = 10  # texts longer than the limit divided by this are explained one at a time
 _KEPT = 8
 
 _NUMBERS = ("smoothness", "significance", "sanction", "alpha", "prior")
@@ -27,15 +27,15 @@ _WHOLES = ("max_ngram", "min_count")
 _CHOICES = ("ngram_scale", "significance_function", "confidence_function", "reading", "summary")
 SETTINGS = (*_NUMBERS, *_WHOLES, *_CHOICES)
 
-Settings = tuple[tuple[str, Any], ...]  # what differs from the model's own, sorted by name
+Settings = tuple[tuple[str, Any], ...]  # differences from the model's own, sorted by name
 
 
 class NotThereError(LookupError):
-    """The page asks for a document, subject or post that there is not."""
+    """A document, subject, post, label or picture that does not exist."""
 
 
 class LatestUsed:
-    """Keeps what was made for the latest keys; only one is made at a time."""
+    """A cache of the most recently used results, computed one at a time."""
 
     def __init__(self, most: int = _KEPT) -> None:
         self._most = most
@@ -43,7 +43,7 @@ class LatestUsed:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Give what was made for this key, or make it now."""
+        """Return the cached result for a key, computing it if necessary."""
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = make()
@@ -55,14 +55,14 @@ class LatestUsed:
 
 
 class Models:
-    """The model under any settings."""
+    """The model with any settings."""
 
     def __init__(self, model: TauSS3) -> None:
-        self.first = model.replace()  # whoever goes on teaching theirs does not change ours
+        self.first = model.replace()  # a copy: later learning does not change the page
         self._kept = LatestUsed()
 
     def settings(self, given: Mapping[str, Any]) -> Settings:
-        """Settings out of what a request says, as far as they differ from the model's.
+        """Return the settings in a request that differ from the model's own.
 
         >>> Models(TauSS3()).settings({"smoothness": "0.3", "sanction": "0.25", "page": "2"})
         (('smoothness', 0.3),)
@@ -75,7 +75,7 @@ class Models:
                 continue
             if name in _CHOICES:
                 if not isinstance(value, str):
-                    raise ValueError(f"{name} must be a word, got {value!r}")
+                    raise ValueError(f"{name} must be a string, got {value!r}")
             else:
                 value = _number(name, value, int if name in _WHOLES else float)
             if value != own[name]:
@@ -83,29 +83,29 @@ class Models:
         return tuple(sorted(found.items()))
 
     def own_settings(self) -> dict[str, Any]:
-        """The settings of the model itself; functions of the user's have no place on a page."""
+        """Return the model's own settings, without those that are Python functions."""
         own = self.first.parameters
         plain = (str, int, float)
         return {name: own[name] for name in SETTINGS if isinstance(own[name], plain)}
 
     def under(self, settings: Settings) -> TauSS3:
-        """The model under these settings."""
+        """Return the model with these settings."""
         return self._kept.get(settings, lambda: self.first.replace(**dict(settings)))
 
     @property
     def text_limit(self) -> int:
-        """How many characters of a text are painted at once."""
+        """The largest number of characters painted at once."""
         return text_limit(len(self.first.labels))
 
     def is_slow(self, text: str, settings: Settings) -> bool:
-        """Whether explaining takes much: a long text, or a first pass over the model."""
+        """Return whether explaining is slow: a long text, or a pass over the model."""
         own = self.first.parameters["confidence_function"]
         function = dict(settings).get("confidence_function", own)
         return bool(len(text) > self.text_limit // _LONG or function != "gv")
 
 
 def text_limit(labels: int) -> int:
-    """How many characters are painted at once: every n-gram has numbers for every label.
+    """Return the largest number of characters painted at once; it falls with the number of labels.
 
     >>> [text_limit(labels) for labels in (2, 20, 100, 1_000_000)]
     [200000, 200000, 40000, 1000]
@@ -114,7 +114,7 @@ def text_limit(labels: int) -> int:
 
 
 def explained(model: TauSS3, text: str) -> dict[str, Any]:
-    """How a text is read, for the wire; of a very long one the beginning, and what was cut off."""
+    """Return the explanation of a text in the wire format; a very long text is cut."""
     limit = text_limit(len(model.labels))
     shown = text[:limit]
     cut = {"shown": limit, "of": len(text)} if len(text) > limit else None
@@ -125,7 +125,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> Any:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         raise ValueError(f"{name} must be a number, got {value!r}")
     try:
-        return kind(value) if isinstance(value, str) else value  # the model will check it
+        return kind(value) if isinstance(value, str) else value  # checked by the model
     except ValueError:
         what = "a whole number" if kind is int else "a number"
         raise ValueError(f"{name} must be {what}, got {value[:50]!r}") from None  # type: ignore[index]

@@ -1,8 +1,8 @@
-"""A model as plain data for static/offline.js: n-grams with their ready values, small.
+"""Models as compact data for static/offline.js: n-grams with their computed values.
 
-N-grams of equal length and equal counts are worth the same, so they share one row of values: a
-large model has few different rows. Whole numbers are written in groups of seven bits, values as
-doubles: which of two n-grams is worth more must come out as in the core, to the last bit.
+N-grams of equal length and equal counts have equal values, so they share one row of values: a large
+model has few distinct rows. Whole numbers are written as varints, values as doubles, so that
+comparisons of values come out as in the core, to the last bit.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from watchword.model.engine import engine_of
 if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
 
-_LARGEST_EXACT = 2**53  # numbers of a browser are doubles
-_UNKNOWN = (" ",)  # no word has a blank in it
+_LARGEST_EXACT = 2**53  # numbers in a browser are doubles
+_UNKNOWN = (" ",)  # words contain no blanks
 
 Ngram = tuple[str, ...]
 Level = dict[str, npt.NDArray[Any]]
 
 
 def pack_model(model: TauSS3) -> dict[str, Any]:
-    """All that reading with this model takes, as JSON can hold it."""
+    """Return the data needed to explain texts with this model, as JSON values."""
     engine = engine_of(model)
     parameters, snapshot = engine.parameters, engine.snapshot()
     offsets, data = snapshot["word_offsets"].tolist(), snapshot["word_bytes"].tobytes()
     words = [data[begin:end].decode() for begin, end in pairwise(offsets)]
-    # Here alone a value depends on more than counts: on those of the n-gram's words.
+    # Only with norm_gv_xai does a value depend on more than counts: on the n-gram's words.
     rows = _Rows(sharing=parameters.confidence_function != "norm_gv_xai")
     levels: list[dict[str, str]] = []
     above: Level = {}
@@ -57,7 +57,7 @@ def pack_model(model: TauSS3) -> dict[str, Any]:
 
 
 class _Rows:
-    """Numbers the different rows of values; number 0 is what an unknown word is worth."""
+    """The distinct rows of values, numbered; row 0 is that of an unknown word."""
 
     def __init__(self, *, sharing: bool) -> None:
         self._sharing = sharing
@@ -79,7 +79,7 @@ class _Rows:
 
 
 def _longer(above: list[Ngram], parents: Level, level: Level, words: list[str]) -> list[Ngram]:
-    """The n-grams of a level, spelt, from those that are one word shorter."""
+    """Return the words of a level's n-grams, from those one word shorter."""
     parent_of = np.repeat(np.arange(len(above)), _sizes(parents["children"]))
     last_words = level["words"].tolist()
     return [
@@ -93,7 +93,7 @@ def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]
     if level["children"].size:
         packed["children"] = _pack_wholes(_sizes(level["children"]))
     if above:
-        # Siblings ascend: each after the first is written as the difference to the one before.
+        # Siblings ascend: each after the first is written as the difference to the previous one.
         words = level["words"].astype(np.int64)
         steps = np.diff(words, prepend=0)
         firsts = above["children"][:-1][_sizes(above["children"]) > 0].astype(np.intp)
@@ -103,7 +103,7 @@ def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]
 
 
 def _packed_rows(model: TauSS3, examples: list[Ngram]) -> dict[str, str]:
-    """The values of each row, under the labels where its n-grams occurred, and sn elsewhere."""
+    """Return each row's values for the labels where its n-grams occurred, and sn elsewhere."""
     sizes, labels, elsewhere, entries = [], [], [], []
     for ngram in examples:
         values = list(model.value(ngram).values())
@@ -117,7 +117,7 @@ def _packed_rows(model: TauSS3, examples: list[Ngram]) -> dict[str, str]:
         "labels": _pack_wholes(labels),
         "counts": _pack_wholes([entry.count for entry in entries]),
         "cv": _pack_numbers((entry.cv for entry in entries), "<f8"),
-        # These are shown, not reckoned with.
+        # These are only shown, not used in computations.
         "lv": _pack_numbers((entry.lv for entry in entries), "<f4"),
         "sg": _pack_numbers((entry.sg for entry in entries), "<f4"),
         "sn": _pack_numbers((entry.sn for entry in entries), "<f4"),
@@ -135,7 +135,7 @@ def _sizes(starts: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 
 def _pack_wholes(values: npt.ArrayLike) -> str:
-    """Whole numbers in groups of seven bits, the lowest first; the eighth bit: there is more."""
+    """Encode whole numbers as varints: seven bits per byte, lowest first; the eighth continues."""
     rest = np.asarray(values, dtype=np.uint64)
     groups = []
     more = np.ones(rest.shape, dtype=bool)

@@ -1,4 +1,4 @@
-"""Subjects on the page: what would be decided about each and when, replayed post by post."""
+"""Subjects on the live page: decisions and their delays, replayed post by post."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from watchword.web.documents import Chosen, confusion, page_of, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
 _SCORES = ("share", "softmax")
-_DIGITS = 6  # of the curves: more than pixels
+_DIGITS = 6  # of the curves: finer than pixels
 
 
 class SubjectShelf:
-    """Subjects, the truth about them where known, and what policies make of them."""
+    """Subjects, their labels where known, and the decisions of policies."""
 
     def __init__(
         self, models: Models, subjects: Iterable[Subject], policy: Policy | None = None
@@ -53,7 +53,7 @@ class SubjectShelf:
         )
 
     def _usual_positive(self) -> Label:
-        """What alerts are most likely about: the label that the fewest subjects have."""
+        """Return the likely positive label: the one that the fewest subjects have."""
         known = self._models.first.labels
         counts = {label: 0 for label in self._labels if label in known}
         for subject in self._subjects:
@@ -62,7 +62,7 @@ class SubjectShelf:
         return min(counts or dict.fromkeys(known, 0), key=lambda label: counts.get(label, 0))
 
     def about(self) -> dict[str, Any]:
-        """How many there are, what is known about them, and which policies there are."""
+        """Return the number of subjects, their labels, and the available policies."""
         return {
             "total": len(self._subjects),
             "labelled": int((self._truth >= 0).sum()),
@@ -72,7 +72,7 @@ class SubjectShelf:
         }
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
-        """The policy that a request describes in JSON; ours where it describes none."""
+        """Return the policy that a request gives as JSON [default: the page's own policy]."""
         described = given.get("policy")
         if not described:
             return self._policy
@@ -85,7 +85,7 @@ class SubjectShelf:
             raise ValueError("policy is nested too deeply") from None
 
     def listing(self, settings: Settings, policy: Policy, chosen: Chosen) -> dict[str, Any]:
-        """A page of the chosen subjects, and how right and early all decisions are."""
+        """Return a page of the chosen subjects, and the measures over all subjects."""
         found = replay_scores(self._scores(settings, policy.positive), policy)
         decided = np.array([outcome.label is None for outcome in found.outcomes], np.int64)
         positive = [one.label == policy.positive for one in self._subjects]
@@ -105,7 +105,7 @@ class SubjectShelf:
         }
 
     def one(self, at: int, settings: Settings, policy: Policy) -> dict[str, Any]:
-        """A subject with the values of all labels after every post, and the decision."""
+        """Return a subject's accumulated values after every post, and the decision."""
         subject = self.subject(at)
         model = self._models.under(settings)
         outcome = self._outcome(at, settings, policy)
@@ -117,15 +117,17 @@ class SubjectShelf:
         }
 
     def story(self, at: int, settings: Settings, policy: Policy) -> dict[str, Any]:
-        """What tipped the decision about a subject, and what would have changed it."""
+        """Return what tipped the decision about a subject, and what would have changed it."""
         alert = self._outcome(at, settings, policy).delay
         engine = engine_of(self._models.under(settings))
-        told = tell(engine, self.subject(at), policy, alert=alert if policy.is_population else None)
-        plain = told.to_dict(texts=0)
+        story = tell(
+            engine, self.subject(at), policy, alert=alert if policy.is_population else None
+        )
+        plain = story.to_dict(texts=0)
         return {name: plain[name] for name in ("labels", "positive", "tipped", "changes")}
 
     def post(self, at: int, number: int, settings: Settings) -> dict[str, Any]:
-        """A post, counted from 1, with its explanation."""
+        """Return a post, counted from 1, with its explanation."""
         post = self._post(at, number)
         return {
             "number": number,
@@ -134,24 +136,24 @@ class SubjectShelf:
         } | explained(self._models.under(settings), post.content)
 
     def text(self, at: int, number: int) -> str:
-        """The text of a post, counted from 1."""
+        """Return the text of a post, counted from 1."""
         return self._post(at, number).content
 
     def _post(self, at: int, number: int) -> Post:
         posts = self.subject(at).posts
         if not 1 <= number <= len(posts):
-            raise NotThereError(f"there is no post {number}, only {len(posts)}")
+            raise NotThereError(f"post {number} not found: there are {len(posts)} posts")
         return posts[number - 1]
 
     def subject(self, at: int) -> Subject:
-        """The subject at this place."""
+        """Return the subject at this index."""
         if not 0 <= at < len(self._subjects):
-            raise NotThereError(f"there is no subject {at}, only {len(self._subjects)}")
+            raise NotThereError(f"subject {at} not found: there are {len(self._subjects)} subjects")
         return self._subjects[at]
 
     def _outcome(self, at: int, settings: Settings, policy: Policy) -> Outcome:
         subject = self.subject(at)
-        if policy.is_population:  # it compares: all others have to be read, too
+        if policy.is_population:  # it compares subjects, so all must be read
             return replay_scores(self._scores(settings, policy.positive), policy).outcomes[at]
         return replay([subject], self._models.under(settings), policy).outcomes[0]
 
@@ -183,12 +185,12 @@ _COMBINING = (After, AnyOf, AllOf)
 
 
 def _kind(name: str) -> dict[str, Any]:
-    """A kind of policy and what it can be told, for a form."""
+    """Describe a kind of policy and its fields, for a form."""
     kind = POLICIES[name]
     own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
-    told = [field for field in own if field.default is not MISSING]
+    optional = [field for field in own if field.default is not MISSING]
     meaning = (kind.__doc__ or "").strip().partition("\n")[0]
-    return {"name": name, "meaning": meaning, "fields": [_field(field) for field in told]}
+    return {"name": name, "meaning": meaning, "fields": [_field(field) for field in optional]}
 
 
 def _field(field: Field[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What goes over the wire: explanations in few bytes, and JSON that any browser can read."""
+"""The wire format of the live page: compact explanations, and JSON that any browser can read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 def to_json(value: Any) -> bytes:
-    r"""JSON in UTF-8; null for what JSON has no number for, U+FFFD for halves of characters.
+    r"""Return JSON in UTF-8, with null for NaN and infinities and U+FFFD for lone surrogates.
 
     >>> to_json({"delay": float("nan"), "text": "a\ud800"}).decode()
     '{"delay":null,"text":"a\ufffd"}'
@@ -34,11 +34,11 @@ def to_json(value: Any) -> bytes:
 
 
 def compact(explanation: Explanation) -> dict[str, Any]:
-    """Say what `Explanation.to_dict` says, and how strongly each block is painted, in few bytes.
+    """Return the data of `Explanation.to_dict` and how strongly each block is painted, compactly.
 
-    Long texts repeat their n-grams, each has six numbers per label, and most are 0. So `blocks` are
-    in order of the text, each before those inside it, as lists of start, end and index among the
-    `rules`. `expand` in page.js makes the shape of `to_dict` of it.
+    Long texts repeat their n-grams, each with six numbers per label, most of them 0. So `blocks`,
+    in text order and each before its inner blocks, are lists of start, end and index into `rules`.
+    `expand` in page.js restores the shape of `to_dict`.
     """
     rules = Rules()
     places = rules.add(explanation)
@@ -49,10 +49,10 @@ def compact(explanation: Explanation) -> dict[str, Any]:
 
 
 def _without_zeros(block: Mapping[str, Any], shares: list[float]) -> list[Any]:
-    """Return a block's kind and n-gram, the columns that have any number, and these numbers."""
+    """Return a block's kind and n-gram, the columns with any nonzero number, and these numbers."""
     own = {**block, "share": shares}
     if own["contribution"] == own["value"]:
-        own["contribution"] = 0  # the same is not sent twice
+        own["contribution"] = 0  # equal numbers are sent once
     numbers = [own.get(name) for name in _NUMBERS]
     by_label = zip(*filter(None, numbers), strict=True)
     columns = [column for column, each in enumerate(by_label) if any(each)]

@@ -1,4 +1,4 @@
-// Writing, and coming and going between the views.
+// The writing view, and navigation between views.
 
 "use strict";
 
@@ -32,15 +32,15 @@
       const pasted = event.clipboardData?.getData("text/plain") ?? "";
       const room = limit - text.value.length + (text.selectionEnd - text.selectionStart);
       if (pasted.length <= room) return;
-      event.preventDefault(); // the browser would cut it off without a word
+      event.preventDefault(); // the browser would cut the text silently
       text.setRangeText(pasted.slice(0, room), text.selectionStart, text.selectionEnd, "end");
-      const taken = `Of ${count(pasted.length)} pasted characters only the first ${count(room)} were taken`;
-      note("write", `${taken}: a text may have ${count(limit)}.`);
+      const taken = `Only the first ${count(room)} of ${count(pasted.length)} pasted characters were inserted`;
+      note("write", `${taken}: the limit is ${count(limit)}.`);
       paintSoon();
     });
   }
 
-  // Coming and going
+  // Navigation
 
   const works = {
     write: paintText,
@@ -51,7 +51,7 @@
     model: glance.show,
   };
 
-  /** The view that the address asks for, if there is such a one, and its numbers. */
+  /** Return the view and numbers in the URL; the writing view if there is no such view. */
   function wanted() {
     const [named, ...numbers] = address();
     if (named === "model") return ["model"];
@@ -73,13 +73,13 @@
       else link.removeAttribute("aria-current");
     }
     byId("policy-fields").hidden = !view.startsWith("subject");
-    if (arrives) section.querySelector("h1").focus(); // where those who hear the page go on
+    if (arrives) section.querySelector("h1").focus(); // for screen readers
     attempt(() => works[view](...numbers));
   }
 
   const again = soon((view, numbers) => attempt(() => works[view](...numbers)), 40);
 
-  /** A setting has changed: paint again what is there, or ask again. */
+  /** Handle a changed setting: repaint, or ask the server again. */
   function changed(what) {
     const [view, number] = wanted();
     if (what === "paint") reading.showAgain();

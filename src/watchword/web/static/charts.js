@@ -1,4 +1,4 @@
-// Curves over posts, and matrices that one can click through.
+// Curves over posts, and clickable confusion matrices.
 
 "use strict";
 
@@ -15,7 +15,7 @@ const charts = (() => {
     return made;
   }
 
-  /** Steps of 1, 2 or 5 times a power of ten: at most `most` of them up to `end`. */
+  /** Return ticks up to `end`, in steps of 1, 2 or 5 times a power of ten, about `most` of them. */
   function ticks(end, most) {
     if (!(end > 0)) return [0];
     const rough = end / most;
@@ -27,8 +27,8 @@ const charts = (() => {
   }
 
   /**
-   * Draw each label's sum after every post. `subject` is what /api/subjects/… gives, `at` the post
-   * that is being read: what comes later is faint. `choose` is told of a click on a post.
+   * Draw each label's sum after every post. `subject` is the response of /api/subjects/…, `at` the
+   * current post: later parts of the curves are faint. `choose` is called with a clicked post.
    */
   function curves(container, subject, { at, dashes, choose }) {
     const { sums, labels, positive } = subject;
@@ -55,7 +55,7 @@ const charts = (() => {
     }
     if (subject.alert) {
       const there = x(subject.delay);
-      const late = there > width * 0.7; // no room for words on its right
+      const late = there > width * 0.7; // no room for text on its right
       const place = { x: there + (late ? -5 : 5), y: edge.top, "text-anchor": late ? "end" : "start" };
       picture.append(
         draw("line", { class: "alert", x1: there, x2: there, y1: edge.top - 8, y2: height - edge.bottom }),
@@ -84,7 +84,7 @@ const charts = (() => {
     container.replaceChildren(picture, legend(subject, at, dashes));
   }
 
-  /** The positive label and those that have most in the end. */
+  /** Return the columns of the positive label and of those with the highest final sums. */
   function shownColumns({ sums, labels, positive }) {
     const last = sums.at(-1) ?? labels.map(() => 0);
     const order = labels.map((_, column) => column).sort((a, b) => last[b] - last[a] || a - b);
@@ -96,7 +96,7 @@ const charts = (() => {
     const values = shownColumns(subject)
       .slice(0, 3)
       .map((column) => `${visible(subject.labels[column])} ${number(at ? subject.sums[at - 1][column] : 0)}`);
-    const alert = subject.alert ? `the alert falls at post ${subject.delay}` : "no alert falls";
+    const alert = subject.alert ? `alert at post ${subject.delay}` : "no alert";
     return `Accumulated confidence over ${subject.sums.length} posts; after post ${at}: ${values.join(", ")}; ${alert}`;
   }
 
@@ -110,13 +110,13 @@ const charts = (() => {
       return element("li", {}, line, shown(subject.labels[column]), " ", value);
     });
     const hidden = subject.labels.length - items.length;
-    if (hidden > 0) items.push(element("li", { class: "quiet" }, `${hidden} labels more, all lower`));
+    if (hidden > 0) items.push(element("li", { class: "quiet" }, `${hidden} more labels with lower sums`));
     return element("ul", { class: "legend" }, ...items);
   }
 
   /**
-   * A table of counts. `cells` are [row, column, count]; `chosen` is {row, column}, either may be
-   * null; `choose` is told of a click on a cell or on a heading. Arrow keys go from cell to cell.
+   * Draw a table of counts. `cells` are [row, column, count]; `chosen` is {row, column}, either may
+   * be null; `choose` is called with a clicked cell or heading. Arrow keys move from cell to cell.
    */
   function matrix(container, { rows, columns, cells, chosen, choose, corner, isRight }) {
     if (Math.max(rows.length, columns.length) > MOST_IN_MATRIX) {
@@ -172,7 +172,7 @@ const charts = (() => {
     return cell ? [cell.parentElement.rowIndex, cell.cellIndex] : null;
   };
 
-  /** One stop for the Tab key; arrows go on from there. */
+  /** Make the table one tab stop, with arrow keys to move inside it. */
   function rove(table, focused) {
     const at = (row, column) => table.rows[row]?.cells[column]?.querySelector("button") ?? null;
     for (const button of table.querySelectorAll("button")) button.tabIndex = -1;
@@ -192,14 +192,14 @@ const charts = (() => {
     });
   }
 
-  /** Where a matrix would be too large: what is most often taken for what. */
+  /** List the most frequent confusions, where a matrix would be too large. */
   function confusions({ rows, columns, cells, chosen, choose, isRight }) {
     const wrong = cells.filter(([row, column]) => !isRight(row, column));
     wrong.sort((a, b) => b[2] - a[2]);
     const items = wrong.slice(0, 50).map(([row, column, count]) => {
       const pressed = chosen.row === row && chosen.column === column;
-      const told = [shown(rows[row]), " taken for ", shown(columns[column]), `: ${count}`];
-      const button = element("button", { type: "button", "aria-pressed": String(pressed) }, ...told);
+      const text = [shown(rows[row]), " predicted as ", shown(columns[column]), `: ${count}`];
+      const button = element("button", { type: "button", "aria-pressed": String(pressed) }, ...text);
       button.addEventListener("click", () => choose(pressed ? { row: null, column: null } : { row, column }));
       return element("li", {}, button);
     });

@@ -1,4 +1,4 @@
-// Lists of documents and subjects: filters, the matrix, pages; and one document.
+// Lists of documents and subjects, with filters, matrix and pages; and the view of one document.
 
 "use strict";
 
@@ -10,7 +10,7 @@ const lists = (() => {
     documents: { right: "", row: null, column: null, page: 0 },
     subjects: { right: "", row: null, column: null, page: 0 },
   };
-  const order = { documents: [], subjects: [] }; // numbers, as the latest listing has them
+  const order = { documents: [], subjects: [] }; // indices in the order of the latest list
 
   const list = (kind) => (kind === "documents" ? showDocuments() : showSubjects());
 
@@ -54,7 +54,7 @@ const lists = (() => {
     byId("document-facts").replaceChildren(
       "predicted ", badge(found.label, labels), tick(found.right), ...truth, long,
     );
-    const cut = found.cut && `${reading.cutMessage(found.cut)} The label is that of the whole text.`;
+    const cut = found.cut && `${reading.cutMessage(found.cut)} The predicted label is that of the whole text.`;
     reading.note("document", cut ?? "");
     reading.show("document", expand(found.explanation));
   }
@@ -66,7 +66,7 @@ const lists = (() => {
     const found = await ask("view", "/api/subjects", { given: { ...asked(), ...filters.subjects } });
     showMeasures(found.measures);
     showList("subjects", found, {
-      rows: labels, columns: ["alert", "no alert"], names: ["truth", "decision"], done: "decided rightly",
+      rows: labels, columns: ["alert", "no alert"], names: ["truth", "decision"], done: "decided correctly",
       isRight: (row, column) => (labels[row] === found.positive) === (column === 0), entry: subjectRow,
     });
   }
@@ -94,8 +94,8 @@ const lists = (() => {
       latency: ["median delay", String],
     };
     const parts = Object.entries(measures ?? {}).map(([name, value]) => {
-      const [spelled, told] = names[name];
-      return element("div", {}, element("dt", {}, spelled), element("dd", {}, value === null ? "–" : told(value)));
+      const [spelled, format] = names[name];
+      return element("div", {}, element("dt", {}, spelled), element("dd", {}, value === null ? "–" : format(value)));
     });
     byId("subjects-measures").replaceChildren(...parts);
   }
@@ -128,7 +128,7 @@ const lists = (() => {
         button.addEventListener("click", () => choose(kind, { right: value }));
         return button;
       });
-      parts.push(element("div", { class: "segments", role: "group", "aria-label": "Which" }, ...buttons));
+      parts.push(element("div", { class: "segments", role: "group", "aria-label": "Show" }, ...buttons));
     }
     const cell = [];
     if (mine.row !== null) cell.push(`${names[0]} `, shown(rows[mine.row]), " ");
@@ -157,7 +157,7 @@ const lists = (() => {
     replaceKeepingFocus(place, [turn(-1, "Previous"), where, turn(1, "Next")]);
   }
 
-  /** Back to the list, and to its neighbours in the order it had. */
+  /** Show links to the list and to the neighbours in its order. */
   function showTrail(view, kind, at, total) {
     const mine = order[kind];
     const place = mine.indexOf(at);
@@ -171,7 +171,7 @@ const lists = (() => {
     replaceKeepingFocus(byId(`${view}-trail`), [all, link(before, "Previous"), link(after, "Next")]);
   }
 
-  /** Who goes on with the keyboard finds the same link or button again. */
+  /** Replace children, keeping the keyboard focus on the same link or button. */
   function replaceKeepingFocus(place, parts) {
     const all = () => [...place.querySelectorAll("a, button, span")];
     const focused = all().indexOf(document.activeElement);

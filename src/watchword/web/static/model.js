@@ -1,4 +1,4 @@
-// The model at a glance, and what an n-gram is worth.
+// The overview of the model, and the values of an n-gram.
 
 "use strict";
 
@@ -37,23 +37,23 @@ const glance = (() => {
     await Promise.all([lookUp(), showBest()]);
   }
 
-  /** What speaks most for a label: pictures drawn by the server, and a table. */
+  /** Show the n-grams of highest value for a label: pictures drawn by the server, and a table. */
   async function showBest() {
     const column = byId("glance-label").value;
     const length = byId("glance-length").value;
     const found = await ask("glance", `/api/glance/${column}`, { given: state.settings });
     const ngrams = length ? found.lengths[length - 1]?.top ?? [] : found.top;
-    const picture = (kind, words, told) => {
+    const picture = (kind, words, title) => {
       const query = new URLSearchParams({ ...state.settings, ...(words && { length: words }) });
-      const image = element("img", { src: `/api/glance/${column}/${kind}.svg?${query}`, alt: told });
-      return element("figure", { class: kind }, element("figcaption", { class: "over" }, told), image);
+      const image = element("img", { src: `/api/glance/${column}/${kind}.svg?${query}`, alt: title });
+      return element("figure", { class: kind }, element("figcaption", { class: "over" }, title), image);
     };
-    const whose = visible(found.label);
+    const name = visible(found.label);
     const lengths = length ? [Number(length)] : found.lengths.map((one) => one.length);
-    const valued = lengths.map((words) => picture("distribution", String(words), `How ${spelled(words)}s are valued`));
+    const valued = lengths.map((words) => picture("distribution", String(words), `Distribution of values: ${spelled(words)}s`));
     byId("glance").replaceChildren(
-      picture("cloud", length, `Word cloud of what speaks for ${whose}`),
-      picture("bars", length, `What speaks most for ${whose}`),
+      picture("cloud", length, `Word cloud for ${name}`),
+      picture("bars", length, `N-grams of highest value for ${name}`),
       element("div", { class: "distributions" }, ...valued),
     );
     const rows = ngrams.map((one) => row([lookUpButton(one.ngram), number(one.value), count(one.count)]));
@@ -84,7 +84,7 @@ const glance = (() => {
     const next = found.next.map(({ word, count: times }) =>
       element("li", {}, shown(word), element("span", { class: "quiet" }, ` ×${count(times)}`)),
     );
-    const follows = element("p", { class: "over" }, next.length ? "What follows it" : "Nothing was seen to follow it");
+    const follows = element("p", { class: "over" }, next.length ? "Next words" : "No next words");
     const list = element("ul", { class: "next" }, ...next);
     byId("ngram-answer").replaceChildren(table(["label", "count", ...STEPS], rows), follows, list);
   }

@@ -1,18 +1,18 @@
-// Reads texts with a model that stands in the page itself: what the core does in C++, for readers
-// who have only a browser. Nothing here knows a formula of the model: every n-gram comes with its
-// ready values, and reading is choosing among them and adding up (docs/text.md, Algorithm 2).
-// Numbers are doubles, added in the order in which the core adds them.
+// Explains texts with a model inside the page: a port of the C++ core for exported pages. No formula
+// of the model is needed: every n-gram comes with its computed values, and reading is choosing
+// n-grams and adding up values (docs/text.md, Algorithm 2). Numbers are doubles, added in the same
+// order as in the core.
 "use strict";
 
 const offline = (() => {
-  // What a character is; the order is that of `enum class CharClass` in src/core/unicode.h.
+  // Character classes, in the order of `enum class CharClass` in src/core/unicode.h.
   const [BREAK, WORD, MARK, BLANK, LINE_END] = [0, 1, 2, 3, 4];
   const [APOSTROPHE, JOINER, TERMINATOR, WIDE_TERMINATOR, CLOSER] = [5, 6, 7, 8, 9];
   const CODE_POINTS = 0x110000;
 
-  const UNKNOWN_ROW = 0; // what a word is worth that nobody has learnt
+  const UNKNOWN_ROW = 0; // the values of an unknown word
 
-  // Symbols of a text that are no words of the model.
+  // Symbols of a text that are not words of the model.
   const UNKNOWN_WORD = -1;
   const NO_WORD = -2; // a break: no n-gram crosses it
   const SENTENCE_END = -3;
@@ -30,7 +30,7 @@ const offline = (() => {
     return bytes;
   }
 
-  // Whole numbers in groups of seven bits, the lowest first; the highest bit says: there is more.
+  // Varints: seven bits per byte, lowest first; the highest bit continues.
   function wholesOf(base64, Kind = Uint32Array) {
     const bytes = bytesOf(base64);
     let size = 0;
@@ -50,7 +50,7 @@ const offline = (() => {
     return wholes;
   }
 
-  // The lowest byte comes first, whatever this machine prefers.
+  // Little-endian on every machine.
   function numbersOf(base64, Kind) {
     const view = new DataView(bytesOf(base64).buffer);
     const width = Kind.BYTES_PER_ELEMENT;
@@ -62,7 +62,7 @@ const offline = (() => {
     return numbers;
   }
 
-  // Where each group begins if they lie side by side, and where the last one ends.
+  // The start of each group in a flat array, and the end of the last one.
   function startsOf(sizes) {
     const starts = new Uint32Array(sizes.length + 1);
     for (let at = 0; at < sizes.length; ++at) starts[at + 1] = starts[at] + sizes[at];
@@ -71,7 +71,7 @@ const offline = (() => {
 
   // Text
 
-  // What each character is and how it folds: the core's own table, of its version of Unicode.
+  // The class and folding of each character: the core's own table, of its Unicode version.
   class Characters {
     constructor({ runs, kinds, gaps, folded }) {
       this.kinds = new Uint8Array(CODE_POINTS);
@@ -104,7 +104,7 @@ const offline = (() => {
     return tail === 0 ? parts : parts + String.fromCodePoint(0x11a7 + tail);
   }
 
-  // The characters (code points) of a text; half of a pair alone is a character too.
+  // The code points of a text, including lone surrogates.
   function pointsOf(text) {
     const points = new Uint32Array(text.length);
     let size = 0;
@@ -116,12 +116,12 @@ const offline = (() => {
     return points.subarray(0, size);
   }
 
-  // From characters to terms: a list of symbols, of which words are strings, with their places.
-  // Reads as src/core/text.cpp does.
+  // Splits a text into terms: a list of symbols, where words are strings, with their offsets. A port
+  // of src/core/text.cpp.
   class TextReader {
     constructor(characters, paragraphs) {
       this.characters = characters;
-      this.lineEnds = paragraphs === "lines" ? 1 : 2; // so many end a paragraph
+      this.lineEnds = paragraphs === "lines" ? 1 : 2; // line ends that end a paragraph
     }
 
     read(text) {
@@ -142,7 +142,7 @@ const offline = (() => {
       return { symbols: this.symbols, starts: this.starts, ends: this.ends };
     }
 
-    // undefined behind the end, which is no kind
+    // undefined after the end, which equals no class
     kindAt(at) {
       return this.characters.kinds[this.points[at]];
     }
@@ -230,7 +230,7 @@ const offline = (() => {
 
   // The model
 
-  // Rows of values, of which n-grams with equal counts share one. Row 0 is that of the unknown.
+  // Rows of values, shared by n-grams of equal counts. Row 0 is that of unknown words.
   class Rows {
     constructor(packed, labels) {
       this.labels = labels;
@@ -241,8 +241,8 @@ const offline = (() => {
       this.lv = numbersOf(packed.lv, Float32Array);
       this.sg = numbersOf(packed.sg, Float32Array);
       this.sn = numbersOf(packed.sn, Float32Array);
-      this.elsewhere = numbersOf(packed.elsewhere, Float32Array); // sn under the labels that are not in the row
-      this.best = new Float64Array(this.starts.length - 1); // the highest value in any label
+      this.elsewhere = numbersOf(packed.elsewhere, Float32Array); // sn for labels that are not in the row
+      this.best = new Float64Array(this.starts.length - 1); // the highest value for any label
       for (let row = 0; row < this.best.length; ++row) {
         this.each(row, (entry) => {
           this.best[row] = Math.max(this.best[row], this.confidences[entry]);
@@ -257,7 +257,7 @@ const offline = (() => {
       }
     }
 
-    // For every label: what counts of its value, and what that is made of.
+    // For every label: the value if above alpha, else 0, and its factors.
     dense(row, alpha) {
       if (this.known.has(row)) return this.known.get(row);
       const all = (fill) => Array(this.labels).fill(fill);
@@ -275,12 +275,12 @@ const offline = (() => {
     }
   }
 
-  // The n-grams of one length, sorted by their words, and so are a parent's children side by side.
+  // The n-grams of one length, sorted by their words, so that a parent's children are adjacent.
   function levelOf(packed, parentStarts) {
     const level = { rows: wholesOf(packed.rows), words: null, children: null };
     if (packed.children !== undefined) level.children = startsOf(wholesOf(packed.children));
     if (parentStarts === undefined) return level;
-    level.words = wholesOf(packed.words); // the last word, from the second child on as a difference
+    level.words = wholesOf(packed.words); // the last word; for all but the first child, as a difference
     for (let parent = 0; parent + 1 < parentStarts.length; ++parent) {
       for (let at = parentStarts[parent] + 1; at < parentStarts[parent + 1]; ++at) {
         level.words[at] += level.words[at - 1];
@@ -306,7 +306,7 @@ const offline = (() => {
       }
     }
 
-    // The n-gram that goes on with this word, as its place among those one word longer; or -1.
+    // The index, among n-grams one word longer, of this n-gram followed by the word; or -1.
     child(length, ngram, word) {
       const { children } = this.levels[length - 1];
       const { words } = this.levels[length];
@@ -320,13 +320,13 @@ const offline = (() => {
       return low < children[ngram + 1] && words[low] === word ? low : -1;
     }
 
-    // Algorithm 2: which n-grams the words are taken to consist of, as src/core/parse.cpp chooses.
+    // Algorithm 2: choose the n-gram that starts at a word. A port of src/core/parse.cpp.
 
     choose(ids, at) {
       const { best } = this.rows;
-      const path = [this.levels[0].rows[ids[at]]]; // the rows of the n-grams that were met
+      const path = [this.levels[0].rows[ids[at]]]; // the rows of the n-grams along the way
       let chosen = { length: 1, row: path[0] };
-      let highest = Math.max(best[chosen.row], this.alpha); // what is not above alpha counts 0
+      let highest = Math.max(best[chosen.row], this.alpha); // values up to alpha count 0
       let ngram = ids[at];
       for (let length = 1; length < this.levels.length && ids[at + length] >= 0; ++length) {
         ngram = this.child(length, ngram, ids[at + length]);
@@ -342,8 +342,8 @@ const offline = (() => {
       return { length: 1, row: path[0] };
     }
 
-    // Whether, for some label, the words along the path matched in that label are together worth
-    // more than the best.
+    // Whether for some label the values of the words along the path add up to more than the best
+    // n-gram's value.
     wordsOutweigh(ids, at, path, best) {
       const sums = new Float64Array(this.labels.length);
       const word = new Float64Array(this.labels.length);
@@ -360,7 +360,7 @@ const offline = (() => {
       return outweighed;
     }
 
-    // How a text is read and what each part of it is worth: Explanation.to_dict() of the package.
+    // Explain a text: the same data as Explanation.to_dict() in Python.
     explain(text) {
       const terms = this.reader.read(text);
       const blocks = this.blocksOf(terms);
@@ -373,7 +373,7 @@ const offline = (() => {
       return { text, labels: this.labels, label, value, summary: this.summary, blocks };
     }
 
-    // Paragraphs of sentences of n-grams with their values; what holds no word is no block.
+    // Paragraphs of sentences of n-grams with their values; parts without words are no blocks.
     blocksOf({ symbols, starts, ends }) {
       const ids = Int32Array.from(symbols, (symbol) =>
         typeof symbol === "string" ? (this.ids.get(symbol) ?? UNKNOWN_WORD) : symbol,
@@ -405,7 +405,7 @@ const offline = (() => {
     }
   }
 
-  // Gathers the parts of one block after the other. Breaks at its edges belong to it.
+  // Collects the parts of one block after another. Breaks at its edges belong to it.
   class Blocks {
     constructor(kind, operator, labels) {
       Object.assign(this, { kind, operator, labels, closed: [] });
@@ -438,7 +438,7 @@ const offline = (() => {
     }
   }
 
-  // One vector for several blocks, as src/core/summary.cpp makes it.
+  // Summarise the vectors of several blocks. A port of src/core/summary.cpp.
   function summarise(blocks, operator, labels) {
     const total = Array(labels).fill(0);
     const add = operator === "max" ? Math.max : (sum, part) => sum + part;
@@ -449,8 +449,8 @@ const offline = (() => {
     return divided ? total.map((sum) => sum / blocks.length) : total;
   }
 
-  // Tells every block its share of the document's value: value / divisor where it counts. With the
-  // maximum only the first block that attains it counts; with the mean, all of them equally.
+  // Set the contribution of every block to the document's value: value / divisor where it counts.
+  // With the maximum, only the first block that attains it counts; with the mean, all blocks do.
   function share(blocks, whole, given, [operator, ...inner]) {
     const divisor = operator === "mean" ? given.divisor * blocks.length : given.divisor;
     const attains = (label) => blocks.findIndex(({ value }) => value[label] === whole[label]);
@@ -466,8 +466,8 @@ const offline = (() => {
     });
   }
 
-  // Decides how strongly blocks are painted, as Rules in show/blocks.py does for all other pictures:
-  // by their contributions, on one scale for all labels.
+  // Compute how strongly blocks are painted, by the same rule as Rules in show/blocks.py: by their
+  // contributions, on one scale for all labels.
   function paint(explanation) {
     for (const level of ["paragraph", "sentence", "ngram"]) {
       const blocks = watchword.blocksOf(explanation, level);

@@ -1,9 +1,9 @@
-// The page that is handed over: what is typed is read by offline.js and painted by paint.js.
+// The exported page: the typed text is read by offline.js and painted by paint.js.
 "use strict";
 
 (() => {
-  const LONGEST = 200_000; // characters: more than anybody reads, less than hurts a browser
-  const AT_ONCE = 20_000; // texts up to this length are painted with every key
+  const LONGEST = 200_000; // characters: keeps browsers fast
+  const AT_ONCE = 20_000; // characters: texts up to this length are painted at every key
   const PREDICTED = "";
   const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
@@ -20,8 +20,8 @@
 
   function read() {
     explanation = offline.paint(model.explain(text.value));
-    const isFull = text.value.length >= LONGEST - 1; // half of a character is not taken
-    const taken = `Only the first ${number(LONGEST)} characters are taken.`;
+    const isFull = text.value.length >= LONGEST - 1; // a surrogate pair is not cut in half
+    const taken = `Only the first ${number(LONGEST)} characters are read.`;
     find("status").textContent = isFull ? taken : "";
     draw();
   }
@@ -37,7 +37,7 @@
     watchword.paintScores(find("scores"), explanation, { label: chosen, choose });
   }
 
-  // A label where there is room for text alone: what would reverse it is replaced.
+  // A label as plain text, with control characters replaced.
   function plain(name) {
     return String(name).replace(CONTROLS, "\ufffd");
   }
@@ -57,11 +57,11 @@
     const { floor, kept, dropped, version } = packed.facts;
     const rare =
       floor > 0
-        ? `What was seen at most ${number(floor)} times under a label was taken out first: ` +
-          `${number(dropped)} n-grams are not in this file at all.`
-        : "Nothing was taken out: every word that was ever learnt is in this file, however rare.";
+        ? `${number(dropped)} n-grams that were counted at most ${number(floor)} times under a label ` +
+          "were dropped and are not in this file."
+        : "No n-grams were dropped: this file contains every word ever learnt.";
     find("facts").append(
-      `A model of ${number(model.labels.length)} labels and ${number(kept)} n-grams. ${rare} ` +
+      `A model with ${number(model.labels.length)} labels and ${number(kept)} n-grams. ${rare} ` +
         `Made by watchword ${version}.`,
     );
   }
@@ -72,7 +72,7 @@
     else waiting = setTimeout(read, 250);
   }
 
-  // A browser takes minutes over some megabytes that are pasted: only what there is room for is.
+  // Browsers take minutes to insert megabytes of text: insert only as much as fits.
   function takeNoMoreThanFits(event) {
     const given = event.data ?? "";
     const { selectionStart: start, selectionEnd: end } = text;

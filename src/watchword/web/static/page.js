@@ -1,4 +1,4 @@
-// What all views share: asking the server, settings, addresses (#view/number), messages.
+// Shared by all views: requests to the server, settings, addresses (#view/number), messages.
 
 "use strict";
 
@@ -6,20 +6,20 @@ const page = (() => {
   const { element, visible } = watchword;
   const byId = (id) => document.getElementById(id);
   const state = {
-    about: null, // what /api/about says
-    column: null, // of the label to paint for; null is the predicted one
+    about: null, // response of /api/about
+    column: null, // of the label to paint for; null: the predicted label
     level: "ngram",
-    settings: {}, // what differs from the model's own
-    policy: null, // null is the one that the server was started with
+    settings: {}, // differences from the model's own
+    policy: null, // null: the policy that the server was started with
   };
-  const pending = new Map(); // channel → the request under way
-  let redraw = () => {}; // what to do when a setting has changed
+  const pending = new Map(); // channel → pending request
+  let redraw = () => {}; // called when a setting has changed
 
-  // Asking
+  // Requests
 
-  class Refused extends Error {} // the server says why, or does not answer at all
+  class Refused extends Error {} // an error response, or none at all
 
-  /** Ask the server; a new question in a channel gives up the one before. */
+  /** Ask the server; a new request in a channel cancels the previous one. */
   async function ask(channel, path, { given = {}, body = null } = {}) {
     pending.get(channel)?.abort();
     const control = new AbortController();
@@ -29,7 +29,7 @@ const page = (() => {
       const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
       const [status, text] = await send(query.size ? `${path}?${query}` : path, body, control.signal);
       const found = parsed(text);
-      if (status !== 200) throw new Refused(found?.error ?? `The server refuses that (${status}).`);
+      if (status !== 200) throw new Refused(found?.error ?? `The server refused the request (${status}).`);
       say(null);
       return found;
     } finally {
@@ -57,21 +57,21 @@ const page = (() => {
     }
   }
 
-  /** Run what asks the server; tell what was refused, and forget what was given up. */
+  /** Run work that asks the server; show errors, and ignore cancelled requests. */
   async function attempt(work) {
     try {
       await work();
     } catch (error) {
       if (error.name === "AbortError") return;
       if (!(error instanceof Refused)) {
-        say("Something is wrong with this page; the browser's console says what.");
+        say("Internal error of this page: see the browser's console.");
         throw error;
       }
       say(error.message);
     }
   }
 
-  /** Put off work until nothing new has come for so many milliseconds. */
+  /** Debounce work: run it after this many milliseconds without a new call. */
   function soon(work, milliseconds) {
     let waiting = 0;
     return (...given) => {
@@ -86,7 +86,7 @@ const page = (() => {
     place.textContent = message ?? "";
   }
 
-  /** Make the shape of Explanation.to_dict(), with shares, of what the server sends (see wire.py). */
+  /** Restore the shape of Explanation.to_dict(), with shares, from the wire format (see wire.py). */
   function expand(sent) {
     const dense = (columns, own) => {
       if (!own) return own; // a sentence has no counts
@@ -96,7 +96,7 @@ const page = (() => {
     };
     const rules = sent.rules.map(([kind, ngram, columns, ...numbers]) => {
       const [share, value, contribution, count, lv, sg, sn] = numbers.map((own) => dense(columns, own));
-      const added = contribution === 0 ? value : contribution; // null if a function sums up
+      const added = contribution === 0 ? value : contribution; // null with a summary function
       return { kind, ngram, share, value, contribution: added, count, lv, sg, sn };
     });
     const latest = { document: { blocks: [] } };
@@ -138,7 +138,7 @@ const page = (() => {
     for (const input of document.querySelectorAll("[data-setting]")) {
       const own = about.settings[input.id];
       if (own === undefined) {
-        input.closest(".setting").hidden = true; // a function of the user's: nothing to choose
+        input.closest(".setting").hidden = true; // a Python function: nothing to choose
         continue;
       }
       if (input.id === "max_ngram") input.max = own;
@@ -170,7 +170,7 @@ const page = (() => {
     redraw("settings");
   }
 
-  /** Bring all controls in line, except the one that somebody is using. */
+  /** Update all controls except the one in use. */
   function showSettings(origin = null) {
     for (const input of document.querySelectorAll("[data-setting]")) {
       const own = state.about.settings[input.id];
@@ -198,7 +198,7 @@ const page = (() => {
     const kinds = byId("policy-kind");
     const own = subjects.policy;
     const plain = subjects.policies.some((kind) => kind.name === own.policy);
-    if (!plain) kinds.append(new Option("as given at the start", ""));
+    if (!plain) kinds.append(new Option("initial policy", ""));
     for (const kind of subjects.policies) kinds.append(new Option(spelled(kind.name), kind.name));
     const positive = byId("policy-positive");
     labels.forEach((label, column) => positive.append(new Option(visible(label), column)));
@@ -245,13 +245,13 @@ const page = (() => {
       redraw("policy");
       return;
     }
-    const told = { policy: name, positive: state.about.labels[Number(byId("policy-positive").value)] };
+    const chosen = { policy: name, positive: state.about.labels[Number(byId("policy-positive").value)] };
     for (const input of document.querySelectorAll("[data-field]")) {
-      if (input.value === "") return; // somebody is typing
-      told[input.dataset.field] = input.type === "number" ? Number(input.value) : input.value;
+      if (input.value === "") return; // the user is typing
+      chosen[input.dataset.field] = input.type === "number" ? Number(input.value) : input.value;
     }
     const after = Number(byId("policy-after").value || 1);
-    state.policy = after > 1 ? { policy: "After", of: told, posts: after } : told;
+    state.policy = after > 1 ? { policy: "After", of: chosen, posts: after } : chosen;
     redraw("policy");
   }
 

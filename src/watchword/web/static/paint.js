@@ -1,30 +1,30 @@
-// Shows a painted explanation: the shape of `Explanation.to_dict()` in Python, and for every block
-// `share`, how strongly it is painted for each label, from 0 to 1. The server decides that (Rules in
-// show/blocks.py), in an exported page `paint` in offline.js.
+// Painted explanations, in the shape of `Explanation.to_dict()` in Python plus, for every block,
+// `share`: how strongly it is painted for each label, from 0 to 1. The server computes shares (Rules
+// in show/blocks.py); in an exported page, `paint` in offline.js does.
 //
 //   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
 //   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
 //   ngram: {kind: "ngram", start, end, value, contribution, share, ngram, count, lv, sg, sn}
 //
 // `start` and `end` count characters as Python does (code points, not UTF-16 units). Texts and
-// labels were written by strangers: they go into the page as text nodes only, never as markup.
-// No module and no import, so that a page may also carry this file inside itself.
+// labels are untrusted: they become text nodes only, never markup.
+// Not a module, so that a page can include this file inline.
 
 "use strict";
 
 const watchword = (() => {
-  // What a browser would obey instead of showing it; line feeds, tabs and returns stay.
+  // Control characters, except line feeds, tabs and carriage returns.
   const CONTROLS =
     /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
   const NAMES = {
     0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO",
     0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
   };
-  const LONG = 3000; // blocks from which on paragraphs out of sight are not laid out
-  const COLOURS = 10; // as many as palette.css has; further labels begin again
-  const painted = new WeakMap(); // element → what stands in it
+  const LONG = 3000; // blocks: with more, paragraphs out of sight are not laid out
+  const COLOURS = 10; // as in palette.css; further labels reuse them
+  const painted = new WeakMap(); // element → its painted explanation
 
-  /** Make an element: properties (class, role, …) and children, strings as text. */
+  /** Make an element with attributes (class, role, …) and children; strings become text. */
   function element(name, attributes = {}, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -37,7 +37,7 @@ const watchword = (() => {
   /** Round half up, with the same arithmetic as `rounded` in show/blocks.py. */
   const rounded = (value, digits) => Math.floor(value * 10 ** digits + 0.5) / 10 ** digits;
 
-  /** Write a value for readers, as `as_value` in show/blocks.py does. */
+  /** Format a value for display, as `as_value` in show/blocks.py does. */
   function number(value) {
     if (!Number.isFinite(value)) return "–";
     if (value === 0) return "0";
@@ -46,17 +46,17 @@ const watchword = (() => {
     return power > 4 ? `${digit}e-${power.padStart(2, "0")}` : value.toFixed(power);
   }
 
-  /** A label or an id as it can be shown: isolated, its control characters named. */
+  /** Return an element with a label or id, isolated, its control characters named. */
   function shown(text) {
     const made = element("bdi");
     appendText(made, String(text));
     return made;
   }
 
-  /** The same for where only a string goes: attributes, options, the title of the page. */
+  /** Return a label or id as a plain string, for attributes, options and the page's title. */
   const visible = (text) => String(text).replace(CONTROLS, "\ufffd");
 
-  /** Whatever a text holds, visibly and without effect on its surroundings. */
+  /** Append a text with its control characters visible and without effect on the surroundings. */
   function appendText(parent, text) {
     let from = 0;
     for (const found of text.matchAll(CONTROLS)) {
@@ -64,17 +64,17 @@ const watchword = (() => {
       const code = found[0].charCodeAt(0);
       const name = NAMES[code] ?? "U+" + code.toString(16).toUpperCase().padStart(4, "0");
       const times = found[0].length > 1 ? `×${found[0].length}` : "";
-      // The characters stay, so that nothing is lost; the element isolates them.
+      // The characters stay in the text content; the element isolates them.
       parent.append(element("span", { class: "control", "data-name": name + times }, found[0]));
       from = found.index + found[0].length;
     }
     if (from < text.length) parent.append(text.slice(from));
   }
 
-  /** The class that gives a label its colour. */
+  /** Return the class that gives a label its colour. */
   const colourClass = (column) => `c${column % COLOURS}`;
 
-  /** Turns places in code points into places in UTF-16 units; they must be asked in order. */
+  /** Return a function from code-point to UTF-16 offsets; call it with ascending offsets. */
   function placeFinder(text) {
     if (!/[\ud800-\udfff]/.test(text)) return (place) => place;
     let points = 0;
@@ -87,7 +87,7 @@ const watchword = (() => {
     };
   }
 
-  /** All blocks of one level ("paragraph", "sentence" or "ngram"), in order. */
+  /** Return all blocks of one level ("paragraph", "sentence" or "ngram"), in order. */
   function blocksOf(explanation, level) {
     const found = [];
     const visit = (blocks) => {
@@ -100,7 +100,7 @@ const watchword = (() => {
     return found;
   }
 
-  /** Show a painted explanation in an element. Its text content is then exactly the text. */
+  /** Show a painted explanation in an element, whose text content becomes exactly the text. */
   function paint(container, explanation, { label = explanation.label, level = "ngram" } = {}) {
     const column = Math.max(0, explanation.labels.indexOf(label));
     const blocks = blocksOf(explanation, level);
@@ -111,7 +111,7 @@ const watchword = (() => {
     const parts = document.createDocumentFragment();
     let at = 0; // units painted so far
     let next = 0; // block to paint next
-    // One element per paragraph: a browser need not lay out those far away.
+    // One element per paragraph, so that browsers can skip the layout of distant ones.
     explanation.blocks.forEach((paragraph, index) => {
       const part = element("div", { class: "part" });
       for (; next < blocks.length && blocks[next].end <= paragraph.end; next += 1) {
@@ -157,7 +157,7 @@ const watchword = (() => {
     return span;
   }
 
-  /** Mark the n-grams that begin at these places, [{start}, …], and no others. */
+  /** Mark the n-grams that begin at these offsets, [{start}, …], and no others. */
   function mark(container, occurrences) {
     const state = painted.get(container);
     if (!state) return;
@@ -168,7 +168,7 @@ const watchword = (() => {
     });
   }
 
-  /** The numbers of a block for every label: a table, highest value first. */
+  /** Return a table of a block's numbers for every label, highest value first. */
   function details(block, explanation) {
     const isNgram = block.kind === "ngram";
     const contributes =
@@ -210,7 +210,7 @@ const watchword = (() => {
     return [element("strong", {}, shown(block.ngram)), never ? " was never learnt" : ""];
   }
 
-  /** In one sentence, for those who hear the page. */
+  /** Return a block's values in one sentence, for screen readers. */
   function summary(block, explanation) {
     const worth = explanation.labels
       .map((label, at) => [label, block.value[at]])
@@ -219,16 +219,16 @@ const watchword = (() => {
       .slice(0, 5)
       .map(([label, value]) => `${visible(label)} ${number(value)}`);
     const what = block.kind === "ngram" ? visible(block.ngram) : block.kind;
-    return `${what}: ${worth.join(", ") || "worth nothing"}`;
+    return `${what}: ${worth.join(", ") || "no value"}`;
   }
 
   /**
-   * Tell about the blocks of a painted element in a panel: while the pointer is over a block, on
-   * focus (arrow keys go from block to block), and pinned by a click, Enter or a touch. To be
-   * called once per element; it may be painted again at any time.
+   * Show details of a painted element's blocks in a panel: while the pointer is over a block, on
+   * focus (arrow keys move from block to block), and pinned by a click, Enter or a touch. Call it
+   * once per element, which may be painted again at any time.
    */
   function inspect(container, panel) {
-    let current = null; // the span that the panel is about
+    let current = null; // the span whose details are shown
     let pinned = false;
     let hiding = 0;
 
@@ -263,7 +263,7 @@ const watchword = (() => {
 
     const hideSoon = () => {
       clearTimeout(hiding);
-      if (!pinned) hiding = setTimeout(hide, 200); // time to move into the panel
+      if (!pinned) hiding = setTimeout(hide, 200); // time for the pointer to enter the panel
     };
 
     function move(from, by) {
@@ -330,7 +330,7 @@ const watchword = (() => {
     panel.style.top = `${fits ? below : first.top - 6 - height}px`;
   }
 
-  /** The document's value for every label as bars, highest first; `choose` is told of a click. */
+  /** Draw a document's values as bars, highest first; `choose` is called with a clicked label. */
   function paintScores(container, explanation, { label = explanation.label, choose = null } = {}) {
     const order = explanation.labels.map((_, at) => at);
     order.sort((a, b) => explanation.value[b] - explanation.value[a] || a - b);

@@ -1,5 +1,5 @@
-// What every view with a text has: the painted text, bars, the strongest n-grams, what would
-// change the label. Also the small parts that lists are made of.
+// Shared by all views with a text: the painted text, bars, the strongest n-grams, and what would
+// change the label. Also small elements for lists.
 
 "use strict";
 
@@ -9,8 +9,8 @@ const reading = (() => {
   const STRONGEST = 12;
   const VIEWS = ["write", "document", "subject"];
   const panels = {};
-  const latest = {}; // view → the explanation it shows, and the label it is usually painted for
-  const changes = {}; // view → what would change it, once somebody has asked
+  const latest = {}; // view → its explanation, and the default label to paint
+  const changes = {}; // view → what would change the label, once requested
 
   const count = (value) => value.toLocaleString("en");
   const plural = (value, one) => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
@@ -38,23 +38,23 @@ const reading = (() => {
     paint(byId(`${view}-painted`), explanation, { label, level: state.level });
     if (changes[view]) mark(byId(`${view}-painted`), changes[view].occurrences);
     const swatch = element("span", { class: colourClass(column) }, element("i", { class: "swatch" }));
-    const whom = byId(`view-${view}`).querySelector("[data-painted-for]");
-    whom.replaceChildren("for ", swatch, shown(label));
+    const heading = byId(`view-${view}`).querySelector("[data-painted-for]");
+    heading.replaceChildren("for ", swatch, shown(label));
     const choose = (name) => paintFor(explanation.labels.indexOf(name));
     paintScores(placeOf(view).querySelector("[data-scores]"), explanation, { label, choose });
     const rows = strongest(explanation, column).map(strongestRow);
-    if (!rows.length) rows.push(row(["nothing yet"], { class: "quiet" }));
+    if (!rows.length) rows.push(row(["none"], { class: "quiet" }));
     placeOf(view).querySelector("[data-strongest] tbody").replaceChildren(...rows);
   }
 
-  /** Paint again what is there: another label or level was chosen. */
+  /** Repaint after another label or level was chosen. */
   function showAgain() {
     for (const [view, { explanation, usual }] of Object.entries(latest)) show(view, explanation, usual);
   }
 
   const hideDetails = () => VIEWS.forEach((view) => panels[view].hide());
 
-  /** Each n-gram once: [n-gram, its value, times, what all of them add]; most comes first. */
+  /** Return [n-gram, value, occurrences, total contribution], largest contributions first. */
   function strongest(explanation, column) {
     const found = new Map();
     for (const block of watchword.blocksOf(explanation, "ngram")) {
@@ -79,7 +79,7 @@ const reading = (() => {
 
   const cutMessage = ({ shown: some, of }) => `Only the first ${count(some)} of ${count(of)} characters are shown.`;
 
-  // What would change it
+  // What would change the label
 
   function prepareChange(view, place) {
     place.append(byId("change-template").content.cloneNode(true));
@@ -87,7 +87,7 @@ const reading = (() => {
       const { explanation } = latest[view];
       const body = { ...state.settings, text: explanation.text };
       const found = await ask("change", "/api/change", { body });
-      if (latest[view].explanation !== explanation) return; // the text is another by now
+      if (latest[view].explanation !== explanation) return; // the text has changed meanwhile
       changes[view] = found;
       place.querySelector(".change p").replaceChildren(...toldChange(found));
       place.querySelector(".change ul").replaceChildren(...found.occurrences.map(chip));
@@ -106,12 +106,12 @@ const reading = (() => {
     return element("li", {}, shown(ngram), where);
   }
 
-  /** A change in words; its n-grams follow. */
+  /** Describe a change in words; its n-grams follow. */
   function toldChange({ aim, before, after, possible, exact, occurrences, total }) {
     const many = occurrences.length;
     if (!possible) {
       const what = { label: "label", delay: "moment of the alert", cancel: "alert" }[aim];
-      return [`Nothing ${exact ? "" : "that was found "}among ${plural(total, "n-gram")} would change the ${what}.`];
+      return [`No set of the ${plural(total, "n-gram")} ${exact ? "" : "was found that "}would change the ${what}.`];
     }
     const these = many === 1 ? "this one" : `these ${count(many)}`;
     const least = exact ? "No fewer would do." : "Fewer might do.";
@@ -121,9 +121,9 @@ const reading = (() => {
     return [`The alert would have come at post ${after} instead of ${before} ${without}`];
   }
 
-  // Small parts
+  // Small elements
 
-  /** A row of a table: what it is about, then numbers. */
+  /** Return a table row: a name, then numbers. */
   function row([name, ...numbers], attributes = {}) {
     const cells = numbers.map((each) => element("td", { class: "number" }, each));
     return element("tr", attributes, element("th", { scope: "row" }, name), ...cells);
@@ -139,7 +139,7 @@ const reading = (() => {
 
   const verdict = (right) => (right === null ? "" : right ? "right" : "wrong");
 
-  /** Right or wrong, for eyes and ears, without colours too. */
+  /** Return a mark for right or wrong that does not rely on colour, with text for screen readers. */
   function tick(right) {
     if (right === null) return "";
     const heard = element("span", { class: "heard" }, verdict(right));

@@ -1,4 +1,4 @@
-// One subject: replay of the posts, curves, the decision, and what tipped it.
+// One subject: replay of the posts, curves, the decision, and what tipped the decision.
 
 "use strict";
 
@@ -6,10 +6,10 @@ const replay = (() => {
   const { element, number, shown, visible } = watchword;
   const { state, byId, ask, asked, attempt, expand } = page;
   const { badge, tick, plural, chip, toldChange } = reading;
-  const QUICK_STORY = 300; // posts whose story is told without being asked
+  const QUICK_STORY = 300; // posts: longer stories are collapsed at first
   const MOST_CHIPS = 100;
   const PACE = 700; // milliseconds for each post while playing
-  let subject = null; // what /api/subjects/… said
+  let subject = null; // response of /api/subjects/…
   let playing = 0;
 
   async function show(at, post) {
@@ -20,7 +20,7 @@ const replay = (() => {
     lists.showTrail("subject", "subjects", at, state.about.subjects.total);
     const truth = found.truth === null ? [] : ["truth ", badge(found.truth, found.labels)];
     const end = found.alert ? ` at post ${found.delay} of ${found.posts}` : ` in ${plural(found.posts, "post")}`;
-    const decided = found.alert ? " alert about " : " no alert about ";
+    const decided = found.alert ? " alert for " : " no alert for ";
     byId("subject-facts").replaceChildren(
       ...truth, decided, badge(found.positive, found.labels), end, tick(found.right),
     );
@@ -36,18 +36,18 @@ const replay = (() => {
       byId("story").open = found.posts <= QUICK_STORY;
       byId("story-told").replaceChildren();
     }
-    // Side by side: whoever moves on to another post gives up the first one, not the story.
+    // In parallel: moving on to another post cancels the request for the post, not for the story.
     await Promise.all([goTo(wanted), showStory()]);
   }
 
-  /** Read as far as a post: curves, decision, and the post itself. */
+  /** Show the state after a post: curves, decision, and the post itself. */
   async function goTo(wanted) {
     const post = Math.min(Math.max(wanted, 1), subject.posts);
     const slider = byId("replay-at");
-    const told = `post ${post} of ${subject.posts}`;
+    const progress = `post ${post} of ${subject.posts}`;
     slider.value = String(post);
-    slider.setAttribute("aria-valuetext", told);
-    byId("replay-told").textContent = told;
+    slider.setAttribute("aria-valuetext", progress);
+    byId("replay-told").textContent = progress;
     byId("replay-back").disabled = post <= 1;
     byId("replay-forth").disabled = post >= subject.posts;
     history.replaceState(null, "", `#subjects/${subject.at}/${post}`);
@@ -60,11 +60,11 @@ const replay = (() => {
   }
 
   function showDecision(post) {
-    const told = byId("subject-decision");
+    const decision = byId("subject-decision");
     const alerted = subject.alert && post >= subject.delay;
-    told.classList.toggle("alerted", alerted);
-    if (!alerted) told.textContent = "No alert so far.";
-    else told.textContent = post === subject.delay ? "The alert falls here." : `Alert since post ${subject.delay}.`;
+    decision.classList.toggle("alerted", alerted);
+    if (!alerted) decision.textContent = "No alert so far.";
+    else decision.textContent = post === subject.delay ? "Alert at this post." : `Alert since post ${subject.delay}.`;
   }
 
   function drawCurves() {
@@ -74,7 +74,7 @@ const replay = (() => {
     });
   }
 
-  // What tipped it
+  // What tipped the decision
 
   async function showStory() {
     if (!byId("story").open || !subject?.posts) return;
@@ -82,7 +82,7 @@ const replay = (() => {
     const { tipped } = found;
     const until = subject.alert ? `up to the alert (post ${subject.delay})` : "in all posts";
     const rival = tipped.rival === null ? "" : `, compared with ${visible(tipped.rival)}`;
-    const intro = `What spoke for ${visible(found.positive)} and against it ${until}${rival}.`;
+    const intro = `Evidence for and against ${visible(found.positive)} ${until}${rival}.`;
     const columns = [
       ["N-grams for it", tipped.ngrams_for.map(ngramChip)],
       ["N-grams against it", tipped.ngrams_against.map(ngramChip)],
@@ -129,7 +129,7 @@ const replay = (() => {
 
   function play() {
     const slider = byId("replay-at");
-    let post = Number(slider.value) >= subject.posts ? 0 : Number(slider.value); // from the end: once more
+    let post = Number(slider.value) >= subject.posts ? 0 : Number(slider.value); // at the end, start again
     byId("replay-play").textContent = "Pause";
     const next = async () => {
       post += 1;
