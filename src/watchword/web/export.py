@@ -68,8 +68,8 @@ def export_page(
 
     A copy of the model is first pruned by `prune(floor)`: n-grams with count ≤ `floor` under a
     label are dropped there. With `floor=0` the file contains every word ever learnt. The values on
-    the page are those of the pruned model. Raises `HookError` for a model with Python functions (a word
-    hook, a tokenizer, a summary function), which a browser cannot call.
+    the page are those of the pruned model. Raises `HookError` for a model with Python functions (a
+    word hook, a tokenizer, a summary function), which a browser cannot call.
 
     >>> import tempfile, watchword as ww
     >>> model = ww.TauSS3()
