@@ -1,4 +1,4 @@
-"""Exported pages in a real browser: texts are read as by the core, and painted as in Python."""
+"""Exported pages in a real browser: texts are read as in the core and painted as in Python."""
 
 import itertools
 import json
@@ -61,7 +61,7 @@ def taught(**arguments):
 
 
 def assert_alike(theirs, ours):
-    """The same data, numbers within a millionth, and what is reckoned with to the last bit."""
+    """Check for equal data: shown numbers within a millionth, values to the last bit."""
     if isinstance(ours, dict):
         assert theirs.keys() == ours.keys()
         for name, value in ours.items():
@@ -133,12 +133,12 @@ def test_words_on_the_path_can_outweigh_an_ngram(reader):
     assert ngrams[0] != ngrams[1]
 
 
-def test_what_is_below_alpha_counts_nothing(reader):
+def test_values_below_alpha_count_as_zero(reader):
     assert_reads_alike(reader, taught(alpha=0.2), TEXTS)
     assert_reads_alike(reader, taught(alpha=0.2, reading="words_sum"), TEXTS)
 
 
-def test_what_equals_alpha_counts_nothing(reader):
+def test_values_equal_to_alpha_count_as_zero(reader):
     model = taught()
     alpha = model.value("sleep")["at risk"].cv
     assert alpha > 0
@@ -151,7 +151,7 @@ def test_whole_numbers_as_labels(reader):
     assert_reads_alike(reader, model, ["so good", "so bad", "unknown"])
 
 
-def test_labels_that_no_browser_can_count_to_are_told_apart(reader):
+def test_large_integer_labels_stay_distinct(reader):
     model = ww.TauSS3()
     model.learn_many(["so good", "so bad"], [2**62, 2**62 + 1])
     reader.open(model)
@@ -174,7 +174,7 @@ def is_assigned(character):
 @pytest.mark.slow
 # Around each character, what shows its kind: is it part of a word, of a sentence's end?
 @pytest.mark.parametrize("probe", ["a{0}b ", "{0} x ", "a.{0} {0}b "])
-def test_every_character_is_what_it_is_for_the_core(reader, probe):
+def test_character_classes_equal_those_of_the_core(reader, probe):
     everything = map(chr, range(sys.maxunicode + 1))
     shown = (c for c in everything if is_assigned(c) or ord(c) % 53 == 0)
     text = characters_of("".join(map(probe.format, shown)))

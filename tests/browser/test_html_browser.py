@@ -1,4 +1,4 @@
-"""Painted pages in a real browser: nothing is executed, everything can be reached."""
+"""Painted pages in a real browser: no scripts run, and everything is reachable by keyboard."""
 
 import pytest
 
@@ -30,25 +30,25 @@ def opened(browser, tmp_path):
 
 
 def opacity(page, words):
-    """How strongly the block with these words is painted."""
+    """Return the opacity of the block with these words."""
     colour = page.locator("mark", has_text=words).first.evaluate(PAINT)
     numbers = colour.rstrip(")").split("(")[1].replace(",", " ").replace("/", " ").split()
     return float(numbers[3]) if len(numbers) == 4 else 1.0
 
 
 def told(locator):
-    """What is shown about a block, if anything is."""
+    """Return the details shown for a block, or None."""
     display = locator.evaluate(f"element => ({TOLD})(element).display")
     content = locator.evaluate(f"element => ({TOLD})(element).content")
     return "" if display == "none" else content
 
 
-def test_the_browser_has_the_text_character_for_character(opened):
+def test_browser_text_content_equals_the_text(opened):
     page = opened()
     assert page.locator(".ww-text").evaluate("element => element.textContent") == TEXT
 
 
-def test_a_long_text_is_kept_as_well(opened):
+def test_browser_text_content_equals_a_long_text(opened):
     text = "a match and machine learning\r\n" * 5_000
     page = opened(text)
     assert page.locator(".ww-text").evaluate("element => element.textContent") == text
@@ -80,7 +80,7 @@ def test_tables_follow_label_and_level(opened):
     assert page.locator("table:visible caption").all_inner_texts() == ["paragraphs for calm"]
 
 
-def test_pointing_at_a_block_tells_its_numbers(opened):
+def test_pointing_at_a_block_shows_its_numbers(opened):
     page = opened()
     block = page.locator("mark", has_text="machine learning").first
     assert told(block) == ""
@@ -88,7 +88,7 @@ def test_pointing_at_a_block_tells_its_numbers(opened):
     assert "count 3" in told(block)
 
 
-def test_pointing_at_a_block_of_a_long_text_tells_its_numbers_within_the_window(opened):
+def test_details_in_a_long_text_stay_within_the_window(opened):
     page = opened("machine learning, a match\n" * 3_000)
     block = page.locator("mark", has_text="machine learning").first
     block.hover()
@@ -112,13 +112,13 @@ def test_the_keyboard_reaches_blocks_and_choices(opened):
     assert "count 3" in told(focused)
 
 
-def test_a_sentence_tells_its_numbers_when_something_in_it_has_the_focus(opened):
+def test_focus_inside_a_sentence_shows_its_numbers(opened):
     page = opened("machine learning. a match", level="sentence")
     page.locator("mark[tabindex]").first.focus()
     assert "this sentence" in told(page.locator(".ww-text .s").first)
 
 
-def test_a_screen_reader_hears_the_numbers(opened):
+def test_numbers_are_described_for_screen_readers(opened):
     page = opened()
     block = page.locator("mark[tabindex]", has_text="machine learning").first
     described = page.locator("#" + block.get_attribute("aria-describedby"))
@@ -140,7 +140,7 @@ def test_dark_windows_have_a_dark_page(opened):
 
 
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\ud800" not in one])
-def test_hostile_texts_labels_ngrams_and_titles_are_not_obeyed(opened, hostile):
+def test_hostile_texts_labels_ngrams_and_titles_do_not_run(opened, hostile):
     model = ww.TauSS3(tokenizer=whole_words)
     model.learn_many([f"{hostile} x", "x y"], [hostile, "other"])
     page = opened(f"{hostile} x", model, title=hostile)
@@ -158,7 +158,7 @@ def test_overrides_do_not_reorder_the_words_behind_them(opened):
     assert match < machine
 
 
-def test_a_snippet_paints_and_tells_wherever_it_stands(browser, tmp_path):
+def test_snippet_works_in_any_page(browser, tmp_path):
     path = tmp_path / "mail.html"
     snippet = MODEL.explain("machine learning").to_html()
     path.write_bytes(f"<!doctype html><meta charset=utf-8>{snippet}".encode())

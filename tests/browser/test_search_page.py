@@ -1,4 +1,4 @@
-"""The page of a search: what is in the file, and what it does in a real browser."""
+"""The page of a search: the content of the file, and the page in a real browser."""
 
 import base64
 import html
@@ -23,7 +23,7 @@ LABELS = ["tech", "sports", "music"]
 
 
 def made_up(count, labels=LABELS, *, folds=4, texts=900, seed=1, dropped=0, several=False):
-    """A search with all that its page needs, and no meaning; the last ones were dropped."""
+    """Return the plain data of a made-up search whose last settings were dropped."""
     chance = random.Random(seed)
     settings = []
     for at in range(count):
@@ -83,7 +83,7 @@ def cells_of(matrix):
 
 
 class Page(HTMLParser):
-    """What a browser would make of it."""
+    """Elements and text of a page, as a browser would parse them."""
 
     def __init__(self, page):
         super().__init__(convert_charrefs=True)
@@ -124,7 +124,7 @@ def test_many_numbers_have_a_scale_and_few_have_columns():
     assert [text for _, text in few.ticks] == ["1", "3"]
 
 
-def test_numbers_far_apart_have_a_logarithmic_scale_with_a_place_for_zero():
+def test_wide_ranges_have_a_logarithmic_scale_with_zero():
     numbers = [0.0, *(10.0**power for power in range(-4, 5))]
     axis = parameter_axis(numbers, [str(one) for one in numbers])
     steps = [b - a for a, b in zip(axis.places[1:], axis.places[2:], strict=False)]
@@ -133,7 +133,7 @@ def test_numbers_far_apart_have_a_logarithmic_scale_with_a_place_for_zero():
     assert axis.places[0] < axis.places[1]
 
 
-def test_points_of_a_column_are_spread_within_it_and_always_alike():
+def test_jitter_within_a_column_is_deterministic():
     spelt = ["a", "b"] * 50
     axis = parameter_axis(spelt, spelt)
     assert axis == parameter_axis(spelt, spelt)
@@ -142,7 +142,7 @@ def test_points_of_a_column_are_spread_within_it_and_always_alike():
         assert (place < FULL / 2) == (name == "a")
 
 
-def test_places_are_within_the_axis_whatever_the_values():
+def test_positions_are_within_the_axis_for_any_values():
     odd = [True, None, "x", 10**400, -5, 0.5, {"sentence": "max"}, math.nan]
     axis = parameter_axis(odd, [str(one) for one in odd])
     assert all(0 <= place <= FULL for place in axis.places)
@@ -152,7 +152,7 @@ def test_places_are_within_the_axis_whatever_the_values():
 
 
 @pytest.mark.parametrize(("less", "edge"), [(False, 0), (True, FULL)])
-def test_hopeless_settings_stand_at_the_edge(less, edge):
+def test_outlying_settings_are_clipped_to_the_edge(less, edge):
     sign = -1 if less else 1
     values = [sign * (0.9 - at / 100) for at in range(20)] + [sign * -50.0]
     axis = measure_axis(values, less=less)
@@ -161,14 +161,14 @@ def test_hopeless_settings_stand_at_the_edge(less, edge):
     assert len(set(axis.places)) == 21
 
 
-def test_equal_and_unknown_values_have_places():
+def test_equal_and_unknown_values_have_positions():
     assert measure_axis([0.5] * 20).places == [FULL // 2] * 20
     assert measure_axis([0.5] * 19 + [0.1]).outside == 0
     assert measure_axis([None, 0.5, 0.6]).places[0] is None
     assert measure_axis([None]).ticks == []
 
 
-def test_the_large_plot_begins_with_what_tells_most():
+def test_large_plot_starts_with_the_most_explanatory_parameters():
     plain = made_up(40)
     for at, setting in enumerate(plain["settings"]):
         setting["parameters"]["significance"] = 1 + at
@@ -179,7 +179,7 @@ def test_the_large_plot_begins_with_what_tells_most():
 # What is in the file
 
 
-def test_the_page_tells_what_was_searched_and_what_is_best():
+def test_page_states_the_search_and_its_best_setting():
     plain = made_up(12, dropped=3) | {"unfinished": 2}
     page = Page(search_html(plain, page=True, title="Mine"))
     assert "12 settings of smoothness, significance, prior" in page.text
@@ -226,7 +226,7 @@ def test_the_page_is_small(settings, labels, most):
     assert len(search_html(plain).encode()) < 1.1 * size
 
 
-def test_of_very_many_settings_the_best_have_reports_and_the_page_says_so():
+def test_only_the_best_of_many_settings_have_reports():
     plain = made_up(MOST_REPORTED + 40)
     page = search_html(plain, page=True)
     assert len(data_of(page)["perLabel"]) == len(data_of(page)["confusion"]) == MOST_REPORTED
@@ -288,7 +288,7 @@ def with_hostile(hostile):
     return plain
 
 
-def test_a_search_that_tried_nothing_has_a_page():
+def test_empty_search_has_a_page():
     plain = made_up(1) | {"settings": [], "unfinished": 1}
     text = Page(search_html(plain, page=True)).text
     assert "No setting was evaluated on all folds. 1 setting was not reached." in text
@@ -320,7 +320,7 @@ def opened(browser, tmp_path):
 
 
 def picked(page):
-    """The number of the setting, wherever the page says it; all must say the same."""
+    """Return the number of the selected setting, which all parts of the page must agree on."""
     heading = page.locator("#picked-head h2").inner_text()
     number = re.match(r"Setting ([\d,]+) of", heading)[1]
     current = page.locator("#settings tr[aria-current]")
@@ -336,7 +336,7 @@ def ring(page, plot):
 
 
 def place_of(page, plot, setting):
-    """Where the point of a setting is, in pixels."""
+    """Return the coordinates of a setting's point, in pixels."""
     return page.evaluate(
         """([plot, setting]) => {
             const data = JSON.parse(document.getElementById("data").textContent);
@@ -403,7 +403,7 @@ def test_the_lines_to_copy_are_those_of_the_picked_setting(opened):
         assert options == {"--" + name.replace("_", "-"): one for name, one in told.items()}
 
 
-def test_pointing_at_a_point_tells_its_setting(opened):
+def test_pointing_at_a_point_shows_its_setting(opened):
     plain = made_up(30)
     page = opened(plain)
     told = page.locator("#told")
@@ -522,7 +522,7 @@ def test_the_large_plot_shows_the_chosen_parameters(opened):
     assert page.locator("#legend bdi").count() == 0
 
 
-def test_a_row_can_be_reached_when_the_picked_one_is_sorted_away(opened):
+def test_tab_reaches_a_row_when_the_selected_one_is_not_drawn(opened):
     page = opened(made_up(260))
     page.locator("#settings thead button").first.click()
     assert column(page, 1)[0] == "260"
@@ -545,7 +545,7 @@ def test_thousands_of_settings_can_be_shown_and_picked(opened):
     assert page.locator(".ww-confusion").count() == 0
 
 
-def test_of_many_labels_the_worst_are_drawn_and_the_others_are_one(opened):
+def test_many_labels_are_merged_in_the_matrix(opened):
     plain = made_up(2, [f"label {at:03}" for at in range(60)], texts=6_000)
     page = opened(plain)
     heads = page.locator(".ww-confusion thead th")
@@ -571,7 +571,7 @@ def test_a_single_setting_without_parameters_has_a_page(opened):
 
 
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\ud800" not in one])
-def test_hostile_labels_and_values_are_not_obeyed(opened, hostile):
+def test_hostile_labels_and_values_do_not_run(opened, hostile):
     page = opened(with_hostile(hostile), title=hostile)
     page.locator("#settings tbody tr").nth(1).click()
     page.locator("#colour").select_option(index=1)

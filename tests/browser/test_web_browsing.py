@@ -25,14 +25,14 @@ def visit(browser, live):
 # Documents
 
 
-def test_documents_are_listed_with_what_was_predicted(visit):
+def test_documents_are_listed_with_predictions(visit):
     page = visit("documents")
     expect(page.locator("#documents-list tbody tr")).to_have_count(50)
     right, total = sum(right_ones()), len(right_ones())
     expect(page.locator("#documents-facts")).to_contain_text(f"{right} of {total} right")
 
 
-def test_wrong_documents_can_be_looked_at_alone(visit):
+def test_documents_can_be_filtered_by_wrong(visit):
     page = visit("documents")
     page.locator("#documents-filters button", has_text="wrong").click()
     wrong = len(right_ones()) - sum(right_ones())
@@ -66,7 +66,7 @@ def test_a_cell_of_the_matrix_shows_its_documents(visit):
     )
 
 
-def test_the_matrix_is_walked_through_by_keys(visit):
+def test_arrow_keys_move_in_the_matrix(visit):
     page = visit("documents")
     cells = page.locator("#documents-matrix tbody button.cell")
     cells.nth(0).focus()
@@ -98,7 +98,7 @@ def test_a_document_is_opened_by_key_and_painted(visit):
     expect(page.locator("#documents-list")).to_be_visible()
 
 
-def test_from_document_to_document_in_the_order_of_the_list(visit):
+def test_previous_and_next_follow_the_order_of_the_list(visit):
     page = visit("documents")
     page.locator("#documents-filters button", has_text="wrong").click()
     expect(page.locator("#documents-list tbody tr.right")).to_have_count(0)
@@ -141,7 +141,7 @@ def test_with_very_many_labels_the_largest_confusions_are_listed(browser):
 
 
 def alerted():
-    """Where the first subject is that gets an alert, not at its last post."""
+    """Return the index of the first subject with an alert before its last post."""
     decided = enumerate(outcomes())
     return next(at for at, one in decided if one.label and 1 < one.delay < one.posts)
 
@@ -158,7 +158,7 @@ def test_subjects_are_listed_with_decision_and_measures(visit):
         assert (f"alert at post {one.delay}" if one.label else "no alert") in row
 
 
-def test_wrong_subjects_can_be_looked_at_alone(visit):
+def test_subjects_can_be_filtered_by_wrong(visit):
     page = visit("subjects")
     page.locator("#subjects-filters button", has_text="wrong").click()
     wrong = [one for one in outcomes() if (one.label == AT_RISK) != (one.truth == AT_RISK)]
@@ -187,7 +187,7 @@ def test_alerts_may_be_about_another_label(visit):
     expect(page.locator("#subjects-list tbody td", has_text="alert at post")).to_have_count(alerts)
 
 
-def test_an_impossible_policy_is_told(visit):
+def test_invalid_policy_shows_an_error(visit):
     page = visit("subjects")
     page.fill("#policy-field-ratio", "-1")
     expect(page.locator("#message")).to_contain_text("ratio must not be negative")
@@ -267,13 +267,13 @@ def test_playing_reads_to_the_end(visit):
 def test_the_policy_moves_the_alert_of_a_subject(visit):
     at = alerted()
     page = visit(f"subjects/{at}")
-    expect(page.locator("#subject-facts")).to_contain_text(" alert about")
+    expect(page.locator("#subject-facts")).to_contain_text(" alert for")
     page.fill("#policy-field-margin", "1000")
-    expect(page.locator("#subject-facts")).to_contain_text("no alert about")
+    expect(page.locator("#subject-facts")).to_contain_text("no alert for")
     expect(page.locator("#subject-curves line.alert")).to_have_count(0)
 
 
-def test_what_tipped_it_is_told_and_leads_to_the_posts(visit):
+def test_story_links_to_posts(visit):
     at = alerted()
     story = model().story(people()[at], ww.Overtakes(AT_RISK))
     page = visit(f"subjects/{at}")
@@ -286,7 +286,7 @@ def test_what_tipped_it_is_told_and_leads_to_the_posts(visit):
     expect(page.locator("#replay-told")).to_contain_text(f"post {strongest} of")
 
 
-def test_the_story_is_told_to_who_moves_on_while_a_post_is_on_its_way(visit):
+def test_story_loads_while_posts_change(visit):
     page = visit("documents")
     held, first = [], re.compile(r"/posts/1\b")
     page.route(first, lambda route: held.append(route))  # never answered
@@ -309,7 +309,7 @@ def test_a_subject_without_posts_is_shown(browser):
 # The model
 
 
-def test_what_an_ngram_is_worth(visit):
+def test_values_of_an_ngram(visit):
     page = visit("model")
     page.fill("#ngram", "Cannot sleep")
     page.keyboard.press("Enter")
@@ -325,7 +325,7 @@ def test_pictures_of_the_model_are_drawn(visit):
     page = visit("model")
     page.select_option("#glance-label", label="control")
     expect(page.locator("#glance img").first).to_have_attribute(
-        "alt", "Word cloud of what speaks for control"
+        "alt", "Word cloud for control"
     )
     for image in page.locator("#glance img").all():
         image.scroll_into_view_if_needed()

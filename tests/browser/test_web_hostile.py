@@ -1,4 +1,4 @@
-"""Hostile text everywhere it can stand on the live page: it is shown, and never obeyed.
+"""Hostile text everywhere on the live page: it is shown and never executed.
 
 The `browser` fixture watches every page: had anything of it run, set `window.hacked`, loaded
 something or tried to, the test would fail.
@@ -34,17 +34,17 @@ def text_of(page, selector):
 
 
 def settle(page):
-    """Until nothing is asked of the server any more."""
+    """Wait until no request is pending."""
     expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
 
 
-def test_had_anything_run_the_browser_would_tell(browser_process, live):
+def test_the_fixture_detects_executed_scripts(browser_process, live):
     with pytest.raises(AssertionError), watched(browser_process) as opened:
         opened.open(live.url).evaluate("window.hacked = 1")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_written_text_is_only_text(browser, live, text):
+def test_written_text_stays_text(browser, live, text):
     page = browser.open(live.url)
     page.fill("#text", f"{text} and words of 3")
     expect(page.locator("#write-painted .block").first).to_be_visible()
@@ -57,7 +57,7 @@ def test_written_text_is_only_text(browser, live, text):
     assert text_of(page, "#write-painted").replace("\ufffd", "\0").startswith(text)
 
 
-def test_labels_and_the_name_of_the_model_are_only_text(browser, live):
+def test_labels_and_model_name_stay_text(browser, live):
     page = browser.open(live.url)
     write(page, "words")
     assert text_of(page, "#model-name") == MODEL_NAME
@@ -69,7 +69,7 @@ def test_labels_and_the_name_of_the_model_are_only_text(browser, live):
 
 
 @pytest.mark.parametrize("size", [None, PHONE], ids=["desktop", "phone"])
-def test_documents_are_only_text(browser, live, size):
+def test_documents_stay_text(browser, live, size):
     page = browser.open(f"{live.url}#documents", **({"viewport": size} if size else {}))
     expect(page.locator("#documents-list tbody tr")).to_have_count(len(HOSTILE) ** 2)
     assert HOSTILE[0] in text_of(page, "#documents-list tbody")
@@ -86,7 +86,7 @@ def test_documents_are_only_text(browser, live, size):
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
-def test_subjects_are_only_text(browser, live):
+def test_subjects_stay_text(browser, live):
     page = browser.open(f"{live.url}#subjects")
     expect(page.locator("#subjects-list tbody tr")).to_have_count(len(HOSTILE))
     for at, name in enumerate(HOSTILE):
@@ -99,7 +99,7 @@ def test_subjects_are_only_text(browser, live):
         assert text_of(page, "#subject-painted") == f"{name}\n\n{HOSTILE[0]}"
 
 
-def test_the_model_at_a_glance_is_only_text(browser, live):
+def test_model_overview_stays_text(browser, live):
     page = browser.open(f"{live.url}#model")
     page.locator("summary", has_text="As a table").click()
     for column in range(len(HOSTILE)):
@@ -114,14 +114,14 @@ def test_the_model_at_a_glance_is_only_text(browser, live):
         settle(page)
 
 
-def test_an_error_with_hostile_text_is_only_text(browser, live):
+def test_errors_with_hostile_text_stay_text(browser, live):
     page = browser.open(f"{live.url}#model")
     page.fill("#ngram", "<>")
     page.keyboard.press("Enter")
     expect(page.locator("#message")).to_contain_text("not an n-gram")
 
 
-def test_a_picture_opened_by_itself_runs_nothing(browser, live):
+def test_picture_opened_directly_runs_nothing(browser, live):
     for column in range(3):
         page = browser.open(
             f"{live.address}/api/glance/{column}/bars.svg?token={live.token}", wait=False
@@ -131,7 +131,7 @@ def test_a_picture_opened_by_itself_runs_nothing(browser, live):
     browser.pages.clear()  # that such a picture has no style of its own is a violation, and fine
 
 
-def test_reversed_writing_does_not_reach_beyond_itself(browser, live):
+def test_reversed_text_does_not_affect_its_surroundings(browser, live):
     page = browser.open(live.url)
     write(page, "abc \u202edef")
     marks = page.locator("#write-painted .control")
@@ -162,19 +162,19 @@ PASTE = """(size) => {
 }"""
 
 
-def test_of_ten_megabytes_pasted_the_beginning_is_taken_and_that_is_said(browser):
+def test_pasting_ten_megabytes_inserts_the_beginning_with_a_note(browser):
     with running_page(model()) as served:
         page = browser.open(served.url)
         page.evaluate(PASTE, 10_000_000)
         expect(page.locator("#write-note")).to_contain_text(f"Only the first {LIMIT:,} of ")
         expect(page.locator("#write-status")).to_contain_text(f"{LIMIT:,} characters")
-        expect(page.locator("#write-note")).to_contain_text("only the first")
+        expect(page.locator("#write-note")).to_contain_text("Only the first")
         write(page, "I cannot sleep")
         expect(page.locator("#write-painted .block")).to_have_text(["I cannot sleep"])
         expect(page.locator("#write-note")).to_be_empty()
 
 
-def test_of_a_document_of_ten_megabytes_the_beginning_is_painted_and_that_is_said(browser):
+def test_ten_megabyte_document_is_cut_with_a_note(browser):
     with running_page(model(), ["I cannot sleep\n" * 700_000], ["control"]) as served:
         page = browser.open(f"{served.url}#documents")
         page.locator("#documents-list tbody a").click()
@@ -203,7 +203,7 @@ def test_fifty_thousand_ngrams_are_painted_and_can_be_pointed_at(browser):
         expect(page.locator("#write-painted .block")).to_have_count(1)
 
 
-def test_a_word_of_a_hundred_thousand_letters_stays_in_its_place(browser):
+def test_very_long_word_does_not_overflow(browser):
     with running_page(model(), ["x" * 100_000], ["y" * 10_000], name="z" * 10_000) as served:
         page = browser.open(f"{served.url}#documents", viewport=PHONE)
         expect(page.locator("#documents-list tbody tr")).to_have_count(1)
@@ -213,7 +213,7 @@ def test_a_word_of_a_hundred_thousand_letters_stays_in_its_place(browser):
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_a_model_of_fifty_thousand_ngrams_is_shown_at_a_glance(browser):
+def test_overview_of_fifty_thousand_ngrams(browser):
     taught = ww.TauSS3(max_ngram=1)
     taught.learn_many([" ".join(f"word{at}" for at in range(50_000)), "word1"], ["x", "y"])
     with running_page(taught) as served:

@@ -1,4 +1,4 @@
-"""The live page in a real browser: writing, details, settings, and what holds for all views."""
+"""The live page in a real browser: writing, details, settings, and checks for all views."""
 
 import json
 import random
@@ -49,7 +49,7 @@ def test_bars_show_what_the_model_says(page):
 
 
 def painted_shares(page):
-    """How strongly each block is painted."""
+    """Return how strongly each block is painted."""
     return page.locator("#write-painted .block").evaluate_all(
         "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
     )
@@ -88,7 +88,7 @@ def test_sequences_of_words_are_one_block(page):
     assert block(page, "I cannot sleep").count() == 1
 
 
-def test_the_strongest_ngrams_are_listed_with_how_often_they_stand_there(page):
+def test_strongest_ngrams_are_listed_with_occurrences(page):
     write(page)
     cells = page.locator("[data-reading=write] [data-strongest] tr", has_text="i cannot sleep")
     assert cells.locator("td").nth(1).inner_text() == "2"
@@ -112,7 +112,7 @@ def test_sentences_and_paragraphs_are_painted_too(page, level, blocks):
     assert page.locator("#write-painted").evaluate("e => e.textContent") == TEXT
 
 
-def test_the_painted_text_is_the_text_whatever_it_holds(page):
+def test_painted_text_content_equals_any_text(page):
     source = random.Random(1)
     alphabet = "ab é\n\r\t.\U0001f600\u202e\u2069\u0301\x00\x85<&>漢ा"
     for _ in range(40):
@@ -130,7 +130,7 @@ def test_the_painted_text_is_the_text_whatever_it_holds(page):
             assert json.loads(kept) == text
 
 
-def test_blocks_stand_where_python_says(page):
+def test_block_offsets_equal_those_of_python(page):
     text = "😀😀 I cannot sleep 😀 so tired"
     write(page, text)
     explanation = model().explain(text)
@@ -146,7 +146,7 @@ def test_only_the_latest_text_is_painted(page):
     expect(page.locator("#write-painted")).to_have_text("I cannot sleep 29")
 
 
-def test_nothing_written_is_nothing_painted(page):
+def test_empty_text_paints_nothing(page):
     write(page)
     write(page, "")
     expect(page.locator("#write-painted .block")).to_have_count(0)
@@ -155,7 +155,7 @@ def test_nothing_written_is_nothing_painted(page):
 # Details
 
 
-def test_pointing_at_a_block_tells_its_numbers_for_every_label(page):
+def test_pointing_at_a_block_shows_its_numbers_for_every_label(page):
     write(page)
     block(page, "I cannot sleep").hover()
     details = page.locator("#details")
@@ -189,7 +189,7 @@ def test_keys_go_from_block_to_block(page):
     expect(page.locator("#details")).to_be_hidden()
 
 
-def test_a_block_tells_its_values_to_those_who_hear(page):
+def test_block_values_are_described_for_screen_readers(page):
     write(page)
     block(page, "I cannot sleep").focus()
     described = block(page, "I cannot sleep").get_attribute("aria-describedby")
@@ -206,7 +206,7 @@ def test_a_click_pins_the_details(page):
     expect(page.locator("#details")).to_be_hidden()
 
 
-def test_sentences_tell_their_numbers_too(page):
+def test_sentences_show_their_numbers(page):
     write(page)
     page.locator("[name=level][value=sentence]").check(force=True)
     page.locator("#write-painted .block").first.hover()
@@ -272,7 +272,7 @@ def test_all_other_settings_are_used(page, name, value):
     expect(first).to_have_text(f"{expected:.3f}")
 
 
-def test_back_to_the_models_own_settings(page):
+def test_reset_restores_the_settings_of_the_model(page):
     write(page)
     before = scores(page)
     expect(page.locator("#reset")).to_be_disabled()
@@ -285,7 +285,7 @@ def test_back_to_the_models_own_settings(page):
     expect(page.locator("#smoothness")).to_have_value("0.455")
 
 
-def test_an_impossible_setting_is_told_and_the_page_goes_on(page):
+def test_invalid_setting_shows_an_error(page):
     write(page)
     before = scores(page)
     page.fill("#smoothness", "3")
@@ -296,7 +296,7 @@ def test_an_impossible_setting_is_told_and_the_page_goes_on(page):
     assert scores(page) == before
 
 
-def test_settings_hold_in_every_view(page):
+def test_settings_apply_to_every_view(page):
     page.fill("#smoothness", "0.9")
     page.evaluate("location.hash = '#documents/3'")
     changed = model().replace(smoothness=0.9)
@@ -359,7 +359,7 @@ LUMINANCE = """(color) => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_ink_stands_out_from_paper(visit, scheme):
+def test_text_contrasts_with_the_background(visit, scheme):
     page = visit(color_scheme=scheme)
     colours = page.evaluate(
         """() => {
@@ -382,7 +382,7 @@ def test_an_address_leads_to_its_view_after_a_reload(visit):
 @pytest.mark.parametrize(
     "address", ["nonsense", "documents/99999", "subjects/99999", "documents/x", "model/7"]
 )
-def test_addresses_that_lead_nowhere_leave_the_page_usable(visit, address):
+def test_unknown_addresses_leave_the_page_usable(visit, address):
     page = visit(address)
     page.evaluate("location.hash = '#write'")
     write(page)
@@ -417,20 +417,20 @@ def test_every_control_has_a_name(page):
 # A server that asks for a token, and one that is gone
 
 
-def test_with_a_token_the_page_opens_and_the_address_forgets_it(browser):
+def test_token_is_removed_from_the_address(browser):
     with running_page(model(), token="very-secret-token") as served:
         page = browser.open(served.url)
         assert page.url == f"{served.address}/"
         write(page)
 
 
-def test_without_the_token_there_is_no_page(browser):
+def test_page_needs_the_token(browser):
     with running_page(model(), token="very-secret-token") as served:
         page = browser.open(served.address, wait=False)
         assert "token missing or wrong" in page.locator("body").inner_text()
 
 
-def test_when_the_server_is_gone_that_is_said(browser):
+def test_stopped_server_shows_an_error(browser):
     with running_page(model()) as served:
         page = browser.open(served.url)
     page.fill("#text", "so tired")

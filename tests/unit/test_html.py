@@ -1,4 +1,4 @@
-"""Explanations as HTML: the text is kept, the parts add up, nothing is obeyed."""
+"""Explanations as HTML: the text is kept, contributions add up, hostile text stays text."""
 
 import base64
 import hashlib
@@ -57,38 +57,38 @@ def test_stripping_the_tags_gives_the_text_back(text, level, page):
 
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc"))))
-def test_what_html_can_hold_has_no_stand_in(text):
+def test_characters_allowed_in_html_are_kept(text):
     assert stand_ins(text + "\t\n\f\r") == text + "\t\n\f\r"
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_what_html_cannot_hold_has_a_stand_in_of_one_character(text):
+def test_forbidden_characters_are_replaced_one_for_one(text):
     shown = stand_ins(text)
     assert len(shown) == len(text)
     shown.encode("utf-8")
     assert not re.search(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]", shown)
 
 
-def test_a_carriage_return_is_no_line_feed():
+def test_carriage_returns_are_kept():
     painted = MODEL.explain("a\r\nmatch\r").to_html(page=True)
     assert "\r" not in painted
     assert Painted(painted).text == "a\r\nmatch\r"
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_what_is_kept_is_what_unescaping_gives(text):
+def test_unescaping_kept_text_restores_it(text):
     assert html.unescape(re.sub(r"<[^>]*>", "", kept(text))) == stand_ins(text)
 
 
 @pytest.mark.parametrize("control", "\u202a\u202b\u202d\u202e")
-def test_what_would_reorder_the_page_stands_alone(control):
+def test_direction_controls_are_isolated(control):
     painted = Painted(MODEL.explain(f"a {control}match").to_html(page=True))
     assert painted.text == f"a {control}match"
     assert f'<bdi title="U+{ord(control):X}">{control}</bdi>' in kept(control)
 
 
 @pytest.mark.parametrize("gap", [" ", "\n", "-"], ids=["blank", "line", "none"])
-def test_long_texts_are_in_parts_and_still_whole(gap):
+def test_long_texts_are_divided_without_loss(gap):
     text = gap.join(["machine learning", "a match", "x"] * 4_000)
     painted = page_of(text)
     assert painted.text == text
@@ -96,7 +96,7 @@ def test_long_texts_are_in_parts_and_still_whole(gap):
     assert len(text) / (5 * PART) < len(parts) < len(text) / PART + 1
 
 
-def test_parts_end_with_a_line_if_there_is_one():
+def test_parts_end_at_line_ends():
     text = "a match and some more\n" * 3_000
     markup = MODEL.explain(text).to_html(page=True)
     cuts = re.findall(r'(.)(?:</span>)*</div><div class="ww-part">', markup, re.S)
@@ -118,7 +118,7 @@ def test_long_snippets_are_in_parts_too():
 
 
 @given(st.lists(st.tuples(st.integers(-3, 12), st.integers(-3, 12))))
-def test_the_text_is_kept_whatever_the_marks(places):
+def test_text_is_kept_with_any_marks(places):
     marks = [Mark(start, end, "<i>", "</i>") for start, end in places]
     assert re.sub("</?i>", "", marked("some text", marks)) == "some text"
 
@@ -127,7 +127,7 @@ def test_the_text_is_kept_whatever_the_marks(places):
 
 
 def painted_sums(painted, labels):
-    """What the painted n-grams add up to, as shares of the strongest colour."""
+    """Return the sum of the painted n-grams, as shares of the strongest colour."""
     rules = painted.rules()
     shares = [rules[attributes["class"]][0] for attributes, _ in painted.marks]
     return [sum(share.get(at, 0) for share in shares) for at in range(len(labels))]
@@ -139,7 +139,7 @@ def highest_of(explanation):
 
 @examples(0.5)
 @given(corpora(), texts(), parameters(own_operators=False))
-def test_what_is_painted_adds_up_to_the_score_shown(corpus, text, how):
+def test_contributions_add_up_to_the_score(corpus, text, how):
     model = ww.TauSS3(**how)
     for content, label in corpus:
         model.learn_one(content, label)
@@ -153,7 +153,7 @@ def test_what_is_painted_adds_up_to_the_score_shown(corpus, text, how):
         assert total * highest_of(explanation) == pytest.approx(score, abs=rounding)
 
 
-def test_the_tables_say_what_weighed_most():
+def test_tables_list_the_largest_contributions():
     markup = MODEL.explain("machine learning, machine learning. a match").to_html(page=True)
     rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>(.*?)</tr>', markup)
     row = next(cells for words, cells in rows if words == "machine learning")
@@ -174,7 +174,7 @@ def test_an_ngram_is_one_block():
     ]
 
 
-def test_a_block_tells_its_values_for_every_label():
+def test_block_describes_its_values_for_every_label():
     [(attributes, _)] = page_of("machine learning").marks
     _, telling = page_of("machine learning").rules()[attributes["class"]]
     value = MODEL.value("machine learning")["tech"]
@@ -186,14 +186,14 @@ def test_a_block_tells_its_values_for_every_label():
     ]
 
 
-def test_a_snippet_tells_the_same_in_titles():
+def test_snippet_titles_describe_values():
     titles = [attributes["title"] for attributes, _ in Painted(MODEL.explain(TEXT).to_html()).marks]
     painted = page_of()
     rules = painted.rules()
     assert titles == [rules[attributes["class"]][1] for attributes, _ in painted.marks]
 
 
-def test_a_sentence_tells_its_values():
+def test_sentence_describes_its_values():
     markup = MODEL.explain("A match. Machine learning").to_html("tech", level="sentence")
     told = [attributes["title"].splitlines()[0] for attributes, _ in Painted(markup).marks]
     assert told == ["this sentence"] * 2
@@ -205,7 +205,7 @@ def test_equal_ngrams_share_one_rule():
     assert len({attributes["class"] for attributes, _ in painted.marks}) == 2
 
 
-def test_what_nobody_has_seen_is_not_marked():
+def test_unknown_ngrams_are_not_marked():
     assert page_of("unheard of things").marks == []
 
 
@@ -275,7 +275,7 @@ def test_an_unknown_level_is_named():
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_plain_data_are_enough(page):
+def test_plain_data_is_accepted(page):
     explanation = MODEL.explain(TEXT)
     plain = json.loads(json.dumps(explanation.to_dict()))
     assert explanation_html(plain, page=page) == explanation.to_html(page=page)
@@ -314,13 +314,13 @@ def test_other_operators_are_explained(operator, word):
     assert f" With {word}, " in explained_with(operator).to_html()
 
 
-def test_what_reaches_the_score_is_told_where_it_is_not_all():
+def test_contribution_is_described_where_it_differs_from_the_value():
     told = [tell for _, tell in Painted(explained_with("mean").to_html(page=True)).rules().values()]
     assert any("adds 0." in tell and "to the score" in tell for tell in told)
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_with_a_function_of_the_users_values_are_painted(page):
+def test_summary_function_paints_values(page):
     explanation = explained_with(last_row)
     shown = explanation.to_html("tech", page=page)
     assert f"because {__name__}.last_row summarises" in shown
@@ -372,7 +372,7 @@ def test_hostile_labels_ngrams_and_titles_stay_text(hostile, page):
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_beside_the_text_nothing_is_reordered(page):
+def test_labels_and_titles_are_not_reordered(page):
     model = ww.TauSS3(tokenizer=whole_words)
     model.learn_one("\u202ematch", "\u202espor\u2066ts")
     shown = model.explain("match \u202ematch").to_html(page=page, title="\u202etitle")
@@ -420,7 +420,7 @@ def test_a_page_can_always_be_encoded():
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_what_is_escaped_is_text_in_an_attribute(text):
+def test_escaped_text_is_safe_in_an_attribute(text):
     shown = escaped(text)
     assert not set(shown) & set("<>\"'\x00\r")
     shown.encode("utf-8")
@@ -430,12 +430,12 @@ def test_what_is_escaped_is_text_in_an_attribute(text):
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_how_many_blocks_to_mark_is_a_whole_number(page):
+def test_most_must_be_a_whole_number(page):
     with pytest.raises(ValueError, match="most must be at least 0, got -1"):
         MODEL.explain(TEXT).to_html(page=page, most=-1)
 
 
-def test_only_the_strongest_blocks_are_marked_where_there_are_too_many():
+def test_only_the_strongest_blocks_are_marked():
     explanation = MODEL.explain("machine learning, rest. match, match")
     painted = Painted(explanation.to_html(page=True, most=2))
     values = sorted((max(ngram.value) for ngram in ngrams_of(explanation)), reverse=True)
@@ -446,7 +446,7 @@ def test_only_the_strongest_blocks_are_marked_where_there_are_too_many():
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_what_is_not_marked_is_told(page):
+def test_number_of_unmarked_blocks_is_shown(page):
     shown = MODEL.explain("machine learning, rest. match, match").to_html(page=page, most=2)
     assert "The 2 weakest n-grams are not marked, but count in the score." in shown
 
@@ -468,7 +468,7 @@ def test_the_tab_key_stops_at_the_strongest_ngrams():
     assert {one["aria-describedby"] for one in stops} == described
 
 
-def test_what_is_worth_nothing_is_no_stop():
+def test_blocks_without_value_are_not_in_the_tab_order():
     model = ww.TauSS3(alpha=10)
     model.learn_one("a match", "sports")
     painted = page_of("a match", model)
@@ -483,13 +483,13 @@ def many_labels():
 
 
 @pytest.mark.parametrize("page", [True, False])
-def test_of_many_labels_the_highest_are_told_and_the_rest_counted(page):
+def test_many_labels_show_the_highest_and_count_the_rest(page):
     shown = many_labels().explain("all word3 word7").to_html(page=page)
     assert len(Painted(shown).find("data")) == 20
     assert "and 10 more with lower scores" in shown
 
 
-def test_the_label_that_was_asked_for_is_always_told():
+def test_chosen_label_is_always_shown():
     model = many_labels()
     values = model.explain("all word3 word7").value
     last = min(model.labels, key=lambda label: (values[model.labels.index(label)], -label))

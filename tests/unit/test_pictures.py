@@ -1,4 +1,4 @@
-"""Pictures of a model: whatever its words and labels are, they are drawn, and that is all."""
+"""Pictures of a model: any words and labels are drawn, and hostile ones stay text."""
 
 import re
 import subprocess
@@ -25,14 +25,14 @@ from watchword.show.cloud import lay_out
 
 
 def svgs(markup):
-    """Every picture of a page, as XML sees it."""
+    """Return every picture of a page, parsed as XML."""
     found = re.findall(r"<svg.*?</svg>", markup, re.DOTALL)
     assert found
     return [ET.fromstring(one) for one in found]
 
 
 class Elements(HTMLParser):
-    """Every element and attribute that a browser would see."""
+    """Elements and attributes of a page, as a browser would parse them."""
 
     def __init__(self, markup):
         super().__init__()
@@ -102,7 +102,7 @@ def test_numbers_in_the_tables_are_those_of_the_data():
             assert f'{row}<td class="number">{count}</td>' in markup
 
 
-def test_a_label_whose_ngrams_are_worth_nothing_is_drawn():
+def test_label_without_values_is_drawn():
     model = ww.TauSS3(min_count=5)
     model.learn_many(["a b", "a b"], ["x", "y"])
     markup = model.glance().to_html()

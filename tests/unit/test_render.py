@@ -41,7 +41,7 @@ def test_text_is_kept_character_for_character(text):
 
 
 @given(st.text())
-def test_any_text_keeps_its_places(text):
+def test_any_text_keeps_its_offsets(text):
     shown = to_terminal(MODEL.explain(text)).plain
     assert len(shown) == len(text)
     assert all(a == b or visible(a) == b for a, b in zip(text, shown, strict=True))
@@ -82,7 +82,7 @@ def test_an_unknown_level_is_named():
         to_terminal(MODEL.explain("a match"), level="word")
 
 
-def test_what_is_worth_nothing_is_not_painted():
+def test_blocks_without_contribution_are_not_painted():
     assert spans(to_terminal(MODEL.explain("unheard, a match"), "tech")) == {}
 
 
@@ -91,7 +91,7 @@ def test_by_default_the_predicted_label_is_painted():
     assert to_terminal(explanation) == to_terminal(explanation, explanation.label)
 
 
-def test_plain_data_are_enough():
+def test_plain_data_is_accepted():
     explanation = MODEL.explain("machine learning")
     assert to_terminal(explanation.to_dict()).spans == to_terminal(explanation).spans
 
@@ -122,12 +122,12 @@ def test_each_hostile_character_becomes_one_visible_character(code):
     assert shown.isprintable() or shown in "\n\t"
 
 
-def test_painting_goes_on_behind_hostile_characters():
+def test_painting_continues_after_hostile_characters():
     painted = to_terminal(MODEL.explain(HOSTILE), "tech")
     assert list(spans(painted)) == ["machine learning"]
 
 
-def test_colours_are_seen_on_a_terminal_only():
+def test_colours_only_on_a_terminal():
     painted = to_terminal(MODEL.explain("machine learning"))
     assert "\x1b[" in printed(painted)
     assert printed(painted, force_terminal=False, color_system=None) == "machine learning\n"
@@ -144,7 +144,7 @@ def test_strongest_ngrams_are_listed_once_and_in_order():
     assert len(strongest_ngrams(MODEL.explain("a match"), "sports", 1)) == 1
 
 
-def test_without_rich_the_message_has_the_line_that_installs_it():
+def test_missing_rich_says_how_to_install_it():
     program = """
 import sys
 sys.modules["rich"] = None

@@ -1,4 +1,4 @@
-"""Reports of evaluations: every subject, wrong ones first, and the page in a real browser."""
+"""Early-detection reports: all subjects, wrong decisions first, and the page in a browser."""
 
 import re
 from itertools import groupby
@@ -23,7 +23,7 @@ def data(policy=POLICY, subjects=OTHERS, by="post", **options):
     return report_data(ww.replay(subjects, MODEL, policy, by=by), MODEL, subjects, **options)
 
 
-def test_everybody_is_there_and_wrong_decisions_come_first():
+def test_all_subjects_are_listed_wrong_decisions_first():
     plain = data()
     assert sorted(row["subject"] for row in plain["subjects"]) == [one.id for one in OTHERS]
     verdicts = [row["verdict"] for row in plain["subjects"]]
@@ -44,7 +44,7 @@ def test_everybody_is_there_and_wrong_decisions_come_first():
         (None, ["a"], "no alert"),
     ],
 )
-def test_a_decision_is_right_or_wrong_or_nobody_knows(truth, posts, verdict):
+def test_verdicts_with_and_without_truth(truth, posts, verdict):
     model = ww.TauSS3()
     model.learn_many(["x", "a"], ["at risk", "control"])
     subjects = [ww.Subject("ann", [ww.Post(post) for post in posts], truth)]
@@ -60,7 +60,7 @@ def test_stories_have_the_alerts_of_the_replay():
         assert {one["subject"]: one["decision"]["delay"] for one in stories} == alerts
 
 
-def test_with_chunks_the_alert_falls_at_the_end_of_a_chunk():
+def test_alerts_by_chunk_come_at_the_end_of_a_chunk():
     plain = data(by="chunk")
     for story, row in zip(plain["stories"], plain["subjects"], strict=True):
         assert bool(story["decision"]["delay"]) == (row["label"] is not None)
@@ -72,7 +72,7 @@ def test_a_report_is_plain_data():
     assert is_plain(data(ww.StandsOut("at risk")))
 
 
-def test_the_size_is_bounded_and_what_is_left_out_is_said():
+def test_size_is_bounded_and_omissions_are_stated():
     plain = data(stories=3, texts=1, characters=40)
     assert len(plain["stories"]) == 3
     assert plain["left_out"]["stories"] == len(OTHERS) - 3
@@ -90,14 +90,14 @@ def test_without_texts_no_post_is_shown():
     assert 'class="ww-timeline"' in page
 
 
-def test_without_the_truth_there_are_decisions_only():
+def test_no_measures_without_truth():
     unknown = [ww.Subject(one.id, one.posts) for one in OTHERS]
     page = report_html(data(subjects=unknown))
     assert "No measures: the label of some subjects is unknown." in page
     assert "ERDE" not in page
 
 
-def test_measures_stand_beside_their_bounds():
+def test_measures_are_shown_with_their_bounds():
     page = report_html(data())
     measures = ww.replay(OTHERS, MODEL, POLICY).measures
     row = re.search(r"ERDE50</th>(.*?)</tr>", page)[1]
@@ -111,7 +111,7 @@ def test_the_subjects_must_be_those_of_the_replay():
         report_data(found, MODEL, OTHERS[1:])
 
 
-def test_nobody_makes_an_empty_report():
+def test_report_without_subjects():
     page = report_html(data(subjects=[]))
     assert page.startswith("<!doctype html>")
 

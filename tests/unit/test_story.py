@@ -1,4 +1,4 @@
-"""Stories: the same sums and decisions as a reader's, what tipped them, and how it is drawn."""
+"""Stories: sums and decisions equal to those of a reader, what tipped them, and pictures."""
 
 import html as standard_html
 import re
@@ -94,7 +94,7 @@ def test_a_subject_without_posts_has_a_short_story():
     assert "No posts." in story.to_html(page=True)
 
 
-def test_a_story_stays_as_it_was_when_the_model_learns_on():
+def test_later_learning_does_not_change_a_story():
     model = ww.TauSS3()
     model.learn_many(["alone tired", "garden sun"], ["at risk", "control"])
     story = model.story(["alone in the garden"], ww.Overtakes("at risk"))
@@ -103,7 +103,7 @@ def test_a_story_stays_as_it_was_when_the_model_learns_on():
     assert story.labels == ("at risk", "control")
 
 
-def test_explanations_are_worked_out_only_for_what_is_shown(monkeypatch):
+def test_explanations_are_computed_on_demand(monkeypatch):
     story = told(["alone", "sun"] * 1000)
     explained = []
     engine = type(story.posts[0]._engine)
@@ -135,7 +135,7 @@ def test_posts_must_be_texts(wrong):
 
 
 @given(posts)
-def test_what_tipped_it_adds_up_to_the_sums(history):
+def test_tipped_contributions_add_up_to_the_sums(history):
     story = told(history)
     tipped = story.tipping(1000)
     sums = story.posts[tipped.posts - 1].total if history else {}
@@ -146,7 +146,7 @@ def test_what_tipped_it_adds_up_to_the_sums(history):
         assert difference == pytest.approx(expected, abs=1e-9)
 
 
-def test_only_posts_up_to_the_alert_tip_it():
+def test_tipped_covers_posts_up_to_the_alert():
     story = told(["garden", "alone alone", "tired", "garden garden garden"])
     assert story.decision.delay == 2
     assert story.tipped.posts == 2
@@ -154,7 +154,7 @@ def test_only_posts_up_to_the_alert_tip_it():
     assert [one.number for one in story.tipped.posts_against] == [1]
 
 
-def test_without_an_alert_everything_is_looked_at():
+def test_tipped_covers_all_posts_without_an_alert():
     story = told(["garden garden sun", "sun", "alone"])
     assert story.tipped.posts == 3
     assert [one.ngram for one in story.tipped.ngrams_for] == ["alone"]
@@ -178,7 +178,7 @@ def test_a_model_of_one_label_has_no_rival():
     assert story.to_html(page=True)
 
 
-def test_with_a_summary_function_only_posts_can_tip_it():
+def test_summary_function_tips_by_posts_only():
     model = taught(("at risk", "control"), exact=True)
     story = model.story(["alone alone", "alone"], ww.Overtakes("at risk"))
     assert story.decision
@@ -210,7 +210,7 @@ def test_a_story_is_plain_data(history, policy):
     assert len(plain["sums"]) == len(plain["confidence"]) == len(plain["times"]) == len(history)
 
 
-def test_only_so_many_texts_are_shown_with_that_of_the_alert_among_them():
+def test_shown_texts_are_limited_and_include_the_alert():
     story = told(["sun", "alone"] * 20 + ["alone"] * 20, ww.Overtakes("at risk", margin=5))
     plain = story.to_dict(texts=4)
     numbers = [one["post"] for one in plain["shown"]]
@@ -219,7 +219,7 @@ def test_only_so_many_texts_are_shown_with_that_of_the_alert_among_them():
     assert numbers == sorted(numbers)
 
 
-def test_long_texts_are_cut_at_a_word_and_that_is_said():
+def test_long_texts_are_cut_at_a_word_with_a_note():
     story = told(["alone tired " * 1000])
     [shown] = story.to_dict(characters=50)["shown"]
     text = shown["explanation"]["text"]
@@ -245,7 +245,7 @@ def parsed(picture):
 
 
 def lines_of(picture):
-    """The stroke, dashes and shape of marks of every line."""
+    """Return the stroke, dashes and marker shape of every line."""
     namespace = "{http://www.w3.org/2000/svg}"
     return [
         [path.attrib for path in group.findall(f"{namespace}path")]
@@ -253,7 +253,7 @@ def lines_of(picture):
     ]
 
 
-def test_a_timeline_has_a_line_for_each_label_that_needs_no_colour():
+def test_timeline_lines_differ_without_colour():
     picture = told(labels=("at risk", "control", "sports")).timeline_svg()
     lines = lines_of(picture)
     assert len(lines) == 3
@@ -262,7 +262,7 @@ def test_a_timeline_has_a_line_for_each_label_that_needs_no_colour():
     assert len(shapes) == 3
 
 
-def test_a_timeline_marks_the_alert_and_tells_it_in_words():
+def test_timeline_marks_and_describes_the_alert():
     story = told(["sun", "alone alone", "sun"])
     root = parsed(story.timeline_svg())
     texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
@@ -272,7 +272,7 @@ def test_a_timeline_marks_the_alert_and_tells_it_in_words():
     assert description.startswith("Alert after post 2 of 3: at risk ")
 
 
-def test_without_an_alert_a_timeline_says_so():
+def test_timeline_describes_that_there_is_no_alert():
     assert "alert after" not in told(["sun"]).timeline_svg()
     assert timeline_description(told(["sun"]).to_dict()).startswith("No alert.")
 

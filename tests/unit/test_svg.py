@@ -1,4 +1,4 @@
-"""The builder of pictures: what is text stays text, and what comes out is XML."""
+"""SVG elements: text stays text, and the result is well-formed XML."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -31,7 +31,7 @@ def test_any_text_becomes_the_value_of_an_attribute(content):
 
 
 @given(unicode_texts())
-def test_cleaned_text_keeps_its_places_and_can_be_written(content):
+def test_cleaned_text_keeps_offsets_and_can_be_encoded(content):
     cleaned = svg.clean(content)
     assert len(cleaned) == len(content)
     assert cleaned.encode().decode() == cleaned
@@ -50,7 +50,7 @@ def test_text_never_becomes_markup(hostile):
     assert [name for child in root.iter() for name in child.attrib if name.startswith("on")] == []
 
 
-def test_what_is_cut_out_of_markup_is_text_again():
+def test_slices_of_markup_are_plain_text():
     assert svg.element("g", svg.element("g")[:4]) == "<g>&lt;g/&gt;</g>"
 
 
@@ -105,7 +105,7 @@ def test_numbers_must_be_finite(value):
 
 
 @given(unicode_texts(), st.floats(0, 300))
-def test_clipped_text_fits_or_is_all_that_can_be_left(content, width):
+def test_clipped_text_fits_or_is_minimal(content, width):
     clipped = svg.clip(content, 10, width)
     assert clipped == content or clipped.endswith("…")
     assert svg.text_width(clipped, 10) <= max(width, svg.text_width("…", 10)) + 1e-6

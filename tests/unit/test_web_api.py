@@ -1,4 +1,4 @@
-"""What the live page answers: the model, documents and subjects as JSON, under any settings."""
+"""The JSON API of the live page: model, documents and subjects, with any settings."""
 
 import json
 import urllib.parse
@@ -31,7 +31,7 @@ NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn")
 
 
 def expand(sent):
-    """What page.js makes of a compact explanation: the shape of to_dict, with shares."""
+    """Return a compact explanation in the shape of to_dict with shares, as page.js does."""
 
     def block_of(start, end, rule):
         kind, ngram, columns, *numbers = sent["rules"][rule]
@@ -55,7 +55,7 @@ def expand(sent):
 
 
 def expected_of(explanation):
-    """What `expand` must give."""
+    """Return the expected result of `expand`."""
     return json.loads(json.dumps(with_shares(explanation)))
 
 
@@ -105,7 +105,7 @@ def test_only_the_latest_results_are_kept():
 # The model
 
 
-def test_about_tells_of_model_and_data(page):
+def test_about_describes_model_and_data(page):
     status, _, about = ask(page, "/api/about")
     assert status == 200
     assert about["labels"] == [AT_RISK, "control"]
@@ -158,7 +158,7 @@ def test_any_setting_can_be_changed(page, settings):
         ({"max_ngram": 1.5}, "max_ngram must be a whole number"),
         ({"max_ngram": "1.5"}, "max_ngram must be a whole number"),
         ({"reading": "backwards"}, "reading must be one of"),
-        ({"summary": {"sentence": "max"}}, "summary must be a word"),
+        ({"summary": {"sentence": "max"}}, "summary must be a string"),
         ({"prior": True}, "prior must be a number"),
     ],
 )
@@ -190,7 +190,7 @@ def test_bad_requests_are_refused_with_the_reason(page, body, status, message):
 def test_a_text_that_is_too_long_is_refused(page):
     status, found = send(page, "/api/explain", {"text": "x" * (LIMIT + 1)})
     assert status == 413
-    assert f"at most {LIMIT}" in found["error"]
+    assert f"the limit is {LIMIT}" in found["error"]
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +246,7 @@ def test_long_texts_are_explained_one_by_one(monkeypatch, length, alone):
         "glance/{}/bars.svg",
     ],
 )
-def test_what_is_no_number_of_anything_is_not_there(page, path, number):
+def test_invalid_indices_are_404(page, path, number):
     status, _, found = ask(page, "/api/" + path.format(number))
     assert status == 404
     assert len(found["error"]) < 100
@@ -269,7 +269,7 @@ def test_settings_beyond_all_numbers_are_refused(page, name):
     assert send(page, "/api/explain", {"text": "a", name: 10**400})[0] == 400
 
 
-def test_a_body_that_is_too_large_is_not_even_read(page):
+def test_too_large_body_is_refused_unread(page):
     pieces = [b"x" * (1 << 20)] * 100
     headers = HOST | {"content-type": "application/json"}
     status, _, found = ask(page, "/api/explain", method="POST", headers=headers, pieces=pieces)
@@ -277,13 +277,13 @@ def test_a_body_that_is_too_large_is_not_even_read(page):
     assert "bytes" in found["error"]
 
 
-def test_half_characters_are_replaced_not_sent(page):
+def test_lone_surrogates_are_replaced(page):
     status, found = send(page, "/api/explain", {"text": "so \ud800 tired"})
     assert status == 200
     assert found["explanation"]["text"] == "so \ufffd tired"
 
 
-def test_what_an_ngram_is_worth(page):
+def test_values_of_an_ngram(page):
     _, _, found = ask(page, "/api/ngram?ngram=Cannot%20Sleep")
     expected = model().value("cannot sleep")
     assert [row["cv"] for row in found["values"]] == [value.cv for value in expected.values()]
@@ -292,7 +292,7 @@ def test_what_an_ngram_is_worth(page):
     ]
 
 
-def test_what_is_no_ngram_is_refused(page):
+def test_invalid_ngrams_are_refused(page):
     status, _, found = ask(page, "/api/ngram?ngram=%21")
     assert status == 400
     assert "not an n-gram" in found["error"]
@@ -304,7 +304,7 @@ def test_what_would_change_a_text(page):
     assert found == json.loads(json.dumps(model().what_would_change(text).to_dict()))
 
 
-def test_a_label_at_a_glance(page):
+def test_overview_of_a_label(page):
     _, _, found = ask(page, "/api/glance/0?smoothness=0.3")
     expected = model().replace(smoothness=0.3).top_ngrams(AT_RISK, 5)
     assert [(one["ngram"], one["value"]) for one in found["top"][:5]] == [
@@ -321,7 +321,7 @@ def test_pictures_are_svg(page, kind):
 
 
 @pytest.mark.parametrize("path", ["9", "9/cloud.svg", "0/portrait.svg", "x", "0/bars.svg/more"])
-def test_glances_that_there_are_not(page, path):
+def test_unknown_labels_and_pictures_are_404(page, path):
     assert ask(page, f"/api/glance/{path}")[0] == 404
 
 
@@ -332,7 +332,7 @@ def predicted():
     return model().predict_many(documents()[0])
 
 
-def test_documents_come_in_pages_with_what_is_predicted(page):
+def test_documents_are_paged_with_predictions(page):
     _, _, found = ask(page, "/api/documents?page=1")
     texts, labels = documents()
     assert [row["at"] for row in found["rows"]] == list(range(50, min(100, len(texts))))
@@ -403,7 +403,7 @@ def test_labels_may_be_numbers():
     assert (found["rows"][0]["label"], found["rows"][0]["right"]) == (1, True)
 
 
-def test_of_a_huge_document_the_beginning_is_painted_and_the_label_is_of_all():
+def test_huge_document_is_cut_but_predicted_as_a_whole():
     text = "hello there " * 30_000 + "cannot sleep " * 60_000
     shown = Content(model(), [text])
     _, _, found = ask(make_app(shown), "/api/documents/0")
@@ -415,7 +415,7 @@ def test_of_a_huge_document_the_beginning_is_painted_and_the_label_is_of_all():
 @pytest.mark.parametrize(
     "path", ["documents/9999", "documents/x", "subjects/9999", "subjects/0/posts/0", "nothing"]
 )
-def test_what_there_is_not_is_404_in_json(page, path):
+def test_unknown_paths_are_404_in_json(page, path):
     status, _, found = ask(page, f"/api/{path}")
     assert status == 404
     assert found["error"]
@@ -520,7 +520,7 @@ def test_alerts_are_by_default_about_the_rarest_label():
     assert about["subjects"]["policy"]["positive"] == AT_RISK
 
 
-def test_a_policy_of_ones_own_stays_possible():
+def test_custom_policies_are_accepted():
     class Doubles(Overtakes):
         def alerts(self, step):
             return step.value > 2 * step.other
@@ -583,7 +583,7 @@ def test_a_model_with_its_functions_is_shown():
     assert send(page, "/api/explain", {"text": "a"})[1]["explanation"]["label"] == "x"
 
 
-def test_learning_on_does_not_change_the_page():
+def test_later_learning_does_not_change_the_page():
     taught = model().replace()
     page = make_app(Content(taught))
     taught.learn_one("something new", "other")

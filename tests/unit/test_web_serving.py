@@ -21,7 +21,7 @@ from web_pages import AT_RISK, model
 TOKEN = "very-secret-token"
 
 
-def test_a_running_page_answers_until_its_end():
+def test_running_page_answers_within_its_context():
     with running_page(model(), name="m") as live:
         request = Request(f"{live.address}/api/about")
         request.add_header("Authorization", f"Bearer {live.token}")
@@ -33,13 +33,13 @@ def test_a_running_page_answers_until_its_end():
 
 @pytest.fixture
 def ended(monkeypatch):
-    """Whatever is served ends at once."""
+    """Make servers stop at once."""
     monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
 
 
 @pytest.fixture
 def opened(monkeypatch):
-    """What browsers are told to open: the address, the file there, and who may read that."""
+    """Record what browsers open: the URL, the content of its file, and the file's mode."""
     seen = []
 
     def look(address):
@@ -53,7 +53,7 @@ def opened(monkeypatch):
 
 
 @pytest.mark.usefixtures("ended")
-def test_the_browser_gets_the_token_from_a_file_of_ours_that_is_deleted(opened):
+def test_browser_gets_the_token_from_a_temporary_file(opened):
     told = []
     serve(model(), port=0, token=TOKEN, open_browser=True, on_ready=told.append)
     [(address, file, content, mode)] = opened
@@ -70,7 +70,7 @@ def test_a_page_that_is_open_to_all_users_is_opened_at_its_address(opened):
     assert opened[0][0] == told[0].url == f"{told[0].address}/"
 
 
-def test_a_browser_gets_from_the_file_to_the_page(browser):
+def test_temporary_file_redirects_to_the_page(browser):
     with running_page(model()) as live, way_to(live.url) as address:
         page = browser.open(address, wait=False)
         page.wait_for_url(f"{live.address}/")
@@ -81,7 +81,7 @@ def test_a_browser_gets_from_the_file_to_the_page(browser):
 
 @pytest.mark.usefixtures("ended")
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_a_token_is_made_up(host):
+def test_default_token_is_random(host):
     told = []
     for _ in range(2):
         serve(model(), host=host, port=0, on_ready=told.append)
@@ -102,18 +102,18 @@ def test_a_page_can_be_open_to_all_users():
         assert (answer.status, live.token) == (200, None)
 
 
-def test_a_page_that_others_can_reach_is_not_open_to_all():
+def test_exposed_page_cannot_be_open_to_all_users():
     with pytest.raises(ValueError, match="needs a token"):
         serve(model(), host="0.0.0.0", port=0, open_to_all_users=True)
 
 
 def test_a_token_and_a_page_that_is_open_exclude_each_other():
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="exclude each other"):
         serve(model(), port=0, token=TOKEN, open_to_all_users=True)
 
 
 @pytest.mark.usefixtures("ended")
-def test_the_address_is_told_and_not_logged(capsys, caplog):
+def test_url_is_printed_and_not_logged(capsys, caplog):
     serve(model(), port=0, token=TOKEN)
     printed = capsys.readouterr()
     assert re.search(rf"http://127.0.0.1:\d+/\?token={TOKEN} ", printed.err)
@@ -121,7 +121,7 @@ def test_the_address_is_told_and_not_logged(capsys, caplog):
     assert TOKEN not in caplog.text
 
 
-def test_a_port_that_is_in_use_is_said():
+def test_used_port_is_an_error():
     with running_page(model()) as live:
         port = int(live.address.rpartition(":")[2])
         with pytest.raises(OSError, match="is in use"):
@@ -129,7 +129,7 @@ def test_a_port_that_is_in_use_is_said():
 
 
 @pytest.mark.parametrize("missing", ["starlette.applications", "uvicorn"])
-def test_without_the_extra_the_message_says_what_to_install(monkeypatch, missing):
+def test_missing_extra_says_how_to_install_it(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     for name in ("watchword.web.app", "watchword.web.listening"):
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -158,12 +158,12 @@ def printed(*arguments):
     return json.loads(done.stdout)
 
 
-def test_the_command_prints_what_a_path_answers(saved):
+def test_command_prints_the_response_of_a_path(saved):
     found = printed(saved, "--get", "/api/about")
     assert (found["name"], found["documents"]) == ("model.ww", None)
 
 
-def test_the_command_fails_where_the_path_does(saved):
+def test_command_fails_for_an_unknown_path(saved):
     done = call("serve", saved, "--get", "/nothing")
     assert done.exit_code == 1
     assert json.loads(done.stdout) == {"error": "Not Found"}
@@ -187,7 +187,7 @@ def test_the_command_reads_subjects(saved, tmp_path):
     assert [(row["id"], row["posts"], row["alert"]) for row in found["rows"]] == [("ann", 2, False)]
 
 
-def test_the_command_hands_over_a_file(saved, tmp_path):
+def test_command_exports_a_page(saved, tmp_path):
     found = printed(saved, "--export", tmp_path / "page.html", "--floor", 2)
     assert found["bytes"] == (tmp_path / "page.html").stat().st_size
     assert found["floor"] == 2
@@ -204,7 +204,7 @@ def test_the_command_hands_over_a_file(saved, tmp_path):
         (["--export", "/no/such/folder/page.html"], "there is no folder"),
     ],
 )
-def test_wrong_usage_is_told(saved, options, message):
+def test_wrong_usage_is_an_error(saved, options, message):
     assert message in failure("serve", saved, *options, code=2)
 
 
@@ -225,5 +225,5 @@ def test_without_a_token_the_command_serves_this_machine_only(saved):
     assert "needs a token" in failure("serve", saved, *options)
 
 
-def test_an_unknown_positive_label_is_told(saved):
+def test_unknown_positive_label_is_an_error(saved):
     assert "unknown label 'nobody'" in failure("serve", saved, "--positive", "nobody")
