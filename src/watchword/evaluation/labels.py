@@ -308,7 +308,7 @@ class Evaluation:
         rows = [one.to_dict() for one in self.per_label]
         return csv_of(rows, list(COLUMNS), spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "How right the labels are") -> str:
+    def to_html(self, *, page: bool = False, title: str = "Evaluation") -> str:
         """Measures, a table of labels and the confusion matrix as HTML.
 
         A snippet to put into a page or, with `page`, a whole page that needs no other file.

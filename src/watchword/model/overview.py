@@ -117,7 +117,7 @@ class Glance:
         self,
         *,
         page: bool = False,
-        title: str = "The model at a glance",
+        title: str = "Model overview",
         labels: Sequence[Label] | None = None,
     ) -> str:
         """Tables, bars, word clouds and distributions as HTML.

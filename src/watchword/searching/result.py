@@ -191,7 +191,7 @@ class Search:
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "Which settings hold") -> str:
+    def to_html(self, *, page: bool = False, title: str = "Parameter search") -> str:
         """The search as pictures to click on, with the report of each setting.
 
         A snippet to put into a page or, with `page`, a whole page that needs no other file.
