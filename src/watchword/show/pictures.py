@@ -21,7 +21,7 @@ Plain = Mapping[str, Any]
 
 MOST_IN_CLOUD = 100
 _LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
-_TOLD = 10  # n-grams in the description for screen readers; tables list all
+_DESCRIBED = 10  # n-grams in the description for screen readers; tables list all
 
 
 def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
@@ -43,10 +43,10 @@ def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bo
     drawn = []
     for rank, (name, one) in enumerate(zip(names, ngrams, strict=True)):
         top, bar = rank * row, max(longest * one["value"] / highest, 1)
-        told = svg.tooltip(_telling(one))
+        description = svg.tooltip(_tooltip(one))
         drawn += [
-            svg.text(left - 6, top + 16, name, told, size=size, anchor="end"),
-            svg.rectangle(left, top + 4, bar, row - 6, told, fill=label_colour(at), rx=2),
+            svg.text(left - 6, top + 16, name, description, size=size, anchor="end"),
+            svg.rectangle(left, top + 4, bar, row - 6, description, fill=label_colour(at), rx=2),
             svg.text(left + bar + 5, top + 16, as_value(one["value"]), size=12),
         ]
     return _drawing(
@@ -54,7 +54,7 @@ def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bo
         max(len(ngrams), 1) * row + 2,
         *drawn,
         title=f"{_kind(length)} of highest value for {excerpt(label)}",
-        told=_told(ngrams),
+        description=_described(ngrams),
         alone=alone,
     )
 
@@ -77,7 +77,7 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
     )
     drawn = [
         svg.group(
-            svg.tooltip(_telling(one)),
+            svg.tooltip(_tooltip(one)),
             svg.rectangle(
                 box.x - 2,
                 box.y,
@@ -96,7 +96,7 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
         max(height, 1),
         *drawn,
         title=f"Word cloud: {_kind(length)} of highest value for {excerpt(label)}",
-        told=_told(ngrams),
+        description=_described(ngrams),
         alone=alone,
     )
 
@@ -130,15 +130,15 @@ def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = F
     for number, many in enumerate(own["distribution"]):
         if many:
             low, high = (edge * plain["bin_width"] for edge in (number, number + 1))
-            told = f"{many:,} with a value above {as_value(low)} up to {as_value(high)}"
-            drawn.append(chart.bar(low, high, many, told, label_colour(at)))
+            description = f"{many:,} with a value above {as_value(low)} up to {as_value(high)}"
+            drawn.append(chart.bar(low, high, many, description, label_colour(at)))
     valued = own["ngrams"] - own["worthless"]
     return _drawing(
         chart.width,
         chart.height,
         *drawn,
         title=f"Values of {_kind(length)} for {excerpt(label)}",
-        told=f"{valued:,} have a value above 0, {own['worthless']:,} have value 0.",
+        description=f"{valued:,} have a value above 0, {own['worthless']:,} have value 0.",
         alone=alone,
     )
 
@@ -182,21 +182,21 @@ class _Chart:
         ]
         return drawn
 
-    def bar(self, low: float, high: float, many: int, told: str, colour: str) -> str:
+    def bar(self, low: float, high: float, many: int, description: str, colour: str) -> str:
         x, y = self.x(low), self.y(many)
         width = max(self.x(high) - x - 1, 0.5)
         ground = self.height - self.bottom
-        return svg.rectangle(x, y, width, ground - y, svg.tooltip(told), fill=colour)
+        return svg.rectangle(x, y, width, ground - y, svg.tooltip(description), fill=colour)
 
 
 def _drawing(
-    width: float, height: float, *drawn: str, title: str, told: str, alone: bool
+    width: float, height: float, *drawn: str, title: str, description: str, alone: bool
 ) -> svg.Markup:
     if not alone:
-        return svg.drawing(width, height, *drawn, title=title, description=told)
+        return svg.drawing(width, height, *drawn, title=title, description=description)
     edge = 12
     inside = svg.group(*drawn, transform=f"translate({edge} {edge})")
-    style = {"description": told, "css": svg.STYLE}
+    style = {"description": description, "css": svg.STYLE}
     return svg.drawing(width + 2 * edge, height + 2 * edge, inside, title=title, **style)
 
 
@@ -233,15 +233,15 @@ def excerpt(name: object) -> str:
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
-def _telling(one: Plain) -> str:
+def _tooltip(one: Plain) -> str:
     return f"{excerpt(one['ngram'])}: {as_value(one['value'])}, count {one['count']:,}"
 
 
-def _told(ngrams: Sequence[Plain]) -> str:
+def _described(ngrams: Sequence[Plain]) -> str:
     if not ngrams:
         return "None."
     listed = "; ".join(
-        f"{excerpt(one['ngram'])} {as_value(one['value'])}" for one in ngrams[:_TOLD]
+        f"{excerpt(one['ngram'])} {as_value(one['value'])}" for one in ngrams[:_DESCRIBED]
     )
-    rest = len(ngrams) - _TOLD
+    rest = len(ngrams) - _DESCRIBED
     return listed + (f"; and {rest:,} more." if rest > 0 else ".")

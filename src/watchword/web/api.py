@@ -158,7 +158,7 @@ class Api:
     async def _one_by_one(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
         """Run slow work: one request at a time, skipping requests that were cancelled.
 
-        Dragging a slider sends many requests, of which only the last matters.
+        Dragging a slider sends many requests, and only the last one matters.
         """
         async with self._slow:
             if await request.is_disconnected():
