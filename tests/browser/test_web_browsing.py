@@ -324,9 +324,7 @@ def test_values_of_an_ngram(visit):
 def test_pictures_of_the_model_are_drawn(visit):
     page = visit("model")
     page.select_option("#glance-label", label="control")
-    expect(page.locator("#glance img").first).to_have_attribute(
-        "alt", "Word cloud for control"
-    )
+    expect(page.locator("#glance img").first).to_have_attribute("alt", "Word cloud for control")
     for image in page.locator("#glance img").all():
         image.scroll_into_view_if_needed()
         expect(image).not_to_have_js_property("naturalWidth", 0)
