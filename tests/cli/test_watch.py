@@ -283,7 +283,7 @@ def test_a_damaged_state_is_refused_and_kept(here):
     (here / "state").write_bytes(b"so what")
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
     said = failure(*arguments, input=lines(post("ann")))
-    assert "state: not the state of a watcher" in said
+    assert "state: not a watcher's state" in said
     assert (here / "state").read_bytes() == b"so what"
 
 

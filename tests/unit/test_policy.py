@@ -318,12 +318,12 @@ def test_all_policies_are_known_by_name():
     ],
 )
 def test_what_describes_no_policy_is_refused(data):
-    with pytest.raises(ValueError, match="not the description of a policy"):
+    with pytest.raises(ValueError, match="not a policy description"):
         policy_from_dict(data)
 
 
 def test_what_a_policy_cannot_be_told_is_named():
-    with pytest.raises(ValueError, match="Leaps has no margin, ratio"):
+    with pytest.raises(ValueError, match="Leaps has no parameter margin, ratio"):
         policy_from_dict({"policy": "Leaps", "positive": "x", "ratio": 1, "margin": 2})
 
 

@@ -378,7 +378,7 @@ def test_scores_are_positive_minus_the_best_other_label():
 def test_an_unknown_subject_is_named():
     watcher = taught().watcher(RISK)
     with pytest.raises(
-        ww.errors.UnknownSubjectError, match="nothing was read of subject 'bob'"
+        ww.errors.UnknownSubjectError, match="unknown subject 'bob'"
     ) as caught:
         watcher.decision("bob")
     assert isinstance(caught.value, KeyError)

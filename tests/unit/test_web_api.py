@@ -535,7 +535,7 @@ def test_custom_policies_are_accepted():
     ("policy", "message"),
     [
         ("{", "policy must be JSON"),
-        ("[]", "not the description of a policy"),
+        ("[]", "not a policy description"),
         ('{"policy": "Overtakes", "positive": "nobody"}', "unknown label 'nobody'"),
         (
             '{"policy": "Overtakes", "positive": "at risk", "ratio": -1}',

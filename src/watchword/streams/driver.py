@@ -1,7 +1,7 @@
-"""The policy driver: the one place where policies are asked and their answers are applied.
+"""The policy driver: the only code that calls policies and applies their answers.
 
-Readers and watchers advance subjects by a post; replays, tuning and stories go through whole
-histories. Both follow the same rules, which are in `advance`.
+Readers and watchers advance subjects by one post; replays, tuning and stories run through whole
+histories. Both follow the same rules, implemented in `advance`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from watchword.streams.steps import BoolArray, FloatArray, IntArray, Step, share
 
 
 def best_other(values: FloatArray, column: int) -> FloatArray:
-    """Return the largest value of the other columns; 0 if there is no other."""
+    """Return the largest value in the other columns, or 0 if there is only one column."""
     columns = values.shape[-1]
     if columns == 1:
         return np.zeros(values.shape[:-1])
@@ -29,10 +29,10 @@ def best_other(values: FloatArray, column: int) -> FloatArray:
 def advance(
     policy: Policy, step: Step, *, read: BoolArray, decided: BoolArray
 ) -> tuple[BoolArray, FloatArray]:
-    """Ask a policy about a step; return for which rows an alert falls now, and the new memory.
+    """Apply a policy to a step; return a mask of the new alerts and the updated memory.
 
-    There is no alert where nothing was read, and none after the first. A subject's memory changes
-    only when something of the subject was read. `step.memory` is what the policy noted before.
+    A row without a new post, or with an earlier alert, gets no alert. A row's memory changes only
+    if a post was read. `step.memory` holds the policy's memory from before the step.
     """
     before = step.memory
     noted = step.with_memory(0, before.shape[1], copy=True)
@@ -44,19 +44,19 @@ def advance(
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A subject's values after every step (post or chunk)."""
+    """A subject's values after each step (a post or a chunk)."""
 
-    posts: IntArray  #: posts read by then
+    posts: IntArray  #: number of posts read so far
     value: FloatArray  #: accumulated confidence for the positive label
     other: FloatArray  #: accumulated confidence for the best other label
-    gain: FloatArray  #: what the step added to `value`
-    other_gain: FloatArray  #: the most that it added to any other label
+    gain: FloatArray  #: confidence added to `value` by the step
+    other_gain: FloatArray  #: largest confidence added to any other label by the step
 
     @classmethod
     def from_gains(cls, gains: FloatArray, column: int, *, ends: IntArray | None = None) -> Series:
-        """Add up what each post of a subject adds, a row per post and a column per label.
+        """Accumulate the confidence of a subject's posts, one row per post, one column per label.
 
-        With `ends`, a step is not a post but a chunk: the posts read after each.
+        With `ends`, each step is a chunk, and `ends` holds the number of posts read after each.
         """
         sums = np.cumsum(gains, axis=0)
         if ends is None:
@@ -74,24 +74,24 @@ class Series:
 
     @property
     def share(self) -> float:
-        """The last value / (value + other), 0 without evidence."""
+        """The ratio value / (value + other) after the last step; 0 without evidence."""
         return float(share_of(self.value[-1:], self.other[-1:])[0]) if self.value.size else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """The series of several subjects, and at which step a policy alerts for each."""
+    """The series of several subjects; finds the step at which a policy alerts for each."""
 
     series: Sequence[Series]
 
     @cached_property
     def lengths(self) -> IntArray:
-        """Steps of each subject."""
+        """The number of steps of each subject."""
         return np.array([one.value.size for one in self.series], np.int64)
 
     @cached_property
     def columns(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Posts, value, other, gain and other_gain of all subjects, one after the other."""
+        """Posts, value, other, gain and other_gain of all subjects, concatenated."""
         posts = np.concatenate([one.posts for one in self.series] or [np.zeros(0, np.int64)])
         rows = [(one.value, one.other, one.gain, one.other_gain) for one in self.series]
         parts = zip(*rows, strict=True) if rows else [()] * 4
@@ -99,32 +99,32 @@ class Histories:
         return posts, value, other, gain, other_gain
 
     def first_alerts(self, policy: Policy) -> IntArray:
-        """Return the step, from 0, of each subject's alert; -1 if there is none."""
+        """Return the index of the step at which each subject is alerted; -1 without an alert."""
         if policy.remembers or policy.is_population:
             return self._first_alerts_step_by_step(policy)
         lengths = self.lengths
         found = np.full(lengths.size, -1, np.int64)
         if not lengths.any():
             return found
-        # A policy that remembers nothing can be asked about all steps at once.
+        # A policy without memory can be applied to all steps at once.
         step = Step(*self.columns, round=0, memory=np.zeros((int(lengths.sum()), 0)))
         begins = np.cumsum(lengths) - lengths
         before = np.r_[0, step.posts[:-1]]
         before[begins[lengths > 0]] = 0
         read = step.posts > before
         alerts, _ = advance(policy, step, read=read, decided=np.zeros(read.size, np.bool_))
-        places = np.flatnonzero(alerts)
-        # Subjects without steps begin where the next one does, which is the one that is meant.
-        owners = np.searchsorted(begins, places, side="right") - 1
+        indices = np.flatnonzero(alerts)
+        # A subject without steps begins where the next one does; side="right" finds the next one.
+        owners = np.searchsorted(begins, indices, side="right") - 1
         alerted, first = np.unique(owners, return_index=True)
-        found[alerted] = places[first] - begins[alerted]
+        found[alerted] = indices[first] - begins[alerted]
         return found
 
     def _first_alerts_step_by_step(self, policy: Policy) -> IntArray:
-        """Let all subjects make each step together, for policies that remember or compare."""
+        """Advance all subjects step by step, for policies with memory or population policies."""
         count, lengths = len(self.series), self.lengths
-        present = int((lengths > 0).sum())  # subjects without posts are never compared with
-        order = np.argsort(-lengths, kind="stable")  # subjects with further steps come first
+        present = int((lengths > 0).sum())  # subjects without posts are left out of comparisons
+        order = np.argsort(-lengths, kind="stable")  # longest first
         steps = _Steps([self.series[row] for row in order], lengths[order])
         memory = np.zeros((count, policy.remembers))
         first = np.full(count, -1, np.int64)
@@ -133,7 +133,7 @@ class Histories:
         for number in range(int(lengths.max(initial=0))):
             size = steps.size(number)
             if not (first[:size] < 0).any():
-                break  # the first alert is final, and these are all that have further steps
+                break  # the first alert is final, and no other subject has further steps
             seen = present if policy.is_population else size
             read = np.zeros(seen, np.bool_)
             read[:size] = steps.posts(number) > posts[:size]
@@ -171,7 +171,7 @@ class _Steps:
                 self._values[row, at] = np.concatenate(parts)
 
     def size(self, number: int) -> int:
-        """Return how many subjects have this step."""
+        """Return the number of subjects that have this step."""
         return int(self._sizes[number])
 
     def posts(self, number: int) -> IntArray:
@@ -185,7 +185,10 @@ class _Steps:
 
 
 def _gains_between(gains: FloatArray, ends: IntArray) -> FloatArray:
-    """Return what each chunk added; not the difference of sums, whose last digits are noise."""
+    """Return the gains of each chunk, summed over its posts.
+
+    Differences of the accumulated sums would carry rounding errors.
+    """
     begins = np.r_[0, ends[:-1]]
     added, full = np.zeros((ends.size, gains.shape[1])), ends > begins
     if full.any():

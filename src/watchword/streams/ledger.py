@@ -1,4 +1,4 @@
-"""What has accumulated for each subject: sums per label, posts, a policy's notes, the alert."""
+"""The ledger: each subject's sums per label, number of posts, policy memory and alert."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_POSTS = 2**32 - 1
 
 
 class Ledger:
-    """Rows of subjects. Rows are added at the end and never taken away."""
+    """A table with one row per subject. Rows are appended and never removed."""
 
     def __init__(self, engine: Engine, policy: Policy) -> None:
         self.policy = as_policy("policy", policy)
@@ -38,10 +38,10 @@ class Ledger:
     # Rows
 
     def resize(self, rows: int) -> None:
-        """Have so many rows, new ones of subjects of whom nothing was read."""
+        """Resize to the given number of rows; new rows are those of subjects without posts."""
         capacity = len(self._posts)
         if rows > capacity:
-            # A quarter more than needed: adding costs little and little is left over.
+            # Grow by a quarter: appending is cheap on average, and little memory is wasted.
             added = max(rows, capacity + capacity // 4 + 1) - capacity
             self._sums = _longer(self._sums, added)
             self._memory = _longer(self._memory, added)
@@ -50,65 +50,67 @@ class Ledger:
         self._size = rows
 
     def records(self, rows: IntArray) -> tuple[list[int], list[int], Iterator[dict[Label, float]]]:
-        """Of these rows: posts read, after how many the alert fell (0: none), the sums."""
-        # Without a loop in Python: streams full of alerts spend their time here.
+        """Return the posts, delays (0 without an alert) and sums per label of these rows."""
+        # Without a loop in Python: streams with many alerts spend their time here.
         sums = map(dict, map(zip, repeat(self._labels), self._sums[rows].tolist()))
         return self._posts[rows].tolist(), self._delays[rows].tolist(), sums
 
     def scores(self) -> FloatArray:
-        """Of each row: how much more speaks for the positive label than for the best other."""
+        """Return each row's sum for the positive label minus that of the best other label."""
         sums = self._sums[: self._size]
         column = self._labels.index(self.policy.positive)
         return np.asarray(sums[:, column] - best_other(sums, column))
 
-    # Reading on
+    # Reading
 
     def advance(self, rows: IntArray, labels: tuple[Label, ...], gains: FloatArray) -> BoolArray:
-        """Add one post to each of these different rows; for which of them an alert fell."""
+        """Add one post to each of these distinct rows; return a mask of the new alerts."""
         return self._advance(rows, self._aligned(labels, gains), np.ones(rows.size, np.bool_))
 
     def advance_round(
         self, rows: IntArray, labels: tuple[Label, ...], gains: FloatArray
     ) -> BoolArray:
-        """The same as one round, in which some policies look at all rows."""
+        """Add one post to each of these rows as one round; return a mask of the new alerts.
+
+        Population policies compare all rows of the ledger.
+        """
         if self.rounds >= _MOST_POSTS:
             raise StateError(
-                f"{_MOST_POSTS} rounds were read, and no more can be counted: "
-                "go on with a new state"
+                f"the state is full: {_MOST_POSTS} rounds have been read; start a new watcher"
             )
         gains = self._aligned(labels, gains)
         if self.policy.is_population:
-            everybody, read = np.arange(self._size), np.zeros(self._size, np.bool_)
+            all_rows, read = np.arange(self._size), np.zeros(self._size, np.bool_)
             read[rows] = True
             spread = np.zeros((self._size, gains.shape[1]))
             spread[rows] = gains
-            alerted = self._advance(everybody, spread, read)[rows]
+            alerted = self._advance(all_rows, spread, read)[rows]
         else:
             alerted = self._advance(rows, gains, np.ones(rows.size, np.bool_))
         self.rounds += 1
         return alerted
 
     def _aligned(self, labels: tuple[Label, ...], gains: FloatArray) -> FloatArray:
-        """The gains in the columns of the ledger, which gets those it does not have yet."""
+        """Return the gains in the ledger's column order, adding columns for new labels."""
         if labels == self._labels:
             return gains
-        if set(labels) <= set(self._labels):  # all columns are there: only the gains move
+        if set(labels) <= set(self._labels):  # all columns exist: only the gains are rearranged
             return _rearranged(gains, labels, self._labels)
-        # A model may learn labels between two posts, and forget some; what was read, was read.
+        # A model may learn or forget labels between two posts; the sums read so far are kept.
         every = (*labels, *(label for label in self._labels if label not in labels))
         self._sums = _rearranged(self._sums, self._labels, every)
         self._labels = every
         return _rearranged(gains, labels, every)
 
     def _advance(self, rows: IntArray, gains: FloatArray, read: BoolArray) -> BoolArray:
-        """Add gains, and a post where one was read; nothing is changed if the policy fails."""
+        """Add gains, and one post where `read`; change nothing if the policy raises."""
         column = self._labels.index(self.policy.positive)
         sums = self._sums[rows] + gains
         posts = self._posts[rows].astype(np.int64) + read
         if posts.max(initial=0) > _MOST_POSTS:
             raise StateError(
-                f"{_MOST_POSTS} posts of a subject were read, and no more can be counted: "
-                "go on with a new state"
+                f"the state is full: {_MOST_POSTS} posts of a subject have been read; "
+                "start a new state"
             )
         step = Step(
             posts=posts,
@@ -127,7 +129,7 @@ class Ledger:
     # Keeping
 
     def state_of(self, rows: int | slice, engine: Engine) -> State:
-        """All about some rows."""
+        """Return the state of some rows."""
         chosen = slice(rows, rows + 1) if isinstance(rows, int) else rows
         if self._described is None:
             self._described = self.policy.to_dict(), policy_hash(self.policy)
@@ -145,7 +147,7 @@ class Ledger:
         )
 
     def restore(self, state: State) -> None:
-        """Take over all rows of a state that was checked."""
+        """Copy all rows of a checked state into the ledger."""
         self.rounds = state.rounds
         rows = len(state.posts)
         self._posts[:rows], self._delays[:rows] = state.posts, state.delays
@@ -164,7 +166,7 @@ def _longer(array: NDArray[Any], added: int) -> NDArray[Any]:
 def _rearranged(
     values: FloatArray, labels: tuple[Label, ...], wanted: tuple[Label, ...]
 ) -> FloatArray:
-    """The columns of other labels: moved, or 0 where there were none."""
+    """Return the columns in the order of `wanted`, with zeros for labels that are not there."""
     moved = np.zeros((values.shape[0], len(wanted)))
     for column, label in enumerate(labels):
         moved[:, wanted.index(label)] = values[:, column]

@@ -1,11 +1,11 @@
-"""When to raise an alert.
+"""Policies: rules that decide when to alert.
 
-A policy looks at how much speaks for each label so far and says for whom to raise an alert now.
-It is written once for one subject and for a million: what it sees is a `Step` of arrays, one row
-per subject, and it answers with an array of booleans. The first alert of a subject is final; that
-is the reader's business, not the policy's.
+A policy compares the accumulated confidence of each label and decides which subjects to alert. The
+same code serves one subject or a million: a policy gets a `Step` of arrays, one row per subject,
+and returns an array of booleans. The first alert of a subject is final; the reader enforces that,
+not the policy.
 
-One of your own is a frozen dataclass with a method:
+To write your own policy, define a frozen dataclass with a method `alerts`:
 
 >>> @dataclass(frozen=True)
 ... class Doubles(Policy):
@@ -73,13 +73,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Overtakes(Policy):
-    """The paper's rule: the positive value is above that of the best other label.
+    """The paper's rule: alert if the positive value is above that of the best other label.
 
-    A good first choice: it needs no tuning if both labels are equally well known. If alerts come
-    too easily (few words speak for the other label at the beginning), ask for more with `margin`,
-    which delays the first alerts, or with `ratio`, which matters as long as posts come in:
-    alert if value > ratio · other + margin. With a negative margin the value may lag behind, but
-    where nothing speaks for the label there is no alert.
+    A good first choice: it needs no tuning if the model has learnt both labels equally well. If
+    alerts come too easily, raise `margin`, which delays the first alerts, or `ratio`, which also
+    matters after many posts: alert if value > ratio · other + margin. A negative margin lets the
+    value be below the other, but without evidence for the label there is no alert.
 
     >>> Overtakes("at risk")
     Overtakes(positive='at risk', ratio=1.0, margin=0.0)
@@ -94,21 +93,22 @@ class Overtakes(Policy):
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """Shares: it compares two values of the same moment."""
+        """Shares: the policy compares two values of the same step."""
         return frozenset({"shares"})
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where value > ratio · other + margin, and value > 0."""
+        """Return where value > ratio · other + margin and value > 0."""
         enough = step.value > self.ratio * step.other + self.margin
         return np.asarray(enough & (step.value > 0))
 
 
 @dataclass(frozen=True)
 class Leaps(Policy):
-    """The latest post added at least `factor` times as much to the positive value as to others.
+    """Alert if the latest post added `factor` times as much to the positive value as to any other.
 
-    For sudden signals, which a long harmless history would drown. Alone it is nervous; the paper's
-    authors used it beside their first rule: `Overtakes("at risk") | Leaps("at risk")`.
+    Catches sudden signals that a long harmless history would hide. Alone it gives many false
+    alerts; the paper's authors combined it with their first rule:
+    `Overtakes("at risk") | Leaps("at risk")`.
 
     >>> Leaps("at risk").factor
     4.0
@@ -122,22 +122,22 @@ class Leaps(Policy):
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """Gains."""
+        """Gains: the policy compares what single posts add."""
         return frozenset({"gains"})
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the gain is positive and at least `factor` times the others'."""
+        """Return where the gain is positive and at least `factor` times the others'."""
         return np.asarray((step.gain > 0) & (step.gain >= self.factor * step.other_gain))
 
 
 @dataclass(frozen=True)
 class Reaches(Policy):
-    """The positive label's normalised score is at least `threshold`.
+    """Alert if the positive label's normalised score is at least `threshold`.
 
-    Good where one number between 0 and 1 is wanted, the same for short and long histories. Score
-    `"share"` is value / (value + other); `"softmax"` is that of the means per post, which hardly
-    leaves .5 unless most posts point the same way. The first posts swing a lot: combine it with
-    `after`.
+    The score is between 0 and 1 for short and long histories alike. `"share"` is
+    value / (value + other); `"softmax"` is the softmax of the means per post, which stays close to
+    .5 unless most posts point the same way. Scores vary widely over the first posts: combine this
+    policy with `after`.
 
     >>> Reaches("at risk", threshold=0.7).after(5)
     After(of=Reaches(positive='at risk', threshold=0.7, score='share'), posts=5)
@@ -152,19 +152,19 @@ class Reaches(Policy):
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """What the score is computed from."""
+        """The quantities that the score is computed from."""
         return Step.needed_for(self.score)
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the score is at least the threshold."""
+        """Return where the score is at least the threshold."""
         return np.asarray(step.score(self.score) >= self.threshold)
 
 
 @dataclass(frozen=True)
 class Stays(Policy):
-    """The current score and the `last` ones before it are all at least `threshold`.
+    """Alert if the current score and the `last` scores before it are all at least `threshold`.
 
-    For streams with loud single posts: one of them is not enough.
+    A single post with an extreme score does not trigger an alert.
 
     >>> Stays("at risk", threshold=0.6, last=4).last
     4
@@ -180,25 +180,25 @@ class Stays(Policy):
 
     @property
     def remembers(self) -> int:
-        """For how many posts the score has stayed."""
+        """One column: the number of consecutive posts with a high score."""
         return 1
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """What the score is computed from."""
+        """The quantities that the score is computed from."""
         return Step.needed_for(self.score)
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the score has been high for more than `last` posts."""
+        """Return where the score has been high for more than `last` posts."""
         return step.in_a_row(step.score(self.score) >= self.threshold) > self.last
 
 
 @dataclass(frozen=True)
 class Repeats(Policy):
-    """So many posts in a row each spoke more for the positive label than for any other.
+    """Alert after `times` consecutive posts that each favour the positive label.
 
-    Looks at posts, not at the whole history: for signals that come in series. A post that says
-    nothing ends a series.
+    Considers single posts, not the whole history: for signals that come in series. A post without
+    evidence ends the series.
 
     >>> Repeats("at risk", times=2).times
     2
@@ -212,24 +212,24 @@ class Repeats(Policy):
 
     @property
     def remembers(self) -> int:
-        """The length of the current series."""
+        """One column: the length of the current series."""
         return 1
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """Gains."""
+        """Gains: the policy compares what single posts add."""
         return frozenset({"gains"})
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the series is long enough."""
+        """Return where the series is long enough."""
         return step.in_a_row(step.gain > step.other_gain) >= self.times
 
 
 @dataclass(frozen=True)
 class ReachesFalling(Policy):
-    """Like `Reaches`, with a threshold that falls from `start` to `end` as posts are read.
+    """Alert as `Reaches` does, with a threshold that falls from `start` to `end` over the posts.
 
-    For being sure early and sensitive late: no alert in the first `wait` posts, then
+    Strict early and sensitive late: no alert in the first `wait` posts, then
     θ(t) = end + (start − end) · e^(−(t − wait) / scale) after t posts.
 
     >>> policy = ReachesFalling("at risk", start=0.9, end=0.6, wait=3, scale=10)
@@ -249,29 +249,29 @@ class ReachesFalling(Policy):
         settle(self, scale=as_above_zero, score=_as_score)
 
     def threshold_after(self, posts: IntArray) -> FloatArray:
-        """θ after so many posts, from `wait` on."""
+        """Return θ after the given numbers of posts."""
         read = np.maximum(posts - self.wait, 0)
         return np.asarray(self.end + (self.start - self.end) * np.exp(-read / self.scale))
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """What the score is computed from."""
+        """The quantities that the score is computed from."""
         return Step.needed_for(self.score)
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the score is at least the threshold of this moment."""
+        """Return where the score is at least the current threshold."""
         high = step.score(self.score) >= self.threshold_after(step.posts)
         return np.asarray(high & (step.posts > self.wait))
 
 
 @dataclass(frozen=True)
 class StandsOut(Policy):
-    """The score, positive − other, stands out among all subjects of the round.
+    """Alert if the score, positive − other, is an outlier among all subjects of the round.
 
-    Alert if it is above median + gamma · MAD (the median distance from the median), from the
-    fourth round on. For collections where most subjects are harmless, all are read in rounds, and
-    the model's values are not to be trusted as they are. Subjects without further posts go on
-    being compared with, but get no alert.
+    The threshold is median + gamma · MAD (the median absolute deviation), from the fourth round
+    on. For collections that are read in rounds, where most subjects are harmless and the model's
+    values are not well calibrated. Subjects without further posts still count in the comparison,
+    but get no alert.
 
     >>> StandsOut("at risk", gamma=2.5).is_population
     True
@@ -285,16 +285,16 @@ class StandsOut(Policy):
 
     @property
     def is_population(self) -> bool:
-        """Always."""
+        """True: the policy compares all subjects of a round."""
         return True
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """Shares: it compares the leads of one round."""
+        """Shares: the policy compares the scores of one round."""
         return frozenset({"shares"})
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the score is above median + gamma · MAD, if round > 2."""
+        """Return where the score is above median + gamma · MAD, if round > 2."""
         score = step.value - step.other
         if step.round <= 2 or not score.size:
             return np.zeros(score.shape, np.bool_)
@@ -309,11 +309,11 @@ POLICIES: dict[str, type[Policy]] = {
         Overtakes, Leaps, Reaches, Stays, Repeats, ReachesFalling, StandsOut, After, AnyOf, AllOf
     )
 }  # fmt: skip
-"""The policies of this package by name."""
+"""All policies of this package by name."""
 
 
 def policy_from_dict(data: Mapping[str, Any]) -> Policy:
-    """The policy that `Policy.to_dict` described.
+    """Return the policy described by the output of `Policy.to_dict`.
 
     >>> policy = Overtakes("at risk", ratio=2).after(5)
     >>> policy_from_dict(policy.to_dict()) == policy
@@ -322,12 +322,13 @@ def policy_from_dict(data: Mapping[str, Any]) -> Policy:
     name = data.get("policy") if isinstance(data, Mapping) else None
     if not isinstance(name, str) or name not in POLICIES:
         known = ", ".join(POLICIES)
-        raise ValueError(f"not the description of a policy (known are {known}): {data!r}")
+        raise ValueError(f"not a policy description: {data!r} ('policy' must be one of {known})")
     kind = POLICIES[name]
     own = {name: value for name, value in data.items() if name != "policy"}
     unknown = own.keys() - set(field_names(kind))
     if unknown:
-        raise ValueError(f"{kind.__name__} has no {', '.join(sorted(map(str, unknown)))}")
+        names = ", ".join(sorted(map(str, unknown)))
+        raise ValueError(f"{kind.__name__} has no parameter {names}")
     if "policies" in own:
         own["policies"] = tuple(policy_from_dict(each) for each in own["policies"])
     if "of" in own:

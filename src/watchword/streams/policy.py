@@ -1,4 +1,4 @@
-"""The base class of policies, and policies that combine others."""
+"""Base class of policies, and policies that combine others."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from watchword.streams.steps import QUANTITIES, BoolArray, Quantity, Step
 
 
 class Policy(ABC):
-    """The base of all policies; subclasses are frozen dataclasses with a field `positive`."""
+    """Base class of policies. Subclasses are frozen dataclasses with a field `positive`."""
 
     positive: Label
 
     @abstractmethod
     def alerts(self, step: Step) -> BoolArray:
-        """For whom to raise an alert now, a boolean per row.
+        """Return which subjects to alert now, one boolean per row.
 
-        Rows do not depend on each other, unless `is_population`. Nothing may be remembered but in
-        `Step.memory`: what remembers nothing is asked about many posts of a subject at once.
+        Rows must be independent of each other unless `is_population` is true. Memory must be kept
+        in `Step.memory` only: a policy without memory may get many posts of one subject at once.
         """
 
     @property
     def remembers(self) -> int:
-        """How many numbers it notes per subject in `Step.memory`, which begins with zeros."""
+        """The number of columns of `Step.memory` that the policy uses; they start at 0."""
         return 0
 
     @property
     def is_population(self) -> bool:
-        """Whether it compares all subjects of a round, so that one alone cannot be read."""
+        """Whether the policy compares all subjects of a round (it then needs a `Watcher`)."""
         return False
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """What it looks at: `"shares"`, `"sums"` or `"gains"`; by default everything.
+        """The quantities it uses: `"shares"`, `"sums"`, `"gains"` [default: all].
 
-        Scores that lack something of it are refused. A policy that only compares `Step.value` with
-        `Step.other`, or looks at `Step.score("share")`, needs no more than shares.
+        Scores without one of them are rejected. A policy that only compares `Step.value` with
+        `Step.other`, or uses `Step.score("share")`, needs shares only.
         """
         return frozenset(QUANTITIES)
 
     @property
     def parts(self) -> tuple[Policy, ...]:
-        """The policies that it combines."""
+        """The combined policies; empty for a simple policy."""
         return ()
 
     def after(self, posts: int) -> After:
-        """The same, but no alert before so many posts were read."""
+        """Return this policy without alerts before the given number of posts."""
         return After(self, posts)
 
     def __or__(self, other: Policy) -> AnyOf:
@@ -60,7 +60,7 @@ class Policy(ABC):
         return AllOf((self, other))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `policy_from_dict` understands.
+        """Return plain data for `policy_from_dict`.
 
         >>> from watchword import Overtakes
         >>> Overtakes("at risk", margin=1).to_dict()
@@ -72,7 +72,7 @@ class Policy(ABC):
 
 @dataclass(frozen=True)
 class After(Policy):
-    """Another policy, whose alerts count from so many posts on. Made by `Policy.after`."""
+    """Another policy, without alerts before `posts` posts. Created by `Policy.after`."""
 
     of: Policy
     posts: int
@@ -82,22 +82,22 @@ class After(Policy):
 
     @property
     def positive(self) -> Label:  # type: ignore[override]
-        """The label it alerts for."""
+        """The positive label of the other policy."""
         return self.of.positive
 
     @property
     def remembers(self) -> int:
-        """As much as the other policy."""
+        """The number of memory columns of the other policy."""
         return self.of.remembers
 
     @property
     def is_population(self) -> bool:
-        """If the other policy is."""
+        """Whether the other policy is a population policy."""
         return self.of.is_population
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """What the other policy needs."""
+        """The quantities that the other policy needs."""
         return self.of.needs
 
     @property
@@ -106,7 +106,7 @@ class After(Policy):
         return (self.of,)
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where the other policy alerts, and enough was read."""
+        """Return where the other policy alerts and enough posts have been read."""
         return np.asarray(checked_alerts(self.of, step) & (step.posts >= self.posts))
 
 
@@ -128,31 +128,31 @@ class _Combined(Policy):
 
     @property
     def positive(self) -> Label:  # type: ignore[override]
-        """The label that all of them alert for."""
+        """The positive label of all combined policies."""
         return self.policies[0].positive
 
     @property
     def remembers(self) -> int:
-        """As much as all of them."""
+        """The number of memory columns of all combined policies together."""
         return sum(policy.remembers for policy in self.policies)
 
     @property
     def is_population(self) -> bool:
-        """If one of them is."""
+        """Whether one of the combined policies is a population policy."""
         return any(policy.is_population for policy in self.policies)
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """What any of them needs."""
+        """The quantities that any combined policy needs."""
         return frozenset[Quantity]().union(*(policy.needs for policy in self.policies))
 
     @property
     def parts(self) -> tuple[Policy, ...]:
-        """All of them."""
+        """The combined policies."""
         return self.policies
 
     def _each(self, step: Step) -> list[BoolArray]:
-        """What each says; all are asked every time, because they may take notes."""
+        """Return the alerts of each policy; all are called every time to update their memory."""
         answers, begin = [], 0
         for policy in self.policies:
             end = begin + policy.remembers
@@ -163,7 +163,7 @@ class _Combined(Policy):
 
 @dataclass(frozen=True)
 class AnyOf(_Combined):
-    """Alerts where one of several policies does. Made by `a | b`.
+    """Alerts where at least one of several policies does. Created by `a | b`.
 
     >>> from watchword import Leaps, Overtakes
     >>> Overtakes("at risk") | Leaps("at risk", factor=8)  # doctest: +ELLIPSIS
@@ -171,13 +171,13 @@ class AnyOf(_Combined):
     """
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where one of them alerts."""
+        """Return where at least one policy alerts."""
         return np.asarray(np.logical_or.reduce(self._each(step)))
 
 
 @dataclass(frozen=True)
 class AllOf(_Combined):
-    """Alerts where all of several policies do, at the same post. Made by `a & b`.
+    """Alerts where all of several policies do at the same post. Created by `a & b`.
 
     >>> from watchword import Overtakes, Repeats
     >>> Overtakes("at risk") & Repeats("at risk", times=2)  # doctest: +ELLIPSIS
@@ -185,26 +185,26 @@ class AllOf(_Combined):
     """
 
     def alerts(self, step: Step) -> BoolArray:
-        """Where all of them alert."""
+        """Return where all policies alert."""
         return np.asarray(np.logical_and.reduce(self._each(step)))
 
 
 def checked_alerts(policy: Policy, step: Step) -> BoolArray:
-    """What a policy says, if it is a boolean per row."""
+    """Return a policy's alerts after checking that they are one boolean per row."""
     alerts: Any = policy.alerts(step)
     if not (isinstance(alerts, np.ndarray) and alerts.dtype == np.bool_):
         kind = getattr(alerts, "dtype", type(alerts).__name__)
-        raise TypeError(f"{type(policy).__name__}.alerts must give an array of bool, got {kind}")
+        raise TypeError(f"{type(policy).__name__}.alerts must return an array of bool, got {kind}")
     if alerts.shape != step.posts.shape:
         raise ValueError(
-            f"{type(policy).__name__}.alerts must give one bool per subject "
+            f"{type(policy).__name__}.alerts must return one bool per subject "
             f"{step.posts.shape}, got {alerts.shape}"
         )
     return alerts
 
 
 def field_names(kind: type[Policy]) -> list[str]:
-    """What a kind of policy can be told."""
+    """Return the names of a policy's fields."""
     return [field.name for field in fields(kind)]  # type: ignore[arg-type]
 
 
@@ -215,7 +215,7 @@ def _plain(value: Any) -> Any:
 
 
 def settle(policy: object, **checks: Any) -> None:
-    """Check the fields and make them plain; they are frozen for everybody else."""
+    """Check and convert the fields of a frozen dataclass in its `__post_init__`."""
     for name, check in checks.items():
         value = getattr(policy, name)
         settled = check(value) if check is as_label else check(name, value)
@@ -223,12 +223,12 @@ def settle(policy: object, **checks: Any) -> None:
 
 
 def as_policy(name: str, value: object) -> Policy:
-    """The policy, if it is one."""
+    """Return the value, or raise `TypeError` if it is not a policy."""
     if not isinstance(value, Policy):
         raise TypeError(f"{name} must be a Policy, such as Overtakes(label), got {value!r}")
     return value
 
 
 def as_at_least_one(name: str, value: object) -> int:
-    """A whole number above 0."""
+    """Return the value as a whole number above 0."""
     return as_whole(name, value, 1)

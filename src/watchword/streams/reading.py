@@ -1,7 +1,7 @@
 """Reading subjects post by post: one with a `Reader`, many at once with a `Watcher`.
 
-The model is never changed by reading. What accumulates is here: per subject one sum of confidences
-per label, the number of posts, what its policy notes, and when the alert fell.
+Reading never changes the model. Readers and watchers keep what accumulates for each subject: one
+sum of confidences per label, the number of posts, the policy's memory and the alert.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from watchword.streams.steps import IntArray
 
 
 class Decision(NamedTuple):
-    """What is decided about a subject after some posts; true only if there is an alert.
+    """The decision about a subject after some posts; true only if there is an alert.
 
-    `label` is None as long as there is no alert. `delay` is the number of posts read when it fell,
-    0 if there is none yet; `posts` is how many were read by now, and `confidence` what they
-    have added up to. Once an alert has fallen it stays.
+    `label` is the positive label, or None without an alert. `delay` is the number of posts read
+    when the alert was raised, 0 without an alert. `posts` is the number of posts read so far, and
+    `confidence` their accumulated confidence per label. An alert is final.
 
     >>> bool(Decision(None, 0, 3, {"at risk": 0.1, "control": 2.5}))
     False
@@ -45,12 +45,12 @@ class Decision(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether the alert fell at the latest post."""
+        """Whether the latest post raised the alert."""
         return self.label is not None and self.delay == self.posts
 
 
 class Reader:
-    """Reads the posts of one subject. Made by `TauSS3.reader`.
+    """Reads the posts of one subject. Created by `TauSS3.reader`.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -84,37 +84,38 @@ class Reader:
 
     @property
     def policy(self) -> Policy:
-        """What decides."""
+        """The policy that decides when to alert."""
         return self._ledger.policy
 
     @property
     def decision(self) -> Decision:
-        """What is decided by now."""
+        """The current decision."""
         return _decisions(self._ledger, np.zeros(1, np.int64), [None])[0]
 
     def read(self, post: str | Post) -> Decision:
-        """Read one post more; the cost is the post's, not the history's."""
+        """Read one more post; the cost does not depend on the length of the history."""
         labels, values = self._engine.confidence(_contents([post]), 1)
         self._ledger.advance(np.zeros(1, np.int64), labels, values)
         return self.decision
 
     def to_bytes(self) -> bytes:
-        """All that `TauSS3.reader(policy, state=…)` needs to go on, here or elsewhere.
+        """Return the state as bytes; `TauSS3.reader(policy, state=…)` resumes from them.
 
-        Small: 46 bytes, 13 and its name for each label, 8 for each number that the policy notes.
+        The size is 46 bytes, plus 13 and its name for each label, plus 8 for each number in the
+        policy's memory.
         """
         return states.to_bytes(self._ledger.state_of(0, self._engine))
 
     def to_json(self) -> str:
-        """The same as `to_bytes`, for eyes and other programs."""
+        """Return the state as JSON; `TauSS3.reader(policy, state=…)` resumes from it."""
         return states.to_json(self._ledger.state_of(0, self._engine))
 
 
 class Watcher:
-    """Reads the posts of many subjects, in whatever order they arrive. Made by `TauSS3.watcher`.
+    """Reads the posts of many subjects, in any order. Created by `TauSS3.watcher`.
 
-    It is meant for one thread; posts read together are read by several inside. With two labels a
-    subject takes about 120 bytes and its id.
+    A watcher is not thread-safe; `read_many` and `read_round` use several threads internally. With
+    two labels, a subject takes about 120 bytes plus its id.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -141,23 +142,23 @@ class Watcher:
             states.check(kept, engine, policy, allow_changed_model=allow_changed_model)
             self._rows = {subject: row for row, subject in enumerate(subjects)}
             if len(self._rows) != len(subjects):
-                raise StateError("the state is damaged: a subject stands in it twice")
+                raise StateError("the state is corrupt: duplicate subject id")
             self._ledger.resize(len(subjects))
             self._ledger.restore(kept)
 
     @property
     def policy(self) -> Policy:
-        """What decides."""
+        """The policy that decides when to alert."""
         return self._ledger.policy
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """All subjects, in the order in which they appeared."""
+        """All subject ids, in order of appearance."""
         return tuple(self._rows)
 
     @property
     def rounds(self) -> int:
-        """How many rounds were read with `read_round`."""
+        """The number of rounds read with `read_round`."""
         return self._ledger.rounds
 
     def __len__(self) -> int:
@@ -167,11 +168,11 @@ class Watcher:
         return subject in self._rows
 
     def add(self, subject: str) -> None:
-        """Take note of a subject of whom nothing was read yet; nothing happens if it is known."""
+        """Add a subject without posts; do nothing if it is already known."""
         self._rows_of([subject])
 
     def read(self, subject: str, post: str | Post) -> Decision:
-        """Read one post of a subject."""
+        """Read one post of a subject and return the decision."""
         self.read_many([subject], [post], threads=1)
         return self.decision(subject)
 
@@ -182,9 +183,9 @@ class Watcher:
         *,
         threads: int | None = None,
     ) -> list[Decision]:
-        """Read posts, each with its subject, in this order; the new alerts, in order.
+        """Read posts in order, each with its subject, and return the new alerts in order.
 
-        The result is that of `read` on each; a few thousand at a time are read much faster.
+        Equivalent to calling `read` for each post, but much faster for a few thousand at a time.
         """
         if self.policy.is_population:
             raise ValueError(
@@ -199,72 +200,70 @@ class Watcher:
         alerts: dict[int, Decision] = {}
         for turn in _turns(rows):
             new = self._ledger.advance(rows[turn], labels, values[turn])
-            places = np.arange(len(names))[turn][new]
+            indices = np.arange(len(names))[turn][new]
             decided = _decisions(
-                self._ledger, rows[places], [names[place] for place in places.tolist()]
+                self._ledger, rows[indices], [names[index] for index in indices.tolist()]
             )
-            alerts.update(zip(places.tolist(), decided, strict=True))
-        return [alerts[place] for place in sorted(alerts)]
+            alerts.update(zip(indices.tolist(), decided, strict=True))
+        return [alerts[index] for index in sorted(alerts)]
 
     def read_round(
         self, posts: Mapping[str, str | Post], *, threads: int | None = None
     ) -> list[Decision]:
-        """Read a round: at most one post of each subject; the new alerts.
+        """Read one round, at most one post per subject, and return the new alerts.
 
-        Policies that compare subjects see all that were ever named, those without a post in this
-        round too, which get no alert in it.
+        Population policies compare all known subjects. Subjects without a post in this round still
+        count in the comparison, but get no alert.
         """
         names, contents = list(posts), _contents(list(posts.values()))
         labels, values = self._engine.confidence(contents, as_threads(threads))
         rows = self._rows_of(names)
         alerted = self._ledger.advance_round(rows, labels, values)
         found = np.flatnonzero(alerted)
-        return _decisions(self._ledger, rows[found], [names[place] for place in found.tolist()])
+        return _decisions(self._ledger, rows[found], [names[index] for index in found.tolist()])
 
     def decision(self, subject: str) -> Decision:
-        """What is decided about a subject by now."""
+        """Return the current decision about a subject."""
         row = self._rows.get(subject)
         if row is None:
-            raise UnknownSubjectError(f"nothing was read of subject {subject!r}")
+            raise UnknownSubjectError(f"unknown subject {subject!r}: no posts were read")
         return _decisions(self._ledger, np.array([row]), [subject])[0]
 
     def decisions(self) -> list[Decision]:
-        """What is decided about every subject by now."""
+        """Return the current decisions about all subjects."""
         return _decisions(self._ledger, np.arange(len(self._rows)), self._rows)
 
     def scores(self) -> dict[str, float]:
-        """How much more speaks for the positive label than for the best other, per subject."""
+        """Return each subject's value of the positive label minus that of the best other label."""
         scores = self._ledger.scores()[: len(self._rows)]
         return dict(zip(self._rows, scores.tolist(), strict=True))
 
     def to_bytes(self) -> bytes:
-        """All that `TauSS3.watcher(policy, state=…)` needs to go on, here or elsewhere."""
+        """Return the state as bytes; `TauSS3.watcher(policy, state=…)` resumes from them."""
         every = self._ledger.state_of(slice(0, len(self._rows)), self._engine)
         return states.watcher_to_bytes(every, list(self._rows))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_bytes` to a file, whole or not at all, which only its owner can read."""
+        """Write `to_bytes` to a file, atomically; only its owner can read it."""
         with atomic_file(path, mode=0o600) as file:
             file.write(self.to_bytes())
 
     def _rows_of(self, names: list[Any]) -> IntArray:
-        """The rows of subjects, new ones for those that are."""
+        """Return the row index of each subject, adding rows for new ones."""
         rows = self._rows
         try:
             return np.fromiter(map(rows.__getitem__, names), np.int64, len(names))
-        except (KeyError, TypeError):  # a new one, or something that cannot even be looked up
+        except (KeyError, TypeError):  # a new subject, or an id that is not hashable
             for kind in set(map(type, names)):
                 if not issubclass(kind, str):
-                    raise TypeError(
-                        f"the id of a subject must be str, got {kind.__name__}"
-                    ) from None
+                    raise TypeError(f"a subject id must be str, got {kind.__name__}") from None
         found = [rows.setdefault(name, len(rows)) for name in names]
         self._ledger.resize(len(rows))
         return np.array(found, np.int64)
 
 
 def _turns(rows: IntArray) -> list[IntArray] | list[slice]:
-    """The places of a batch in turns without a row twice: all first posts, then all second."""
+    """Return the indices of a batch in turns without duplicate rows: all first posts, and so on."""
     if rows.size and rows.max() < 8 * rows.size and np.bincount(rows).max() == 1:
         return [slice(None)]  # a view: nothing is copied
     order = np.argsort(rows, kind="stable")
@@ -280,7 +279,7 @@ def _turns(rows: IntArray) -> list[IntArray] | list[slice]:
 
 
 def _contents(posts: list[Any]) -> list[str]:
-    if set(map(type, posts)) <= {str}:  # the usual case, and worth being fast
+    if set(map(type, posts)) <= {str}:  # fast path for the usual case
         return posts
     return as_texts([post.content if isinstance(post, Post) else post for post in posts])
 

@@ -1,13 +1,14 @@
-r"""States of subjects as bytes and JSON: versioned, keyed by label names, data and never code.
+r"""States of subjects as bytes and JSON: versioned plain data, keyed by label.
 
-A single subject's state, in bytes (numbers little-endian):
+The state of one subject as bytes (numbers are little-endian):
 
     "wws" version:u8 model:16 bytes policy:8 bytes posts:u32 delay:u32
     notes:u16 labels:u32 (note:f64)* (sum:f64 kind:u8 size:u32 name)* crc32:u32
 
-where a label's kind is 0 for a string (its name in UTF-8), 1 for a whole number (in decimal). The
-states of many subjects: one line of JSON, then arrays: posts, delays (u32), sums, notes (f64, row
-by row), sizes of ids in bytes (u32), ids in UTF-8; at the end the SHA-256 of all that.
+where a label's kind is 0 for a string (its name in UTF-8) and 1 for a whole number (in decimal),
+and the notes are the policy's memory. The states of many subjects are one line of JSON, then the
+arrays posts, delays (u32), sums, notes (f64, row by row), sizes of ids in bytes (u32) and ids in
+UTF-8, and last the SHA-256 of everything before it.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ VERSION = 1
 _MAGIC = b"wws"
 _HEAD = struct.Struct("<3sB16s8sIIHI")
 _LABEL = struct.Struct("<dBI")
-IDENTITY = 28  # so many bytes of a subject's state are the same for one model and one policy
+IDENTITY = 28  # number of leading bytes that identify the model and the policy
 _MANY = "watchword states"
 _HEADER_LIMIT = 1 << 26
 _CHECKSUM = hashlib.sha256().digest_size
-_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+_CORRUPT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 Counts = NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of some subjects: a row of every array for each."""
+    """The state of some subjects, one row per subject in each array."""
 
     model: str  # fingerprint
-    policy: dict[str, Any] | None  # what it was, where that is known
+    policy: dict[str, Any] | None  # description of the policy, None if unknown
     policy_hash: str
     labels: tuple[Label, ...]
     rounds: int
@@ -58,7 +59,7 @@ class State:
 
 
 def policy_hash(policy: Policy) -> str:
-    """16 hexadecimal digits that are the same for equal policies."""
+    """Return a hash of 16 hexadecimal digits, equal for equal policies."""
     return _hash(policy.to_dict())
 
 
@@ -68,20 +69,20 @@ def _hash(description: dict[str, Any]) -> str:
 
 
 def check(state: State, engine: Engine, policy: Policy, *, allow_changed_model: bool) -> None:
-    """Raise `StateError` unless reading can go on from here as if nothing had happened."""
+    """Raise `StateError` unless this model and this policy can resume from the state."""
     if state.policy_hash != policy_hash(policy):
-        was = "" if state.policy is None else f", which was {_policy_text(state.policy)}"
-        raise StateError(f"the state does not belong to the policy {policy!r}{was}")
+        was = "" if state.policy is None else f": {_policy_text(state.policy)}"
+        raise StateError(f"the state was saved with another policy than {policy!r}{was}")
     if state.memory.shape[1] != policy.remembers:
-        raise StateError(f"the state does not hold what {policy!r} has to remember")
+        raise StateError(f"the state is corrupt: its memory does not fit {policy!r}")
     if state.model == codec.fingerprint_of(engine):
         lacking = [label for label in engine.labels if label not in state.labels]
         if lacking:
-            raise StateError(f"the state is damaged: it lacks the label {lacking[0]!r}")
+            raise StateError(f"the state is corrupt: the label {lacking[0]!r} is missing")
     elif not allow_changed_model:
         raise StateError(
-            "the state belongs to another model, or to what this one was before it learnt more; "
-            "allow_changed_model=True (--allow-changed-model for `watch`) goes on regardless"
+            "the state was saved with another model, or before this model learnt more; "
+            "to resume anyway, use allow_changed_model=True (`watch --allow-changed-model`)"
         )
 
 
@@ -89,7 +90,7 @@ def check(state: State, engine: Engine, policy: Policy, *, allow_changed_model: 
 
 
 def to_bytes(state: State) -> bytes:
-    """The state of one subject as bytes."""
+    """Return the state of one subject as bytes."""
     notes = state.memory[0]
     parts = [
         _HEAD.pack(
@@ -112,16 +113,16 @@ def to_bytes(state: State) -> bytes:
 
 
 def from_bytes(data: bytes) -> State:
-    """The state that `to_bytes` gave."""
+    """Return the state encoded by `to_bytes`."""
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"a state must be bytes, or str if it is JSON, got {type(data).__name__}")
+        raise TypeError(f"a state must be bytes, or str for JSON, got {type(data).__name__}")
     body, checksum = bytes(data[:-4]), bytes(data[-4:])
     if body[:3] != _MAGIC:
-        raise StateError("not the state of a subject")
+        raise StateError("not a subject's state")
     if body[3:4] != bytes([VERSION]):
-        raise StateError(f"a state of version {body[3:4].hex()}, which this program does not know")
+        raise StateError(f"the state has the unknown version {body[3:4].hex()}: update watchword")
     if struct.pack("<I", zlib.crc32(body)) != checksum:
-        raise StateError("the state is damaged: its checksum is wrong")
+        raise StateError("the state is corrupt: wrong checksum")
     try:
         _, _, model, policy, posts, delay, notes, labels = _HEAD.unpack_from(body)
         at = _HEAD.size
@@ -135,14 +136,14 @@ def from_bytes(data: bytes) -> State:
             at += size
             sums[as_label(int(name) if is_number else name)] = value
         if len(sums) != labels or at != len(body):
-            raise ValueError("its size is wrong")
+            raise ValueError("wrong size")
     except (struct.error, ValueError, MemoryError) as error:
-        raise StateError(f"the state is damaged: {error}") from None
+        raise StateError(f"the state is corrupt: {error}") from None
     return _single(model.hex(), None, policy.hex(), posts, delay, memory, sums)
 
 
 def to_json(state: State) -> str:
-    """The state of one subject as JSON."""
+    """Return the state of one subject as JSON."""
     posts, delay = int(state.posts[0]), int(state.delays[0])
     sums = [list(pair) for pair in zip(state.labels, state.sums[0].tolist(), strict=True)]
     whole = {
@@ -159,25 +160,25 @@ def to_json(state: State) -> str:
 
 
 def from_json(text: str) -> State:
-    """The state that `to_json` gave."""
+    """Return the state encoded by `to_json`."""
     try:
         whole = json.loads(text)
         if whole["format"] != "watchword state":
-            raise ValueError("it is something else")
+            raise ValueError('"format" is not "watchword state"')
         _check_version(whole["version"])
         pairs = [(as_label(label), _finite(value)) for label, value in whole["confidence"]]
         sums = dict(pairs)
         if len(sums) != len(pairs):
-            raise ValueError("a label stands in it twice")
+            raise ValueError("duplicate label")
         bytes.fromhex(whole["model"])
         posts = as_whole("posts", whole["posts"], 0)
         delay = as_whole("delay", whole["delay"], 0)
         memory = tuple(_finite(note) for note in whole["memory"])
         if not isinstance(whole["policy"], dict):
-            raise TypeError("its policy is not described")
+            raise TypeError('"policy" must be an object')
         described = _hash(whole["policy"])
-    except _DAMAGE as error:
-        raise StateError(f"not the state of a subject: {error}") from None
+    except _CORRUPT as error:
+        raise StateError(f"not a subject's state: {error}") from None
     return _single(whole["model"], whole["policy"], described, posts, delay, memory, sums)
 
 
@@ -209,7 +210,7 @@ def _single(
 
 
 def watcher_to_bytes(state: State, subjects: list[str]) -> bytes:
-    """The states of many subjects as bytes."""
+    """Return the states of many subjects as bytes."""
     names = [subject.encode("utf-8", "surrogatepass") for subject in subjects]
     arrays = [
         state.posts.astype("<u4"),
@@ -234,22 +235,22 @@ def watcher_to_bytes(state: State, subjects: list[str]) -> bytes:
 
 
 def watcher_from_bytes(data: bytes | memoryview) -> tuple[State, list[str]]:
-    """The states of many subjects, and the ids of the subjects."""
+    """Return the states encoded by `watcher_to_bytes` and the ids of the subjects."""
     view = memoryview(data)
     head, separator, _ = bytes(view[:_HEADER_LIMIT]).partition(b"\n")
     try:
         header = json.loads(head)
         if not separator or header["format"] != _MANY:
-            raise ValueError("it is something else")
-    except _DAMAGE:
-        raise StateError("not the state of a watcher") from None
+            raise ValueError("wrong format")
+    except _CORRUPT:
+        raise StateError("not a watcher's state") from None
     _check_version(header.get("version"))
     if hashlib.sha256(view[:-_CHECKSUM]).digest() != view[-_CHECKSUM:]:
-        raise StateError("the state is damaged: its checksum is wrong")
+        raise StateError("the state is corrupt: wrong checksum")
     try:
         return _many(header, view[len(head) + 1 : -_CHECKSUM])
-    except _DAMAGE as error:
-        raise StateError(f"the state is damaged: {error}") from None
+    except _CORRUPT as error:
+        raise StateError(f"the state is corrupt: {error}") from None
 
 
 def _many(header: dict[str, Any], body: memoryview) -> tuple[State, list[str]]:
@@ -257,21 +258,21 @@ def _many(header: dict[str, Any], body: memoryview) -> tuple[State, list[str]]:
     labels = tuple(as_label(label) for label in header["labels"])
     notes = as_whole("notes", header["notes"], 0)
     if len(set(labels)) != len(labels):
-        raise ValueError("a label stands in it twice")
+        raise ValueError("duplicate label")
     at = 0
 
     def take(dtype: str, columns: int) -> NDArray[Any]:
         nonlocal at
         begin, at = at, at + count * columns * np.dtype(dtype).itemsize
         if at > len(body):
-            raise ValueError("it is too short")
+            raise ValueError("too short")
         return np.frombuffer(body[begin:at], dtype).reshape(count, columns)
 
     posts, delays = take("<u4", 1)[:, 0], take("<u4", 1)[:, 0]
     sums, memory, sizes = take("<f8", len(labels)), take("<f8", notes), take("<u4", 1)[:, 0]
     ends = at + np.cumsum(sizes, dtype=np.int64)
     if (int(ends[-1]) if count else at) != len(body):
-        raise ValueError("its size is wrong")
+        raise ValueError("wrong size")
     begins = (ends - sizes).tolist()
     subjects = [
         str(body[begin:end], "utf-8", "surrogatepass")
@@ -293,24 +294,24 @@ def _many(header: dict[str, Any], body: memoryview) -> tuple[State, list[str]]:
 
 
 def _checked(state: State) -> State:
-    """The state, if its numbers can have come about by reading."""
+    """Return the state after checking that its numbers are possible."""
     if not (np.isfinite(state.sums).all() and np.isfinite(state.memory).all()):
-        raise StateError("the state is damaged: not all numbers in it are finite")
+        raise StateError("the state is corrupt: a number is not finite")
     if (state.delays > state.posts).any():
-        raise StateError("the state is damaged: an alert fell after more posts than were read")
+        raise StateError("the state is corrupt: a delay exceeds the number of posts")
     return state
 
 
 def _check_version(version: object) -> None:
     if type(version) is not int:
-        raise StateError("the state is damaged: its version is no number")
+        raise StateError("the state is corrupt: its version is not a number")
     if version != VERSION:
-        raise StateError(f"a state of version {version}, which this program does not know")
+        raise StateError(f"the state has the unknown version {version}: update watchword")
 
 
 def _finite(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"not a number: {value!r}")
+        raise ValueError(f"not a finite number: {value!r}")
     return float(value)
 
 
