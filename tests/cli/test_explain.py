@@ -156,7 +156,7 @@ def test_explain_says_what_is_wrong(arguments, code, message):
 def test_a_policy_that_compares_subjects_has_no_story():
     arguments = ("others.jsonl", "--subject", RISKY.id, "--positive", "at risk")
     told = failure("explain", "model.ww", *arguments, "--policy", "stands_out")
-    assert "one alone has no story" in told
+    assert "a single subject has no story" in told
 
 
 @pytest.mark.usefixtures("here")

@@ -236,7 +236,7 @@ def test_without_truth_there_are_submissions_but_no_score(made, tmp_path, taught
     )
     assert result.score is None
     assert len(result.files) == 10
-    assert "the truth is not known" in str(result)
+    assert "true labels unknown" in str(result)
     assert result.to_dict()["score"] is None
 
 

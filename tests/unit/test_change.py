@@ -195,7 +195,7 @@ def test_a_model_of_one_label_cannot_say_anything_else():
 
 def test_a_summary_function_has_no_shares():
     model = two_labels().replace(summary=strategies.last_row)
-    with pytest.raises(ww.errors.HookError, match="not made of n-grams' shares"):
+    with pytest.raises(ww.errors.HookError, match="cannot be split into shares"):
         model.what_would_change("x a")
 
 
@@ -382,7 +382,7 @@ def test_without_an_alert_there_is_nothing_to_change():
 def test_an_alert_that_was_given_cannot_be_found_again():
     engine = engine_of(taught(("at risk", "control")))
     history = History.read(engine, ww.StandsOut("at risk"), ["x", "x"], alert=2)
-    with pytest.raises(ValueError, match="saw more than this subject"):
+    with pytest.raises(ValueError, match="cannot be recomputed from this subject"):
         change_of_alert(history, "delay")
 
 

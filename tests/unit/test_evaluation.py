@@ -185,7 +185,7 @@ def test_a_confusion_says_it_all(pairs):
         (["a"], [[1, 2]], "shape"),
         (["a"], [[-1]], "at least 0"),
         (["a"], [[0.5]], "whole numbers"),
-        (["a", "a"], [[1, 0], [0, 1]], "twice"),
+        (["a", "a"], [[1, 0], [0, 1]], "duplicates"),
     ],
 )
 def test_a_confusion_that_cannot_be_is_refused(labels, matrix, message):
@@ -204,7 +204,7 @@ def test_a_confusion_cannot_be_changed():
 
 def test_more_labels_than_a_matrix_can_have_are_judged_without_one():
     labels = list(range(10_001))
-    with pytest.raises(ValueError, match="10,001 labels is too large"):
+    with pytest.raises(ValueError, match="too many labels for a confusion matrix: 10,001"):
         Evaluation.of(labels, labels)
     assert Evaluation.of([(one,) for one in labels], [(one,) for one in labels]).accuracy == 1
 

@@ -337,8 +337,8 @@ def test_bootstrap_survives_resamples_without_positives():
         ([1, 0], [1, 0], [0, 1], "at least 1, got 0"),
         ([1, 0], [1, 0], [-3, 1], "at least 1, got -3"),
         ([1, 0], [1, 0], [math.nan, 1], "delays must be finite, got nan"),
-        ([1, math.nan], [1, 0], [1, 1], "y_true must not hold NaN"),
-        ([1, 0], [1, math.nan], [1, 1], "y_pred must not hold NaN"),
+        ([1, math.nan], [1, 0], [1, 1], "y_true must not contain NaN"),
+        ([1, 0], [1, math.nan], [1, 1], "y_pred must not contain NaN"),
     ],
 )
 def test_bad_sets_are_refused(truth, alerts, delays, message):

@@ -101,10 +101,10 @@ def test_alerts_by_chunk_after_0_posts_are_measured():
 def test_without_the_whole_truth_there_are_no_measures(truth):
     found = replay_scores(scored(truth=truth), HIGH)
     assert found.measures is None
-    assert str(found) == "4 subjects, 2 alerts; the truth is not known"
+    assert str(found) == "4 subjects, 2 alerts; true labels unknown"
     assert found.to_dict()["measures"] is None
     assert found.to_dict()["ranking"] == []
-    with pytest.raises(ValueError, match="a ranking needs the truth about every subject"):
+    with pytest.raises(ValueError, match="a ranking needs the true label of every subject"):
         found.ranking()
 
 
@@ -329,7 +329,9 @@ def test_json_is_the_plain_data(threshold):
 
 
 def test_scores_for_one_label_do_not_serve_another():
-    with pytest.raises(ValueError, match="the scores are for 1, the policy is Overtakes"):
+    with pytest.raises(
+        ValueError, match="the scores are for the label 1, but the policy is Overtakes"
+    ):
         replay_scores(scored(), ww.Overtakes("1"))
 
 
@@ -363,5 +365,5 @@ def test_intervals_are_those_of_the_measures():
         deadline=50,
     )  # fmt: skip
     unknown = [ww.Subject(one.id, one.posts) for one in people]
-    with pytest.raises(ValueError, match="need the truth"):
+    with pytest.raises(ValueError, match="need the true label"):
         replay(unknown, model, ww.Overtakes("at risk")).intervals()

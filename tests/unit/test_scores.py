@@ -361,5 +361,5 @@ def test_steps_are_posts_or_chunks():
 
 
 def test_columns_of_scores_must_be_equally_long():
-    with pytest.raises(ValueError, match="must be equally many"):
+    with pytest.raises(ValueError, match="must have the same length"):
         Scores.from_shares(["a", "b"], [1, 0], [np.zeros(1)], positive=1)

@@ -373,7 +373,7 @@ def test_a_state_of_the_same_model_has_all_its_labels():
     whole = json.loads(some_reader().to_json())
     for at in range(len(whole["confidence"])):
         less = whole["confidence"][:at] + whole["confidence"][at + 1 :]
-        with pytest.raises(ww.errors.StateError, match="corrupt: the label .* is missing"):
+        with pytest.raises(ww.errors.StateError, match=r"corrupt: the label .* is missing"):
             taught().reader(NOTES, state=json.dumps(whole | {"confidence": less}))
 
 

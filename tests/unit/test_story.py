@@ -116,7 +116,7 @@ def test_explanations_are_computed_on_demand(monkeypatch):
 
 
 def test_policies_that_compare_subjects_are_refused():
-    with pytest.raises(ValueError, match="one alone has no story"):
+    with pytest.raises(ValueError, match="a single subject has no story"):
         told(policy=ww.StandsOut("at risk"))
 
 

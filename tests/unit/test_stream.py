@@ -377,9 +377,7 @@ def test_scores_are_positive_minus_the_best_other_label():
 
 def test_an_unknown_subject_is_named():
     watcher = taught().watcher(RISK)
-    with pytest.raises(
-        ww.errors.UnknownSubjectError, match="unknown subject 'bob'"
-    ) as caught:
+    with pytest.raises(ww.errors.UnknownSubjectError, match="unknown subject 'bob'") as caught:
         watcher.decision("bob")
     assert isinstance(caught.value, KeyError)
 
@@ -394,7 +392,7 @@ def test_an_id_that_is_no_text_is_refused_and_nothing_read(subject):
         lambda: watcher.read_round({"ann": "alone", subject: "alone"}),
         lambda: watcher.add(subject),
     ):
-        with pytest.raises(TypeError, match=f"the id of a subject must be str, got {kind}"):
+        with pytest.raises(TypeError, match=f"a subject id must be str, got {kind}"):
             read()
     assert len(watcher) == 0
 
@@ -543,14 +541,14 @@ WRONG = {
 def test_a_policy_that_answers_wrongly_is_told_so(name, wrap):
     answer, error, message = WRONG[name]
     policy = wrap(Returns("at risk", answer))
-    with pytest.raises(error, match=f"Returns.alerts must give {message}"):
+    with pytest.raises(error, match=f"Returns.alerts must return {message}"):
         taught().reader(policy).read("alone")
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_replay_tells_a_policy_that_answers_wrongly(name):
     answer, error, message = WRONG[name]
-    with pytest.raises(error, match=f"Returns.alerts must give {message}"):
+    with pytest.raises(error, match=f"Returns.alerts must return {message}"):
         ww.replay(as_subjects({"ann": [2]}), taught(), Returns("at risk", answer))
 
 

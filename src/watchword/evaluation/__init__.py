@@ -1,6 +1,6 @@
-"""Evaluation: how right labels are, how right and how early alerts are, and tuning for both.
+"""Evaluation: accuracy of labels, accuracy and earliness of alerts, and tuning of policies.
 
-The measures of early detection by themselves are in `watchword.evaluation.metrics`.
+The measures of early detection are in `watchword.evaluation.metrics`.
 """
 
 from watchword.evaluation import metrics

@@ -1,4 +1,4 @@
-"""Cross-validation over texts: every text is judged by what was learnt from others."""
+"""Cross-validation of a text classifier."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def cross_validate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Judge texts, fold by fold, with models that were taught with all other texts.
+    """Evaluate a model by cross-validation: each fold is predicted from all other texts.
 
-    Folds have about the same share of each label; texts of one group (say, of one author) are
-    never learnt from and judged at the same time. `repeats` deals everything anew so many times,
-    and each text then counts so often. `model` gives parameters and hooks; it is not taught.
-    `labels` are a label per text, or a collection of labels: then a text is learnt under each of
-    them, and the model is asked for several. The result is of all folds together; its `folds` has
-    each, and `spread` tells how much they differ.
+    Folds are stratified by label, and texts of one group (for example, one author) are always in
+    the same fold. With `repeats`, the texts are dealt to folds that number of times, and each text
+    is counted as often. `model` provides parameters and hooks; it is not changed. `labels` has one
+    label per text, or one collection of labels per text: a text is then learnt under each of its
+    labels, and several labels are predicted. The result covers all folds together; `folds` has the
+    evaluation of each fold, and `spread` the deviation between them.
 
     >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
     >>> found = cross_validate(texts, ["tech", "tech", "sports", "sports"] * 5, folds=2)
@@ -52,8 +52,8 @@ def cross_validate(
     def judge_all() -> Iterator[Evaluation]:
         for fold in parts:
             taught = _taught(fold, documents, known, parameters, threads)
-            places = fold.held_out.tolist()
-            held_out, own = [documents[at] for at in places], [judged[at] for at in places]
+            indices = fold.held_out.tolist()
+            held_out, own = [documents[i] for i in indices], [judged[i] for i in indices]
             yield evaluate(taught, held_out, own, threads=threads)
 
     found = judge_all() if progress is None else progress(judge_all(), len(parts))
@@ -67,8 +67,8 @@ def _taught(
     parameters: dict[str, Any],
     threads: int | None,
 ) -> TauSS3:
-    """A model that knows all texts but those of a fold, each under all of its labels."""
+    """Return a model that learnt all texts except those of a fold, each under all its labels."""
     model = TauSS3(**parameters)
-    pairs = [(texts[at], one) for at in fold.others(len(texts)).tolist() for one in labels[at]]
+    pairs = [(texts[i], one) for i in fold.others(len(texts)).tolist() for one in labels[i]]
     model.learn_many([text for text, _ in pairs], [one for _, one in pairs], threads=threads)
     return model

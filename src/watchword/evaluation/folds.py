@@ -1,4 +1,4 @@
-"""Dealing texts to folds: every label spread evenly, groups never split, the same for a seed."""
+"""Stratified folds of texts that never split a group, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from watchword.evaluation.targets import are_several, as_label_sets, in_order
 
 _MOST_SEED = 2**63 - 1
 
-_Places = npt.NDArray[np.int64]
+_Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The texts that are held out at one time, by their places; all others are learnt."""
+    """The indices of the texts that are held out together; all other texts are learnt."""
 
     repeat: int
     number: int
-    held_out: _Places
+    held_out: _Indices
 
-    def others(self, texts: int) -> _Places:
-        """The places that are not held out, of so many texts."""
+    def others(self, texts: int) -> _Indices:
+        """Return the indices that are not held out, given the number of texts."""
         kept = np.ones(texts, np.bool_)
         kept[self.held_out] = False
         return np.flatnonzero(kept)
@@ -40,13 +40,13 @@ def deal(
     repeats: int = 1,
     seed: int = 0,
 ) -> list[Fold]:
-    """Hold every text out once per repeat, in folds that have about the same share of each label.
+    """Return stratified folds in which every text is held out once per repeat.
 
     Texts of one group are always in the same fold, and labels are spread as evenly as that allows.
-    A label that is rarer than there are folds is missing in some of them, but is never in one fold
-    alone if it has two texts: what is learnt for that fold would not know it. (With groups, or
-    several labels per text, this may be impossible.) Each repeat deals anew; the first ones are the
-    same whatever the number of repeats.
+    A label with fewer texts than folds is missing from some folds, but a label with at least two
+    texts is never confined to one fold: the model for that fold would not know it. (With groups, or
+    several labels per text, this may be impossible.) Each repeat shuffles again; the first repeats
+    do not depend on the number of repeats.
 
     >>> for fold in deal(["a", "a", "b", "b", "b", "b"], folds=2):
     ...     print(fold.number, fold.held_out.tolist())
@@ -77,61 +77,61 @@ def _units(labels: list[object], groups: list[Hashable] | None, folds: int) -> _
     if groups is None and not are_several(labels):
         return _Single(sets, order)
     members = _members(groups, len(sets), folds)
-    return _Units(members, [Counter(x for at in unit for x in sets[at]) for unit in members])
+    return _Units(members, [Counter(x for index in unit for x in sets[index]) for unit in members])
 
 
 def _members(groups: list[Hashable] | None, texts: int, folds: int) -> list[list[int]]:
-    """The places of the texts of each group, groups in the order in which they appear."""
+    """Return the indices of each group's texts, groups in order of appearance."""
     if groups is None:
-        return [[place] for place in range(texts)]
+        return [[index] for index in range(texts)]
     if len(groups) != texts:
         raise ValueError(f"{texts} labels but {len(groups)} groups")
     found: dict[Hashable, list[int]] = {}
-    for place, group in enumerate(groups):
-        if group is None or group != group:  # NaN, as tables have it where nothing stands
-            raise ValueError(f"groups[{place}] is missing ({group!r}): every text needs a group")
-        found.setdefault(group, []).append(place)
+    for index, group in enumerate(groups):
+        if group is None or group != group:  # NaN: an empty cell of a table
+            raise ValueError(f"groups[{index}] is missing ({group!r}): every text needs a group")
+        found.setdefault(group, []).append(index)
     if len(found) < folds:
         raise ValueError(f"{folds} folds need at least {folds} groups, got {len(found)}")
     return list(found.values())
 
 
 class _Single:
-    """Texts with one label each: dealt like cards, label by label, which is as even as can be."""
+    """Texts with one label each, dealt to folds in turn, label by label."""
 
     def __init__(self, sets: list[frozenset[Label]], order: Sequence[Label]) -> None:
-        places: dict[Label, list[int]] = {label: [] for label in order}
-        for place, (label,) in enumerate(sets):
-            places[label].append(place)
-        self._places = list(places.values())
+        indices: dict[Label, list[int]] = {label: [] for label in order}
+        for index, (label,) in enumerate(sets):
+            indices[label].append(index)
+        self._indices = list(indices.values())
 
     def spread(self, folds: int, generator: np.random.Generator) -> list[list[int]]:
-        """The places of each fold."""
+        """Return the indices of each fold."""
         parts: list[list[int]] = [[] for _ in range(folds)]
         number = 0
-        for places in self._places:
-            for place in generator.permutation(places).tolist():
-                parts[number % folds].append(place)
+        for indices in self._indices:
+            for index in generator.permutation(indices).tolist():
+                parts[number % folds].append(index)
                 number += 1
         return parts
 
 
 class _Units:
-    """What stays together (the texts of a group, or one text), with its count of each label."""
+    """Units that stay together (the texts of a group, or one text), with their label counts."""
 
     def __init__(self, members: list[list[int]], counts: list[Counter[Label]]) -> None:
         self._members, self._counts = members, counts
         self._total = Counter[Label]()
-        self._holders = Counter[Label]()  # how many units have it
+        self._holders = Counter[Label]()  # number of units with each label
         for own in counts:
             self._total.update(own)
             self._holders.update(own.keys())
 
     def spread(self, folds: int, generator: np.random.Generator) -> list[list[int]]:
-        """Deal units one by one, each to where its labels are rarest so far."""
+        """Assign units one by one, each to the fold where its labels are rarest so far."""
         table = _Table(folds, self._total, self._holders)
-        # What is hard to place first, because the rest can still fill gaps: large units, those of
-        # many labels, then those of rare labels.
+        # Units that are hard to place come first, so that the others can fill the gaps: large
+        # units, units with many labels, then units with rare labels.
         rarity = [min((self._total[x] for x in own), default=0) for own in self._counts]
         shuffled: list[int] = generator.permutation(len(self._members)).tolist()
         sizes = [
@@ -151,7 +151,7 @@ class _Units:
         return parts
 
     def _spare_labels(self, table: _Table, home: dict[int, int], order: list[int]) -> None:
-        """Move units where a label that several have is in one fold only, if that helps."""
+        """Move a unit of each label that is confined to one fold, if another fold is better."""
         for label in table.held_by_one_fold():
             for unit in order:
                 if self._counts[unit][label] and self._move(table, home, unit):
@@ -169,7 +169,7 @@ class _Units:
 
 
 class _Table:
-    """How often each label is in each fold."""
+    """The count of each label in each fold."""
 
     def __init__(self, folds: int, total: Counter[Label], holders: Counter[Label]) -> None:
         self.units = [0] * folds
@@ -178,7 +178,7 @@ class _Table:
         self._total, self._holders = total, holders
 
     def put(self, fold: int, own: Counter[Label], size: int) -> None:
-        """Add a unit of so many texts to a fold; take it back if the size is below 0."""
+        """Add a unit of `size` texts to a fold; remove it if `size` is negative."""
         sign = 1 if size > 0 else -1
         self.units[fold] += sign
         self._texts[fold] += size
@@ -186,10 +186,10 @@ class _Table:
             self._counts[fold][label] += sign * count
 
     def cost(self, fold: int, own: Counter[Label]) -> tuple[int, float, int]:
-        """What putting a unit here costs: labels that could not be learnt, unevenness, size.
+        """Return the cost of adding a unit: labels that cannot be learnt, unevenness, size.
 
-        Unevenness is by how much the sum over folds and labels of (share − 1 / folds)² grows, but
-        for what is the same for all folds.
+        Unevenness is the growth of the sum over folds and labels of (share − 1 / folds)², without
+        the terms that are the same for all folds.
         """
         counts, total = self._counts[fold], self._total
         lost = sum(
@@ -200,7 +200,7 @@ class _Table:
         return lost, uneven, self._texts[fold]
 
     def held_by_one_fold(self) -> list[Label]:
-        """The labels of several units that are all in one fold."""
+        """Return the labels of several units that are all in one fold."""
         return [
             label
             for counts in self._counts

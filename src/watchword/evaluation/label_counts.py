@@ -1,4 +1,4 @@
-"""How often labels were there, were predicted, and both: what measures are computed from."""
+"""Label counts: the numbers of true, predicted and correctly predicted labels."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from watchword._checks import Label
 
 IntArray = npt.NDArray[np.int64]
 
-_MOST_LABELS = 10_000  # whose confusion matrix has 800 MB
+_MOST_LABELS = 10_000  # a confusion matrix of 800 MB
 
 COLUMNS = ("label", "precision", "recall", "f1", "support", "predicted", "right")
 
 
 @dataclass(frozen=True)
 class LabelMeasures:
-    """How well one label was found; 0 where nothing can be divided.
+    """The measures of one label; 0 where the denominator is 0.
 
-    `support` texts have it, `predicted` texts got it, `right` texts both.
+    `support` is the number of texts with the label, `predicted` the number of texts predicted to
+    have it, and `right` the number of texts in both.
 
     >>> LabelMeasures("tech", support=4, predicted=2, right=1).recall
     0.25
@@ -36,12 +37,12 @@ class LabelMeasures:
 
     @property
     def precision(self) -> float:
-        """The share of those who got it that have it."""
+        """The share of predicted texts that have the label."""
         return share(self.right, self.predicted)
 
     @property
     def recall(self) -> float:
-        """The share of those who have it that got it."""
+        """The share of texts with the label that are predicted."""
         return share(self.right, self.support)
 
     @property
@@ -50,35 +51,35 @@ class LabelMeasures:
         return share(2 * self.right, self.support + self.predicted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {name: getattr(self, name) for name in COLUMNS}
 
 
 def share(part: float, whole: float) -> float:
-    """A part of a whole; 0 of nothing, as precision and recall are wont to be."""
+    """Return part / whole, or 0 if the whole is 0."""
     return part / whole if whole else 0.0
 
 
 class LabelCounts(NamedTuple):
-    """By label: how many texts have it, got it, and both."""
+    """Counts by label: texts with the label, texts predicted to have it, and both."""
 
     support: Counter[Label]
     predicted: Counter[Label]
     right: Counter[Label]
 
     def add(self, rows: Iterable[LabelMeasures]) -> None:
-        """Count the texts of another evaluation, too."""
+        """Add the counts of another evaluation."""
         for row in rows:
             for counter, count in zip(self, (row.support, row.predicted, row.right), strict=True):
                 counter[row.label] += count
 
     def rows(self, order: Sequence[Label]) -> tuple[LabelMeasures, ...]:
-        """The same label by label."""
+        """Return the measures of each label, in this order."""
         return tuple(LabelMeasures(label, *(one[label] for one in self)) for label in order)
 
 
 def cells_of(matrix: IntArray) -> list[list[int]]:
-    """The cells of a matrix as [row, column, count], without what is 0.
+    """Return the nonzero cells of a matrix as [row, column, count].
 
     >>> cells_of(np.array([[2, 0], [1, 0]]))
     [[0, 0, 2], [1, 0, 1]]
@@ -89,30 +90,30 @@ def cells_of(matrix: IntArray) -> list[list[int]]:
 
 
 def empty_matrix(size: int) -> IntArray:
-    """A confusion matrix of so many labels, before anything is counted."""
+    """Return a confusion matrix of zeros for the given number of labels."""
     if size > _MOST_LABELS:
         raise ValueError(
-            f"a confusion matrix of {size:,} labels is too large (up to {_MOST_LABELS:,}): give "
-            "Evaluation.of a collection of one label per text, which needs none"
+            f"too many labels for a confusion matrix: {size:,} (at most {_MOST_LABELS:,}); pass "
+            "each text's label to Evaluation.of as a collection, which needs no matrix"
         )
     return np.zeros((size, size), np.int64)
 
 
 def matrix_of(truth: Sequence[Label], found: Sequence[Label], order: Sequence[Label]) -> IntArray:
-    """How many texts have a label (rows) and got one (columns).
+    """Return the confusion matrix: true labels in rows, predicted labels in columns.
 
     >>> matrix_of(["a", "b"], ["a", "a"], ["a", "b"]).tolist()
     [[1, 0], [1, 0]]
     """
-    place = {label: at for at, label in enumerate(order)}
+    index_of = {label: index for index, label in enumerate(order)}
     matrix = empty_matrix(len(order))
-    places = [[place[label] for label in labels] for labels in (truth, found)]
-    np.add.at(matrix, tuple(np.array(at, np.intp) for at in places), 1)
+    indices = [[index_of[label] for label in labels] for labels in (truth, found)]
+    np.add.at(matrix, tuple(np.array(column, np.intp) for column in indices), 1)
     return matrix
 
 
 def rows_of(order: Sequence[Label], matrix: IntArray) -> tuple[LabelMeasures, ...]:
-    """What a confusion matrix says of every label."""
+    """Return the measures of every label from a confusion matrix."""
     counts = (matrix.sum(axis=1), matrix.sum(axis=0), matrix.diagonal())
     columns = zip(order, *(one.tolist() for one in counts), strict=True)
     return tuple(LabelMeasures(*column) for column in columns)

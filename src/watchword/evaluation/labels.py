@@ -1,4 +1,4 @@
-"""How right a classifier of texts is: measures, a table of labels, the confusion matrix."""
+"""Evaluation of a text classifier: measures, a table of labels and the confusion matrix."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ MEASURES = (
     "hamming",
     "exact_match",
 )
-"""What `Evaluation.measure` knows; more is better, but for `"hamming"`."""
+"""The names that `Evaluation.measure` accepts; higher is better, except for `"hamming"`."""
 
-_MOST_TEXTS = 2**53  # what JSON keeps exactly everywhere
+_MOST_TEXTS = 2**53  # the largest number that JSON readers keep exactly
 
 
 class Spread(NamedTuple):
@@ -62,12 +62,12 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How right predictions were. `print` shows it, a notebook draws it.
+    """The quality of predictions. `print` shows a table, a notebook draws charts.
 
-    `labels` are all that texts have or got, sorted; `per_label` has a row for each, `confusion`
-    the texts by their label (rows) and the predicted one (columns): None where a text may have
-    several labels. `right` of the `texts` got just what they have. After cross-validation, `folds`
-    has the parts; all measures are those of the parts together.
+    `labels` are all true and predicted labels, sorted; `per_label` has a row for each. `confusion`
+    counts texts by true label (rows) and predicted label (columns); it is None if texts may have
+    several labels. `right` of the `texts` were predicted exactly. After cross-validation, `folds`
+    has the evaluation of each fold, and all measures cover the folds together.
 
     >>> found = Evaluation.of(["tech", "tech", "sports"], ["tech", "sports", "sports"])
     >>> found.confusion.tolist(), found.labels
@@ -87,9 +87,9 @@ class Evaluation:
     def of(
         cls, truth: Targets, predicted: Targets, *, labels: Iterable[Label] | None = None
     ) -> Evaluation:
-        """Compare what texts have with what they got: labels, or collections of labels.
+        """Compare true and predicted labels, or collections of labels, of texts.
 
-        `labels` that neither has may be added; they count in macro averages as never found.
+        `labels` adds labels that occur in neither; they count as 0 in macro averages.
 
         >>> Evaluation.of([{"a", "b"}, set()], [{"a"}, set()]).exact_match
         0.5
@@ -98,7 +98,7 @@ class Evaluation:
         if len(actual) != len(found):
             raise ValueError(f"{len(actual)} labels but {len(found)} predictions")
         if not actual:
-            raise ValueError("there are no texts to judge")
+            raise ValueError("there are no texts to evaluate")
         several = are_several(actual)
         if several != are_several(found, "predictions"):
             one, many = ("predictions", "labels") if several else ("labels", "predictions")
@@ -110,7 +110,7 @@ class Evaluation:
 
     @classmethod
     def of_confusion(cls, labels: Iterable[Label], confusion: npt.ArrayLike) -> Evaluation:
-        """The evaluation with this confusion matrix; rows and columns in the order of `labels`.
+        """Return the evaluation with this confusion matrix, its axes in the order of `labels`.
 
         >>> Evaluation.of_confusion(["b", "a"], [[3, 1], [0, 4]]).confusion.tolist()
         [[4, 0], [1, 3]]
@@ -118,18 +118,21 @@ class Evaluation:
         named = as_labels(labels)
         given = np.asarray(confusion)
         if given.shape != (len(named), len(named)):
-            raise ValueError(f"the confusion of {len(named)} labels has shape {given.shape}")
+            raise ValueError(
+                f"a confusion matrix of {len(named)} labels must have the shape "
+                f"{(len(named), len(named))}, got {given.shape}"
+            )
         if given.dtype.kind not in "iu" or (given < 0).any():
             raise ValueError("a confusion matrix must hold whole numbers of at least 0")
         order = in_order(named)
         if len(order) < len(named):
-            raise ValueError("a label stands among the labels twice")
-        places = [named.index(label) for label in order]
-        return _of_matrix(order, given.astype(np.int64)[np.ix_(places, places)])
+            raise ValueError("labels must not contain duplicates")
+        indices = [named.index(label) for label in order]
+        return _of_matrix(order, given.astype(np.int64)[np.ix_(indices, indices)])
 
     @classmethod
     def pooled(cls, parts: Iterable[Evaluation]) -> Evaluation:
-        """The evaluation of all texts of several ones, which become its `folds`.
+        """Return one evaluation of the texts of several, which become its `folds`.
 
         >>> part = Evaluation.of(["a", "b"], ["a", "a"])
         >>> whole = Evaluation.pooled([part, part])
@@ -138,7 +141,7 @@ class Evaluation:
         """
         folds = tuple(parts)
         if not folds:
-            raise ValueError("there are no evaluations to put together")
+            raise ValueError("there are no evaluations to pool")
         if len({part.confusion is None for part in folds}) > 1:
             raise ValueError("evaluations of one and of several labels per text cannot be pooled")
         order = in_order(label for part in folds for label in part.labels)
@@ -171,17 +174,17 @@ class Evaluation:
 
     @property
     def accuracy(self) -> float:
-        """The share of texts that got just what they have."""
+        """The share of texts whose label, or set of labels, was predicted exactly."""
         return share(self.right, self.texts)
 
     @property
     def exact_match(self) -> float:
-        """The same, as it is called where texts have several labels."""
+        """The accuracy, by its usual name where texts have several labels."""
         return self.accuracy
 
     @property
     def hamming(self) -> float:
-        """The share of wrong decisions: of all pairs of text and label, or of texts with one."""
+        """The Hamming loss: the share of wrong pairs of text and label, or of wrong texts."""
         if self.confusion is not None:
             return share(self.texts - self.right, self.texts)
         wrong = sum(one.support + one.predicted - 2 * one.right for one in self.per_label)
@@ -189,51 +192,51 @@ class Evaluation:
 
     @property
     def macro_precision(self) -> float:
-        """The mean of all labels' precision."""
+        """The mean precision of all labels."""
         return self._macro("precision")
 
     @property
     def macro_recall(self) -> float:
-        """The mean of all labels' recall."""
+        """The mean recall of all labels."""
         return self._macro("recall")
 
     @property
     def macro_f1(self) -> float:
-        """The mean of all labels' F₁."""
+        """The mean F₁ of all labels."""
         return self._macro("f1")
 
     @property
     def micro_precision(self) -> float:
-        """Precision where all labels that were given count the same."""
+        """The precision over all predicted labels together."""
         return self._together().precision
 
     @property
     def micro_recall(self) -> float:
-        """Recall where all labels that texts have count the same."""
+        """The recall over all true labels together."""
         return self._together().recall
 
     @property
     def micro_f1(self) -> float:
-        """The harmonic mean of both; with one label per text all three are the accuracy."""
+        """The harmonic mean of micro precision and recall; equals accuracy with single labels."""
         return self._together().f1
 
     @property
     def weighted_precision(self) -> float:
-        """The mean of all labels' precision, weighted by the texts that have them."""
+        """The mean precision of all labels, weighted by support."""
         return self._weighted("precision")
 
     @property
     def weighted_recall(self) -> float:
-        """The mean of all labels' recall, weighted by the texts that have them."""
+        """The mean recall of all labels, weighted by support."""
         return self._weighted("recall")
 
     @property
     def weighted_f1(self) -> float:
-        """The mean of all labels' F₁, weighted by the texts that have them."""
+        """The mean F₁ of all labels, weighted by support."""
         return self._weighted("f1")
 
     def measure(self, name: str) -> float:
-        """A measure by its name, one of `MEASURES`.
+        """Return a measure by name, one of `MEASURES`.
 
         >>> Evaluation.of(["a", "b"], ["a", "a"]).measure("accuracy")
         0.5
@@ -242,14 +245,14 @@ class Evaluation:
 
     @property
     def measures(self) -> dict[str, float]:
-        """All of them."""
+        """All measures by name."""
         return {name: self.measure(name) for name in MEASURES}
 
     def spread(self, name: str) -> Spread:
-        """A measure's mean and standard deviation over the folds of a cross-validation."""
+        """Return the mean and standard deviation of a measure over the folds."""
         values = [fold.measure(_known(name)) for fold in self.folds]
         if not values:
-            raise ValueError("there are no folds: only cross_validate gives an evaluation of many")
+            raise ValueError("the evaluation has no folds: use cross_validate")
         return Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0)
 
     def _macro(self, name: str) -> float:
@@ -265,7 +268,7 @@ class Evaluation:
             "all labels", *(sum(getattr(one, name) for one in self.per_label) for name in counts)
         )
 
-    # Keeping and showing
+    # Output
 
     def __str__(self) -> str:
         from watchword.show.evaluation_text import evaluation_text
@@ -273,7 +276,7 @@ class Evaluation:
         return evaluation_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the confusion as [row, column, count], without what is 0."""
+        """Return plain data; the confusion matrix as nonzero cells [row, column, count]."""
         cells = None if self.confusion is None else cells_of(self.confusion)
         return {
             "labels": list(self.labels),
@@ -288,12 +291,12 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
-        """The evaluation that `to_dict` gave; what follows from counts is computed again."""
+        """Return the evaluation from the output of `to_dict`, recomputing measures from counts."""
         try:
             return _from_plain(plain)
         except (KeyError, TypeError, IndexError, AttributeError) as error:
-            told = f"{type(error).__name__}: {error}"
-            raise ValueError(f"this is not what Evaluation.to_dict gives ({told})") from None
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"not the output of Evaluation.to_dict ({reason})") from None
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON, in ASCII."""
@@ -308,10 +311,10 @@ class Evaluation:
         rows = [one.to_dict() for one in self.per_label]
         return csv_of(rows, list(COLUMNS), spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "Evaluation") -> str:
-        """Measures, a table of labels and the confusion matrix as HTML.
+    def to_html(self, *, page: bool = False, title: str = "How right the labels are") -> str:
+        """Return the measures, a table of labels and the confusion matrix as HTML.
 
-        A snippet to put into a page or, with `page`, a whole page that needs no other file.
+        The result is a snippet or, with `page`, a self-contained page.
         """
         from watchword.show.evaluation import evaluation_html
 
@@ -321,9 +324,10 @@ class Evaluation:
         return self.to_html()
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The confusion matrix with matplotlib, into axes of yours or new ones.
+        """Draw the confusion matrix with matplotlib on the given or new axes.
 
-        Colours are shares of a row, numbers are texts. Where texts have several labels: every F₁.
+        Colours show shares of a row, numbers count texts. If texts have several labels, draw the
+        F₁ of each label instead.
         """
         from watchword.show.evaluation_plot import plot_evaluation
 
@@ -333,10 +337,10 @@ class Evaluation:
 def evaluate(
     model: TauSS3, texts: Iterable[str], labels: Targets, *, threads: int | None = None
 ) -> Evaluation:
-    """Judge what a model says about texts whose label, or collection of labels, is known.
+    """Evaluate a model on texts with known labels.
 
-    Take texts that the model was not taught with. With a collection per text, the model is asked
-    for several labels, too (`predict_labels_many`).
+    Use texts that the model has not learnt. `labels` has one label per text, or one collection of
+    labels per text: several labels are then predicted (`predict_labels_many`).
 
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
@@ -350,7 +354,7 @@ def evaluate(
     if len(documents) != len(truth):
         raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
     if not truth:
-        raise ValueError("there are no texts to judge")
+        raise ValueError("there are no texts to evaluate")
     read = model.predict_labels_many if are_several(truth) else model.predict_many
     return Evaluation.of(truth, read(documents, threads=threads))
 
@@ -389,12 +393,12 @@ def _of_sets(
 
 
 def _summed(parts: Sequence[Evaluation], order: tuple[Label, ...]) -> IntArray:
-    place = {label: at for at, label in enumerate(order)}
+    index_of = {label: index for index, label in enumerate(order)}
     total = empty_matrix(len(order))
     for part in parts:
-        places = [place[label] for label in part.labels]
+        indices = [index_of[label] for label in part.labels]
         if part.confusion is not None:
-            total[np.ix_(places, places)] += part.confusion
+            total[np.ix_(indices, indices)] += part.confusion
     return total
 
 
@@ -404,8 +408,8 @@ def _from_plain(plain: Mapping[str, Any]) -> Evaluation:
     if plain["confusion"] is not None:
         matrix = empty_matrix(len(labels))
         for row, column, count in plain["confusion"]:
-            at = (as_whole("a row", row, 0), as_whole("a column", column, 0))
-            matrix[at] += as_whole("a count", count, 0, _MOST_TEXTS)
+            cell = (as_whole("a row", row, 0), as_whole("a column", column, 0))
+            matrix[cell] += as_whole("a count", count, 0, _MOST_TEXTS)
         return replace(Evaluation.of_confusion(labels, matrix), folds=folds)
     names = ("support", "predicted", "right")
     texts, right = (as_whole(name, plain[name], 0, _MOST_TEXTS) for name in ("texts", "right"))

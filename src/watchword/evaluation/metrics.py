@@ -1,8 +1,8 @@
-"""How right and how early: ERDE, F_latency, rankings, bounds and bootstrap intervals.
+"""Measures of early detection: ERDE, F_latency, rankings, bounds and bootstrap intervals.
 
 A subject is alerted if its predicted label is the positive one. Its delay k is the number of posts
-read when the alert fell, ignored where there is no alert. Chunk delays of subjects with fewer than
-ten posts are 0 by the official rule; `minimum_delay=0` lets them pass (else, a 0 is a mistake).
+read when the alert was raised, ignored without an alert. Chunk delays of subjects with fewer than
+ten posts are 0 by the official rule; `minimum_delay=0` accepts them (otherwise 0 is an error).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHUNKS = 10  # eRisk 2017 and 2018
 
 @dataclass(frozen=True)
 class ErdeBounds:
-    """The ERDE of never alerting, and of alerting just the positives, all at the first step.
+    """The ERDE of never alerting, and of alerting exactly the positives at the first step.
 
     Positives without posts cannot be alerted, so the best possible ERDE counts them as missed.
     """
@@ -39,7 +39,7 @@ class ErdeBounds:
 
 @dataclass(frozen=True)
 class PrecisionRecallF1:
-    """Precision, recall and F₁ of the positive label; 0 where nothing can be divided."""
+    """Precision, recall and F₁ of the positive label; 0 where the denominator is 0."""
 
     precision: float
     recall: float
@@ -48,7 +48,7 @@ class PrecisionRecallF1:
 
 @dataclass(frozen=True)
 class Interval:
-    """A measure on the whole set, and where its resamples lie, but for those where it is NaN."""
+    """A measure on the whole set and its interval over resamples; `undefined` counts NaN."""
 
     value: float
     low: float
@@ -57,14 +57,14 @@ class Interval:
 
 
 def latency_cost(delays: ArrayLike, deadline: float) -> FloatArray:
-    """lc_o(k) = 1 − 1/(1 + e^(k−o)): what a true positive costs after k posts.
+    """Return the cost of a true positive after k posts: lc_o(k) = 1 − 1/(1 + e^(k−o)).
 
     >>> latency_cost([1, 50, 99, 100_000], 50).round(3).tolist()
     [0.0, 0.5, 1.0, 1.0]
     """
     distance = _numbers("delays", delays) - as_positive("deadline", deadline)
     with np.errstate(under="ignore"):
-        decay = np.exp(-np.abs(distance))  # of the distance itself it would overflow
+        decay = np.exp(-np.abs(distance))  # exp(distance) could overflow
     return np.where(distance >= 0, 1.0, decay) / (1.0 + decay)
 
 
@@ -80,7 +80,7 @@ def erde(
     cost_true_positive: float = 1.0,
     minimum_delay: int = 1,
 ) -> float:
-    """ERDE_o as a fraction: the mean cost; c_fp is the share of positives in this set unless given.
+    """Return ERDE_o, the mean cost, as a fraction; c_fp [default: the share of positives].
 
     >>> truth, alerts = ["risk", "risk", "none", "none"], ["risk", "none", "risk", "none"]
     >>> erde(truth, alerts, [5, 0, 1, 0], deadline=5, positive="risk")
@@ -105,7 +105,7 @@ def erde_percent(
     cost_true_positive: float = 1.0,
     minimum_delay: int = 1,
 ) -> float:
-    """ERDE%: like `erde`, with k and the deadline in percent of the subject's `posts`.
+    """Return ERDE%: like `erde`, with k and the deadline in percent of the subject's `posts`.
 
     >>> erde_percent([1, 0], [1, 0], [5, 0], [25, 80], deadline=20, positive=1)
     0.25
@@ -127,9 +127,10 @@ def erde_bounds(
     cost_true_positive: float = 1.0,
     minimum_delay: int = 1,
 ) -> ErdeBounds:
-    """The bounds, with `posts` those of ERDE%; first delays are ones or `chunk_delays(1, posts)`.
+    """Return the bounds of ERDE or, with `posts`, of ERDE%.
 
-    The first delay of a subject without posts, which no policy can alert, is `math.inf`.
+    `first_delays` are the earliest possible delays: ones, or `chunk_delays(1, posts)`. For a
+    subject without posts, which no policy can alert, it is `math.inf`.
 
     >>> erde_bounds([1, 0, 0, 0], [5, 1, 1, 1], deadline=5, positive=1)
     ErdeBounds(never=0.25, best=0.125)
@@ -145,7 +146,7 @@ def erde_bounds(
 
 
 def chunk_sizes(posts: ArrayLike) -> IntArray:
-    """How many of N posts each of the ten chunks holds; the last dimension is the chunk.
+    """Return the number of posts in each of the ten chunks; the last dimension is the chunk.
 
     >>> chunk_sizes([9, 25]).tolist()
     [[0, 0, 0, 0, 0, 0, 0, 0, 0, 9], [2, 2, 2, 2, 2, 2, 2, 2, 2, 7]]
@@ -157,19 +158,19 @@ def chunk_sizes(posts: ArrayLike) -> IntArray:
 
 
 def chunk_delays(chunks: ArrayLike, posts: ArrayLike) -> IntArray:
-    """Delays of alerts at chunks 1 to 10: k = N at chunk 10, else floor(N/10)·chunk.
+    """Return the delays of alerts at chunks 1 to 10: k = N at chunk 10, else floor(N/10)·chunk.
 
     >>> chunk_delays([1, 9, 10, 3], [19, 19, 19, 9]).tolist()
     [1, 9, 19, 0]
     """
-    at, totals = _whole_numbers("chunks", chunks, 1, CHUNKS), _whole_numbers("posts", posts, 0)
-    if at.ndim and totals.ndim:
-        _check_length("posts", totals, at.size)
-    return np.where(at == CHUNKS, totals, totals // CHUNKS * at)
+    chunk, totals = _whole_numbers("chunks", chunks, 1, CHUNKS), _whole_numbers("posts", posts, 0)
+    if chunk.ndim and totals.ndim:
+        _check_length("posts", totals, chunk.size)
+    return np.where(chunk == CHUNKS, totals, totals // CHUNKS * chunk)
 
 
 def round_delays(rounds: ArrayLike) -> IntArray:
-    """Delays of alerts in rounds, which count from 0 (eRisk 2019 and later): k = round + 1.
+    """Return the delays of alerts in rounds, counted from 0 (eRisk 2019 and later): k = round + 1.
 
     >>> round_delays([0, 1, 41]).tolist()
     [1, 2, 42]
@@ -178,7 +179,7 @@ def round_delays(rounds: ArrayLike) -> IntArray:
 
 
 def precision_recall_f1(y_true: Labels, y_pred: Labels, *, positive: object) -> PrecisionRecallF1:
-    """Precision, recall and F₁ of the positive label.
+    """Return precision, recall and F₁ of the positive label.
 
     >>> precision_recall_f1([1, 1, 0, 0], [1, 0, 0, 0], positive=1).recall
     0.5
@@ -190,13 +191,13 @@ def precision_recall_f1(y_true: Labels, y_pred: Labels, *, positive: object) -> 
 
 
 def penalty(delays: ArrayLike, p: float = 0.0078) -> FloatArray:
-    """How much speed a delay costs, from 0 at the first post to 1: −1 + 2/(1 + e^(−p(k−1))).
+    """Return the speed lost by a delay, from 0 at the first post to 1: −1 + 2/(1 + e^(−p(k−1))).
 
     >>> (1 - penalty([1, 11, 142])).round(3).tolist()
     [1.0, 0.961, 0.5]
     """
-    # The same function, without an exponential that could overflow.
-    # By chunks, the delay of somebody with few posts may be 0, which is no earlier than the first.
+    # tanh is the same function, without an exponential that could overflow. The chunk delay of a
+    # subject with few posts may be 0; it costs the same as a delay of 1.
     steps = np.maximum(_numbers("delays", delays) - 1, 0)
     return np.asarray(np.tanh(as_positive("p", p) * steps / 2))
 
@@ -204,7 +205,7 @@ def penalty(delays: ArrayLike, p: float = 0.0078) -> FloatArray:
 def latency(
     y_true: Labels, y_pred: Labels, delays: ArrayLike, *, positive: object, minimum_delay: int = 1
 ) -> float:
-    """latency_TP: the median delay of the true positives, NaN if there is none.
+    """Return latency_TP, the median delay of the true positives; NaN without any.
 
     >>> latency([1, 1, 1, 0], [1, 1, 0, 1], [2, 5, 0, 90], positive=1)
     3.5
@@ -223,7 +224,7 @@ def speed(
     p: float = 0.0078,
     minimum_delay: int = 1,
 ) -> float:
-    """1 − the median penalty of the true positives, NaN if there is none.
+    """Return 1 − the median penalty of the true positives; NaN without any.
 
     >>> round(speed([1, 0], [1, 0], [50, 0], positive=1), 3)
     0.811
@@ -242,7 +243,7 @@ def latency_weighted_f1(
     p: float = 0.0078,
     minimum_delay: int = 1,
 ) -> float:
-    """F_latency = F₁·speed, 0 if there is no true positive.
+    """Return F_latency = F₁·speed; 0 without true positives.
 
     >>> latency_weighted_f1([1, 1, 0], [1, 0, 0], [1, 0, 0], positive=1) == 2 / 3
     True
@@ -256,7 +257,7 @@ def latency_weighted_f1(
 def precision_at(
     scores: ArrayLike, y_true: Labels, k: int, *, positive: object, subjects: Iterable[Any]
 ) -> float:
-    """P@k: positives among the k highest scores, over k even if there are fewer subjects.
+    """Return P@k: positives among the k highest scores, divided by k even with fewer subjects.
 
     >>> precision_at([.9, .5, .5], [1, 0, 1], 2, positive=1, subjects=["a", "c", "b"])
     1.0
@@ -267,7 +268,7 @@ def precision_at(
 def ndcg_at(
     scores: ArrayLike, y_true: Labels, k: int, *, positive: object, subjects: Iterable[Any]
 ) -> float:
-    """NDCG@k with DCG = rel₁ + Σ_{r≥2} rel_r/log₂(r), over the DCG of the best ranking.
+    """Return NDCG@k, with DCG = rel₁ + Σ_{r≥2} rel_r/log₂(r), divided by the ideal DCG.
 
     >>> ndcg_at([.9, .8, .7], [0, 1, 0], 3, positive=1, subjects=["a", "b", "c"])
     1.0
@@ -282,7 +283,7 @@ def ndcg_at(
 def average_precision(
     scores: ArrayLike, y_true: Labels, *, positive: object, subjects: Iterable[Any]
 ) -> float:
-    """The mean precision at the rank of each positive; NaN if there is none.
+    """Return the mean precision at the rank of each positive; NaN without positives.
 
     >>> average_precision([.9, .8, .7, .6], [1, 0, 0, 1], positive=1, subjects="abcd")
     0.75
@@ -303,11 +304,12 @@ def bootstrap_interval(
     level: float = 0.95,
     **options: Any,
 ) -> Interval:
-    """The measure with its percentile interval over resampled subjects.
+    """Return a measure with its percentile interval over resampled subjects.
 
-    A prediction is what the measure takes after `y_true`: `(y_pred, delays)`. With a `baseline`,
-    all is about the prediction's measure minus the baseline's, paired on the same resamples. An
-    argument `cost_false_positive` of the measure that is not set is kept at the whole set's value.
+    `prediction` holds the arguments of the measure after `y_true`: `(y_pred, delays)`. With a
+    `baseline`, the result is the prediction's measure minus the baseline's, paired on the same
+    resamples. If the measure has an argument `cost_false_positive` that is not set, all resamples
+    use the value of the whole set.
 
     >>> truth, soon, late = [1, 0] * 9, ([1, 0] * 9, [1] * 18), ([1, 0] * 9, [9] * 18)
     >>> bootstrap_interval(erde, truth, soon, baseline=late, positive=1, seed=7, deadline=5).low < 0
@@ -353,15 +355,15 @@ def _mean_cost(
 def _outcomes(
     y_true: Labels, y_pred: Labels | None, positive: object
 ) -> tuple[BoolArray, BoolArray]:
-    """Who is positive, and who was alerted (without predictions: nobody)."""
+    """Return masks of the positive and the alerted subjects (none without predictions)."""
     actual = _matches("y_true", y_true, positive)
     alerted = np.zeros_like(actual) if y_pred is None else _matches("y_pred", y_pred, positive)
     if not actual.size:
         raise ValueError("there must be at least one subject")
     _check_length("y_pred", alerted, actual.size)
-    # Booleans cannot be misspelt, and a resample may well lack positives.
-    spelt = isinstance(positive, bool) and getattr(y_true, "dtype", None) == np.bool_
-    if not (spelt or actual.any()):
+    # Only a label can be misspelt: a mask, such as that of a resample, may be without positives.
+    is_mask = isinstance(positive, bool) and getattr(y_true, "dtype", None) == np.bool_
+    if not (is_mask or actual.any()):
         raise ValueError(f"no subject has the positive label {positive!r}")
     return actual, alerted
 
@@ -369,16 +371,16 @@ def _outcomes(
 def _matches(name: str, labels: Labels, positive: object) -> BoolArray:
     if isinstance(labels, np.ndarray) and labels.dtype == np.bool_ and labels.ndim == 1:
         return np.asarray(labels == positive)
-    listed = list(labels)  # an array of them would make 1 and "1" the same
+    listed = list(labels)  # an array would make 1 and "1" equal
     if any(isinstance(label, float) and math.isnan(label) for label in listed):
-        raise ValueError(f"{name} must not hold NaN")
+        raise ValueError(f"{name} must not contain NaN")
     return np.fromiter((label == positive for label in listed), np.bool_, len(listed))
 
 
 def _alert_delays(
     delays: ArrayLike, alerted: BoolArray, minimum: int, posts: ArrayLike | None = None
 ) -> FloatArray:
-    """The delays where there is an alert, elsewhere 1; with `posts` as percentages of them."""
+    """Return the delays of alerts, 1 elsewhere; with `posts`, as percentages of the posts."""
     checked = _numbers("delays", delays, alerted)
     if checked.min() < as_whole("minimum_delay", minimum, 0):
         raise ValueError(f"delays of alerts must be at least {minimum}, got {checked.min():g}")
@@ -390,26 +392,26 @@ def _alert_delays(
 
 
 def _ranked(scores: ArrayLike, y_true: Labels, positive: object, ids: Iterable[Any]) -> BoolArray:
-    """Who is positive, from the highest score down, ties by subject id."""
+    """Return a mask of the positives, sorted by falling score, ties by subject id."""
     relevant, _ = _outcomes(y_true, None, positive)
     values, names = _numbers("scores", scores), list(ids)
     _check_length("scores", values, relevant.size)
-    places = np.empty(len(names), np.int64)
-    _check_length("subjects", places, relevant.size)
-    places[_sorted_places(names)] = np.arange(len(names))
-    return relevant[np.lexsort((places, -values))]
+    ranks = np.empty(len(names), np.int64)
+    _check_length("subjects", ranks, relevant.size)
+    ranks[_sorted_indices(names)] = np.arange(len(names))
+    return relevant[np.lexsort((ranks, -values))]
 
 
-def _sorted_places(names: list[Any]) -> list[int]:
-    """Where the names are, sorted; names of several kinds as text."""
+def _sorted_indices(names: list[Any]) -> list[int]:
+    """Return the indices that sort the names; names of several types are sorted as text."""
     try:
         return sorted(range(len(names)), key=names.__getitem__)
     except TypeError:
-        return sorted(range(len(names)), key=lambda at: str(names[at]))
+        return sorted(range(len(names)), key=lambda index: str(names[index]))
 
 
 def _numbers(name: str, values: ArrayLike, where: BoolArray | None = None) -> FloatArray:
-    """The values as finite floats; with `where` one per subject, and 1 where it is false."""
+    """Return the values as finite floats; with `where`, one per subject and 1 where it is false."""
     numbers = np.asarray(values, dtype=np.float64)
     if where is not None:
         _check_length(name, numbers, where.size)

@@ -1,4 +1,4 @@
-"""Replaying streams: what would have been decided about subjects, how right and how early."""
+"""Replays of streams: the decisions a policy would have made, and their measures."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import BoolArray, IntArray, Policy, as_policy
 
-RANKING_ROUNDS = (1, 100, 500, 1000)  # where eRisk ranks subjects
+RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
 _DEADLINES = (5, 50)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was decided about a subject.
+    """The final decision about a subject.
 
-    `label` is None if there was no alert; `score` is the last value / (value + other).
+    `label` is None without an alert; `score` is value / (value + other) after the last post.
     """
 
     subject: str
@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Measures:
-    """How right and how early the decisions were; ERDE as fractions, not percent."""
+    """Measures of the accuracy and earliness of decisions; ERDE as a fraction, not in percent."""
 
     subjects: int
     positives: int
@@ -82,7 +82,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores after some rounds rank the positive subjects."""
+    """The quality of the ranking of subjects after some rounds."""
 
     rounds: int
     precision_at_10: float
@@ -92,7 +92,7 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What would have been decided, and how good that is where the truth is known.
+    """The decisions of a replay, with their measures if all true labels are known.
 
     `print` shows the measures; `to_csv` has a line per subject, `to_json` everything.
     """
@@ -105,13 +105,13 @@ class Replay:
     def __str__(self) -> str:
         if self.measures is None:
             alerts = sum(outcome.label is not None for outcome in self.outcomes)
-            return f"{len(self.outcomes)} subjects, {alerts} alerts; the truth is not known"
+            return f"{len(self.outcomes)} subjects, {alerts} alerts; true labels unknown"
         return str(self.measures)
 
     def intervals(
         self, *, seed: int = 0, repeats: int = 1000, level: float = 0.95
     ) -> dict[str, metrics.Interval]:
-        """How far `erde5`, `erde50`, `f1` and `f_latency` can be trusted: over resampled subjects.
+        """Return bootstrap intervals of `erde5`, `erde50`, `f1` and `f_latency` over subjects.
 
         >>> import watchword as ww
         >>> people, model = ww.make_risk_streams(80, seed=3), ww.TauSS3()
@@ -122,7 +122,7 @@ class Replay:
         True
         """
         if self.measures is None:
-            raise ValueError("intervals need the truth about every subject")
+            raise ValueError("intervals need the true label of every subject")
         truth = is_positive(self.scores)
         alerted = [outcome.label is not None for outcome in self.outcomes]
         delays = [outcome.delay for outcome in self.outcomes]
@@ -148,23 +148,23 @@ class Replay:
         }
 
     def ranking(self, rounds: Iterable[int] = RANKING_ROUNDS) -> list[Ranking]:
-        """How well positive − other ranks subjects after rounds of one post each.
+        """Return the quality of the ranking by positive − other after rounds of one post each.
 
-        Rounds that nobody has posts for are left out.
+        Rounds beyond the longest history are left out.
         """
         if self.measures is None:
-            raise ValueError("a ranking needs the truth about every subject")
+            raise ValueError("a ranking needs the true label of every subject")
         longest = int(self.scores.totals.max(initial=0))
         return [self._ranking(number) for number in rounds if number <= longest]
 
     def _ranking(self, rounds: int) -> Ranking:
         scores, found = self.scores, []
         for series in scores.series:
-            at = int(np.searchsorted(series.posts, rounds, side="right")) - 1
-            found.append(float(series.value[at] - series.other[at]) if at >= 0 else 0.0)
+            last = int(np.searchsorted(series.posts, rounds, side="right")) - 1
+            found.append(float(series.value[last] - series.other[last]) if last >= 0 else 0.0)
         lowest = min(found) - 1.0
         found = [
-            one if series.value.size else lowest  # no posts, no score: ranked last
+            one if series.value.size else lowest  # subjects without posts are ranked last
             for one, series in zip(found, scores.series, strict=True)
         ]
         truth = is_positive(scores)
@@ -177,7 +177,7 @@ class Replay:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, the values after every step included."""
+        """Return everything as plain data, including the values after every step."""
         return {
             "policy": self.policy.to_dict(),
             "by": self.scores.by,
@@ -218,10 +218,10 @@ def replay(
     by: By = "post",
     threads: int | None = None,
 ) -> Replay:
-    """Read the posts of subjects as a stream, and judge the decisions.
+    """Read the posts of subjects as a stream and measure the decisions of a policy.
 
-    By `"post"`, a decision is taken after every post; by `"chunk"`, after each tenth of a subject's
-    posts, and delays are counted as eRisk 2017 and 2018 did.
+    With `by="post"`, the policy decides after every post; with `by="chunk"`, after each tenth of a
+    subject's posts, with delays counted as in eRisk 2017 and 2018.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(60, seed=1)
@@ -236,9 +236,11 @@ def replay(
 
 
 def replay_scores(scores: Scores, policy: Policy) -> Replay:
-    """Judge the decisions of a policy on values that were computed before."""
+    """Measure the decisions of a policy on precomputed scores."""
     if as_policy("policy", policy).positive != scores.positive:
-        raise ValueError(f"the scores are for {scores.positive!r}, the policy is {policy!r}")
+        raise ValueError(
+            f"the scores are for the label {scores.positive!r}, but the policy is {policy!r}"
+        )
     alerted, delays = alerts_of(scores, policy)
     shares = [series.share for series in scores.series]
     outcomes = tuple(
@@ -260,12 +262,12 @@ def replay_scores(scores: Scores, policy: Policy) -> Replay:
 
 
 def is_positive(scores: Scores) -> BoolArray:
-    """Whose truth is the positive label."""
+    """Return a mask of the subjects whose true label is the positive one."""
     return np.array([label == scores.positive for label in scores.truth], np.bool_)
 
 
 def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any) -> float:
-    """Like the measures that look at delays."""
+    """Return F₁, with the signature of the measures that use delays."""
     return metrics.precision_recall_f1(truth, alerted, positive=options["positive"]).f1
 
 
@@ -297,7 +299,7 @@ def _measures(
         speed=metrics.speed(*arguments, **options),
         f_latency=metrics.latency_weighted_f1(*arguments, **options),
         average_precision=metrics.average_precision(
-            np.where(scores.totals > 0, shares, -1.0),  # no posts, no score: ranked last
+            np.where(scores.totals > 0, shares, -1.0),  # subjects without posts are ranked last
             truth,
             positive=True,
             subjects=scores.subjects,

@@ -1,4 +1,4 @@
-"""What policies look at, computed once per model and tried with any number of policies."""
+"""Scores of subjects over time, computed once per model and reused for any number of policies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ By = Literal["post", "chunk"]
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Subjects with their values over time.
+    """The values of subjects over time.
 
     >>> falling = np.array([0.9, 0.4, 0.2])
     >>> scores = Scores.from_shares(["ann"], ["control"], [falling], positive="at risk")
@@ -37,8 +37,8 @@ class Scores:
     positive: Label
     by: By
     series: tuple[Series, ...]
-    totals: IntArray  #: posts of each subject in all
-    has: frozenset[Quantity] = frozenset(QUANTITIES)  #: what policies can look at
+    totals: IntArray  #: total number of posts of each subject
+    has: frozenset[Quantity] = frozenset(QUANTITIES)  #: quantities available to policies
 
     @classmethod
     def from_shares(
@@ -49,11 +49,11 @@ class Scores:
         *,
         positive: Label,
     ) -> Scores:
-        """Return the scores of another classifier: the share of the positive label after each post.
+        """Return scores from another classifier: the share of the positive label after each post.
 
-        `Reaches` with its score `"share"` then compares just these shares with its threshold, and
-        the margin of `Overtakes` is compared with share − (1 − share). Policies that need gains or
-        sums (`Policy.needs`) are refused: shares do not tell how much a post says.
+        `Reaches` with the score `"share"` compares these shares with its threshold, and `Overtakes`
+        compares share − (1 − share) with its margin. Policies that need gains or sums
+        (`Policy.needs`) are rejected, because shares do not determine them.
         """
         series = [_series_of_shares(each) for each in shares]
         totals = np.array([each.value.size for each in series], np.int64)
@@ -70,21 +70,21 @@ class Scores:
     def __post_init__(self) -> None:
         sizes = {len(self.subjects), len(self.truth), len(self.series), len(self.totals)}
         if len(sizes) > 1:
-            raise ValueError("subjects, truth, series and totals must be equally many")
+            raise ValueError("subjects, truth, series and totals must have the same length")
 
     @cached_property
     def histories(self) -> Histories:
         """The series of all subjects, for the policy driver."""
         return Histories(self.series)
 
-    def chosen(self, places: Sequence[int]) -> Scores:
-        """Return the scores of the subjects at these places only."""
+    def chosen(self, indices: Sequence[int]) -> Scores:
+        """Return the scores of the subjects with these indices only."""
         return replace(
             self,
-            subjects=tuple(self.subjects[place] for place in places),
-            truth=tuple(self.truth[place] for place in places),
-            series=tuple(self.series[place] for place in places),
-            totals=self.totals[np.asarray(places, np.int64)],
+            subjects=tuple(self.subjects[index] for index in indices),
+            truth=tuple(self.truth[index] for index in indices),
+            series=tuple(self.series[index] for index in indices),
+            totals=self.totals[np.asarray(indices, np.int64)],
         )
 
 
@@ -96,23 +96,23 @@ def score_streams(
     by: By = "post",
     threads: int | None = None,
 ) -> Scores:
-    """Read all posts of subjects with a model, in one go."""
+    """Read all posts of subjects with a model and return their scores."""
     as_choice("by", by, ("post", "chunk"))
-    everybody = list(subjects)
-    sizes = np.array([len(subject.posts) for subject in everybody], np.int64)
-    contents = [post.content for subject in everybody for post in subject.posts]
+    listed = list(subjects)
+    sizes = np.array([len(subject.posts) for subject in listed], np.int64)
+    contents = [post.content for subject in listed for post in subject.posts]
     labels, values = model.confidence_table(contents, threads=threads)
     if positive not in labels:
         raise UnknownLabelError(f"unknown label {positive!r}; the model knows {labels}")
     column = labels.index(as_label(positive))
     ends = np.cumsum(sizes)
     series = []
-    for subject, begin, end in zip(everybody, ends - sizes, ends, strict=True):
+    for subject, begin, end in zip(listed, ends - sizes, ends, strict=True):
         steps = None if by == "post" else _chunk_ends(subject)
         series.append(Series.from_gains(values[begin:end], column, ends=steps))
     return Scores(
-        tuple(subject.id for subject in everybody),
-        tuple(subject.label for subject in everybody),
+        tuple(subject.id for subject in listed),
+        tuple(subject.label for subject in listed),
         as_label(positive),
         by,
         tuple(series),
@@ -121,9 +121,9 @@ def score_streams(
 
 
 def alerts_of(scores: Scores, policy: Policy) -> tuple[BoolArray, IntArray]:
-    """Who gets an alert, and after how many posts (0 for the others).
+    """Return a mask of the alerted subjects and their delays (0 without an alert).
 
-    For chunks these are the official delays, which are 0 for fewer than ten posts.
+    Delays of chunks follow the official rule: 0 for subjects with fewer than ten posts.
     """
     steps = first_alerts(scores, policy)
     alerted = steps >= 0
@@ -135,9 +135,9 @@ def alerts_of(scores: Scores, policy: Policy) -> tuple[BoolArray, IntArray]:
 
 
 def first_alerts(scores: Scores, policy: Policy) -> IntArray:
-    """Return the step, from 0, at which each subject's alert falls; -1 if none does.
+    """Return the index of the step at which each subject is alerted; -1 without an alert.
 
-    Raises `ValueError` if the policy needs what the scores do not have.
+    Raises `ValueError` if the scores lack a quantity that the policy needs.
     """
     _check_needs(scores, policy)
     return scores.histories.first_alerts(policy)
@@ -148,7 +148,7 @@ def _check_needs(scores: Scores, policy: Policy) -> None:
     if not missing:
         return
     for part in policy.parts:
-        _check_needs(scores, part)  # its own message is more to the point
+        _check_needs(scores, part)  # the message about a part is more precise
     lacking = " and ".join(f"{name} ({QUANTITIES[name]})" for name in sorted(missing))
     own = ", unless its property `needs` says less" if type(policy).needs is Policy.needs else ""
     kinds: list[Any] = [kind for kind in POLICIES.values() if "positive" in field_names(kind)]
@@ -175,7 +175,7 @@ def _series_of_shares(given: FloatArray) -> Series:
 
 
 def _chunk_ends(subject: Subject) -> IntArray:
-    if not subject.posts:  # no step, as by post
+    if not subject.posts:  # no steps, as with by="post"
         return np.zeros(0, np.int64)
     sizes = chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks
     return np.cumsum(np.asarray(sizes, np.int64))

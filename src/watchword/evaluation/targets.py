@@ -1,4 +1,4 @@
-"""What texts are labelled with: one label each, or several."""
+"""Targets: the labels of texts, one or several per text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Targets = Sequence[Label] | Sequence[Collection[Label]]
 
 
 def are_several(labels: Sequence[object], what: str = "labels") -> bool:
-    """Whether texts have collections of labels, not one label each.
+    """Return whether each text has a collection of labels instead of one label.
 
     >>> are_several(["a", "b"]), are_several([("a",), ()])
     (False, True)
@@ -22,7 +22,7 @@ def are_several(labels: Sequence[object], what: str = "labels") -> bool:
 
 
 def as_label_sets(labels: Sequence[object], what: str = "labels") -> list[frozenset[Label]]:
-    """The labels of each text, those of texts with one label each included.
+    """Return the labels of each text as a set, also for texts with one label each.
 
     >>> as_label_sets(["a"]), as_label_sets([["b", "b"]])
     ([frozenset({'a'})], [frozenset({'b'})])
@@ -33,14 +33,14 @@ def as_label_sets(labels: Sequence[object], what: str = "labels") -> list[frozen
 
 
 def in_order(labels: Iterable[Label]) -> tuple[Label, ...]:
-    """Labels sorted as a model sorts them, each once.
+    """Return the distinct labels, sorted as a model sorts them.
 
     >>> in_order(["b", "a", "b"])
     ('a', 'b')
     """
     distinct = set(labels)
     if len({type(label) for label in distinct}) > 1:
-        # A mistake that is easily made: numbers as text in the data, as numbers in the model.
+        # An easy mistake: labels are text in the data but numbers in the model.
         texts = [label for label in distinct if isinstance(label, str)]
         numbers = [label for label in distinct if isinstance(label, int)]
         raise ValueError(

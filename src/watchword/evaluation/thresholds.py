@@ -1,4 +1,4 @@
-"""Policies that fit what a model says: their thresholds are scores that were met."""
+"""Policies with thresholds taken from the quantiles of observed scores."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from watchword.streams.policies import Overtakes, Policy, Reaches
 from watchword.streams.policy import settle
 from watchword.streams.steps import FloatArray, share_of
 
-# Which part of all scores lies below a threshold: finer where alerts are rare.
+# The quantiles used as thresholds: finer where alerts are rare.
 _LEVELS = np.r_[0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7:0.78:0.02, 0.78:0.98:0.01, 0.98:0.9999:0.002]
-_DIGITS = 4  # of a threshold: enough to tell scores apart, and short to write down
+_DIGITS = 4  # significant digits of a threshold
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """For `tune`: policies with thresholds that fit, from each of some posts on.
+    """Policies for `tune` with thresholds fitted to the scores, after each of `first_posts` posts.
 
-    How high values rise depends on the parameters of the model, on how much people write and on how
-    rare those at risk are, so that no list of thresholds fits everything. These are quantiles of
-    what held-out subjects reached, every subject counting the same: of the share of the positive
-    label (as in `Reaches`), and of its lead over the best other one (the margin of `Overtakes`).
-    Of policies that do equally well, `tune` takes the earlier and then the more cautious one.
+    The range of values depends on the model's parameters, on the number of posts and on the share
+    of positives, so no fixed list of thresholds suits all data. These thresholds are quantiles of
+    the scores of held-out subjects, with equal weight for each subject: of the share of the
+    positive label (for `Reaches`) and of its lead over the best other label (the margin of
+    `Overtakes`). Among policies with equal measures, `tune` prefers the earlier one, then the one
+    with the higher threshold.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(40, seed=3)
@@ -42,7 +43,7 @@ class Thresholds:
         settle(self, positive=as_label, first_posts=_as_posts)
 
     def policies(self, scores: Sequence[Scores]) -> list[Policy]:
-        """Those that fit these scores."""
+        """Return the policies fitted to these scores."""
         series = [one for each in scores for one in each.series if one.value.size]
         if not series:
             return [Overtakes(self.positive).after(first) for first in self.first_posts]
@@ -50,7 +51,7 @@ class Thresholds:
         other = np.concatenate([one.other for one in series])
         weights = np.concatenate([np.full(one.value.size, 1 / one.value.size) for one in series])
         share = share_of(value, other)
-        # A share of 0 is that of somebody about whom nothing speaks.
+        # A share of 0 means no evidence.
         shares = [Reaches(self.positive, one) for one in _quantiles(share, weights) if one > 0]
         leads = [Overtakes(self.positive, margin=one) for one in _quantiles(value - other, weights)]
         cautious_first = [*reversed(shares), *reversed(leads)]
@@ -60,9 +61,9 @@ class Thresholds:
 def _quantiles(values: FloatArray, weights: FloatArray) -> list[float]:
     order = np.argsort(values)
     below = np.cumsum(weights[order])
-    places = np.searchsorted(below, _LEVELS * below[-1])
-    met = values[order][np.minimum(places, values.size - 1)]
-    return sorted({float(f"{one:.{_DIGITS}g}") for one in met.tolist()})
+    indices = np.searchsorted(below, _LEVELS * below[-1])
+    found = values[order][np.minimum(indices, values.size - 1)]
+    return sorted({float(f"{one:.{_DIGITS}g}") for one in found.tolist()})
 
 
 def _as_posts(name: str, value: object) -> tuple[int, ...]:
@@ -70,5 +71,5 @@ def _as_posts(name: str, value: object) -> tuple[int, ...]:
         raise TypeError(f"{name} must be numbers of posts, got {value!r}")
     posts = tuple(as_whole(name, one, 1) for one in value)
     if not posts:
-        raise ValueError(f"{name} must hold at least one number")
+        raise ValueError(f"{name} must not be empty")
     return posts

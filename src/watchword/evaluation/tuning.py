@@ -1,4 +1,4 @@
-"""Choosing parameters of the model and of the policy by cross-validation over subjects."""
+"""Tuning of model parameters and policies by cross-validation over subjects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting of model and policy, and its measure on subjects it was not taught with."""
+    """A setting of model and policy, and its measure on held-out subjects."""
 
     parameters: dict[str, Any]
     policy: Policy
@@ -44,7 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """All settings that were tried, the best first."""
+    """All settings tried, best first."""
 
     measure: str
     trials: tuple[Trial, ...]
@@ -52,11 +52,11 @@ class Tuning:
 
     @property
     def best(self) -> Trial:
-        """The best setting; of equals, the one that was asked for first."""
+        """The best setting; of equals, the first."""
         return self.trials[0]
 
     def model(self, subjects: Iterable[Subject]) -> TauSS3:
-        """A model with the best parameters, taught with these subjects."""
+        """Return a model with the best parameters, taught with these subjects."""
         model = TauSS3(**(self.base | self.best.parameters))
         teach(model, subjects)
         return model
@@ -71,7 +71,7 @@ class Tuning:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {"measure": self.measure, "trials": [_plain(trial) for trial in self.trials]}
 
     def to_json(self) -> str:
@@ -94,7 +94,7 @@ class Tuning:
 def grid(
     kind: Callable[..., _AnyPolicy], positive: Label, **values: Sequence[Any]
 ) -> list[_AnyPolicy]:
-    """Policies of one kind with all combinations of some values.
+    """Return policies of one kind with all combinations of some values.
 
     >>> from watchword import Overtakes
     >>> [policy.margin for policy in grid(Overtakes, "at risk", margin=[0, 1, 3])]
@@ -105,12 +105,12 @@ def grid(
 
 
 def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = None) -> None:
-    """Teach a model every post of subjects, each post a document with its subject's label."""
+    """Teach a model all posts of subjects, each post as a document with its subject's label."""
     texts: list[str] = []
     labels: list[Label] = []
     for subject in subjects:
         if subject.label is None:
-            raise ValueError(f"the label of subject {subject.id!r} is not known")
+            raise ValueError(f"subject {subject.id!r} has no label")
         texts += [post.content for post in subject.posts]
         labels += [subject.label] * len(subject.posts)
     model.learn_many(texts, labels, threads=threads)
@@ -132,21 +132,22 @@ def tune(
 ) -> Tuning:
     """Try all combinations of parameters with all policies, by cross-validation over subjects.
 
-    Each fold's subjects, with about the same share of positives, are read with what was learnt
-    from the others. By order `"random"` the seed deals subjects to folds; by `"time"` those who
-    began to write at about the same time are in one fold (without times: those that stand
-    together), which is more honest where they write about the same events: see `folds_of`.
-    Counts are learnt once per fold; with every combination of `parameters` (values
-    for arguments of `TauSS3`, such as smoothness, max_ngram or min_count) the held-out posts are
-    read once, and all policies are tried on the result. `model` gives the other parameters.
-    `Thresholds` stand for policies that fit each setting; what was read with all settings is then
-    held in memory, 40 bytes per post and setting.
+    Folds have about the same share of positives; the subjects of each are read with a model of all
+    others. With `order="random"`, subjects are dealt to folds by `seed`. With `order="time"`,
+    subjects whose first posts are close in time share a fold (without times, neighbours in the
+    list do), which is more realistic if subjects write about the same events: see `folds_of`.
 
-    `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's own share
-    of positives as the cost of a false alarm), `"f1"`, `"f_latency"`, or a function of `(y_true,
-    y_pred, delays, positive=…)` to be minimised, which may also ask for `posts` (how many each
-    subject has), `scores` (at the end) and `subjects` (their ids) by these names. The value of a
-    setting is the mean over folds, weighted by their subjects.
+    Counts are learnt once per fold. For every combination of `parameters` (values for arguments of
+    `TauSS3`, such as smoothness, max_ngram or min_count) the held-out posts are read once, and all
+    policies are tried on the result. `model` provides the other parameters. `Thresholds` are
+    replaced by policies fitted to each setting; the scores of all settings are then kept in memory,
+    40 bytes per post and setting.
+
+    `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's share of
+    positives as the cost of a false positive), `"f1"`, `"f_latency"`, or a function of `(y_true,
+    y_pred, delays, positive=…)` to minimise. The function may have further parameters `posts` (the
+    number of posts of each subject), `scores` (after the last post) and `subjects` (the ids). The
+    value of a setting is the mean over folds, weighted by their number of subjects.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(40, seed=3)
@@ -158,19 +159,19 @@ def tune(
     >>> len(tuning.trials)
     4
     """
-    everybody = list(subjects)
+    listed = list(subjects)
     asked = [policies] if isinstance(policies, Policy | Thresholds) else list(policies)
     positive = _common_positive(asked)
     name, judge, sign = _measure(measure)
     base = {} if model is None else model.parameters
     settings = _settings(parameters or {})
-    parts = folds_of(everybody, positive, folds=folds, order=order, seed=seed)
+    parts = folds_of(listed, positive, folds=folds, order=order, seed=seed)
 
     def read_all() -> Iterator[Scores]:
-        """Every fold's subjects, read with every setting."""
+        """Yield the scores of each fold's subjects with each setting."""
         for part in parts:
-            taught = _taught_without(everybody, part, base, settings, threads)
-            held_out = [everybody[place] for place in part]
+            taught = _taught_without(listed, part, base, settings, threads)
+            held_out = [listed[index] for index in part]
             for setting in settings:
                 model = taught.replace(**setting)
                 yield score_streams(held_out, model, positive, by=by, threads=threads)
@@ -179,18 +180,18 @@ def tune(
     readings = read_all() if progress is None else progress(read_all(), total)
     if any(isinstance(one, Thresholds) for one in asked):
         held = list(readings)
-        tried = [_fitting(asked, held[at :: len(settings)]) for at in range(len(settings))]
+        tried = [_fitting(asked, held[i :: len(settings)]) for i in range(len(settings))]
         readings = held if progress is None else progress(iter(held), total)
     else:
         tried = [_fitting(asked, [])] * len(settings)
     judged = [
-        [judge(scores, *alerts_of(scores, one)) for one in tried[at % len(settings)]]
-        for at, scores in enumerate(readings)
+        [judge(scores, *alerts_of(scores, one)) for one in tried[i % len(settings)]]
+        for i, scores in enumerate(readings)
     ]
     sizes = [len(part) for part in parts]
     trials = []
-    for at, (setting, own) in enumerate(zip(settings, tried, strict=True)):
-        values = np.array(judged[at :: len(settings)])
+    for i, (setting, own) in enumerate(zip(settings, tried, strict=True)):
+        values = np.array(judged[i :: len(settings)])
         means = np.average(values, axis=0, weights=sizes)
         trials += [
             Trial(setting, policy, float(mean), tuple(by_fold))
@@ -200,7 +201,7 @@ def tune(
 
 
 def _fitting(asked: list[Policy | Thresholds], scores: Sequence[Scores]) -> list[Policy]:
-    """All policies, where thresholds are asked for those that fit."""
+    """Return all policies, with `Thresholds` replaced by policies fitted to the scores."""
     own = [[one] if isinstance(one, Policy) else one.policies(scores) for one in asked]
     return list(itertools.chain.from_iterable(own))
 
@@ -213,24 +214,24 @@ def folds_of(
     order: Order = "random",
     seed: int = 0,
 ) -> list[list[int]]:
-    """The places of subjects in each fold; positives are spread evenly.
+    """Return the indices of the subjects in each fold, with positives spread evenly.
 
     Subjects without posts are dealt last, so that the folds of the others do not depend on them.
-    Subjects that write about the same events know each other's words. Where the subjects to come
-    will write about other events, dealing them to folds at random promises too much; by order
-    `"time"`, folds are stretches of time.
+    Subjects that write about the same events share words. If future subjects will write about other
+    events, random folds give measures that are too good; with `order="time"`, each fold covers a
+    period of time.
     """
     wanted = as_whole("folds", folds, 2)
     names = {subject.id for subject in subjects}
     if len(names) < len(subjects):
-        raise ValueError("a subject stands among the subjects twice: it could be in two folds")
+        raise ValueError("duplicate subject id: a subject must not be in two folds")
     as_choice("order", order, ("random", "time"))
     groups: tuple[list[int], list[int]] = ([], [])
     silent: list[int] = []
-    for place, subject in enumerate(subjects):
+    for index, subject in enumerate(subjects):
         if subject.label is None:
-            raise ValueError(f"the label of subject {subject.id!r} is not known")
-        (groups[subject.label == positive] if subject.posts else silent).append(place)
+            raise ValueError(f"subject {subject.id!r} has no label")
+        (groups[subject.label == positive] if subject.posts else silent).append(index)
     if len(groups[True]) < wanted or len(groups[False]) < wanted:
         raise ValueError(
             f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
@@ -241,15 +242,15 @@ def folds_of(
     number = 0
     for group in groups:
         if order == "time":
-            by_time = sorted(group, key=lambda place: _beginning(subjects[place]))
+            by_time = sorted(group, key=lambda index: _beginning(subjects[index]))
             for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
                 part += stretch.tolist()
             continue
-        for place in generator.permutation(group).tolist():
-            parts[number % wanted].append(place)
+        for index in generator.permutation(group).tolist():
+            parts[number % wanted].append(index)
             number += 1
-    for number, place in enumerate(silent):
-        parts[number % wanted].append(place)
+    for number, index in enumerate(silent):
+        parts[number % wanted].append(index)
     return [sorted(part) for part in parts]
 
 
@@ -257,7 +258,7 @@ def _beginning(subject: Subject) -> float:
     time = subject.posts[0].time if subject.posts else None
     if time is None:
         return -math.inf
-    # Without a zone it is taken for UTC: the order must not depend on where this runs.
+    # A time without a zone is read as UTC, so that the order does not depend on the machine.
     return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
 
 
@@ -268,13 +269,13 @@ def _taught_without(
     settings: list[dict[str, Any]],
     threads: int | None,
 ) -> TauSS3:
-    """A model taught with all others, with the longest n-grams that any setting wants."""
+    """Return a model taught with all other subjects, with the longest n-grams of any setting."""
     longest = [setting["max_ngram"] for setting in settings if "max_ngram" in setting]
     model = TauSS3(**(base | {"max_ngram": max(longest)} if longest else base))
     left_out = set(held_out)
     teach(
         model,
-        [subject for place, subject in enumerate(subjects) if place not in left_out],
+        [subject for index, subject in enumerate(subjects) if index not in left_out],
         threads=threads,
     )
     return model
@@ -283,7 +284,7 @@ def _taught_without(
 def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in parameters.items():
         if name.startswith("prune_"):
-            raise ValueError(f"{name} cannot be tuned: the counts depend on it")
+            raise ValueError(f"parameters[{name!r}] cannot be tuned, because it changes the counts")
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise TypeError(f"parameters[{name!r}] must be a list of values, got {values!r}")
         if not values:
@@ -306,7 +307,7 @@ def _common_positive(policies: list[Policy | Thresholds]) -> Label:
 
 _Judge = Callable[[Scores, BoolArray, IntArray], float]
 _ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
-# What a measure of the user's may ask for by name.
+# Further parameters that a measure function may have.
 _MORE: dict[str, Callable[[Scores], Any]] = {
     "posts": lambda scores: scores.totals,
     "scores": lambda scores: np.array([one.share for one in scores.series]),
@@ -317,17 +318,17 @@ _MORE: dict[str, Callable[[Scores], Any]] = {
 def _parameters_of(function: Callable[..., Any]) -> Iterable[str]:
     try:
         return signature(function).parameters
-    except ValueError:  # some of C do not tell
+    except ValueError:  # some functions written in C have no signature
         return ()
 
 
 def check_measure(measure: Measure) -> None:
-    """Refuse what `tune` would refuse as a measure."""
+    """Raise `ValueError` if `tune` would reject this measure."""
     _measure(measure)
 
 
 def _measure(measure: Measure) -> tuple[str, _Judge, int]:
-    """The name of a measure, how to compute it, and -1 if more is better."""
+    """Return the name of a measure, a function to compute it, and -1 if higher is better."""
     options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
     if callable(measure):
         own = measure
@@ -337,7 +338,7 @@ def _measure(measure: Measure) -> tuple[str, _Judge, int]:
             more = {name: _MORE[name](scores) for name in asked}
             value = float(own(is_positive(scores), alerted, delays, positive=True, **more))
             if math.isnan(value):
-                raise ValueError(f"the measure {own!r} is not a number on some fold")
+                raise ValueError(f"the measure {own!r} returned NaN on a fold")
             return value
 
         return getattr(measure, "__name__", "measure"), judge_own, 1

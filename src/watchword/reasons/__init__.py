@@ -1,1 +1,1 @@
-"""Why something was decided: stories of subjects, what would have changed it, reports."""
+"""Reasons for decisions: stories of subjects, counterfactual changes and reports."""

@@ -1,4 +1,4 @@
-"""What would delay or cancel an alert; see `watchword.reasons.change` for what that means."""
+"""Changes that would delay or cancel an alert; `watchword.reasons.change` defines them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from watchword.reasons.weights import Weights
 from watchword.streams.policies import After, Overtakes, Policy
 from watchword.streams.steps import FloatArray, IntArray
 
-_MOST_RIVALS = 8  # that are tried to hold an alert back, the strongest
-_MOST_PREFIXES = 16  # that are looked at for how many it takes at least
+_MOST_RIVALS = 8  # strongest other labels that are tried to prevent an alert
+_MOST_PREFIXES = 16  # prefixes of the history used for the lower bound
 
 
 def change_of_alert(history: History, aim: Literal["delay", "cancel"]) -> Change:
-    """What would have delayed an alert, or what would have cancelled it."""
+    """Return the smallest change that would have delayed or cancelled the alert."""
     if not history.alert:
-        raise ValueError("there is no alert that could be delayed or cancelled")
+        raise ValueError("there is no alert to delay or cancel")
     if history.is_given:
-        raise ValueError(f"{history.policy!r} saw more than this subject's posts one by one")
+        raise ValueError(
+            f"the alert of {history.policy!r} cannot be recomputed from this subject's posts alone"
+        )
     last = history.alert if aim == "delay" else len(history.contents)
     read = [history.weights(post) for post in range(last)]
     zeroing = _Zeroing(history, read, history.alert if aim == "delay" else None)
@@ -40,7 +42,7 @@ def change_of_alert(history: History, aim: Literal["delay", "cancel"]) -> Change
 
 
 class _Zeroing:
-    """All occurrences of some posts in one row, and when the alert falls without some of them."""
+    """All occurrences of some posts; finds the alert that remains with some of them zeroed."""
 
     def __init__(self, history: History, read: list[Weights], not_before: int | None) -> None:
         self._history, self._read, self._not_before = history, read, not_before
@@ -51,7 +53,7 @@ class _Zeroing:
         self.contributions: FloatArray = np.concatenate(parts)
 
     def alert(self, places: IntArray) -> int:
-        """After how many posts the alert then falls, 0 for never."""
+        """Return the delay of the alert with these occurrences zeroed, 0 without an alert."""
         gains = self._history.gains.copy()
         zeroed = mask_of(places, len(self.posts))
         for post in np.unique(self.posts[places]).tolist():
@@ -61,44 +63,44 @@ class _Zeroing:
         return first_alert(gains, self._history.column, self._history.policy)
 
     def works(self, places: IntArray) -> bool:
-        """Whether that is late enough."""
+        """Return whether zeroing these occurrences delays the alert enough, or cancels it."""
         alert = self.alert(places)
         return not alert or (self._not_before is not None and alert > self._not_before)
 
 
 class _Exact:
-    """The paper's policy: an alert falls where value > ratio · other + margin."""
+    """The exact solution for the paper's policy: alert where value > ratio · other + margin."""
 
     def __init__(self, history: History, zeroing: _Zeroing, rule: Overtakes, after: int) -> None:
         self._history, self._zeroing, self._rule = history, zeroing, rule
         self._first = after - 1
         self._sums = history.sums
         others = [at for at in range(len(history.labels)) if at != history.column]
-        # A label of its own is compared with nothing, which is worth 0.
+        # Without other labels, the value is compared with 0.
         self._rivals: list[int | None] = [*others] if others else [None]
 
     def delayed(self) -> Found:
-        """No alert up to the post where it fell."""
+        """Return the fewest occurrences without which no alert is raised up to the same post."""
         last = self._history.alert - 1
         goals = self._goals(last)
         found = smallest(goals, self._zeroing.works)
         if found.places is None and any(goal.is_firm for goal in goals):
-            # An earlier alert came up instead, so every post has to be looked at.
+            # Zeroing led to an earlier alert instead, so every post must be considered.
             found = self._covered(last, _least(goals))
         return found
 
     def cancelled(self) -> Found:
-        """No alert at any post."""
+        """Return the fewest occurrences without which no alert is raised at any post."""
         excess = self._excess()
         posts = np.argsort(-excess, kind="stable")[:_MOST_PREFIXES]
         alerting = [int(post) for post in posts if excess[post] > 0]
         least = max(_least(self._goals(post)) for post in alerting)
         if np.isinf(least):
-            return Found(None, True)  # at some post, not even all of them would do
+            return Found(None, True)  # at some post, not even zeroing all of them is enough
         return self._covered(len(self._sums) - 1, least)
 
     def _excess(self) -> FloatArray:
-        """By how much the rule is broken after each post, at the posts that count."""
+        """Return by how much the value exceeds the rule's threshold after each post."""
         others = np.delete(self._sums, self._history.column, axis=1)
         best = others.max(axis=1) if others.shape[1] else np.zeros(len(others))
         excess = self._sums[:, self._history.column] - self._rule.ratio * best - self._rule.margin
@@ -123,7 +125,7 @@ class _Exact:
         return float(row[self._history.column]) - self._rule.ratio * other - self._rule.margin
 
     def _goals(self, post: int) -> list[Goal]:
-        """For each other label: that the alert would not fall at this post because of it."""
+        """Return, for each other label, the goal that it prevents the alert at this post."""
         written = int(np.searchsorted(self._zeroing.posts, post, side="right"))
         nothing = np.zeros(self._sums.shape[1])
         goals = []
@@ -137,7 +139,7 @@ class _Exact:
         return goals
 
     def _covered(self, last: int, least: float) -> Found:
-        """Posts from the first that counts to the last, each held back by one other label."""
+        """Return occurrences without which one other label prevents the alert up to `last`."""
         best = Found(None, False)
         nothing = np.zeros(self._sums.shape[1])
         at = self._history.alert - 1
@@ -162,7 +164,10 @@ class _Exact:
         return cover(gains, zeroing.contributions, zeroing.posts, last=last, misses=misses)
 
     def _misses(self, rival: int | None, strictness: int) -> Callable[[int, FloatArray], bool]:
-        """Whether this label alone does not hold the alert back; more or less strictly."""
+        """Return a check whether this label alone fails to prevent the alert.
+
+        A strictness of 1 or -1 moves the threshold by the rounding tolerance.
+        """
 
         def misses(post: int, removed: FloatArray) -> bool:
             if post < self._first:
@@ -173,7 +178,7 @@ class _Exact:
         return misses
 
     def _misses_any(self) -> Callable[[int, FloatArray], bool]:
-        """Whether no label at all holds the alert back."""
+        """Return a check whether no label prevents the alert."""
         column, rule = self._history.column, self._rule
         others = [rival for rival in self._rivals if rival is not None]
 
@@ -190,7 +195,10 @@ def _least(goals: list[Goal]) -> float:
 
 
 def _roughly(history: History, zeroing: _Zeroing) -> Found:
-    """Any other policy: what spoke most for the alert, in all posts or the last one first."""
+    """Zero the occurrences with the largest gains, of all posts or of the last post first.
+
+    An approximation for policies without an exact solution.
+    """
     contributions = zeroing.contributions
     gains = contributions[:, history.column].copy()
     rival = history.rival(history.alert)
@@ -204,10 +212,9 @@ def _roughly(history: History, zeroing: _Zeroing) -> Found:
 
 
 def paper_rule(policy: Policy) -> tuple[Overtakes, int] | None:
-    """The rule and from which post on it counts, if it is the paper's.
+    """Return the paper's rule and the first post at which it applies; None for other policies.
 
-    With a negative margin nobody can say so simply: where nothing speaks for the label any more,
-    the alert is off, too.
+    A negative margin is excluded: the exact solution does not cover the condition value > 0.
     """
     after = 1
     while isinstance(policy, After):

@@ -1,9 +1,9 @@
-"""What would change it: the fewest n-gram occurrences without which the decision would be another.
+"""Counterfactual changes: the fewest n-gram occurrences without which a decision would differ.
 
-Their contributions are zeroed and everything else is left as it was read; the text is not read
-again without them. With addition (and means), the label of highest value and the paper's policy,
-the answer is exact: no fewer occurrences would do. Elsewhere what is found does it, but there may
-be fewer, and `Change.exact` says so.
+The contributions of these occurrences are set to zero and everything else stays as read; the text
+is not read again without them. If values are summarised by sums or means, the result is exact for
+labels and for the paper's policy: no smaller set changes the decision. Otherwise a smaller set may
+exist, and `Change.exact` is false.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from watchword.streams.steps import BoolArray, IntArray
 
 Aim = Literal["label", "delay", "cancel"]
 
-ROUNDING = 8 * np.finfo(np.float64).eps  # per number that is added, generously
-_MOST_RIVALS = 20  # that are tried where nothing is exact anyway
+ROUNDING = 8 * np.finfo(np.float64).eps  # error per addition, a generous bound
+_MOST_RIVALS = 20  # labels tried if the result is not exact
 
 
 @dataclass(frozen=True)
 class Occurrence:
-    """An n-gram where it stands in a text, or in a post (counted from 1), and what it adds."""
+    """An occurrence of an n-gram: its offsets, its post (from 1), its contribution per label."""
 
     ngram: str
     start: int
@@ -37,18 +37,18 @@ class Occurrence:
     post: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         own = {"ngram": self.ngram, "start": self.start, "end": self.end, "post": self.post}
         return own | {"contribution": list(self.contribution)}
 
 
 @dataclass(frozen=True)
 class Change:
-    """The fewest occurrences that would have changed a decision; false if none would have.
+    """The fewest occurrences that would have changed a decision; false if there are none.
 
-    `aim` is `"label"` (of a text), `"delay"` (the alert would have come later, if at all) or
-    `"cancel"` (never). `before` and `after` are labels, or after how many posts the alert falls, 0
-    for never. `exact`: it is certain that no fewer would do, or that nothing would.
+    `aim` is `"label"` (another label of a text), `"delay"` (a later alert, or none) or `"cancel"`
+    (no alert). `before` and `after` are labels, or delays of the alert with 0 for no alert. `exact`
+    is true if provably no smaller set, or no set at all, changes the decision.
     """
 
     aim: Aim
@@ -58,7 +58,7 @@ class Change:
     possible: bool
     exact: bool
     occurrences: tuple[Occurrence, ...]
-    total: int  #: occurrences that are worth anything
+    total: int  #: number of occurrences with a nonzero value
 
     def __bool__(self) -> bool:
         return self.possible
@@ -67,7 +67,7 @@ class Change:
         return change_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "aim": self.aim,
             "labels": list(self.labels),
@@ -81,7 +81,7 @@ class Change:
 
 
 def change_text(plain: Mapping[str, Any]) -> str:
-    """A change in one sentence or two, as plain text.
+    """Return a change as one or two sentences of plain text.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -97,23 +97,23 @@ def change_text(plain: Mapping[str, Any]) -> str:
     count, total = len(plain["occurrences"]), plain["total"]
     few = f"{count:,} of the {total:,} n-grams" if total > 1 else "the only n-gram"
     if aim == "label":
-        told = f"Without {few} the label would be {plain['after']} instead of {plain['before']}."
+        text = f"Without {few} the label would be {plain['after']} instead of {plain['before']}."
     elif plain["after"]:
-        told = (
+        text = (
             f"Without {few} the alert would fall after {plain['after']:,} posts instead of "
             f"{plain['before']:,}."
         )
     else:
-        told = f"Without {few} no alert would fall."
+        text = f"Without {few} no alert would fall."
     sure = "No fewer would do." if plain["exact"] else "Perhaps fewer would do."
-    return f"{told} {sure}"
+    return f"{text} {sure}"
 
 
 # A text and its label
 
 
 def change_of_label(engine: Engine, text: str) -> Change:
-    """What would have given a text another label."""
+    """Return the smallest change that would have given a text another label."""
     frozen = engine.replaced(engine.parameters)
     weights, labels = weigh(frozen, text), frozen.labels
     decided = _Decider(frozen, labels, weights)
@@ -125,7 +125,7 @@ def change_of_label(engine: Engine, text: str) -> Change:
 
 
 class _Decider:
-    """Which label a text has without some occurrences; asks for the default label only once."""
+    """Decides the label of a text with some occurrences zeroed."""
 
     def __init__(self, engine: Engine, labels: tuple[Label, ...], weights: Weights) -> None:
         self._labels, self._weights = labels, weights
@@ -133,7 +133,7 @@ class _Decider:
 
     def label(self, places: IntArray) -> Label:
         values = self._weights.without(mask_of(places, len(self._weights.places)))
-        # As `Engine.decide` does: the first of equals, the default where nothing is above 0.
+        # As in `Engine.decide`: the first of equals, the default if no value is above 0.
         return self._labels[int(values.argmax())] if values.max() > 0 else self.default
 
 
@@ -156,17 +156,17 @@ def _found_for_label(weights: Weights, winner: int, decided: _Decider, before: L
             tried = _by_value(weights, winner, other, works)
             found = min(found, tried, key=lambda one: one.size)
     if decided.default != before and len(every) < found.size:
-        # Nothing is left that speaks for any label, and there is no smaller way to do that.
+        # The default label needs all values to be zero, so every occurrence must be zeroed.
         return Found(every, found.certain)
     return found
 
 
 def _overtaken(weights: Weights, winner: int, other: int) -> Goal | None:
-    """That another label draws level, or gets ahead if it stands behind in the order of labels."""
+    """Return the goal that another label wins; in a tie, the label that is first in order wins."""
     ahead, behind = weights.contributions[:, winner], weights.contributions[:, other]
     gains = ahead - behind
     if other > winner and (weights.values[:, winner] >= weights.values[:, other]).all():
-        return None  # it can never get ahead: sums of numbers no larger are no larger
+        return None  # no value of the other label is larger, so its sum can never be larger
     concerned = np.flatnonzero((ahead != 0) | (behind != 0))
     size = float(ahead.sum() + behind.sum())
     return Goal(
@@ -183,11 +183,11 @@ def _by_value(weights: Weights, winner: int, other: int, works: Works) -> Found:
     return fewest_in_order(order[gains[order] > 0], works)
 
 
-# What texts and subjects share
+# Shared by texts and subjects
 
 
 def mask_of(places: IntArray, size: int) -> BoolArray:
-    """True at these places."""
+    """Return a mask that is true at these indices."""
     mask = np.zeros(size, np.bool_)
     mask[places] = True
     return mask
@@ -196,7 +196,7 @@ def mask_of(places: IntArray, size: int) -> BoolArray:
 def make_change(
     aim: Aim, labels: tuple[Label, ...], before: Label, found: Found, read: list[Weights]
 ) -> Change:
-    """What was found, told by n-grams and posts; what comes after it is still to be filled in."""
+    """Return a change with n-grams and posts; the caller must replace `after`."""
     places = [] if found.places is None else sorted(found.places.tolist())
     return Change(
         aim=aim,
@@ -204,7 +204,7 @@ def make_change(
         before=before,
         after=before,
         possible=found.places is not None,
-        exact=found.certain or len(places) == 1,  # fewer than one is none
+        exact=found.certain or len(places) == 1,  # no nonempty set is smaller than one
         occurrences=tuple(_occurrences(aim, places, read)),
         total=sum(int(weights.values.any(axis=1).sum()) for weights in read),
     )

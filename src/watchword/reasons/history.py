@@ -1,4 +1,4 @@
-"""What a subject wrote, as numbers: what every post added, the sums, and when an alert falls."""
+"""Histories of subjects as numbers: the gains of each post, their sums and the alert."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from watchword.streams.steps import FloatArray
 
 @dataclass(frozen=True)
 class History:
-    """The posts of a subject under a policy, read by a model that nobody changes meanwhile."""
+    """The posts of a subject under a policy, read by a frozen copy of the model."""
 
     engine: Engine
     policy: Policy
     contents: tuple[str, ...]
     labels: tuple[Label, ...]
-    gains: FloatArray  #: what each post adds, a row per post, a column per label
-    alert: int  #: after how many posts the alert falls; 0: never
-    is_given: bool = False  #: the alert was told, not found: the policy saw more than this
+    gains: FloatArray  #: confidence added by each post, one row per post, one column per label
+    alert: int  #: delay of the alert, 0 without an alert
+    is_given: bool = False  #: the alert was given by the caller, not found from these posts
     _weights: dict[int, Weights] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def read(
         cls, engine: Engine, policy: Policy, contents: list[str], *, alert: int | None = None
     ) -> History:
-        """Read all posts; `alert`: when it fell, where that cannot be found from one subject."""
+        """Read all posts; `alert` gives the delay if it cannot be found from one subject alone."""
         engine.known_label(policy.positive)
-        frozen = engine.replaced(engine.parameters)  # shares the counts until somebody learns
+        frozen = engine.replaced(engine.parameters)  # shares the counts until the model learns
         labels, gains = frozen.confidence(contents, as_threads(None))
         column = labels.index(policy.positive)
         found = first_alert(gains, column, policy) if alert is None else alert
@@ -41,22 +41,22 @@ class History:
 
     @property
     def column(self) -> int:
-        """Where the positive label is."""
+        """The column of the positive label."""
         return self.labels.index(self.policy.positive)
 
     @property
     def sums(self) -> FloatArray:
-        """The accumulated confidences after each post, to the bit those of a `Reader`."""
+        """The accumulated confidence after each post, bit for bit that of a `Reader`."""
         return np.cumsum(self.gains, axis=0)
 
     def weights(self, post: int) -> Weights:
-        """The n-grams of a post (counted from 0), read when first asked for."""
+        """Return the n-gram occurrences of a post (its index, from 0), computed on first use."""
         if post not in self._weights:
             self._weights[post] = weigh(self.engine, self.contents[post])
         return self._weights[post]
 
     def rival(self, posts: int) -> int | None:
-        """The column of the best other label after so many posts."""
+        """Return the column of the best other label after the given number of posts."""
         others = [column for column in range(len(self.labels)) if column != self.column]
         if not others:
             return None
@@ -65,6 +65,6 @@ class History:
 
 
 def first_alert(gains: FloatArray, column: int, policy: Policy) -> int:
-    """Return after how many posts the alert falls, 0 if it never does."""
+    """Return the delay of the alert, 0 without an alert."""
     alone = Histories([Series.from_gains(gains, column)])
     return int(alone.first_alerts(policy)[0]) + 1

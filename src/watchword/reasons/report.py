@@ -1,6 +1,6 @@
-"""An evaluation to look at: measures, all subjects, wrong ones first, and why it came to that.
+"""Reports: the measures of a replay, its subjects with errors first, and their stories.
 
-`report_data` gathers plain data, `watchword.show.report` draws it as one self-contained page.
+`report_data` gathers plain data; `watchword.show.report` renders it as a self-contained page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from watchword.reasons.story_data import plain_story
 __all__ = ["VERDICTS", "report_data"]
 
 VERDICTS = ("missed", "false alarm", "found", "left alone", "alert", "no alert")
-"""What a decision was, the wrong ones first; the last two where the truth is not known."""
+"""Kinds of decisions, errors first; the last two are for subjects without a true label."""
 
 _MOST_ROWS = 10_000
 
@@ -39,11 +39,11 @@ def report_data(
     characters: int = 1_000,
     progress: Callable[[Iterable[Any], int], Iterable[Any]] | None = None,
 ) -> dict[str, Any]:
-    """Everything about an evaluation as plain data, the stories of some subjects included.
+    """Return a replay as plain data, including the stories of some subjects.
 
-    `found` is what `watchword.replay` made of just these subjects with this model. The first
-    `stories` subjects, wrong ones first, are told about in full, with so many texts each, cut
-    after so many characters: a page must not grow without bound.
+    `found` must be the result of `watchword.replay` for exactly these subjects and this model.
+    Stories are included for the first `stories` subjects, errors first, each with at most `texts`
+    texts of at most `characters` characters, to limit the size of the page.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(12, seed=1)
@@ -54,8 +54,8 @@ def report_data(
     >>> len(plain["subjects"]), len(plain["stories"])
     (6, 2)
     """
-    everybody: list[Subject] = as_list(subjects, "subjects")
-    if tuple(subject.id for subject in everybody) != found.scores.subjects:
+    listed: list[Subject] = as_list(subjects, "subjects")
+    if tuple(subject.id for subject in listed) != found.scores.subjects:
         raise ValueError("the subjects must be those of the replay, in the same order")
     most = as_whole("stories", stories, 0)
     order = _order(found.outcomes, found.scores.positive)
@@ -64,15 +64,15 @@ def report_data(
     wanted = progress(chosen, len(chosen)) if progress is not None else chosen
     size = {"texts": as_whole("texts", texts, 0)}
     size["characters"] = as_whole("characters", characters, 0)
-    # What would have changed it takes long to look for where it cannot be found exactly.
+    # Without an exact solution, the search for changes takes too long for many subjects.
     exact = paper_rule(found.policy) is not None
-    told = [
+    plain_stories = [
         plain_story(
-            tell(engine_of(model), everybody[at], found.policy, alert=alerts[at]),
+            tell(engine_of(model), listed[index], found.policy, alert=alerts[index]),
             **size,
             changes=exact,
         )
-        for at in wanted
+        for index in wanted
     ]
     return {
         "positive": found.scores.positive,
@@ -83,20 +83,20 @@ def report_data(
         "ranking": [asdict(row) for row in found.ranking()] if found.measures else [],
         "verdicts": _counts(found),
         "subjects": [
-            asdict(found.outcomes[at])
-            | {"verdict": verdict_of(found.outcomes[at], found.scores.positive)}
-            for at in order[:_MOST_ROWS]
+            asdict(found.outcomes[index])
+            | {"verdict": verdict_of(found.outcomes[index], found.scores.positive)}
+            for index in order[:_MOST_ROWS]
         ],
-        "stories": told,
+        "stories": plain_stories,
         "left_out": {
             "subjects": max(len(order) - _MOST_ROWS, 0),
-            "stories": len(order) - len(told),
+            "stories": len(order) - len(plain_stories),
         },
     }
 
 
 def verdict_of(outcome: Outcome, positive: Label) -> str:
-    """What a decision was: one of `VERDICTS`."""
+    """Return the kind of a decision, one of `VERDICTS`."""
     alerted = outcome.label is not None
     if outcome.truth is None:
         return "alert" if alerted else "no alert"
@@ -106,19 +106,19 @@ def verdict_of(outcome: Outcome, positive: Label) -> str:
 
 
 def _order(outcomes: Sequence[Outcome], positive: Label) -> list[int]:
-    """Wrong ones first; then early alerts, or high scores where there is no alert."""
+    """Return the indices of outcomes: errors first, then by delay, then by falling score."""
 
-    def key(at: int) -> tuple[int, float, float, int]:
-        one = outcomes[at]
+    def key(index: int) -> tuple[int, float, float, int]:
+        one = outcomes[index]
         alerted = one.label is not None
         delay = one.delay if alerted else np.inf
-        return VERDICTS.index(verdict_of(one, positive)), delay, -one.score, at
+        return VERDICTS.index(verdict_of(one, positive)), delay, -one.score, index
 
     return sorted(range(len(outcomes)), key=key)
 
 
 def _alerts(found: Replay) -> list[int | None]:
-    """After how many posts each alert fell, where a subject alone would not tell; else None."""
+    """Return each alert's number of posts read, or None if the subject's posts determine it."""
     scores = found.scores
     if scores.by == "post" and not found.policy.is_population:
         return [None] * len(scores.subjects)

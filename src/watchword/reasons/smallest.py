@@ -1,14 +1,14 @@
-"""The fewest occurrences whose zeroing reaches a goal, and whether that is certain.
+"""Search for the fewest occurrences whose zeroing reaches a goal.
 
-Zeroing an occurrence takes its gain off a difference that stands between us and a goal. For one
-goal, the fewest that do are the largest. For a chain of goals, one after each post, where only what
-was written by then can be zeroed, it is enough to go from the first to the last and to take the
-largest left whenever a goal is missed: whatever another choice took before, a larger one does as
-well, now and later.
+Zeroing an occurrence subtracts its gain from a difference; a goal is reached when the difference is
+gone. For one goal, the smallest set consists of the largest gains. For a chain of goals, one after
+each post, where only occurrences up to that post can be zeroed, a greedy pass is optimal: go from
+the first post to the last, and take the largest remaining gain whenever a goal is missed. Any other
+choice can be exchanged for a larger gain, which serves this goal and all later ones.
 
-Values are floating-point numbers, added up in the core's order. Near a tie, rounding decides, so
-whatever is found is tried out; and it is certain that fewer do not do only where no rounding
-could matter, or where all of the few sets that come near were tried.
+Values are floating-point numbers, added in the core's order. Near a tie, rounding decides, so every
+result is verified. It is certain that no smaller set works only if rounding cannot matter, or if
+all sets near the tie were tried.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from watchword.streams.steps import FloatArray, IntArray
 
 Works = Callable[[IntArray], bool]
 
-_MOST_SETS = 500  # that are tried out near a tie
-_MOST_SIZES = 50  # that may all be near a tie
+_MOST_SETS = 500  # sets tried near a tie
+_MOST_SIZES = 50  # set sizes tried near a tie
 
 
 @dataclass(frozen=True)
 class Found:
-    """The places that reach a goal, None if none do; `certain`: no fewer do."""
+    """The indices that reach a goal, or None; `certain` if no smaller set reaches it."""
 
     places: IntArray | None
     certain: bool
 
     @property
     def size(self) -> float:
-        """How many, more than any number if none do."""
+        """The number of indices, infinite for None."""
         return np.inf if self.places is None else len(self.places)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Gains must be zeroed that add up to `need`, with the exactness that rounding allows."""
+    """A goal: zero gains that add up to `need`, within the rounding `tolerance`."""
 
-    places: IntArray  #: occurrences that have anything to do with it
-    gains: FloatArray  #: what zeroing each of these brings
+    places: IntArray  #: indices of the relevant occurrences
+    gains: FloatArray  #: the gain of zeroing each of them
     need: float
     tolerance: float
 
@@ -66,7 +66,7 @@ class Goal:
 
     @cached_property
     def sizes(self) -> range:
-        """How many it may take: from where rounding might do it to where it must be done."""
+        """The possible set sizes: from possible with lucky rounding to certain."""
         possible = np.flatnonzero(self._reached >= self.need - self.tolerance)
         if not possible.size:
             return range(0)
@@ -79,22 +79,22 @@ class Goal:
 
     @property
     def is_firm(self) -> bool:
-        """Whether it can be reached whatever the rounding."""
+        """Whether the goal can be reached regardless of rounding."""
         return bool(self._firm.size)
 
     def largest(self, size: int) -> IntArray:
-        """So many of the largest gains; the earlier of equals."""
+        """Return the indices of the `size` largest gains; of equals, the first."""
         return np.asarray(self.places[self._order[:size]])
 
     def others(self, size: int) -> Iterator[IntArray] | None:
-        """All other sets of this size that come near; None if they are too many."""
+        """Return all other sets of this size near the tie, or None if there are too many."""
         slack = self._reached[size - 1] - (self.need - self.tolerance)
         next_one = self._sorted[size] if size < len(self._sorted) else -np.inf
         near_low = self._sorted >= self._sorted[size - 1] - slack
         must = np.flatnonzero(self._sorted > next_one + slack)
         free = np.flatnonzero(near_low & (self._sorted <= next_one + slack))
         missing = size - len(must)
-        # Of many, there are at least as many sets, unless it is all or none of them.
+        # n items have at least n subsets of a size, except for sizes 0 and n.
         many = len(free) > _MOST_SETS and 0 < missing < len(free)
         if many or comb(len(free), missing) > _MOST_SETS:
             return None
@@ -105,7 +105,7 @@ class Goal:
 
 
 def smallest(goals: Sequence[Goal], works: Works) -> Found:
-    """The fewest places that reach one of several goals."""
+    """Return the fewest indices that reach one of several goals."""
     near = [goal for goal in goals if goal.sizes]
     if not near:
         return Found(None, True)
@@ -113,7 +113,7 @@ def smallest(goals: Sequence[Goal], works: Works) -> Found:
     last = max(goal.sizes.stop for goal in near)
     certain = True
     for size in range(first, min(last, first + _MOST_SIZES)):
-        # A goal that was surely reached, in vain: something else is in the way.
+        # A firm goal was reached, but the set did not work: the goals do not cover everything.
         certain = certain and not any(goal.is_firm and goal.sizes.stop <= size for goal in near)
         at_hand = [goal for goal in near if size in goal.sizes]
         for goal in at_hand:
@@ -139,9 +139,10 @@ def cover(
     last: int,
     misses: Callable[[int, FloatArray], bool],
 ) -> IntArray | None:
-    """Go from post to post and take the largest gains left wherever the goal is missed.
+    """Return the indices taken by a greedy pass over posts, or None if a goal cannot be reached.
 
-    `misses` is told the post and the sum of the amounts (one per label) that were taken so far.
+    Wherever a goal is missed, the largest remaining gains are taken. `misses` is called with the
+    post and the sum of the amounts (one per label) taken so far.
     """
     taken: list[int] = []
     removed = np.zeros(amounts.shape[1])
@@ -163,7 +164,7 @@ def cover(
 
 
 def fewest_in_order(order: IntArray, works: Works) -> Found:
-    """So many of the first of an order as it takes, found by doubling and halving; no proof."""
+    """Return the shortest prefix of an order that works, by binary search, without a proof."""
     low, high = 0, 1
     while high < len(order) and not works(order[:high]):
         low, high = high, 2 * high

@@ -1,7 +1,7 @@
-"""The story of a subject: what was read, post by post, when it was decided, and what tipped it.
+"""Stories of subjects: the values post by post, the decision, and what tipped it.
 
-Made by `TauSS3.story`. Reading all posts is quick; which n-grams they were read as is only looked
-up for the posts that matter, and when it is asked for.
+Created by `TauSS3.story`. Reading all posts is fast; their n-grams are looked up on demand, and
+only for the posts that matter.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from watchword.streams.steps import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TEXTS = 12  # posts whose text is shown
-_CHARACTERS = 20_000  # of each of them
+_TEXTS = 12  # posts shown with their text
+_CHARACTERS = 20_000  # shown of each text
 
 
 @dataclass(frozen=True)
 class StoryPost:
-    """A post (counted from 1), what it added and what all posts had added up to then."""
+    """A post (numbered from 1), its confidence, and the total confidence up to this post."""
 
     number: int
     post: Post
@@ -44,13 +44,13 @@ class StoryPost:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """How the post was read; worked out when first asked for."""
+        """The explanation of the post, computed on first use."""
         return self._engine.explain(self.post.content)
 
 
 @dataclass(frozen=True)
 class TippingPost:
-    """What a post added for each label; `difference`: how much more for it than for its rival."""
+    """A post's contribution per label; `difference` is positive label minus rival."""
 
     number: int
     contribution: tuple[float, ...]
@@ -59,7 +59,7 @@ class TippingPost:
 
 @dataclass(frozen=True)
 class TippingNgram:
-    """What all occurrences of an n-gram added, how many there were, in how many posts."""
+    """The contribution of all occurrences of an n-gram, with the numbers of these and of posts."""
 
     ngram: str
     times: int
@@ -70,10 +70,10 @@ class TippingNgram:
 
 @dataclass(frozen=True)
 class Tipped:
-    """What spoke most for the positive label, and what most against it, strongest first.
+    """The strongest evidence for and against the positive label, strongest first.
 
-    Up to the alert or, without one, up to the end. To speak against it is to speak more for its
-    rival, the best other label at that moment.
+    Covers the posts up to the alert or, without one, all posts. Evidence against the positive label
+    is evidence for its rival, the best other label at that point.
     """
 
     posts: int
@@ -86,7 +86,7 @@ class Tipped:
 
 @dataclass(frozen=True)
 class Story:
-    """What reading the posts of one subject under a policy came to.
+    """The history of one subject under a policy: posts, decision and reasons.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -108,18 +108,18 @@ class Story:
 
     @property
     def positive(self) -> Label:
-        """The label that alerts are about."""
+        """The positive label of the policy."""
         return self.policy.positive
 
     @cached_property
     def tipped(self) -> Tipped:
-        """The ten posts and n-grams that spoke most for the positive label and against it."""
+        """The ten posts and n-grams with the strongest evidence for and against an alert."""
         return self.tipping(10)
 
     def tipping(self, most: int) -> Tipped:
-        """The same with so many of each at most.
+        """Return the strongest evidence, with at most `most` entries per list.
 
-        Without n-grams where a function of the user's summarises, because they have no shares.
+        With user-defined summary functions there are no n-grams, because they have no shares.
         """
         most = as_whole("most", most, 0)
         history = self._history
@@ -167,14 +167,15 @@ class Story:
         ]
 
     def what_would_delay(self) -> Change:
-        """The fewest n-gram occurrences without which the alert had not fallen when it did.
+        """Return the fewest n-gram occurrences without which the alert would have come later.
 
-        They are zeroed, nothing is read again. `ValueError` if there is no alert.
+        Their contributions are set to zero; the text is not read again. Raises `ValueError` without
+        an alert.
         """
         return change_of_alert(self._history, "delay")
 
     def what_would_cancel(self) -> Change:
-        """The fewest without which no alert would have fallen at all, so far.
+        """Return the fewest n-gram occurrences without which there would be no alert so far.
 
         >>> import watchword as ww
         >>> model = ww.TauSS3()
@@ -188,10 +189,10 @@ class Story:
     # For renderers
 
     def to_dict(self, *, texts: int = _TEXTS, characters: int = _CHARACTERS) -> dict[str, Any]:
-        """Everything that a picture or a page needs, as plain data.
+        """Return everything that charts and pages need, as plain data.
 
-        The posts that tipped it come with so many texts at most, each cut after so many
-        characters.
+        The posts that tipped the decision include at most `texts` texts, each cut after
+        `characters` characters.
         """
         from watchword.reasons.story_data import plain_story
 
@@ -204,7 +205,7 @@ class Story:
     def to_html(
         self, *, page: bool = False, texts: int = _TEXTS, characters: int = _CHARACTERS
     ) -> str:
-        """A self-contained piece of HTML, or a whole page."""
+        """Return a self-contained snippet of HTML or, with `page`, a whole page."""
         from watchword.show.story import story_html
 
         return story_html(self.to_dict(texts=texts, characters=characters), page=page)
@@ -213,20 +214,20 @@ class Story:
         return self.to_html(texts=5, characters=2_000)
 
     def timeline_svg(self) -> str:
-        """What each label has accumulated over the posts, as a picture that stands alone."""
+        """Return the accumulated confidence of each label over the posts as standalone SVG."""
         from watchword.show.timeline import timeline_svg
 
         return timeline_svg(self.to_dict(texts=0))
 
     def plot_timeline(self, ax: Axes | None = None) -> Axes:
-        """The same with matplotlib, into axes of yours or new ones."""
+        """Draw the timeline with matplotlib on the given or new axes."""
         from watchword.show.timeline import plot_timeline
 
         return plot_timeline(self.to_dict(texts=0), ax)
 
     @property
     def history(self) -> History:
-        """The numbers behind it."""
+        """The numbers behind the story."""
         return self._history
 
 
@@ -237,9 +238,14 @@ def tell(
     *,
     alert: int | None = None,
 ) -> Story:
-    """The story of a subject; `alert`: when it fell, where that cannot be found from one alone."""
+    """Return the story of a subject.
+
+    `alert` gives the delay of the alert if it cannot be found from one subject alone.
+    """
     if as_policy("policy", policy).is_population and alert is None:
-        raise ValueError(f"{policy!r} compares all subjects of a round: one alone has no story")
+        raise ValueError(
+            f"{policy!r} compares all subjects of a round: a single subject has no story"
+        )
     known = posts if isinstance(posts, Subject) else None
     written = _as_posts(known.posts if known else as_list(posts, "posts"))  # type: ignore[arg-type]
     history = History.read(engine, policy, [post.content for post in written], alert=alert)
@@ -282,7 +288,7 @@ def _difference(row: FloatArray, column: int, rival: int | None) -> float:
 
 
 def _strongest(found: list[Any], most: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Those that speak most for it, and those that speak most against it; the first of equals."""
+    """Return the strongest entries for and against the positive label; of equals, the first."""
     ordered = sorted(found, key=lambda one: -one.difference)
     speaking_for = [one for one in ordered if one.difference > 0]
     against = sorted((one for one in found if one.difference < 0), key=lambda one: one.difference)

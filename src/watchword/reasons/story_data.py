@@ -1,4 +1,4 @@
-"""A story as plain data: all that timelines and pages are drawn from."""
+"""Stories as plain data, the input of timelines and pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def plain_story(
     story: Story, *, texts: int, characters: int, changes: bool = True
 ) -> dict[str, Any]:
-    """Everything about a story, with the texts of so many posts."""
+    """Return a story as plain data, with the texts of at most `texts` posts."""
     labels, decision = story.labels, story.decision
     return {
         "subject": story.subject,
@@ -57,19 +57,19 @@ def _listed(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _changes(story: Story) -> list[dict[str, Any]]:
-    """What would have delayed or cancelled the alert; nothing where there is nothing to say."""
+    """Return the changes that would have delayed or cancelled the alert, if there are any."""
     if not story.decision or story.history.is_given:
         return []
     found: list[Change] = []
     try:
         found = [story.what_would_delay(), story.what_would_cancel()]
-    except HookError:  # a function of the user's summarises: n-grams have no shares
+    except HookError:  # with user-defined summary functions, n-grams have no shares
         return []
     return [change.to_dict() for change in found]
 
 
 def _worth_showing(story: Story, most: int) -> list[int]:
-    """Numbers of posts: that of the alert, and those that tipped it, for it more than against."""
+    """Return the numbers of the posts to show: the alert's, then those that tipped it most."""
     every = len(story.posts)
     if every <= most:
         return list(range(1, every + 1))
@@ -97,7 +97,7 @@ def _shown(story: Story, number: int, characters: int) -> dict[str, Any]:
 
 
 def _beginning(text: str, characters: int) -> str:
-    """So many characters at most, and whole words unless they are endless."""
+    """Return at most `characters` characters, cut at a word boundary unless it is too far back."""
     if len(text) <= characters:
         return text
     cut = text[:characters]

@@ -1,4 +1,4 @@
-"""What each n-gram occurrence of a text adds to its value: an explanation as arrays."""
+"""Weights: the contribution of each n-gram occurrence to a text's value, as arrays."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from watchword.model.explanation import Block
 from watchword.model.parameters import LEVELS
 from watchword.streams.steps import BoolArray, FloatArray, IntArray
 
-_ADDING = ("sum", "mean")  # with these, what is zeroed is simply missing from the value
+_ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution
 
 
 class Place(NamedTuple):
-    """An n-gram of a text: text[start:end], and its words as the model knows them."""
+    """An n-gram of a text: text[start:end], and its words as the model stores them."""
 
     start: int
     end: int
@@ -27,23 +27,23 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Weights:
-    """The n-gram occurrences of a text in order, with one number per label each."""
+    """The n-gram occurrences of a text in order, each with one number per label."""
 
     places: tuple[Place, ...]
-    values: FloatArray  #: what each is worth where it stands
-    contributions: FloatArray  #: what of that reaches the document's value
-    operators: tuple[str, ...]  #: how sentences, paragraphs and the document are summarised
+    values: FloatArray  #: confidence of each occurrence
+    contributions: FloatArray  #: the share of it that reaches the document's value
+    operators: tuple[str, ...]  #: summary operators of sentences, paragraphs and the document
     sentences: IntArray  #: the sentence of each occurrence
     paragraphs: IntArray  #: the paragraph of each sentence
     paragraph_count: int
 
     @property
     def adds_up(self) -> bool:
-        """Whether zeroing an occurrence takes just its contribution off the value."""
+        """Whether zeroing an occurrence subtracts exactly its contribution from the value."""
         return all(operator in _ADDING for operator in self.operators)
 
     def without(self, zeroed: BoolArray) -> FloatArray:
-        """The text's vector with some occurrences zeroed, added up in the core's order."""
+        """Return the text's values with some occurrences zeroed, added in the core's order."""
         values = np.where(zeroed[:, None], 0.0, self.values)
         owners = (self.sentences, self.paragraphs, np.zeros(self.paragraph_count, np.int64))
         counts = (len(self.paragraphs), self.paragraph_count, 1)
@@ -53,11 +53,17 @@ class Weights:
 
 
 def weigh(engine: Engine, text: str) -> Weights:
-    """Read a text; `HookError` where a function of the user's summarises: it has no shares."""
+    """Read a text and return the weights of its n-gram occurrences.
+
+    Raises `HookError` with user-defined summary functions, whose values have no shares.
+    """
     engine.refuse_if_empty()
     engine.refuse_if_incomplete()
     if engine.parameters.has_own_operators:
-        raise HookError("a value that a summary function gave is not made of n-grams' shares")
+        raise HookError(
+            "the value of a summary function cannot be split into shares of n-grams; "
+            "use 'sum', 'mean' or 'max' as summary"
+        )
     explained = engine.native.explain(engine.source.read([text], with_spans=True))
     ngrams, confidences = explained["ngrams"], explained["values"]["cv"]
     kept = np.where(confidences > engine.parameters.alpha, confidences, 0.0)
@@ -65,7 +71,7 @@ def weigh(engine: Engine, text: str) -> Weights:
     operators = tuple(engine.parameters.operator_names[level] for level in LEVELS)
     contributions = values
     if any(operator != "sum" for operator in operators):
-        # An explanation knows the shares in means and maxima, and says so a little more slowly.
+        # The explanation has the shares in means and maxima, but takes longer.
         shares = [shared.contribution for shared in _ngrams(engine.explain(text).blocks)]
         contributions = np.array(shares, np.float64).reshape(values.shape)
     return Weights(
@@ -92,7 +98,7 @@ def _summarised(parts: FloatArray, owners: IntArray, count: int, operator: str) 
     if operator == "max":
         np.maximum.at(wholes, owners, parts)
         return wholes
-    np.add.at(wholes, owners, parts)  # one after the other, as the core adds
+    np.add.at(wholes, owners, parts)  # in sequence, as in the core
     if operator == "mean":
         wholes /= np.maximum(np.bincount(owners, minlength=count), 1)[:, None]
     return wholes
