@@ -240,7 +240,7 @@ def test_what_cannot_be_tried_is_wrong_usage(written, message):
         (["people.jsonl", "--budget", "soon"], 2, "a time must look like '30s'"),
         (["people.jsonl", "--measure", "luck"], 2, "Invalid value for '--measure'"),
         (["people.jsonl", "--method", "luck"], 2, "Invalid value for '--method'"),
-        (["people.jsonl", "--method", "grid"], 1, "is a range: say how many trials"),
+        (["people.jsonl", "--method", "grid"], 1, "is a range: a grid needs a list"),
         (["people.jsonl", "--try", "alpha=0", "--try", "alpha=1"], 2, "alpha stands there twice"),
         (["people.jsonl", *GRID, "--method", "grid", "--trials", "3"], 1, "trials are for a rand"),
         (["people.jsonl", "--like", "no.ww"], 1, "no.ww: No such file"),

@@ -1,4 +1,4 @@
-"""Searching: which parameters fit a set of texts."""
+"""Searching: model parameters chosen by cross-validation."""
 
 from watchword.searching.result import Search, SearchedSetting
 from watchword.searching.searcher import search

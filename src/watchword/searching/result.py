@@ -1,4 +1,4 @@
-"""What a search found: every setting with its evaluation, the best first."""
+"""Results of a search: every setting with its evaluation, best first."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Measure = str | Callable[[Evaluation], float]
 
 _SHOWN = 10
 _LESS_IS_BETTER = ("hamming",)
-_MOST_TEXTS = 2**40  # of one fold: sums over folds stay far from 64 bits
+_MOST_TEXTS = 2**40  # per fold, so that sums over folds stay far below 64 bits
 
 
 def judge_of(measure: Measure) -> tuple[str, Callable[[Evaluation], float], int]:
-    """The name of a measure, how to compute it, and -1 if less is better."""
+    """Return the name of a measure, a function to compute it, and -1 if lower is better."""
     if callable(measure):
         return getattr(measure, "__name__", "measure"), measure, 1
     if measure not in MEASURES:
@@ -38,23 +38,23 @@ def judge_of(measure: Measure) -> tuple[str, Callable[[Evaluation], float], int]
 
 
 def rank_of(value: float, measure: Measure) -> tuple[bool, float]:
-    """What to sort by, so that the best comes first and what is no number last."""
+    """Return a sort key that puts the best value first and NaN last."""
     _, _, sign = judge_of(measure)
     return math.isnan(value), -sign * value
 
 
 def parameters_of(parameters: Parameters) -> dict[str, Any]:
-    """The parameters as plain data; a summary by functions of the user's has no such form."""
+    """Return the parameters as plain data; user-defined summary functions are not supported."""
     own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
     return own | {"summary": parameters.operator_names}
 
 
 @dataclass(frozen=True)
 class SearchedSetting:
-    """Parameters, and how right a model with them is about texts it was not taught with.
+    """Parameters with their evaluation on held-out texts.
 
-    `value` is the measure over all texts, `by_fold` that of each fold; a setting that was dropped
-    after some folds has fewer of them.
+    `value` is the measure over all texts, `by_fold` the measure of each fold; a setting dropped by
+    halving has fewer folds.
     """
 
     parameters: dict[str, Any]
@@ -71,7 +71,7 @@ class SearchedSetting:
         labels: tuple[Label, ...],
         measure: Measure,
     ) -> SearchedSetting:
-        """The setting with what was found on each fold, as `Search` keeps it."""
+        """Return the setting with its results by fold."""
         own = tuple(results.values())
         by_fold = tuple(_number(measure, _evaluation([one], labels)) for one in own)
         value = _number(measure, _evaluation(own, labels)) if own else math.nan
@@ -79,16 +79,16 @@ class SearchedSetting:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """All measures, the table of labels and the confusion matrix, with those of each fold."""
+        """The evaluation over all folds together; its `folds` has that of each fold."""
         return Evaluation.pooled([_evaluation([one], self.labels) for one in self.results])
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """All settings that were tried, the best first. `print` shows it, a notebook draws it.
+    """All settings tried, best first. `print` shows a table, a notebook draws charts.
 
-    `base` are the parameters that all settings share, `unfinished` counts the settings for which
-    there was no time, and `interrupted` tells whether Ctrl-C ended it.
+    `base` has the parameters that all settings share, `unfinished` counts the settings not reached
+    in time, and `interrupted` is true if Ctrl-C ended the search.
     """
 
     measure: str
@@ -106,7 +106,7 @@ class Search:
 
     @classmethod
     def of(cls, settings: Sequence[SearchedSetting], *, measure: Measure, **known: Any) -> Search:
-        """Settings in the order in which they were asked for; of equals the first is the best."""
+        """Return the search with its settings ranked; of equals, the first given is the best."""
         name, _, sign = judge_of(measure)
         ranked = sorted(settings, key=lambda one: (-len(one.by_fold), *rank_of(one.value, measure)))
         better = "more" if sign > 0 else "less"
@@ -114,13 +114,13 @@ class Search:
 
     @property
     def best(self) -> SearchedSetting:
-        """The best setting; of equals, the one that was asked for first."""
+        """The best setting; of equals, the first given."""
         if not self.settings:
-            raise ValueError("nothing was tried: there was no time")
+            raise ValueError("no setting was tried: increase the budget")
         return self.settings[0]
 
     def model(self, texts: Iterable[str], labels: Targets, *, threads: int | None = None) -> TauSS3:
-        """A model with the best parameters, taught with these texts."""
+        """Return a model with the best parameters, taught with these texts."""
         chosen = self.base | self.best.parameters
         floor = chosen.pop(PRUNE, 0)
         model = TauSS3(**chosen, **self.hooks)
@@ -136,7 +136,7 @@ class Search:
             model.prune(floor, chosen["prune_shortest"])
         return model
 
-    # Keeping and showing
+    # Output
 
     def __str__(self) -> str:
         lines = [f"{self.measure:>10}  setting"]
@@ -150,7 +150,7 @@ class Search:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data; labels are numbered in their order."""
+        """Return everything as plain data; confusion cells refer to labels by index."""
         return {
             "measure": self.measure,
             "better": self.better,
@@ -191,10 +191,10 @@ class Search:
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "Parameter search") -> str:
-        """The search as pictures to click on, with the report of each setting.
+    def to_html(self, *, page: bool = False, title: str = "Which settings hold") -> str:
+        """Return interactive charts of the search, with the evaluation of each setting, as HTML.
 
-        A snippet to put into a page or, with `page`, a whole page that needs no other file.
+        The result is a snippet or, with `page`, a self-contained page.
         """
         from watchword.show.search import search_html
 
@@ -210,11 +210,11 @@ def _number(measure: Measure, found: Evaluation) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"the measure {name!r} must give a number, got {value!r}") from None
+        raise TypeError(f"the measure {name!r} must return a number, got {value!r}") from None
 
 
 def is_fold_result(result: object, *, labels: int, several: bool) -> bool:
-    """Return whether something read from a file can be what a search found on a fold."""
+    """Return whether data read from a file is a valid result of a fold."""
 
     def are_counts(row: object, most: int = _MOST_TEXTS) -> bool:
         return isinstance(row, list) and all(type(one) is int and 0 <= one <= most for one in row)
@@ -235,7 +235,7 @@ def is_fold_result(result: object, *, labels: int, several: bool) -> bool:
 def _evaluation(
     results: Sequence[dict[str, Any]], labels: tuple[Label, ...], *, drop: bool = True
 ) -> Evaluation:
-    """The evaluation of some folds together; labels that nobody has or got may be dropped."""
+    """Return the evaluation of some folds together; `drop` labels without any texts."""
     if results and "confusion" not in results[0]:
         counts = np.sum([one["per_label"] for one in results], axis=0)
         texts, right = (sum(one[name] for one in results) for name in ("texts", "right"))
@@ -252,4 +252,4 @@ def _evaluation(
     used = np.arange(len(labels))
     if drop:
         used = used[matrix.sum(axis=0) + matrix.sum(axis=1) > 0]
-    return Evaluation.of_confusion([labels[at] for at in used], matrix[np.ix_(used, used)])
+    return Evaluation.of_confusion([labels[index] for index in used], matrix[np.ix_(used, used)])

@@ -1,4 +1,4 @@
-"""One search while it goes on: what is searched on, and who computes what when."""
+"""Execution of a search: the job, and the scheduling of its tasks on threads."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from watchword.searching.result import (
 from watchword.searching.space import PRUNE, Setting
 from watchword.searching.trails import SHAPING, Places, Trails, follow
 
-_AHEAD = 2  # tasks per thread that are waiting, so that none is idle
+_AHEAD = 2  # queued tasks per thread, so that no thread is idle
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is searched on: texts as terms, labels, folds, and all that results depend on."""
+    """The input of a search: texts as terms, labels, folds, and everything results depend on."""
 
     model: TauSS3
     texts: list[str]
@@ -60,17 +60,16 @@ class Job:
         seed: int,
         **dealing: Any,
     ) -> Job:
-        """Check and prepare what was given; `dealing` is how `deal` makes folds."""
+        """Check and prepare the input; `dealing` has the arguments of `deal`."""
         documents, truth = as_texts(texts), as_list(labels, "labels")
         if len(documents) != len(truth):
             raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
         if model is not None and not isinstance(model, TauSS3):
             raise TypeError(f"model must be a TauSS3, got {type(model).__name__}")
         own = TauSS3() if model is None else model
-        engine = engine_of(own)
-        if engine.parameters.has_own_operators:
-            raise ValueError("a search cannot summarise with functions of yours")
-        engine.refuse_if_incomplete()
+        if engine_of(own).parameters.has_own_operators:
+            raise ValueError("a search does not support user-defined summary functions")
+        engine_of(own).refuse_if_incomplete()
         known = [in_order(one) for one in as_label_sets(truth)]
         parts = deal(truth, seed=seed, **dealing)
         several = are_several(truth)
@@ -92,12 +91,12 @@ class Job:
 
     @cached_property
     def place(self) -> dict[Label, int]:
-        """Where each label stands in the order."""
+        """The index of each label."""
         return {label: number for number, label in enumerate(self.order)}
 
     @cached_property
     def codes(self) -> list[Places]:
-        """By fold: the places of the labels of texts with one label each."""
+        """By fold: the label indices of the held-out texts, for texts with one label each."""
         return [
             np.array([self.place[one] for (one,) in self.truth(fold)], np.int64)
             for fold in self.all_folds
@@ -105,21 +104,21 @@ class Job:
 
     @property
     def all_folds(self) -> list[int]:
-        """The numbers of the folds."""
+        """The indices of all folds."""
         return list(range(len(self.folds)))
 
     def truth(self, fold: int) -> list[tuple[Label, ...]]:
-        """The labels of the texts that are held out."""
-        return [self.labels[at] for at in self.folds[fold].held_out.tolist()]
+        """Return the labels of the held-out texts of a fold."""
+        return [self.labels[index] for index in self.folds[fold].held_out.tolist()]
 
 
 @dataclass
 class Run:
-    """One search while it goes on."""
+    """A search in progress."""
 
     job: Job
     tried: list[Setting]
-    rungs: list[list[int]]  # folds that are judged together, before the worse half is dropped
+    rungs: list[list[int]]  # folds evaluated together before the worse half is dropped
     kept: KeptResults
     threads: int
     deadline: float | None
@@ -130,16 +129,16 @@ class Run:
         self.terms[self.job.base["paragraphs"]] = self.job.terms
         self.full = [self.job.base | setting for setting in self.tried]
         self.keys: dict[int, str] = {}
-        # Of each setting, the folds that count: a file may know of more, from another search.
+        # The folds that count for each setting: a file may hold more, from another search.
         self.asked = [self.rungs[0] for _ in self.tried]
         self.shapes = [tuple(one.get(name) for name in SHAPING) for one in self.full]
 
     def parameters(self, at: int) -> Parameters:
-        """The parameters of a setting; there may be far more settings than there is time for."""
+        """Return the parameters of a setting, built on demand: many settings may never be tried."""
         return Parameters(**{name: one for name, one in self.full[at].items() if name != PRUNE})
 
     def key(self, at: int) -> str:
-        """The same for the same model, however its values are spelt (1 or 1.0)."""
+        """Return the key of a setting; equal parameters (1 and 1.0) have equal keys."""
         if at not in self.keys:
             own = parameters_of(self.parameters(at)) | {PRUNE: self.full[at].get(PRUNE, 0)}
             self.keys[at] = json.dumps(own, sort_keys=True)
@@ -147,16 +146,16 @@ class Run:
 
     @property
     def most_steps(self) -> int:
-        """How many steps there are if nothing ends them."""
+        """The number of steps if the search runs to its end."""
         return sum(-(-len(self.tried) // 2**rung) for rung in range(len(self.rungs)))
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is over."""
+        """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def steps(self, measure: Measure) -> Generator[SearchedSetting, None, None]:
-        """Computes what is not known yet; a step for every setting and rung."""
+        """Compute missing results; yield one step per setting and rung."""
         alive = list(range(len(self.tried)))
         with ThreadPoolExecutor(self.threads) as pool:
             try:
@@ -176,9 +175,9 @@ class Run:
     def _rung(
         self, pool: ThreadPoolExecutor, settings: list[int], folds: list[int]
     ) -> Iterator[int]:
-        """The settings as they are finished on these folds."""
+        """Yield the settings as they finish on these folds."""
         waiting: dict[Future[Any], tuple[int, int]] = {}
-        # Not `concurrent.futures.wait`: Ctrl-C within it may leave a task that never ends.
+        # Not `concurrent.futures.wait`: Ctrl-C inside it may leave a task that never ends.
         arrived: SimpleQueue[Future[Any]] = SimpleQueue()
         missing: dict[int, set[int]] = {}
 
@@ -191,12 +190,12 @@ class Run:
                     missing[at].discard(fold)
                     if not missing[at]:
                         finished.append(at)
-                yield from finished  # all are kept by now: whoever is told may interrupt
+                yield from finished  # all results are saved by now: the caller may interrupt
 
-        # Settings that learn alike together, unless time may end before the last of them.
+        # Settings with equal counts run together, unless a deadline may cut off the last ones.
         order = settings if self.deadline else sorted(settings, key=lambda at: str(self.shapes[at]))
         for place, at in enumerate(order):
-            if place and self.is_late:  # the first one there is always time for
+            if place and self.is_late:  # the first setting always runs
                 break
             missing[at] = {f for f in folds if self.kept.get(self.key(at), f) is None}
             if not missing[at]:
@@ -213,17 +212,17 @@ class Run:
                 following is None or self.shapes[following] != self.shapes[at]
             ):
                 yield from collect(0)
-                self.trails.pop(self.shapes[at], None)  # on these folds nobody needs it any more
+                self.trails.pop(self.shapes[at], None)  # not needed again on these folds
         yield from collect(0)
 
     def _followed(
         self, pool: ThreadPoolExecutor, at: int, folds: Iterable[int]
     ) -> dict[int, Future[Trails]]:
-        """The trails of some folds for a setting and all that learn alike."""
+        """Return the trails of some folds, shared by all settings with the same counts."""
         ready = self.trails.setdefault(self.shapes[at], {})
         source = engine_of(self.job.model).source
         paragraphs = self.full[at]["paragraphs"]
-        if paragraphs not in self.terms:  # others than those of the model
+        if paragraphs not in self.terms:  # different from the model's
             self.terms[paragraphs] = source.with_paragraphs(paragraphs).read(self.job.texts)
         wanted = sorted(set(folds) - ready.keys())
         if not wanted:
@@ -247,14 +246,14 @@ class Run:
         return ready
 
     def _judge(self, trails: Trails, at: int, fold: int) -> dict[str, Any]:
-        """What one setting says about the texts of one fold, compared with the truth."""
+        """Return the result of one setting on one fold."""
         parameters = self.parameters(at)
         if self.job.several:
             predicted = trails.predict_several(parameters)
             found = Evaluation.of(self.job.truth(fold), predicted, labels=self.job.order)
             rows = [[one.support, one.predicted, one.right] for one in found.per_label]
             return {"texts": found.texts, "right": found.right, "per_label": rows}
-        # All in NumPy: in Python this would take longer than what the core does.
+        # All in NumPy: a loop in Python would take longer than the core.
         place, size = self.job.place, len(self.job.order)
         got = trails.predict_places(parameters, place)
         cells, counts = np.unique(self.job.codes[fold] * size + got, return_counts=True)
@@ -262,14 +261,14 @@ class Run:
         return {"confusion": rows}
 
     def rank(self, at: int, measure: Measure) -> tuple[bool, float]:
-        """How good a setting is so far; less is better."""
+        """Return the sort key of a setting's value so far; lower is better."""
         return rank_of(self.setting(at, measure).value, measure)
 
     def setting(self, at: int, measure: Measure) -> SearchedSetting:
-        """A setting with what is known of it: its first folds, up to one that is missing.
+        """Return a setting with the results of its first folds, up to the first missing one.
 
-        Folds are finished in any order; an interruption must not leave settings that were judged
-        by different folds side by side.
+        Folds finish in any order; after an interruption, all settings must still be compared on
+        the same folds.
         """
         results: dict[int, dict[str, Any]] = {}
         for fold in self.asked[at]:
@@ -279,8 +278,8 @@ class Run:
         return SearchedSetting.of(self.tried[at], results, self.job.order, measure)
 
     def result(self, measure: Measure, *, interrupted: bool) -> Search:
-        """The search as far as it came."""
-        # What was not reached may still be known, if results were there before.
+        """Return the results so far."""
+        # A setting that was not reached may have saved results from an earlier search.
         asked = [at for at in range(len(self.tried)) if at in self.keys or self.kept.continued]
         found = [one for at in asked if (one := self.setting(at, measure)).by_fold]
         return Search.of(

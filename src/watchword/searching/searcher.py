@@ -1,4 +1,4 @@
-"""Searching for the parameters that fit texts best, by cross-validation, in seconds."""
+"""Search for the best model parameters by cross-validation."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from watchword.searching.space import (
 
 Method = Literal["grid", "random", "halving"]
 
-_TRIALS = 100  # that are drawn unless another number is asked for
-_MOST_TRIALS = 10_000  # where time is the limit
+_TRIALS = 100  # default number of random settings
+_MOST_TRIALS = 10_000  # limit if the budget ends the search
 
 
 def search(
@@ -54,23 +54,23 @@ def search(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Search:
-    """Try many parameters by cross-validation; the best come first.
+    """Evaluate many settings of the parameters by cross-validation; return them best first.
 
-    `space` says what to try: a list of values or a range `Between(low, high)` per parameter; or it
-    is a list of settings. Beside the arguments of `TauSS3`, `prune` is the floor of a pruning after
-    learning. `model` gives all other parameters and the hooks; it is not taught.
+    `space` maps parameter names to lists of values or ranges `Between(low, high)`, or is a list of
+    settings. It may hold the arguments of `TauSS3` and `prune`, the floor for pruning after
+    learning. `model` provides all other parameters and the hooks; it is not changed.
 
-    By `"grid"` all combinations of lists are tried, by `"random"` so many `trials` drawn from the
-    space, by `"halving"` the same fold by fold, and the worse half is dropped after each. When a
-    sample is drawn, the model's own parameters are tried first. `budget` ("30s", "5m", or seconds)
-    ends it earlier, and so does Ctrl-C: what was found until then is the result.
+    The method `"grid"` tries all combinations of the lists. `"random"` draws `trials` settings from
+    the space. `"halving"` draws the same settings, evaluates them fold by fold, and drops the worse
+    half after each fold. A random search tries the model's own parameters first. `budget` ("30s",
+    "5m", or seconds) or Ctrl-C ends the search early with the results so far.
 
-    With `keep`, every result is in that file as soon as it is known, beside a digest of texts,
-    labels, folds and program: the same search, or a larger one, continues there.
+    With `keep`, every result is saved to that file immediately, with a digest of texts, labels,
+    folds and program version: the same search, or a larger one, resumes from it.
 
     `measure` is a name in `watchword.evaluation.labels.MEASURES`, or a function from an
-    `Evaluation` to a number of which more is better. The value of a setting is that of all folds
-    together, as `cross_validate` gives it.
+    `Evaluation` to a number, where higher is better. The value of a setting covers all folds
+    together, as in `cross_validate`.
 
     >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
     >>> labels = ["tech", "tech", "sports", "sports"] * 5
@@ -83,7 +83,7 @@ def search(
         tried = _settings(space, method, trials, job.base, seed)
     else:
         tried = _given(space, method, trials, job.base)
-    judge_of(measure)  # before anything is computed
+    judge_of(measure)  # fail before anything is computed
     deadline = None if budget is None else time.monotonic() + seconds_of(budget)
     rungs = [[fold] for fold in range(len(job.folds))] if method == "halving" else [job.all_folds]
 
@@ -110,17 +110,17 @@ def search(
 def search_within(
     budget: float | str, texts: Iterable[str], labels: Targets, space: Space | None, **options: Any
 ) -> Search:
-    """Search as long as there is time, however many settings that may be."""
+    """Search at random until the budget ends, whatever the number of settings."""
     wanted = DEFAULT_SPACE if space is None else space
     check_space(wanted)
     most = int(min(_MOST_TRIALS, combinations(wanted) + 1))
     found = search(texts, labels, wanted, method="random", trials=most, budget=budget, **options)
-    # Of what has no end, nobody counts what is left.
+    # An infinite space has no meaningful number of unfinished settings.
     return found if combinations(wanted) <= _MOST_TRIALS else replace(found, unfinished=0)
 
 
 def seconds_of(budget: float | str) -> float:
-    """A time: a number of seconds, or text as "90s", "1.5m", "2h".
+    """Return a time in seconds from a number, or from text such as "90s", "1.5m", "2h".
 
     >>> seconds_of("1.5m")
     90.0
@@ -142,9 +142,11 @@ def _given(
     settings: Sequence[Setting], method: Method | None, trials: int | None, base: dict[str, Any]
 ) -> list[Setting]:
     if trials is not None or method not in (None, "grid", "halving"):
-        raise ValueError("a list of settings is tried as it is: trials are for a space")
+        raise ValueError("a list of settings is tried completely: omit trials and method='random'")
     if isinstance(settings, str) or not isinstance(settings, Sequence):
-        raise TypeError(f"space must map names to values, or be a list of settings: {settings!r}")
+        raise TypeError(
+            f"space must map names to values, or be a list of settings, got {settings!r}"
+        )
     if not settings:
         raise ValueError("there are no settings to try")
     for setting in settings:
@@ -170,7 +172,7 @@ def _settings(
     as_choice("method", method, ("grid", "random", "halving"))
     if method == "grid":
         if trials is not None:
-            raise ValueError("a grid has all combinations: trials are for a random search")
+            raise ValueError("a grid tries all combinations: omit trials, or use method='random'")
         return all_of(wanted)
     count = as_whole("trials", _TRIALS if trials is None else trials, 1)
     own = {name: base.get(name, 0) for name in wanted}  # 0: no pruning

@@ -1,4 +1,4 @@
-"""Which settings a search tries: lists of values, ranges, all combinations or a sample."""
+"""Search spaces: lists of values and ranges, and the settings drawn from them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 from watchword._checks import as_above_zero, as_number, as_whole
 from watchword.model.parameters import Parameters
 
-_DIGITS = 3  # of drawn numbers: more would look as if they mattered
-_DRAWS_PER_SETTING = 100  # where all combinations have been drawn, drawing on would never end
+_DIGITS = 3  # significant digits of drawn numbers
+_DRAWS_PER_SETTING = 100  # limit, because drawing from an exhausted space would never end
 
-PRUNE = "prune"  # the floor of a pruning after learning, 0 for none; not an argument of a model
+PRUNE = "prune"  # floor for pruning after learning, 0 for none; not an argument of a model
 SEARCHED = (*(field.name for field in fields(Parameters) if field.name != "default_label"), PRUNE)
 
 
 @dataclass(frozen=True)
 class Between:
-    """Any number from `low` to `high`; by `log` small ones are as likely as large ones.
+    """A range of numbers from `low` to `high`, uniform on a logarithmic scale with `log`.
 
     >>> Between(0.1, 10)
     Between(low=0.1, high=10.0, log=True)
@@ -40,7 +40,7 @@ class Between:
             raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
 
     def draw(self, generator: np.random.Generator) -> float:
-        """A number of three digits."""
+        """Draw a number, rounded to three significant digits."""
         if not self.log:
             return _rounded(generator.uniform(self.low, self.high), self.low, self.high)
         drawn = math.exp(generator.uniform(math.log(self.low), math.log(self.high)))
@@ -58,11 +58,11 @@ DEFAULT_SPACE: dict[str, Sequence[Any] | Between] = {
     "max_ngram": [1, 2, 3],
     "counting": ["documents", "occurrences"],
 }
-"""What is searched unless something else is asked for: what matters on most corpora."""
+"""The default search space: the parameters that matter on most corpora."""
 
 
 def check_space(space: Space) -> None:
-    """Refuse names and values that no model has."""
+    """Raise an error for names and values that a model cannot have."""
     if not isinstance(space, Mapping):
         raise TypeError(f"the space to search must map names to values, got {space!r}")
     if not space:
@@ -82,7 +82,7 @@ def check_space(space: Space) -> None:
 
 
 def check_setting(setting: Setting) -> None:
-    """Refuse a setting that no model can have."""
+    """Raise an error for a setting that a model cannot have."""
     if not isinstance(setting, Mapping):
         raise TypeError(f"a setting must map names to values, got {setting!r}")
     own = dict(setting)
@@ -91,17 +91,17 @@ def check_setting(setting: Setting) -> None:
     if PRUNE in own:
         as_whole(PRUNE, own.pop(PRUNE), 0)
     if any(callable(value) for value in own.values()):
-        raise ValueError("functions of yours cannot be searched")
+        raise ValueError("a search does not support user-defined summary functions")
     Parameters(**own)
 
 
 def plain_value(value: Any) -> Any:
-    """A value as JSON and `repr` know it, where an array's own number was given."""
+    """Return a NumPy scalar as a plain Python value, and any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def combinations(space: Space) -> float:
-    """How many settings there are; without end where there is a range."""
+    """Return the number of settings in a space, infinite with a range."""
     if any(isinstance(values, Between) for values in space.values()):
         return math.inf
     listed = (values for values in space.values() if not isinstance(values, Between))
@@ -109,21 +109,21 @@ def combinations(space: Space) -> float:
 
 
 def all_of(space: Space) -> list[Setting]:
-    """All combinations of lists of values.
+    """Return all combinations of lists of values.
 
     >>> all_of({"max_ngram": [1, 2], "prior": [1]})
     [{'max_ngram': 1, 'prior': 1}, {'max_ngram': 2, 'prior': 1}]
     """
     for name, values in space.items():
         if isinstance(values, Between):
-            raise ValueError(f"space[{name!r}] is a range: say how many trials to draw from it")
+            raise ValueError(f"space[{name!r}] is a range: a grid needs a list (or set trials)")
     listed = [values for values in space.values() if not isinstance(values, Between)]
     combined = itertools.product(*([plain_value(one) for one in values] for values in listed))
     return [dict(zip(space, chosen, strict=True)) for chosen in combined]
 
 
 def draw(space: Space, trials: int, seed: int) -> list[Setting]:
-    """So many different settings, or all there are; the first ones do not depend on how many.
+    """Draw at most `trials` distinct settings; the first ones do not depend on `trials`.
 
     >>> len(draw({"smoothness": Between(0.1, 1), "max_ngram": [1, 2]}, 5, seed=0))
     5
@@ -133,7 +133,7 @@ def draw(space: Space, trials: int, seed: int) -> list[Setting]:
 
 def _check_name(name: object) -> None:
     if name not in SEARCHED:
-        raise ValueError(f"{name!r} cannot be searched; what can: {', '.join(SEARCHED)}")
+        raise ValueError(f"{name!r} cannot be searched; use one of {', '.join(SEARCHED)}")
 
 
 def _drawn(space: Space, seed: int, trials: int) -> Iterator[Setting]:

@@ -1,8 +1,8 @@
-"""The texts of a fold, read once and valued with many parameters.
+"""Trails: the held-out texts of a fold, read once and evaluated with many parameters.
 
-For each fold the other texts are learnt, the held-out ones are followed through the tree, and only
-where they lead is kept. What a setting of the parameters makes of it is then a matter of
-milliseconds, and the same to the last bit as teaching and reading anew.
+For each fold, a model learns the other texts, and the held-out texts are followed through its tree;
+only their paths are kept. Evaluating a setting of the parameters then takes milliseconds, with
+results bit for bit equal to learning and reading again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from watchword.searching.space import PRUNE, Setting
 
 Places = npt.NDArray[np.int64]
 
-# What decides which n-grams are counted, and how often: with others, texts are learnt anew.
+# Parameters that change the counts: other values require learning again.
 SHAPING = ("counting", "paragraphs", "prune_period", "prune_floor", "prune_shortest", PRUNE)
 
 _NORMALISED = ("norm_gv", "norm_gv_xai")
@@ -34,18 +34,18 @@ _NORMALISED = ("norm_gv", "norm_gv_xai")
 
 @dataclass(frozen=True)
 class Trails:
-    """Held-out texts, followed through what was learnt from others."""
+    """Held-out texts, followed through the tree of the learnt texts."""
 
-    native: NativeTrails
-    most_words: Label  # what is predicted where nothing is known, unless told otherwise
+    native: _native.Trails
+    most_words: Label  # prediction without evidence, unless default_label is set
 
     def confidence(self, parameters: Parameters) -> ConfidenceTable:
-        """The confidences that a model with these parameters would have."""
+        """Return the confidences of a model with these parameters."""
         labels, values = self.native.confidence(parameters.for_native())
         return ConfidenceTable(tuple(labels), values)
 
     def predict_places(self, parameters: Parameters, place: Mapping[Label, int]) -> Places:
-        """The label of each text, as its place in some order."""
+        """Return the label of each text as its index in `place`."""
         labels, values = self.confidence(parameters)
         best, silent = winners(values)
         places = np.array([place[label] for label in labels], np.int64)[best]
@@ -54,11 +54,11 @@ class Trails:
         return places
 
     def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
-        """The labels of each text, where it may have several."""
+        """Return the labels of each text, for texts with several labels."""
         return decide_several(*self.confidence(parameters))
 
     def default(self, parameters: Parameters) -> Label:
-        """What is predicted where nothing is known."""
+        """Return the label predicted without evidence."""
         given = parameters.default_label
         return self.most_words if given is None else given
 
@@ -72,9 +72,9 @@ def follow(
     settings: Iterable[Setting],
     base: dict[str, Any],
 ) -> Trails:
-    """Learn some of the texts, each under all of its labels, and follow others.
+    """Learn some of the texts, each under all of its labels, and follow the held-out ones.
 
-    All settings must agree in what shapes the counts; the longest n-grams of any are learnt.
+    All settings must agree in the parameters of `SHAPING`; the longest n-grams of any are learnt.
     """
     tried = [base | setting for setting in settings]
     prune = tried[0].get(PRUNE, 0)
@@ -86,9 +86,7 @@ def follow(
     pairs = [(at, label) for at in learnt.tolist() for label in labels[at]]
     native.learn_terms(terms.part([at for at, _ in pairs]), [label for _, label in pairs])
     if native.is_empty():
-        raise EmptyModelError(
-            "for some fold no text with a label is left to learn: take fewer folds"
-        )
+        raise EmptyModelError("a fold leaves no text with a label to learn: use fewer folds")
     if prune:
         native.prune(prune, parameters.prune_shortest)
     functions = {setting["confidence_function"] for setting in tried}
