@@ -1,4 +1,4 @@
-"""What users pass in, checked and made plain: texts, labels, numbers, choices."""
+"""Checks and conversion of arguments: texts, labels, numbers, choices."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ Label = str | int
 
 _Choice = TypeVar("_Choice", bound=str)
 
-_MOST = 2**32 - 1  # what the core keeps in 32 bits
+_MOST = 2**32 - 1  # the core uses 32 bits
 _MOST_THREADS = 256
 
 
 def as_texts(texts: Iterable[str]) -> list[str]:
-    """The texts as a list, whatever holds them."""
+    """Return the texts of any iterable as a list."""
     listed = as_list(texts, "texts")
-    for at, text in enumerate(listed):
+    for index, text in enumerate(listed):
         if not isinstance(text, str):
-            raise TypeError(f"text {at} must be str, got {type(text).__name__}")
+            raise TypeError(f"text {index} must be str, got {type(text).__name__}")
     return listed
 
 
 def as_text(text: str) -> str:
-    """The text, if it is one."""
+    """Return the text, or raise `TypeError` if it is not a `str`."""
     if not isinstance(text, str):
         raise TypeError(f"text must be str, got {type(text).__name__}")
     return text
 
 
 def as_labels(labels: Iterable[Label]) -> list[Label]:
-    """The labels as plain `str` or `int`."""
+    """Return the labels as plain `str` or `int`."""
     return [as_label(label) for label in as_list(labels, "labels")]
 
 
 def as_label(label: object) -> Label:
-    """The label as a plain `str` or `int`.
+    """Return the label as a plain `str` or `int`.
 
     >>> as_label(np.int64(3))
     3
@@ -50,7 +50,7 @@ def as_label(label: object) -> Label:
             label.encode()
         except UnicodeEncodeError:
             raise ValueError(f"a label must be valid Unicode, got {label!r}") from None
-        return str.__str__(label)  # str(label) would give the name of a member of an enum
+        return str.__str__(label)  # str(label) would return the name of an enum member
     if isinstance(label, bool | np.bool_):
         raise TypeError(f"a label must be str or int, got {label!r}")
     try:
@@ -64,7 +64,7 @@ def as_label(label: object) -> Label:
 
 
 def as_threads(threads: int | None) -> int:
-    """How many threads to use; None is one per processor that we may use."""
+    """Return the number of threads; None means all cores available to the process."""
     if threads is not None:
         return min(as_whole("threads", threads, 1), _MOST_THREADS)
     if hasattr(os, "sched_getaffinity"):
@@ -73,7 +73,7 @@ def as_threads(threads: int | None) -> int:
 
 
 def as_number(name: str, value: object) -> float:
-    """A finite number as a `float`."""
+    """Return a finite number as a `float`."""
     plain = hasattr(value, "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
     try:
         number = float(value) if plain else None  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ def as_number(name: str, value: object) -> float:
 
 
 def as_positive(name: str, value: object) -> float:
-    """A finite number that is not below 0."""
+    """Return a finite number that is not negative."""
     number = as_number(name, value)
     if number < 0:
         raise ValueError(f"{name} must not be negative, got {number:g}")
@@ -97,7 +97,7 @@ def as_positive(name: str, value: object) -> float:
 
 
 def as_share(name: str, value: object) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     number = as_number(name, value)
     if not 0 <= number <= 1:
         raise ValueError(f"{name} must be in [0, 1], got {number:g}")
@@ -105,7 +105,7 @@ def as_share(name: str, value: object) -> float:
 
 
 def as_above_zero(name: str, value: object) -> float:
-    """A finite number above 0."""
+    """Return a finite number above 0."""
     number = as_number(name, value)
     if number <= 0:
         raise ValueError(f"{name} must be above 0, got {number:g}")
@@ -113,7 +113,7 @@ def as_above_zero(name: str, value: object) -> float:
 
 
 def as_whole(name: str, value: object, least: int, most: int = _MOST) -> int:
-    """A whole number in this range as an `int`."""
+    """Return a whole number in this range as an `int`."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -127,7 +127,7 @@ def as_whole(name: str, value: object, least: int, most: int = _MOST) -> int:
 
 
 def as_choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice:
-    """One of these words.
+    """Return the value, or raise `ValueError` if it is not one of the choices.
 
     >>> as_choice("reading", "backwards", ("paper", "words_sum"))
     Traceback (most recent call last):
@@ -143,13 +143,13 @@ def as_choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice
 
 
 def as_list(values: Iterable[Any], what: str) -> list[Any]:
-    """A list of what a sequence, an array, a Series or a generator holds."""
+    """Return the items of a sequence, an array, a Series or a generator as a list."""
     if isinstance(values, str | bytes):
         raise TypeError(f"expected many {what}, got a single string: put it into a list")
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
         raise TypeError(f"{what} must have one dimension, got shape {shape}")
-    # Iterating over a mapping would give its keys.
+    # Iterating over a mapping would yield its keys.
     if isinstance(values, Mapping) or not isinstance(values, Iterable):
         raise TypeError(f"{what} must be an iterable, got {type(values).__name__}")
     return values.tolist() if isinstance(values, np.ndarray) else list(values)

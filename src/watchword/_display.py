@@ -1,4 +1,4 @@
-"""Plain data on its way to JSON and CSV, and plain text on its way to a terminal."""
+"""Plain data as JSON and CSV, and tables of plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have.
+    """Return the value with None in place of NaN and infinity, which JSON does not have.
 
     >>> finite({"latency": float("nan"), "delays": (1, 2.5)})
     {'latency': None, 'delays': [1, 2.5]}
@@ -23,7 +23,7 @@ def finite(value: Any) -> Any:
 
 
 def aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
-    """Columns as wide as their widest cell; the first ones are words, to the left.
+    """Return lines of aligned columns; the first `words` columns are left-aligned.
 
     >>> aligned([("F1", "0.5"), ("recall", "12")])
     ['F1      0.5', 'recall   12']
@@ -31,8 +31,8 @@ def aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if place < words else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if column < words else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
@@ -46,8 +46,8 @@ def csv_of(
 ) -> str:
     r"""Return rows as CSV with a header; None is an empty cell.
 
-    Columns are by default those of the rows. With `spreadsheet_safe`, an apostrophe goes before
-    text that a spreadsheet would run as a formula; numbers stay as they are.
+    `columns` defaults to the keys of the first row. With `spreadsheet_safe`, text that a
+    spreadsheet would run as a formula gets a leading apostrophe; numbers are unchanged.
 
     >>> csv_of([{"subject": "=1+1", "score": -0.5}], spreadsheet_safe=True)
     "subject,score\n'=1+1,-0.5\n"
@@ -59,7 +59,7 @@ def csv_of(
     return "".join(map(_csv_line, cells))
 
 
-# What formulas begin with; the wide forms count as the others in East Asian settings.
+# First characters of formulas; East Asian versions of spreadsheets also accept the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -69,6 +69,6 @@ def _not_run(cell: Any) -> Any:
 
 def _csv_line(cells: Sequence[Any]) -> str:
     buffer = io.StringIO()
-    # The writer puts only the line ends that it uses itself into quotes, and an id may hold both.
+    # The writer quotes only the characters of its own line terminator, and an id may contain both.
     csv.writer(buffer, lineterminator="\r\n").writerow(cells)
     return buffer.getvalue().removesuffix("\r\n") + "\n"

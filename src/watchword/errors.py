@@ -1,6 +1,6 @@
-"""What can go wrong, by name.
+"""Errors of the package.
 
-Bad parameters are plain `ValueError` and `TypeError`; everything here is about models, labels and
+Bad arguments raise plain `ValueError` and `TypeError`; the errors here are about models, labels and
 files.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class WatchwordError(Exception):
-    """The base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class EmptyModelError(WatchwordError):
@@ -23,41 +23,41 @@ class UnknownLabelError(WatchwordError, KeyError):
 
 
 class UnlearnError(WatchwordError):
-    """A document that cannot have been learnt was to be unlearnt; nothing was changed."""
+    """The document to unlearn cannot have been learnt; nothing was changed."""
 
 
 class PrunedModelError(WatchwordError):
-    """The model was pruned, so what was asked for would no longer be exact."""
+    """The operation would not be exact, because the model was pruned."""
 
 
 class MappedModelError(WatchwordError):
-    """The model is read from its file as it lies there, so it cannot change."""
+    """The model cannot change, because its counts are mapped from a file."""
 
 
 class IncompatibleModelsError(WatchwordError):
-    """Two models that count or read differently were to be merged."""
+    """The models to merge count or tokenise differently."""
 
 
 class ModelLimitError(WatchwordError, OverflowError):
-    """A model would hold more than it can; nothing was changed."""
+    """The model would exceed a size limit; nothing was changed."""
 
 
 class HookError(WatchwordError):
-    """A user's function is missing, or gave back something that cannot be used."""
+    """A user-defined function is missing, or returned something invalid."""
 
 
 class ModelFormatError(WatchwordError):
-    """A file is not a model, is damaged, or comes from a later version."""
+    """A file is not a model, is corrupt, or was written by a later version."""
 
 
 class MissingExtraError(WatchwordError, ImportError):
-    """An optional dependency is not installed; the message has the line that installs it."""
+    """An optional dependency is not installed; the message has the command to install it."""
 
 
 class DataFormatError(WatchwordError):
-    """Data that cannot be read; the message says which, where and what is wrong.
+    """Data cannot be read; the message names the file, the line and the problem.
 
-    `arguments` names the arguments that may help, such as the one that names another field.
+    `arguments` has the names of arguments that may help, such as the name of another field.
     """
 
     def __init__(self, message: str, *, arguments: tuple[str, ...] = ()) -> None:
@@ -72,11 +72,11 @@ class DataFormatError(WatchwordError):
 
 
 class StateError(WatchwordError):
-    """A kept state is damaged, or does not fit the model or the policy."""
+    """A saved state is corrupt, or was saved with another model or policy."""
 
 
 class UnknownSubjectError(WatchwordError, KeyError):
-    """Nothing of this subject was read."""
+    """No posts of this subject were read."""
 
     def __str__(self) -> str:
         return str(self.args[0])

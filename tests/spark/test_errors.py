@@ -189,7 +189,7 @@ def test_a_function_that_fails_is_reported_by_its_error(spark):
         return word + " "
 
     frame = spark.createDataFrame([("a", "b")], "text string, label string")
-    with pytest.raises(ww.errors.HookError, match="must give a word without blanks"):
+    with pytest.raises(ww.errors.HookError, match="must return a word without whitespace"):
         ws.fit(frame, word_hook=word_hook)
 
 

@@ -118,7 +118,7 @@ def test_spans_are_those_of_the_original_words():
 @pytest.mark.parametrize("result", ["two words", "", "\u00a0", "line\n", 5, b"bytes", "\ud800"])
 def test_what_is_no_word_is_refused(result):
     model = ww.TauSS3(word_hook=lambda _: result)
-    with pytest.raises(ww.errors.HookError, match=r"^word_hook\('hello'\) must give "):
+    with pytest.raises(ww.errors.HookError, match=r"^word_hook\('hello'\) must return "):
         model.learn_one("hello", "x")
     assert model.labels == ()
 
@@ -192,21 +192,21 @@ def test_places_may_be_numbers_of_numpy():
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (None, "tokenizer must give many (start, end, word or None), got NoneType"),
-        ("hello", "tokenizer must give many (start, end, word or None), got str"),
-        (["hello"], "tokenizer must give (start, end, word or None), got 'hello'"),
-        ([(0, 5)], "tokenizer must give (start, end, word or None), got (0, 5)"),
-        ([(0.0, 5, "a")], "tokenizer must give (start, end, word or None), got (0.0, 5, 'a')"),
-        ([(0, 6, "a")], "tokenizer must give spans inside the text, in order, got (0, 6)"),
-        ([(-1, 2, "a")], "tokenizer must give spans inside the text, in order, got (-1, 2)"),
-        ([(3, 2, "a")], "tokenizer must give spans inside the text, in order, got (3, 2)"),
+        (None, "tokenizer must return an iterable of (start, end, word or None), got NoneType"),
+        ("hello", "tokenizer must return an iterable of (start, end, word or None), got str"),
+        (["hello"], "tokenizer must yield (start, end, word or None), got 'hello'"),
+        ([(0, 5)], "tokenizer must yield (start, end, word or None), got (0, 5)"),
+        ([(0.0, 5, "a")], "tokenizer must yield (start, end, word or None), got (0.0, 5, 'a')"),
+        ([(0, 6, "a")], "tokenizer must yield spans inside the text, in order, got (0, 6)"),
+        ([(-1, 2, "a")], "tokenizer must yield spans inside the text, in order, got (-1, 2)"),
+        ([(3, 2, "a")], "tokenizer must yield spans inside the text, in order, got (3, 2)"),
         (
             [(2, 4, "a"), (3, 5, "b")],
-            "tokenizer must give spans inside the text, in order, got (3, 5)",
+            "tokenizer must yield spans inside the text, in order, got (3, 5)",
         ),
-        ([(0, 5, "a b")], "tokenizer must give a word without blanks, got 'a b'"),
-        ([(0, 5, 1)], "tokenizer must give a str or None, got int"),
-        ([(0, 5, "\udc00")], r"tokenizer must give valid Unicode, got '\udc00'"),
+        ([(0, 5, "a b")], "tokenizer must return a word without whitespace, got 'a b'"),
+        ([(0, 5, 1)], "tokenizer must return a str or None, got int"),
+        ([(0, 5, "\udc00")], r"tokenizer must return valid Unicode, got '\udc00'"),
     ],
 )
 def test_what_is_no_term_is_refused(terms, message):
@@ -237,7 +237,7 @@ FUNCTIONS = {"word_hook": stem, "tokenizer": letters, "summary": sum}
 def test_a_model_without_its_function_neither_reads_nor_learns(name, use):
     model = ww.TauSS3.from_bytes(taught(**{name: FUNCTIONS[name]}).to_bytes())
     with pytest.raises(
-        ww.errors.HookError, match=f"^this model has the {name} .* pass it as .*{name}="
+        ww.errors.HookError, match=f"^the model needs the {name} .* pass it as .*{name}="
     ):
         use(model)
 
@@ -324,7 +324,7 @@ def test_a_summary_must_be_finite(number, level):
     model = taught(summary={level: summarise})
     for use in (model.confidence_one, model.explain, model.predict_one):
         with pytest.raises(
-            ww.errors.HookError, match=r"^a summary function must give finite numbers"
+            ww.errors.HookError, match=r"^a summary function must return finite numbers"
         ):
             use("dogs")
 
@@ -332,14 +332,14 @@ def test_a_summary_must_be_finite(number, level):
 @pytest.mark.parametrize("result", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, 2.0, 3.0]])
 def test_a_summary_must_have_a_number_per_label(result):
     with pytest.raises(
-        ww.errors.HookError, match=r"^a summary function must turn an array \(2, 2\) into"
+        ww.errors.HookError, match=r"^a summary function must return the shape \(2,\)"
     ):
         taught(summary=lambda _: result).confidence_one("two dogs")
 
 
 @pytest.mark.parametrize("result", ["ab", ["a", "b"], {}, [{}, {}]])
 def test_a_summary_must_be_made_of_numbers(result):
-    with pytest.raises(ww.errors.HookError, match=r"^a summary function must give numbers, got "):
+    with pytest.raises(ww.errors.HookError, match=r"^a summary function must return numbers, got "):
         taught(summary=lambda _: result).confidence_one("dogs")
 
 

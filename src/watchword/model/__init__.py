@@ -1,6 +1,6 @@
-"""The model: counts of n-grams, the values that follow from them, and the model file.
+"""The model: counts of n-grams, the values computed from them, and the model file.
 
-`TauSS3` is also `watchword.TauSS3`. What its methods return is here, for annotations.
+`TauSS3` is also `watchword.TauSS3`. The types that its methods return are here, for annotations.
 """
 
 from watchword.model.explanation import Block, Explanation, NgramBlock

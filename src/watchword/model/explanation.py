@@ -1,7 +1,7 @@
-"""What was read and what it was worth, as plain data.
+"""Explanations: the blocks of a text with their values, as plain data.
 
-`Explanation.to_dict()` is all that a renderer needs: blocks of the text with their places, values
-and shares. Nothing here computes a value of the model; only shares are worked out here.
+`Explanation.to_dict()` is all that a renderer needs: blocks of the text with their offsets, values
+and contributions. The values come from the core; only the contributions are computed here.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from watchword.model.parameters import (
 class Block:
     """A paragraph, sentence or n-gram: text[start:end], with one number per label.
 
-    `contribution` is the block's share of the document's value; None where a function of the
-    user's summarises, because then there is no such share.
+    `contribution` is the block's share of the document's value; None with user-defined summary
+    functions, whose values have no shares.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Block:
     blocks: tuple[Block, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "kind": self.kind,
             "start": self.start,
@@ -54,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True)
 class NgramBlock(Block):
-    """An n-gram that was read as one, with what its value is made of, per label."""
+    """An n-gram with its count and the factors of its value, per label."""
 
     ngram: str = ""
     count: tuple[int, ...] = ()
@@ -63,7 +63,7 @@ class NgramBlock(Block):
     sn: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         plain = super().to_dict()
         del plain["blocks"]
         return plain | {
@@ -77,10 +77,10 @@ class NgramBlock(Block):
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a model read a text, from paragraphs down to n-grams.
+    """The values of a text's paragraphs, sentences and n-grams.
 
-    With addition, the contributions of the n-grams add up, left to right, to those of their
-    sentence, and so on up to `value`.
+    With the summary `"sum"`, the contributions of the n-grams add up, left to right, to the
+    contribution of their sentence, and so on up to `value`.
     """
 
     text: str
@@ -91,7 +91,7 @@ class Explanation:
     blocks: tuple[Block, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: strings, numbers, lists and dictionaries only."""
+        """Return plain data: strings, numbers, lists and dictionaries only."""
         return {
             "text": self.text,
             "labels": list(self.labels),
@@ -110,11 +110,11 @@ class Explanation:
         title: str | None = None,
         most: int | None = None,
     ) -> str:
-        """The text painted by what its blocks are worth for a label, as HTML.
+        """Return the text as HTML, with its blocks coloured by their contribution to a label.
 
-        By default that is the predicted label. A snippet works in notebooks and mails; with `page`
-        it is a whole page that needs no other file, in which label and level can be changed. Only
-        the `most` strongest blocks are marked: 5,000 in a snippet, 50,000 of each level in a page.
+        The label is the predicted one by default. The result is a snippet for notebooks and mails
+        or, with `page`, a self-contained page with controls for label and level. Only the `most`
+        strongest blocks are coloured [default: 5,000 in a snippet, 50,000 per level in a page].
 
         >>> from watchword import TauSS3
         >>> model = TauSS3()
@@ -123,7 +123,7 @@ class Explanation:
         >>> page.startswith("<!doctype html>")
         True
         """
-        from watchword.show.html import explanation_html  # draws; most who explain never need it
+        from watchword.show.html import explanation_html  # on demand: explaining does not need it
 
         return explanation_html(self, label, level=level, page=page, title=title, most=most)
 
@@ -134,7 +134,7 @@ class Explanation:
 
 
 class BlockValues:
-    """The values of a document's blocks, level by level, and their shares."""
+    """The values and contributions of a document's blocks, level by level."""
 
     def __init__(self, explained: dict[str, Any], parameters: Parameters) -> None:
         self._explained = explained
@@ -154,7 +154,7 @@ class BlockValues:
 
     @cached_property
     def _levels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        # The core has summarised by its own operators; from the first of the user's on it is ours.
+        # The core summarises with its own operators only; user-defined functions run here.
         sentences: FloatArray = self._explained["sentence_values"]
         paragraphs: FloatArray = self._explained["paragraph_values"]
         document: FloatArray = self._explained["value"].reshape(1, -1)
@@ -167,12 +167,12 @@ class BlockValues:
 
     @property
     def document(self) -> FloatArray:
-        """The document's vector."""
+        """The document's value for each label."""
         vector: FloatArray = self._levels[2][0]
         return vector
 
     def build(self) -> tuple[Block, ...]:
-        """The paragraphs with all that is in them."""
+        """Return the paragraphs with their sentences and n-grams."""
         sentences, paragraphs, document = self._levels
         ngram_bounds, sentence_bounds, paragraph_bounds = self._bounds
         whole = _Shares(np.ones_like(document), np.ones(1))
@@ -231,10 +231,10 @@ class BlockValues:
 
 @dataclass(frozen=True)
 class _Shares:
-    """What of each block's value reaches the document: value · counts / divisor."""
+    """The share of each block's value that reaches the document: value · counts / divisor."""
 
-    counts: FloatArray  # per block and label: 1, or 0 where another block was the maximum
-    divisors: FloatArray  # per block: the blocks that its means were taken over
+    counts: FloatArray  # per block and label: 1, or 0 where another block is the maximum
+    divisors: FloatArray  # per block: product of the numbers of blocks in its means
 
     def of_parts(
         self,
@@ -284,9 +284,9 @@ def _summarise(
     parts: FloatArray, bounds: list[tuple[int, int]], operator: SummaryOperator
 ) -> FloatArray:
     wholes = np.zeros((len(bounds), parts.shape[1]))
-    for at, (begin, end) in enumerate(bounds):
+    for index, (begin, end) in enumerate(bounds):
         if begin < end:
-            wholes[at] = _summarise_one(parts[begin:end], operator)
+            wholes[index] = _summarise_one(parts[begin:end], operator)
     return wholes
 
 
@@ -306,19 +306,19 @@ def _summarise_by_function(parts: FloatArray, function: SummaryFunction) -> Floa
     try:
         result = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise HookError(f"a summary function must give numbers, got {given!r}") from None
+        raise HookError(f"a summary function must return numbers, got {given!r}") from None
     if result.shape != parts.shape[1:]:
         raise HookError(
-            f"a summary function must turn an array {parts.shape} into one of shape "
-            f"{parts.shape[1:]}, got {result.shape}"
+            f"a summary function must return the shape {parts.shape[1:]} for an array of shape "
+            f"{parts.shape}, got {result.shape}"
         )
     if not np.isfinite(result).all():
-        raise HookError(f"a summary function must give finite numbers, got {given!r}")
+        raise HookError(f"a summary function must return finite numbers, got {given!r}")
     return result
 
 
 def _bounds(parents: list[int], wholes: int) -> list[tuple[int, int]]:
-    """Where the parts of each whole begin and end; parts are in order of their wholes."""
+    """Return the begin and end of each whole's parts; parts are in order of their wholes."""
     edges = np.searchsorted(np.array(parents, dtype=np.intp), np.arange(wholes + 1))
     return list(pairwise(edges.tolist()))
 

@@ -1,7 +1,7 @@
-"""The user's functions: how they are called, and what stands for them where they are missing.
+"""User-defined functions: their names, their comparison, and placeholders for missing ones.
 
-A model file holds no functions, only their names. A model read without them has a stand-in for
-each: it can be inspected, merged and saved again, but neither learn nor read.
+A model file stores the names of functions, not the functions. A model loaded without them has a
+placeholder for each: it can be inspected, merged and saved, but cannot learn or read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from watchword.errors import HookError
 
 @dataclass(frozen=True)
 class MissingFunction:
-    """Stands for a function that a model was taught with and that was not given again."""
+    """A placeholder for a function of the model that was not passed to `TauSS3.load`."""
 
-    role: str  # the argument it is given as: word_hook, tokenizer, summary
+    role: str  # the name of the argument: word_hook, tokenizer, summary
     name: str
 
     def __call__(self, *_: object) -> NoReturn:
-        """Say what is missing."""
+        """Raise `HookError`."""
         raise HookError(
-            f"this model has the {self.role} {self.name}, which a file cannot hold: "
+            f"the model needs the {self.role} {self.name}, which is not stored in the file: "
             f"pass it as TauSS3.load(path, {self.role}=…)"
         )
 
@@ -35,13 +35,13 @@ def check_function(role: str, function: object) -> None:
 
 
 def refuse_missing(function: object) -> None:
-    """Raise `HookError` if this is only a stand-in."""
+    """Raise `HookError` if this is a placeholder."""
     if isinstance(function, MissingFunction):
         function()
 
 
 def same(ours: object, theirs: object) -> bool:
-    """Whether two functions do the same, as far as can be told; of a missing one only the name can.
+    """Return whether two functions are equal, by name if one is missing, else by content.
 
     >>> same(str.lower, str.lower), same(str.lower, str.upper)
     (True, False)
@@ -50,14 +50,14 @@ def same(ours: object, theirs: object) -> bool:
         return name_of(ours) == name_of(theirs)
     try:
         return bool(ours == theirs or _content(ours) == _content(theirs))
-    except Exception:  # whatever an object says to being compared or pickled
+    except Exception:  # comparing or pickling an object may raise anything
         return False
 
 
 def _content(function: object) -> object:
-    """What a function is made of: copies of it, in another process say, have the same."""
+    """Return the content of a function, equal for copies of it in other processes."""
     code = getattr(function, "__code__", None)
-    if code is None or hasattr(function, "__self__"):  # an object that can be called, or a method
+    if code is None or hasattr(function, "__self__"):  # a callable object, or a method
         return pickle.dumps(function)
     cells = getattr(function, "__closure__", None) or ()
     defaults = [getattr(function, name, None) for name in ("__defaults__", "__kwdefaults__")]
@@ -65,7 +65,7 @@ def _content(function: object) -> object:
 
 
 def name_of(function: object) -> str:
-    """How a user's function is called in a model file and in messages."""
+    """Return the name of a function in model files and messages."""
     if isinstance(function, MissingFunction):
         return function.name
     module = getattr(function, "__module__", None) or type(function).__module__

@@ -1,7 +1,7 @@
-"""A model at a glance, and what an n-gram is worth in it: plain data.
+"""Overviews of a model and of single n-grams, as plain data.
 
-What is here is counted and valued by the core; the pictures are drawn from `to_dict()` alone, by
-`watchword.show.glance` and `watchword.show.pictures`.
+The core computes all counts and values; `watchword.show.glance` and `watchword.show.pictures` draw
+charts from `to_dict()` alone.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SHOWN_PARAMETERS = (
 
 @dataclass(frozen=True)
 class LengthGlance:
-    """The n-grams of one length that were seen under one label.
+    """The n-grams of one length under one label.
 
-    `distribution[i]` of them have a value above i · `bin_width` and up to (i + 1) · `bin_width`;
-    `worthless` ones have none.
+    `distribution[i]` counts the n-grams with a value above i · `bin_width` and up to
+    (i + 1) · `bin_width`, `worthless` those with the value 0.
     """
 
     length: int
@@ -48,7 +48,7 @@ class LengthGlance:
     distribution: tuple[int, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "length": self.length,
             "ngrams": self.ngrams,
@@ -60,7 +60,7 @@ class LengthGlance:
 
 @dataclass(frozen=True)
 class LabelGlance:
-    """What a model knows of one label: totals, and the n-grams of highest value."""
+    """An overview of one label: totals, and the n-grams of highest value."""
 
     label: Label
     documents: int
@@ -69,7 +69,7 @@ class LabelGlance:
     lengths: tuple[LengthGlance, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {
             "label": self.label,
             "documents": self.documents,
@@ -81,7 +81,7 @@ class LabelGlance:
 
 @dataclass(frozen=True)
 class Glance:
-    """A model at a glance: what `TauSS3.glance` gives. Shows itself in a notebook.
+    """An overview of a model, returned by `TauSS3.glance`. Displayed as charts in a notebook.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3(max_ngram=2, prior=0)
@@ -104,7 +104,7 @@ class Glance:
     pruned: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: strings, numbers, lists and dictionaries only."""
+        """Return plain data: strings, numbers, lists and dictionaries only."""
         return {
             "labels": [label.to_dict() for label in self.labels],
             "ngrams": list(self.ngrams),
@@ -120,17 +120,17 @@ class Glance:
         title: str = "Model overview",
         labels: Sequence[Label] | None = None,
     ) -> str:
-        """Tables, bars, word clouds and distributions as HTML.
+        """Return tables, bars, word clouds and distributions as HTML.
 
-        A snippet to put into a page or, with `page`, a whole page that needs no other file.
-        `labels` tells which to draw; by default the first 50, or 10 in a snippet.
+        The result is a snippet or, with `page`, a self-contained page. `labels` selects the labels
+        to draw [default: the first 50, or 10 in a snippet].
         """
-        from watchword.show.glance import glance_html  # draws; not everybody needs it
+        from watchword.show.glance import glance_html  # on demand: drawing is not always needed
 
         return glance_html(self.to_dict(), page=page, title=title, labels=labels)
 
     def bars(self, label: Label, *, length: int | None = None) -> str:
-        """The n-grams of highest value for a label (of one length, if given) as bars: an SVG file.
+        """Return a bar chart of the best n-grams of a label (of one length, if given) as SVG.
 
         >>> from watchword import TauSS3
         >>> model = TauSS3()
@@ -143,13 +143,13 @@ class Glance:
         return bars_svg(self.to_dict(), label, length=length, alone=True)
 
     def cloud(self, label: Label, *, length: int | None = None) -> str:
-        """The same as a word cloud: an SVG file."""
+        """Return a word cloud of the best n-grams of a label (of one length, if given) as SVG."""
         from watchword.show.pictures import cloud_svg
 
         return cloud_svg(self.to_dict(), label, length=length, alone=True)
 
     def distribution(self, label: Label, length: int) -> str:
-        """How many n-grams of a length have which value for a label: an SVG file."""
+        """Return a histogram of the values of a label's n-grams of one length as SVG."""
         from watchword.show.pictures import distribution_svg
 
         return distribution_svg(self.to_dict(), label, length, alone=True)
@@ -176,10 +176,10 @@ def _number_of(many: int, what: str) -> str:
 
 
 def glance_at(engine: Engine, n: int) -> Glance:
-    """Look at a whole model in one pass."""
+    """Return an overview of a model, in one pass over it."""
     most = as_whole("n", n, 0)
     engine.refuse_if_empty()
-    # Several questions, one moment: nobody else can teach this copy, which shares its counts.
+    # A copy, which shares the counts, so that all numbers are from one moment.
     engine = engine.replaced(engine.parameters)
     statistics = engine.statistics()
     survey = engine.native.survey(most)
@@ -219,7 +219,7 @@ def _rank(ngram: RankedNgram) -> tuple[float, str]:
 
 @dataclass(frozen=True)
 class WordWorth:
-    """One word of an n-gram, and what it is worth by itself."""
+    """One word of an n-gram with its own values."""
 
     word: str
     values: dict[Label, Value]
@@ -227,10 +227,10 @@ class WordWorth:
 
 @dataclass(frozen=True)
 class NgramWorth:
-    """What an n-gram is worth under every label, and why. Shows itself in a notebook.
+    """The values of an n-gram under every label. Displayed as a table in a notebook.
 
-    `known` tells whether it was ever seen; `words` has its words one by one, if there are several,
-    and `following` the words seen after it, the most frequent first.
+    `known` is true if the n-gram was seen; `words` has the values of its words, if there are
+    several, and `following` the words seen after it, most frequent first.
     """
 
     ngram: str
@@ -240,7 +240,7 @@ class NgramWorth:
     following: tuple[NextWord, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: strings, numbers, lists and dictionaries only."""
+        """Return plain data: strings, numbers, lists and dictionaries only."""
         return {
             "ngram": self.ngram,
             "known": self.known,
@@ -252,7 +252,7 @@ class NgramWorth:
         }
 
     def to_html(self, *, page: bool = False, labels: Sequence[Label] | None = None) -> str:
-        """A table with bars as HTML: a snippet, or a whole page; for these labels, if given."""
+        """Return a table with bars as HTML, a snippet or a whole page, for these or all labels."""
         from watchword.show.glance import ngram_html
 
         return ngram_html(self.to_dict(), page=page, labels=labels)
@@ -262,14 +262,14 @@ class NgramWorth:
 
 
 def _plain_values(values: dict[Label, Value]) -> list[dict[str, Any]]:
-    """A list, because a label that is a number could not name something in JSON."""
+    """Return a list, because a label may be a number, which cannot be a key in JSON."""
     return [{"label": label} | value._asdict() for label, value in values.items()]
 
 
 def ngram_worth(
     model: TauSS3, ngram: str | Sequence[str], *, most_following: int = 20
 ) -> NgramWorth:
-    """What an n-gram is worth in a model, what its words are, and what follows it.
+    """Return the values of an n-gram and of its words, and the words seen after it.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3(prior=0)

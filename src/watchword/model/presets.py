@@ -1,4 +1,4 @@
-"""Parameters that go by a name: those of the paper, and those of the authors' later package."""
+"""Presets: the parameters of the paper, and those of the authors' later package, PySS3."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PAPER: dict[str, Any] = {
     "counting": "occurrences",
 }
 
-# How the paper trained for its tasks: every million words, n-grams that were seen at most ten
-# times under a label were removed. Not a part of PAPER, because a pruned model cannot be merged,
-# unlearnt or taught in several threads.
+# The paper's training for its tasks: every million words, drop n-grams with a count of at most ten
+# under a label. Not part of PAPER, because a pruned model cannot merge, unlearn or learn in several
+# threads.
 PAPER_TASKS: dict[str, Any] = PAPER | {
     "prune_period": 1_000_000,
     "prune_floor": 10,

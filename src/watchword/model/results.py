@@ -1,4 +1,4 @@
-"""What a model answers with: small, plain, immutable."""
+"""Result types of a model: small, plain, immutable."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from watchword._checks import Label
 from watchword.model.parameters import FloatArray
 
-# `count` hides the method of that name that tuples have, which nobody will miss here.
+# The field `count` hides the tuple method of the same name.
 
 
 class Value(NamedTuple):
-    """All about an n-gram under one label: how often it was counted, and what it is worth."""
+    """The count and the values of an n-gram under one label."""
 
     count: int  # type: ignore[assignment]
     lv: float
@@ -39,14 +39,14 @@ class NextWord(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What a pruning removed: n-grams (counted per label) and their counts in all."""
+    """The result of pruning: the number of removed n-grams (per label) and their total count."""
 
     ngrams: int
     counts: int
 
 
 class ConfidenceTable(NamedTuple):
-    """The confidences of texts (rows) for labels (columns), all from one moment."""
+    """The confidences of texts (rows) for labels (columns)."""
 
     labels: tuple[Label, ...]
     values: FloatArray
@@ -54,9 +54,9 @@ class ConfidenceTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelStatistics:
-    """What a model has learnt: documents and words per label, distinct n-grams per length.
+    """Statistics of a model: documents and words per label, distinct n-grams per length.
 
-    Where documents are counted, words are the distinct ones of each document.
+    With `counting="documents"`, words are the distinct words of each document.
     """
 
     documents: dict[Label, int]

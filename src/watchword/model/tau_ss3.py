@@ -1,4 +1,4 @@
-"""TauSS3: learn, read, explain, inspect, keep."""
+"""The TauSS3 classifier: learning, reading, explaining, inspecting and saving."""
 
 from __future__ import annotations
 
@@ -53,67 +53,68 @@ _SHAPING = (
     "paragraphs",
     "word_hook",
     "tokenizer",
-)  # what decides which n-grams there are
+)  # arguments that change the counts
 
 
 class TauSS3:
-    """The τ-SS3 text classifier: learns word n-grams on the fly, reads, and shows why.
+    """The τ-SS3 text classifier: incremental learning of word n-grams, with explanations.
 
     Parameters
     ----------
     smoothness
-        σ in lv = (tf / max tf)^σ: how much frequent n-grams stand out, in (0, 1].
+        σ in lv = (tf / max tf)^σ, in (0, 1]: the weight of frequent n-grams.
     significance
-        λ in sg: by how much an n-gram must be more frequent in a label than in the others.
+        λ in sg: how much more frequent an n-gram must be in a label than in the others.
     sanction
-        ρ in sn: how much being significant in several labels costs.
+        ρ in sn: the penalty for being significant in several labels.
     max_ngram
-        the longest word sequence that is learnt.
+        the length of the longest n-grams learnt, in words.
     min_count
-        n-grams seen less often under a label are worth nothing there.
+        n-grams with a lower count under a label have the value 0 there.
     alpha
         values at or below this count as 0.
     prior
-        counts assumed beforehand, over all labels, where labels are compared (in sg): what
-        was seen once under one label and never under another is then no proof. With a handful of
-        texts nothing is, and values are small; 0, as in the paper, takes them at their word.
+        counts assumed beforehand, over all labels, for the comparison of labels (in sg), so that a
+        single occurrence is no proof. With only a handful of texts, all values are small. Use 0
+        for the paper's behaviour.
     ngram_scale
-        what n-grams are frequent in comparison with (max tf in lv): those of equal `"length"`, as
-        in the paper, where a rare long one is worth more than a common word; the `"words"`; or all
-        words of the `"label"`, so that no single word decides what all others are worth.
+        the reference for frequency (max tf in lv): n-grams of equal `"length"`, as in the paper,
+        where a rare long n-gram has a higher value than a common word; the most frequent of the
+        `"words"`; or all words of the `"label"`, so that no single word scales all others.
     significance_function
-        `"vanilla"`, the authors' first; `"xai"`, which also silences common words; or `"ratio"`:
-        the first one's rule for two labels, where only the ratio matters, for any number of them.
+        `"vanilla"`, the authors' first; `"xai"`, which also silences common words; or `"ratio"`,
+        which extends the vanilla rule for two labels, where only the ratio matters, to any number.
     confidence_function
         `"gv"` (online), or `"norm_gv"`, `"norm_gv_xai"`: divided by the model's largest value,
         which costs a pass over the model after every change.
     reading
-        which n-grams a sentence is read as: `"paper"`, those of highest value; `"words_sum"`:
-        single words where together they are worth more.
+        how sentences are split into n-grams: `"paper"` takes those of highest value,
+        `"words_sum"` takes single words where their sum is higher.
     summary
         how values are summarised: `"sum"`, `"max"`, `"mean"` or a function from an array
         (blocks, labels) to one vector; or one of these per level, as
         `{"sentence": …, "paragraph": …, "document": …}`.
     default_label
-        what to predict where nothing is known; by default the label with most words. It may be
-        given before it is learnt: where it is needed and still unknown, `UnknownLabelError`.
+        the prediction without evidence [default: the label with the most words]. It may be set
+        before it is learnt; predicting it before then raises `UnknownLabelError`.
     counting
-        whether all `"occurrences"` of an n-gram count, as in the paper, or all `"documents"` that
-        have it, however often: words come in bursts, so repeating one is little further evidence.
+        whether to count all `"occurrences"` of an n-gram, as in the paper, or the `"documents"`
+        that contain it: words come in bursts, so repetition adds little evidence.
     paragraphs
-        paragraphs end at `"lines"` or, for hard-wrapped text, at `"blank_lines"`.
+        whether paragraphs end at `"lines"` or, for hard-wrapped text, at `"blank_lines"`.
     word_hook
-        a function on each distinct word (stemming, a stop list), whose results are remembered;
-        None means: not a word.
+        a function of each distinct word (for stemming or a stop list) that returns the word to
+        learn, or None to skip it. Results are cached.
     tokenizer
-        a function from a text to many (start, end, word or None for a break), in order.
+        a function from a text to an iterable of (start, end, word), in order, with None as word
+        for a break.
     prune_period, prune_floor, prune_shortest
-        every so many words forget the n-grams of at least `prune_shortest` words seen at most
-        `prune_floor` times under a label. Off by default.
+        every `prune_period` words, drop the n-grams of at least `prune_shortest` words with a count
+        of at most `prune_floor` under a label. Off by default.
 
     The defaults were chosen on several corpora and streams; `TauSS3.paper()` has the paper's.
 
-    Many threads may read a model at once; learning waits its turn.
+    Several threads may read a model at once; learning excludes them.
 
     >>> model = TauSS3()
     >>> model.learn_many(
@@ -156,12 +157,12 @@ class TauSS3:
 
     @classmethod
     def paper(cls, **overrides: Any) -> TauSS3:
-        """A model with the parameters of the τ-SS3 paper: σ .455, λ 1, ρ 1, 3-grams, addition.
+        """Return a model with the parameters of the τ-SS3 paper: σ .455, λ 1, ρ 1, 3-grams, sums.
 
-        It does not prune. For its experiments the paper also removed, every million words, the
-        n-grams seen at most ten times: `TauSS3.paper(prune_period=1_000_000)`, which
-        `watchword.erisk.run_task` takes. Such a model can only be taught in one thread, and not be
-        merged or unlearnt.
+        The model does not prune. For its experiments, the paper also dropped n-grams with a count
+        of at most ten every million words: `TauSS3.paper(prune_period=1_000_000)`, the default of
+        `watchword.erisk.run_task`. Such a model learns in one thread only, and cannot merge or
+        unlearn.
 
         >>> TauSS3.paper().parameters["smoothness"]
         0.455
@@ -170,11 +171,12 @@ class TauSS3:
 
     @classmethod
     def pyss3(cls, **overrides: Any) -> TauSS3:
-        """A model with the parameters of PySS3, the authors' later package: words, "xai" values.
+        """Return a model with the parameters of PySS3, the authors' later package.
 
-        Values are those of PySS3 on the same counts. It reads text in another way, joins the
-        documents of a label where it is taught with `fit`, and then forgets n-grams seen at most
-        ten times (`prune(10, 2)`). For n-grams say `TauSS3.pyss3(max_ngram=3)`.
+        It uses single words and "xai" values, which equal those of PySS3 on the same counts. PySS3
+        itself tokenises text differently, and its `fit` joins the documents of a label and then
+        drops n-grams with a count of at most ten (`prune(10, 2)`). For n-grams, use
+        `TauSS3.pyss3(max_ngram=3)`.
 
         >>> TauSS3.pyss3().parameters["confidence_function"]
         'norm_gv_xai'
@@ -198,11 +200,11 @@ class TauSS3:
         progress: Progress | None = None,
         **parameters: Any,
     ) -> TauSS3:
-        """A model taught with texts, whose parameters were searched for on them (`search`).
+        """Search for the best parameters on these texts (`search`) and return a taught model.
 
-        So many parameters are tried as `budget` has time for ("30s", "5m", or seconds), first those
-        of `TauSS3(**parameters)` itself: by cross-validation nothing worse can come out. The time
-        to learn all texts in the end comes on top. With `keep`, a later call continues.
+        The search ends with `budget` ("30s", "5m", or seconds). It tries the parameters of
+        `TauSS3(**parameters)` first, so the result is never worse by cross-validation. Learning all
+        texts at the end takes additional time. With `keep`, a later call resumes the search.
 
         >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
         >>> labels = ["tech", "tech", "sports", "sports"] * 5
@@ -240,21 +242,21 @@ class TauSS3:
         shown = ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
         return f"<TauSS3 of {len(labels)} labels: {shown}>" if labels else "<TauSS3, empty>"
 
-    # What it is
+    # Properties
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The labels, sorted: the order of all columns."""
+        """The labels, sorted; also the order of columns."""
         return self._engine.labels
 
     @property
     def default_label(self) -> Label:
-        """What is predicted where nothing is known: as it was given, or the one with most words."""
+        """The label predicted without evidence: the argument, or the label with the most words."""
         return self._engine.default_label()
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The arguments of the constructor that makes such a model."""
+        """The constructor arguments of this model."""
         settled, source = self._engine.parameters, self._engine.source
         own = {field.name: getattr(settled, field.name) for field in fields(Parameters)}
         operators = list(settled.operators.values())
@@ -264,23 +266,23 @@ class TauSS3:
 
     @property
     def statistics(self) -> ModelStatistics:
-        """How much was learnt, and what pruning removed."""
+        """The numbers of documents, words and n-grams learnt, and of n-grams pruned."""
         return self._engine.statistics()
 
     # Learning
 
     def learn_one(self, text: str, label: Label) -> None:
-        """Learn one document; the cost is the document's, not the model's."""
+        """Learn one document; the cost does not depend on the size of the model."""
         self.learn_many([as_text(text)], [label], threads=1)
 
     def learn_many(
         self, texts: Iterable[str], labels: Iterable[Label], *, threads: int | None = None
     ) -> None:
-        """Learn documents; the result is that of `learn_one` on each, whatever the threads.
+        """Learn documents; equivalent to `learn_one` for each, for any number of threads.
 
-        A document without words still counts as one of its label. By default all processors are
-        used, except with periodic pruning, which depends on the order of documents. A word hook
-        or a tokenizer is a Python function and is called by one thread.
+        A document without words still counts as a document of its label. `threads` defaults to all
+        cores, except with periodic pruning, which depends on the order of documents. A word hook or
+        a tokenizer is a Python function and runs in one thread.
         """
         documents, known = as_texts(texts), as_labels(labels)
         if len(documents) != len(known):
@@ -288,12 +290,12 @@ class TauSS3:
         self._engine.learn(documents, known, threads)
 
     def unlearn_one(self, text: str, label: Label) -> None:
-        """Take a document back that was learnt, to the model that never saw it.
+        """Remove a learnt document; the result equals a model that never learnt it.
 
-        Refused with `UnlearnError`, and nothing changed, if the counts show that it was not learnt:
-        one of its n-grams is too rare, or would be rarer than what begins or ends with it. Counts
-        do not show everything; take back only what you have learnt. Finding that out costs a pass
-        over the model, and so does the next reading.
+        Raises `UnlearnError`, without changes, if the counts show that the document was not learnt:
+        the count of one of its n-grams is too low, or would become lower than that of an n-gram
+        containing it. Counts cannot reveal every mistake; remove only documents you have learnt.
+        This check costs a pass over the model, and so does the next reading.
 
         >>> model = TauSS3()
         >>> model.learn_one("good morning", "greeting")
@@ -305,15 +307,15 @@ class TauSS3:
         self._engine.unlearn(as_text(text), as_label(label))
 
     def merge(self, other: TauSS3) -> None:
-        """Add all that another model has learnt, as if this one had learnt it too."""
+        """Add the counts of another model, as if this model had learnt its documents."""
         if not isinstance(other, TauSS3):
             raise TypeError(f"can only merge another TauSS3, got {type(other).__name__}")
         self._engine.merge(other._engine)
 
     def prune(self, floor: int = 10, shortest: int = 1) -> Pruned:
-        """Forget, per label, the n-grams of at least `shortest` words seen at most `floor` times.
+        """Drop, per label, n-grams of at least `shortest` words with a count of at most `floor`.
 
-        Afterwards merging and unlearning are refused, since they would not be exact.
+        A pruned model cannot merge or unlearn, because the result would not be exact.
         """
         least = as_whole("floor", floor, 0)
         length = as_whole("shortest", shortest, 1, _native.max_ngram_limit)
@@ -323,51 +325,51 @@ class TauSS3:
     # Reading
 
     def confidence_one(self, text: str) -> dict[Label, float]:
-        """How much speaks for each label."""
+        """Return the confidence of each label."""
         labels, values = self._engine.confidence([as_text(text)], 1)
         return dict(zip(labels, values[0].tolist(), strict=True))
 
     def confidence_many(self, texts: Iterable[str], *, threads: int | None = None) -> FloatArray:
-        """The confidence vectors of texts: one row per text, columns in the order of `labels`."""
+        """Return the confidences of texts: one row per text, columns in the order of `labels`."""
         return self.confidence_table(texts, threads=threads).values
 
     def confidence_table(
         self, texts: Iterable[str], *, threads: int | None = None
     ) -> ConfidenceTable:
-        """The confidence vectors of texts with the labels of the columns.
+        """Return the confidences of texts with the labels of the columns.
 
-        Both from one moment, where another thread may be teaching the model new labels.
+        Labels and values are consistent even if another thread teaches the model new labels.
         """
         return self._engine.confidence(as_texts(texts), as_threads(threads))
 
     def predict_one(self, text: str) -> Label:
-        """The label of highest confidence; the default label where nothing is known."""
+        """Return the label of highest confidence, or the default label without evidence."""
         return self._engine.decide(*self._engine.confidence([as_text(text)], 1))[0]
 
     def predict_many(self, texts: Iterable[str], *, threads: int | None = None) -> list[Label]:
-        """The label of each text."""
+        """Return the label of each text."""
         return self.decide(self.confidence_table(texts, threads=threads))
 
     def predict_labels_one(self, text: str) -> tuple[Label, ...]:
-        """All labels in the upper of the two clusters of confidences (2-means)."""
+        """Return all labels in the upper of two clusters of confidences (2-means)."""
         return self.predict_labels_many([as_text(text)], threads=1)[0]
 
     def predict_labels_many(
         self, texts: Iterable[str], *, threads: int | None = None
     ) -> list[tuple[Label, ...]]:
-        """Several labels for each text; none where all labels are equally likely."""
+        """Return several labels for each text; none if all confidences are equal."""
         return self.decide_several(self.confidence_table(texts, threads=threads))
 
     def decide(self, table: ConfidenceTable) -> list[Label]:
-        """The labels that `predict_many` gives, from confidences that are there already."""
+        """Return the labels of `predict_many` from precomputed confidences."""
         return self._engine.decide(*table)
 
     def decide_several(self, table: ConfidenceTable) -> list[tuple[Label, ...]]:
-        """The labels that `predict_labels_many` gives, from confidences that are there already."""
+        """Return the labels of `predict_labels_many` from precomputed confidences."""
         return decide_several(*table)
 
     def explain(self, text: str) -> Explanation:
-        """How the text is read and what each part of it is worth.
+        """Return the n-grams of a text and the value of each of its parts.
 
         >>> model = TauSS3()
         >>> model.learn_many(["machine learning"] * 2, ["tech", "tech"])
@@ -379,9 +381,9 @@ class TauSS3:
         return self._engine.explain(as_text(text))
 
     def what_would_change(self, text: str) -> Change:
-        """The fewest n-gram occurrences without which the text would get another label.
+        """Return the fewest n-gram occurrences without which the text would get another label.
 
-        Their contributions are zeroed; the text is not read again without them.
+        Their contributions are set to zero; the text is not read again without them.
 
         >>> model = TauSS3()
         >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
@@ -399,7 +401,7 @@ class TauSS3:
 
     @property
     def fingerprint(self) -> str:
-        """The same 32 hexadecimal digits for equal models anywhere; costs a save after a change."""
+        """A hash of 32 hexadecimal digits, equal for equal models; costs a save after a change."""
         return codec.fingerprint_of(self._engine)
 
     def reader(
@@ -409,10 +411,10 @@ class TauSS3:
         state: bytes | str | None = None,
         allow_changed_model: bool = False,
     ) -> Reader:
-        """Begin to read the posts of one subject, or go on from a `Reader`'s state.
+        """Return a reader for the posts of one subject, new or resumed from a `Reader`'s state.
 
-        A state of another model is refused, unless `allow_changed_model`: sums are then taken
-        over by label, and what is read from now on is valued by this model.
+        The state of another model is rejected unless `allow_changed_model` is true: sums are then
+        kept by label, and further posts are read with this model.
         """
         from watchword.streams.reading import Reader
 
@@ -425,7 +427,7 @@ class TauSS3:
         state: bytes | memoryview | None = None,
         allow_changed_model: bool = False,
     ) -> Watcher:
-        """Begin to read the posts of many subjects, or go on from a `Watcher`'s state."""
+        """Return a watcher for the posts of many subjects, new or resumed from a state."""
         from watchword.streams.reading import Watcher
 
         return Watcher(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
@@ -435,7 +437,7 @@ class TauSS3:
         posts: Subject | Iterable[str | Post],
         policy: Policy,
     ) -> Story:
-        """What reading the posts of one subject came to: every post, the decision, and why.
+        """Return the story of one subject: its posts, the decision and the reasons.
 
         The sums and the decision are those of a `Reader`.
 
@@ -453,9 +455,9 @@ class TauSS3:
     # Inspecting
 
     def value(self, ngram: str | Sequence[str]) -> dict[Label, Value]:
-        """The count and every value of an n-gram, per label.
+        """Return the count and the values of an n-gram, per label.
 
-        A string is read as the model reads text; a sequence of words is taken as it is.
+        A string is tokenised as text; a sequence of words is used unchanged.
 
         >>> model = TauSS3()
         >>> model.learn_one("machine learning", "tech")
@@ -469,7 +471,10 @@ class TauSS3:
         return dict(zip(table["labels"], values, strict=True))
 
     def top_ngrams(self, label: Label, n: int = 20, length: int | None = None) -> list[RankedNgram]:
-        """The n-grams (of one length, if given) of highest value for a label; ties by spelling."""
+        """Return the n-grams of highest value for a label (of one length, if given).
+
+        Ties are sorted by spelling.
+        """
         known = self._engine.known_label(label)
         most = as_whole("n", n, 0)
         if length is not None:
@@ -478,7 +483,7 @@ class TauSS3:
         return [RankedNgram(*entry) for entry in ranked]
 
     def next_words(self, ngram: str | Sequence[str], label: Label | None = None) -> list[NextWord]:
-        """The words seen after an n-gram (under one label, if given), most frequent first."""
+        """Return the words seen after an n-gram (under one label, if given), by frequency."""
         engine = self._engine
         engine.refuse_if_empty()
         known = None if label is None else engine.known_label(label)
@@ -487,23 +492,23 @@ class TauSS3:
         return [NextWord(word, count, count / total) for word, count in following]
 
     def glance(self, n: int = 20) -> Glance:
-        """The whole model at a glance: totals, the n best n-grams of every label, all values.
+        """Return an overview: totals, the n best n-grams of each label, and all values.
 
-        Costs one pass over the model. What it gives shows itself in a notebook, and
-        `to_html(page=True)` writes it as a page.
+        Costs one pass over the model. A notebook displays the result as charts, and
+        `to_html(page=True)` returns it as a page.
         """
         return glance_at(self._engine, n)
 
     def stop_words(self, threshold: float = 0.01) -> list[str]:
-        """The words whose significance (sg) is below the threshold in every label.
+        """Return the words with a significance (sg) below the threshold in every label.
 
-        Most frequent first. They are never removed: the model needs their counts.
+        Most frequent first. They stay in the model, which needs their counts.
         """
         self._engine.refuse_if_empty()
         return self._engine.native.stop_words(as_positive("threshold", threshold))
 
     def counts(self) -> dict[str, dict[Label, int]]:
-        """Every n-gram with its count per label, sorted by spelling.
+        """Return every n-gram with its count per label, sorted by spelling.
 
         >>> model = TauSS3(max_ngram=2)
         >>> model.learn_many(["so so", "so"], ["greeting", "greeting"])
@@ -512,32 +517,32 @@ class TauSS3:
         """
         return layout.counts_by_ngram(self._engine.snapshot())
 
-    # Keeping
+    # Copying and saving
 
     def replace(self, **parameters: Any) -> TauSS3:
-        """A model with the same counts and other parameters, without learning again.
+        """Return a model with the same counts and other parameters, without learning again.
 
-        Counts are shared until one of the two models learns. What decides how counts came about
-        cannot be replaced: `counting`, `paragraphs`, `word_hook`, `tokenizer`, and `max_ngram`
-        only by less.
+        Counts are shared until one of the two models learns. Parameters that change the counts
+        cannot be replaced: `counting`, `paragraphs`, `word_hook` and `tokenizer`; `max_ngram` can
+        only be lowered.
         """
         own = self.parameters
         for name, value in parameters.items():
             if name not in own:
                 raise TypeError(f"TauSS3.replace() got an unexpected keyword argument {name!r}")
             if name in _SHAPING and value != own[name]:
-                raise ValueError(f"{name} cannot be replaced: the counts depend on it")
+                raise ValueError(f"{name} cannot be replaced, because it changes the counts")
         kept = {name: value for name, value in parameters.items() if name not in _SHAPING}
         return self._of(self._engine.replaced(replace(self._engine.parameters, **kept)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all. Equal models give equal files."""
+        """Write the model to a file, atomically. Equal models give equal files."""
         manifest, arrays = codec.parts_of(self._engine)
         with atomic_file(path) as file:
             container.write_model(file, manifest, arrays)
 
     def to_bytes(self) -> bytes:
-        """The bytes that `save` writes."""
+        """Return the bytes that `save` writes."""
         return codec.bytes_of(self._engine)
 
     @classmethod
@@ -550,17 +555,17 @@ class TauSS3:
         tokenizer: Tokenizer | None = None,
         summary: Summary | None = None,
     ) -> TauSS3:
-        """Read a model from a file.
+        """Load a model from a file.
 
-        A file holds no functions: a model that was taught with a hook, or has a summary function,
-        needs it again here before it can read or learn.
+        The file does not store functions: if the model uses a hook or a summary function, pass it
+        again before reading or learning.
 
-        With `mapped` the counts stay in the file, which is mapped into memory: opening takes no
-        time whatever the size, and all processes that do so share one copy. Such a model reads,
-        explains and decides the same, somewhat slower, but cannot learn. Checksums are not
-        verified, so that damage shows only where it is read, as `ModelFormatError`; what uses all
-        counts (`save`, pickle, `counts`) verifies them first. Replace such a file by another, as
-        `save` does; never write into it.
+        With `mapped`, the counts stay in the file, which is mapped into memory: opening takes no
+        time at any size, and all processes share one copy. Such a model gives the same results,
+        somewhat slower, but cannot learn. Checksums are not verified, so a corrupt part raises
+        `ModelFormatError` only when it is read; methods that use all counts (`save`, pickle,
+        `counts`) verify them first. Replace a mapped file atomically, as `save` does; never write
+        into it.
         """
         if mapped:
             return cls._of(
@@ -584,7 +589,7 @@ class TauSS3:
         summary: Summary | None = None,
         source: str = "the data",
     ) -> TauSS3:
-        """The model that `to_bytes` gave; `source` names the data in error messages."""
+        """Return the model encoded by `to_bytes`; `source` names the data in error messages."""
         return cls._of(
             codec.engine_from(
                 data, word_hook=word_hook, tokenizer=tokenizer, summary=summary, source=source

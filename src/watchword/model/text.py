@@ -1,8 +1,9 @@
-"""From characters to terms, the user's hooks included.
+"""Tokenisation of texts into terms, including user-defined hooks.
 
-A word is a run of letters, digits, underscores and the marks on them; `'` or `’` between two such
-characters stays inside. Words are case folded and lose their accents. In scripts without blanks
-between words (Chinese, Japanese, Thai, …) a run of letters is one word: give a `tokenizer` there.
+A word is a run of letters, digits, underscores and their combining marks; `'` or `’` between two
+such characters belongs to the word. Words are case-folded, and accents are removed. In scripts
+without spaces between words (Chinese, Japanese, Thai, …) a run of letters is one word: pass a
+`tokenizer` for them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
 
 PARAGRAPHS: tuple[Literal["lines"], Literal["blank_lines"]] = ("lines", "blank_lines")
 
-# So many words keep what the hook made of them: a stream may bring new ones for ever.
+# Size limit of the cache of hook results: a stream may bring new words forever.
 _REMEMBERED_WORDS = 1 << 20
 
 
 class Term(NamedTuple):
-    """A word as it is learnt, or a break (`word` is None) that no n-gram crosses."""
+    """A word in its learnt form, or a break (`word` is None) that no n-gram crosses."""
 
     start: int
     end: int
@@ -40,7 +41,7 @@ class Term(NamedTuple):
 def read_terms(
     text: str, *, paragraphs: Literal["lines", "blank_lines"] = "lines"
 ) -> list[list[list[Term]]]:
-    """Paragraphs of sentences of terms, with their places in the text.
+    """Return paragraphs of sentences of terms, with offsets into the text.
 
     >>> [[paragraph]] = read_terms("Don’t PANIC, Zoë")
     >>> [term.word for term in paragraph]
@@ -54,7 +55,7 @@ def read_terms(
 
 
 class TextSource:
-    """How texts become terms: the core's own way, or with the user's functions."""
+    """Turns texts into terms, with the core alone or with user-defined functions."""
 
     def __init__(
         self,
@@ -72,19 +73,19 @@ class TextSource:
         self._asking = threading.RLock()
 
     def with_paragraphs(self, paragraphs: str) -> TextSource:
-        """The same but for where paragraphs end."""
+        """Return a source that differs only in where paragraphs end."""
         if paragraphs == self.paragraphs.name:
             return self
         return TextSource(paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the core can do everything by itself."""
+        """Whether there are no user-defined functions."""
         return self.word_hook is None and self.tokenizer is None
 
     @property
     def description(self) -> dict[str, Any]:
-        """What two models must agree on to be merged; kept in the model file."""
+        """The settings that must be equal for merging; stored in the model file."""
         return {
             "unicode": _native.unicode_version,
             "paragraphs": self.paragraphs.name,
@@ -93,12 +94,12 @@ class TextSource:
         }
 
     def refuse_if_incomplete(self) -> None:
-        """Raise `HookError` if a function that the model was taught with is missing."""
+        """Raise `HookError` if a function of the model is missing."""
         refuse_missing(self.word_hook)
         refuse_missing(self.tokenizer)
 
     def read(self, texts: list[str], *, with_spans: bool = False) -> _native.TermBatch:
-        """The terms of these texts."""
+        """Return the terms of these texts."""
         self.refuse_if_incomplete()
         if self.tokenizer is None:
             batch = _native.read_terms(texts, self.paragraphs, with_spans)
@@ -119,7 +120,7 @@ class TextSource:
         return _native.read_utf8(data, offsets, self.paragraphs)
 
     def _replacements(self, hook: WordHook, words: list[str]) -> list[str | None]:
-        # One thread at a time, so that the hook is asked once for each word.
+        # One thread at a time, so that the hook is called once for each word.
         with self._asking:
             known = self._remembered
             if len(known) > _REMEMBERED_WORDS:
@@ -137,13 +138,13 @@ class TextSource:
 
 def _check_word(word: object, source: str) -> None:
     if not isinstance(word, str):
-        raise HookError(f"{source} must give a str or None, got {type(word).__name__}")
+        raise HookError(f"{source} must return a str or None, got {type(word).__name__}")
     if not word or any(character.isspace() for character in word):
-        raise HookError(f"{source} must give a word without blanks, got {word!r}")
+        raise HookError(f"{source} must return a word without whitespace, got {word!r}")
     try:
         word.encode()
     except UnicodeEncodeError:
-        raise HookError(f"{source} must give valid Unicode, got {word!r}") from None
+        raise HookError(f"{source} must return valid Unicode, got {word!r}") from None
 
 
 def _checked_terms(
@@ -151,7 +152,8 @@ def _checked_terms(
 ) -> list[tuple[int, int, str | None]]:
     if isinstance(terms, str) or not isinstance(terms, Iterable):
         raise HookError(
-            f"tokenizer must give many (start, end, word or None), got {type(terms).__name__}"
+            "tokenizer must return an iterable of (start, end, word or None), "
+            f"got {type(terms).__name__}"
         )
     checked: list[tuple[int, int, str | None]] = []
     previous = 0
@@ -161,11 +163,11 @@ def _checked_terms(
             start, end = operator.index(first), operator.index(last)
         except (TypeError, ValueError):
             raise HookError(
-                f"tokenizer must give (start, end, word or None), got {term!r}"
+                f"tokenizer must yield (start, end, word or None), got {term!r}"
             ) from None
         if not previous <= start <= end <= len(text):
             raise HookError(
-                f"tokenizer must give spans inside the text, in order, got {(start, end)}"
+                f"tokenizer must yield spans inside the text, in order, got {(start, end)}"
             )
         if word is not None:
             _check_word(word, "tokenizer")
