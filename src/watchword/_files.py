@@ -1,8 +1,8 @@
-"""Files and folders written whole or not at all, and locks between processes.
+"""Atomic writing of files and folders, and locks between processes.
 
-What is being written has a temporary name beside its target, `.NAME.16-HEX-DIGITS.tmp`, and is
-locked until it gets its own. A process that is killed leaves the temporary behind, but not its
-lock: the next one that writes to the same target removes what it can lock.
+A file is written under a temporary name beside its target, `.NAME.16-HEX-DIGITS.tmp`, and is
+locked until it is renamed. A killed process leaves the temporary file behind, but not its lock: the
+next process that writes to the same target removes temporary files that it can lock.
 """
 
 from __future__ import annotations
@@ -44,30 +44,29 @@ _ADVICE = {
 }
 
 
-#: What fails when a disk is full or broken; all else is about what is there, and has a name.
+#: Errors of a full or failing disk, which carry no file name; all others do.
 WRITE_FAILURES = frozenset(_ADVICE)
 
 
 @contextmanager
 def writing_to(path: AnyPath) -> Iterator[None]:
-    """Name the file, and say what to do, if the disk is full or fails while it is written."""
+    """Add the file's name and advice to errors of a full or failing disk."""
     try:
         yield
     except OSError as error:
         if error.filename is not None or error.errno not in WRITE_FAILURES:
             raise
-        told = f"{os.strerror(error.errno)}: {_ADVICE[error.errno]}"
-        raise OSError(error.errno, told, os.fspath(path)) from error
+        message = f"{os.strerror(error.errno)}: {_ADVICE[error.errno]}"
+        raise OSError(error.errno, message, os.fspath(path)) from error
 
 
 @contextmanager
 def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears under its name whole or not at all.
+    """Open a file for writing that appears under its name completely or not at all.
 
-    It has its `mode` from the first moment: with 0o600 nobody else can ever read it. Without, it
-    gets that of the file it replaces, or what the umask leaves. If the name is a link, the link
-    stays, and the file it leads to is replaced. What is no file (a pipe, a device) is written to
-    when all is there.
+    The file has its `mode` from the start: with 0o600, other users can never read it. Without
+    `mode`, it gets the mode of the file it replaces, or the default of the umask. A symbolic link
+    stays, and its target is replaced. A pipe or a device is written to once all data is complete.
     """
     target = Path(os.path.realpath(path))
     kind = _kind_of(path)
@@ -92,7 +91,7 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if _fcntl is not None:  # while it is locked: nobody takes it for a leftover
+            if _fcntl is not None:  # rename while locked, so that no process removes it
                 new.replace(target)
         if _fcntl is None:  # Windows does not rename open files
             new.replace(target)
@@ -101,7 +100,7 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
 
 @contextmanager
 def atomic_folder(path: AnyPath) -> Iterator[Path]:
-    """Give a new folder to fill that then appears under its name, which is free or empty."""
+    """Yield a new folder to fill, then rename it to a path that is free or an empty folder."""
     target = Path(os.path.realpath(path))
     with writing_to(path), scratch_folder(path, mode=0o777) as folder:
         yield folder
@@ -113,7 +112,7 @@ def atomic_folder(path: AnyPath) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(path: AnyPath, *, mode: int = 0o700) -> Iterator[Path]:
-    """Give a folder for temporary files beside a file, and remove it in the end."""
+    """Yield a folder for temporary files beside a file, and remove it at the end."""
     target = Path(os.path.realpath(path))
     with _beside(target, lambda name: _new_folder(name, mode)) as (folder, handle):
         try:
@@ -125,17 +124,17 @@ def scratch_folder(path: AnyPath, *, mode: int = 0o700) -> Iterator[Path]:
 
 @contextmanager
 def locked(path: AnyPath) -> Iterator[None]:
-    """Keep other processes from a file; the lock ends with the process, however that ends.
+    """Lock a file against other processes; the lock ends with the process, even if killed.
 
-    A second process is refused at once with a `StateError`; one that does not ask is not kept out.
-    What a killed process left half written beside the file is removed.
+    A second process gets a `StateError` immediately. The lock is advisory: only callers of this
+    function respect it. Temporary files that killed processes left beside the file are removed.
     """
-    target = Path(os.path.realpath(path))  # whatever links lead to it, there is one lock
+    target = Path(os.path.realpath(path))  # one lock for all links to the file
     if _fcntl is None:
         _warn_of_no_lock(path)
         yield
         return
-    # A file beside it, which stays: the file itself is replaced now and then.
+    # A separate lock file, because the file itself may be replaced.
     lock = os.open(target.with_name(target.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -163,7 +162,7 @@ def in_use(path: AnyPath) -> StateError:
 
 @contextmanager
 def _beside(target: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
-    """Make something under a temporary name, locked, and remove what is left of it in the end."""
+    """Create a file or folder under a temporary name, locked, and remove it at the end."""
     _remove_leftovers(target)
     while True:
         temporary = target.with_name(f".{target.name[:_SHOWN_NAME]}.{secrets.token_hex(8)}.tmp")
@@ -178,7 +177,7 @@ def _beside(target: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, i
 
 
 def _new_file(path: Path, mode: int) -> int:
-    # Born with its mode: changed afterwards, it could be opened by others in between.
+    # Created with its mode: changed later, the file could be opened by others in between.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     return os.open(path, flags, mode)
 
@@ -189,10 +188,10 @@ def _new_folder(path: Path, mode: int) -> int:
 
 
 def _claim(handle: int, path: Path) -> bool:
-    """Lock what was just made; False if another process took it for a leftover before that."""
+    """Lock a new file or folder; return False if another process has already removed it."""
     if _fcntl is None:
         return True
-    with suppress(OSError):  # a file system without locks: there, nothing is removed either
+    with suppress(OSError):  # a file system without locks, where nothing is removed either
         _fcntl.flock(handle, _fcntl.LOCK_EX)
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
@@ -201,7 +200,7 @@ def _claim(handle: int, path: Path) -> bool:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what killed processes left beside a target: no running one holds its lock."""
+    """Remove temporary files of killed processes beside a target: those that are not locked."""
     if _fcntl is None:
         return
     pattern = f".{glob.escape(target.name[:_SHOWN_NAME])}.{'[0-9a-f]' * 16}.tmp"
@@ -222,11 +221,11 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-# What is there
+# File types and modes
 
 
 def _kind_of(path: AnyPath) -> int | None:
-    """What is there: a file, a folder, a pipe, …; None if nothing is."""
+    """Return the type of a file (regular, folder, pipe, …), or None if it does not exist."""
     try:
         return stat.S_IFMT(Path(path).stat().st_mode)
     except FileNotFoundError:
@@ -234,7 +233,7 @@ def _kind_of(path: AnyPath) -> int | None:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Who may read and write a file; None if there is no such file."""
+    """Return the permissions of a file, or None if it does not exist."""
     try:
         return stat.S_IMODE(path.stat().st_mode) & 0o777
     except FileNotFoundError:
@@ -242,11 +241,13 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _warn_of_no_lock(path: AnyPath) -> None:
-    logger.warning("%s cannot be locked here: start no second process with it", os.fspath(path))
+    logger.warning(
+        "%s cannot be locked on this system: do not use it from two processes", os.fspath(path)
+    )
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself last, where folders can be synced."""
+    """Sync a folder, so that renaming survives a power failure, where this is supported."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -1,7 +1,7 @@
-"""τ-SS3 under scikit-learn's rules: pipelines, cross-validation, grid search.
+"""τ-SS3 as a scikit-learn estimator, for pipelines, cross-validation and grid search.
 
-`TauSS3Classifier` is a thin skin over `watchword.TauSS3`, which does the work and stays reachable
-as `model_`: explain, inspect and save there.
+`TauSS3Classifier` is a thin wrapper around `watchword.TauSS3`, which is available as `model_` for
+explaining, inspecting and saving.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ _Array = npt.NDArray[Any]
 class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The τ-SS3 text classifier as a scikit-learn estimator.
 
-    The parameters are those of `watchword.TauSS3`, checked in `fit`; those of the paper are
-    `TauSS3Classifier(**watchword.model.presets.PAPER)`. Besides:
+    The parameters are those of `watchword.TauSS3`, checked in `fit`, and `n_jobs`. For the
+    parameters of the paper, use `TauSS3Classifier(**watchword.model.presets.PAPER)`.
 
     Parameters
     ----------
     n_jobs
-        threads for learning and reading: None is one (or what `joblib.parallel_config` says),
-        -1 all processors. The result does not depend on it. Periodic pruning depends on the order
-        of documents, so with `prune_period` learning takes one thread.
+        number of threads for learning and reading: None for one (or the value of
+        `joblib.parallel_config`), -1 for all cores. The result does not depend on it. With
+        `prune_period`, learning uses one thread, because pruning depends on the order of documents.
 
     Attributes
     ----------
     classes_
-        the classes, sorted: the order of all columns.
+        the classes, sorted; also the order of columns.
     model_
-        the `watchword.TauSS3` that was taught. Its labels are the classes if these are str or int,
-        else (bool, float) their places in `classes_`.
+        the fitted `watchword.TauSS3`. Its labels are the classes if these are str or int, otherwise
+        (bool, float) their indices in `classes_`.
 
     X is a one-dimensional sequence of texts: a list, a tuple, an array, a Series. There is no
-    `n_features_in_`: texts have no columns.
+    `n_features_in_`, because texts have no columns.
 
     >>> classifier = TauSS3Classifier(max_ngram=2)
     >>> texts = ["machine learning", "deep learning", "the match was fun", "what a match"]
@@ -77,7 +77,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: _Array
     model_: TauSS3
-    _labels: tuple[Label, ...]  # what each of classes_ is called in the model
+    _labels: tuple[Label, ...]  # the model's label of each class
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Learning
 
     def fit(self, X: Iterable[str], y: npt.ArrayLike) -> TauSS3Classifier:  # noqa: N803
-        """Learn these documents, and forget all earlier ones."""
+        """Learn these documents with a new model."""
         texts, targets = _documents(X, y)
         check_classification_targets(targets)
         classes = np.unique(targets)
@@ -142,10 +142,11 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: npt.ArrayLike,
         classes: npt.ArrayLike | None = None,
     ) -> TauSS3Classifier:
-        """Learn these documents on top of what is known.
+        """Learn these documents in addition to earlier ones.
 
-        The first call needs `classes`: all that will ever come. Parameters that were changed
-        since are taken over; what the counts depend on (`tokenizer`, …) is refused.
+        The first call needs `classes`, the list of all classes that may occur. Parameters changed
+        between calls take effect, except for those that change the counts (`tokenizer`, …), which
+        raise `ValueError`.
 
         >>> classifier = TauSS3Classifier()
         >>> _ = classifier.partial_fit(["machine learning"], ["tech"], classes=["sports", "tech"])
@@ -169,46 +170,46 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _continue(
         self, model: TauSS3 | None, classes: _Array, texts: list[str], targets: _Array
     ) -> None:
-        """Teach a model, and only when all went well make it ours."""
+        """Teach a model, and set the fitted attributes only if that succeeds."""
         threads = self._threads()
         labels = _model_labels(classes)
-        places = {known: place for place, known in enumerate(classes.tolist())}
-        settings = self._settings(places, labels)
+        index_of = {known: index for index, known in enumerate(classes.tolist())}
+        settings = self._settings(index_of, labels)
         blank = TauSS3(**settings)  # also checks the parameters
         if model is None:
             model = blank
         elif model.parameters != blank.parameters:
             model = model.replace(**settings)
-        unknown = sorted({str(target) for target in targets.tolist() if target not in places})
+        unknown = sorted({str(target) for target in targets.tolist() if target not in index_of})
         if unknown:
             raise ValueError(
                 f"y has labels that are not among the classes {classes.tolist()!r}: "
                 + ", ".join(unknown)
             )
-        learnt = [labels[places[target]] for target in targets.tolist()]
+        learnt = [labels[index_of[target]] for target in targets.tolist()]
         model.learn_many(texts, learnt, threads=1 if self.prune_period is not None else threads)
         self.classes_, self._labels, self.model_ = classes, labels, model
 
     # Reading
 
     def predict(self, X: Iterable[str]) -> _Array:  # noqa: N803
-        """Name the class of highest confidence, or the default where nothing is known."""
+        """Return the class of highest confidence, or the default class without evidence."""
         best = self._best(self._confidences(X))
         predicted: _Array = self.classes_[best]
         return predicted
 
     def _best(self, values: FloatArray) -> npt.NDArray[np.int64]:
-        """The place of the class of each row of confidences."""
+        """Return the class index of each row of confidences."""
         best, silent = winners(values)
         if silent.any():
-            best[silent] = self._default_place()
+            best[silent] = self._default_index()
         return best
 
     def predict_proba(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
-        """Give each class its share of the confidences: rows add up to 1.
+        """Return the share of each class in the confidences; rows add up to 1.
 
-        Shares, not calibrated probabilities; see `sklearn.calibration.CalibratedClassifierCV`.
-        Where nothing is known, the default class has 1.
+        Shares are not calibrated probabilities; see `sklearn.calibration.CalibratedClassifierCV`.
+        Without evidence, the default class has 1.
 
         >>> classifier = TauSS3Classifier().fit(["good morning", "good night"], ["am", "pm"])
         >>> classifier.predict_proba(["morning", "unheard"]).tolist()
@@ -223,10 +224,10 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return shares
 
     def decision_function(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
-        """Give the confidences, shape (texts, classes).
+        """Return the confidences, with shape (texts, classes).
 
-        With two classes, shape (texts,): that of `classes_[1]` minus that of `classes_[0]`.
-        A class without a document yet has 0.
+        With two classes, return the confidence of `classes_[1]` minus that of `classes_[0]`, with
+        shape (texts,). A class without documents has confidence 0.
         """
         values = self._confidences(X)
         if len(self.classes_) == 2:
@@ -234,7 +235,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return difference
         return values
 
-    # Inside
+    # Helpers
 
     def _confidences(self, raw: Iterable[str]) -> FloatArray:
         check_is_fitted(self, "model_")
@@ -242,30 +243,30 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known, values = self.model_.confidence_table(texts, threads=self._threads())
         if known == self._labels:
             return values
-        column = {label: place for place, label in enumerate(known)}
+        column = {label: index for index, label in enumerate(known)}
         full = np.zeros((len(texts), len(self._labels)))
-        for place, label in enumerate(self._labels):
+        for index, label in enumerate(self._labels):
             if label in column:
-                full[:, place] = values[:, column[label]]
+                full[:, index] = values[:, column[label]]
         return full
 
-    def _default_place(self) -> int:
+    def _default_index(self) -> int:
         default = self.model_.parameters["default_label"]
         if default is None:
             default = self.model_.default_label
         return self._labels.index(default)
 
-    def _settings(self, places: Mapping[object, int], labels: Sequence[Label]) -> dict[str, Any]:
+    def _settings(self, index_of: Mapping[object, int], labels: Sequence[Label]) -> dict[str, Any]:
         """Translate the parameters for `TauSS3`."""
         settings: dict[str, Any] = self.get_params(deep=False)
         del settings["n_jobs"]
         if self.default_label is not None:
-            if not isinstance(self.default_label, Hashable) or self.default_label not in places:
+            if not isinstance(self.default_label, Hashable) or self.default_label not in index_of:
                 raise ValueError(
-                    f"default_label must be one of the classes {list(places)!r}, "
+                    f"default_label must be one of the classes {list(index_of)!r}, "
                     f"got {self.default_label!r}"
                 )
-            settings["default_label"] = labels[places[self.default_label]]
+            settings["default_label"] = labels[index_of[self.default_label]]
         return settings
 
     def _threads(self) -> int:
@@ -298,11 +299,11 @@ def _documents(raw: Iterable[str], y: npt.ArrayLike | None) -> tuple[list[str], 
 
 
 def _texts(raw: Iterable[str]) -> list[str]:
-    """X as a list of str, whatever holds it."""
+    """Return X as a list of str."""
     if isinstance(raw, str | bytes):
         raise ValueError(
             "Iterable over raw text documents expected, string object received."
-        )  # as the vectorizers say
+        )  # the message of scikit-learn's vectorizers
     shape = getattr(raw, "shape", None)
     if shape is not None and len(shape) != 1:
         raise ValueError(
@@ -315,22 +316,22 @@ def _texts(raw: Iterable[str]) -> list[str]:
     if not listed:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     _refuse_missing("X", listed)
-    for place, text in enumerate(listed):
+    for index, text in enumerate(listed):
         if not isinstance(text, str):
-            raise TypeError(f"X[{place}] must be str, got {type(text).__name__}")
+            raise TypeError(f"X[{index}] must be str, got {type(text).__name__}")
     return listed
 
 
 def _refuse_missing(name: str, entries: Sequence[object]) -> None:
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         # pandas' markers by name: pandas is not imported here
         missing = entry is None or type(entry).__name__ in ("NAType", "NaTType")
         if missing or (isinstance(entry, float) and entry != entry):
-            raise ValueError(f"{name}[{place}] is missing ({entry!r}): drop it or fill it in")
+            raise ValueError(f"{name}[{index}] is missing ({entry!r}): drop it or fill it in")
 
 
 def _model_labels(classes: _Array) -> tuple[Label, ...]:
-    """Name the classes as the model can: its labels are all str or all int."""
+    """Return the model's label of each class: the classes if all str or all int, else indices."""
     listed = classes.tolist()
     for kind in (str, int):
         if all(type(one) is kind for one in listed):
