@@ -311,7 +311,7 @@ class Evaluation:
         rows = [one.to_dict() for one in self.per_label]
         return csv_of(rows, list(COLUMNS), spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "How right the labels are") -> str:
+    def to_html(self, *, page: bool = False, title: str = "Evaluation") -> str:
         """Return the measures, a table of labels and the confusion matrix as HTML.
 
         The result is a snippet or, with `page`, a self-contained page.

@@ -191,7 +191,7 @@ class Search:
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "Which settings hold") -> str:
+    def to_html(self, *, page: bool = False, title: str = "Parameter search") -> str:
         """Return interactive charts of the search, with the evaluation of each setting, as HTML.
 
         The result is a snippet or, with `page`, a self-contained page.

@@ -1,4 +1,4 @@
-"""A model as the manifest and arrays of a model file, and back (docs/model-file.md)."""
+"""Codec: a model to the manifest and arrays of a model file, and back (docs/model-file.md)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from watchword.model.text import TextSource, Tokenizer, WordHook
 
 
 def parts_of(engine: Engine) -> tuple[dict[str, Any], container.Arrays]:
-    """The manifest and the arrays of a model."""
+    """Return the manifest and the arrays of a model."""
     manifest, arrays = layout.to_file(engine.snapshot())
     return manifest | settings_of(engine), arrays
 
 
 def settings_of(engine: Engine) -> dict[str, Any]:
-    """What a manifest says of how a model values and reads."""
+    """Return the parameters and the text settings of a model for the manifest."""
     parameters = engine.parameters
     own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
     own["summary"] = parameters.operator_names
@@ -33,18 +33,18 @@ def settings_of(engine: Engine) -> dict[str, Any]:
 
 
 def bytes_of(engine: Engine) -> bytes:
-    """The model file as bytes."""
+    """Return the model file as bytes."""
     buffer = io.BytesIO()
     container.write_model(buffer, *parts_of(engine))
     return buffer.getvalue()
 
 
-_fingerprints: dict[int, str] = {}  # of the latest states of models
+_fingerprints: dict[int, str] = {}  # a cache, by state of a model
 _FINGERPRINTS_KEPT = 64
 
 
 def fingerprint_of(engine: Engine) -> str:
-    """The same 32 hexadecimal digits for equal models anywhere; costs a save after each change."""
+    """Return a hash of 32 hexadecimal digits, equal for equal models; costs a save per change."""
     state = engine.native.state()
     known = _fingerprints.get(state)
     if known is None:
@@ -54,7 +54,7 @@ def fingerprint_of(engine: Engine) -> str:
             manifest = engine.described["totals"] | settings_of(engine)
             text = container.described_text(manifest, engine.described["arrays"])
         known = hashlib.sha256(text.encode()).hexdigest()[:32]
-        if engine.native.state() == state:  # nobody taught the model meanwhile
+        if engine.native.state() == state:  # no other thread changed the model meanwhile
             if len(_fingerprints) >= _FINGERPRINTS_KEPT:
                 _fingerprints.clear()
             _fingerprints[state] = known
@@ -69,7 +69,7 @@ def engine_from(
     summary: Summary | None,
     source: str,
 ) -> Engine:
-    """The model of a file, with these functions; `source` names the file in messages."""
+    """Return the model in a file, with these functions; `source` names the file in messages."""
     functions = _Functions(word_hook, tokenizer, summary)
     manifest, arrays = container.read_model(data, source=source)
     parameters, text_source = functions.settle(manifest, source)
@@ -88,7 +88,10 @@ def engine_over(
     tokenizer: Tokenizer | None,
     summary: Summary | None,
 ) -> Engine:
-    """The model of a file that stays there, with these functions; nothing of it is read yet."""
+    """Return a model whose counts are mapped from a file, with these functions.
+
+    Only the manifest is read at first.
+    """
     functions, source = _Functions(word_hook, tokenizer, summary), str(path)
     manifest, arrays = container.read_model(
         container.mapped_file(path), source=source, checksums=False
@@ -112,7 +115,7 @@ def engine_over(
 
 
 class _Functions:
-    """The functions of a user that a file cannot hold."""
+    """The user-defined functions of a model, which are not stored in its file."""
 
     def __init__(
         self, word_hook: WordHook | None, tokenizer: Tokenizer | None, summary: Summary | None
@@ -123,7 +126,7 @@ class _Functions:
         self._summary = None if summary is None else Parameters(summary=summary).operators
 
     def settle(self, manifest: Mapping[str, Any], source: str) -> tuple[Parameters, TextSource]:
-        """How the model of this manifest values and reads; `source` names the file."""
+        """Return the parameters and the text source of a manifest; `source` names the file."""
         given = self._given
         try:
             parameters = _parameters(manifest["parameters"], self._summary)
@@ -138,14 +141,14 @@ class _Functions:
             ) from None
         if unicode != _native.unicode_version:
             raise ModelFormatError(
-                f"{source} was taught with the characters of Unicode {unicode}, "
-                f"this version reads those of {_native.unicode_version}"
+                f"{source} was taught with Unicode {unicode}, but this version of watchword "
+                f"uses Unicode {_native.unicode_version}: train the model again"
             )
         functions = {name: _hook(name, given[name], taught[name], source) for name in given}
         return parameters, TextSource(parameters.paragraphs, **functions)
 
 
-# What models were like before there was a choice.
+# The values of parameters that older files do not have.
 _LATER_PARAMETERS: dict[str, Any] = {
     "prior": 0.0,
     "ngram_scale": "length",
@@ -155,7 +158,7 @@ _LATER_PARAMETERS: dict[str, Any] = {
 
 def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
     own = _LATER_PARAMETERS | dict(kept)
-    # All of them: a default may be another one when the file is read.
+    # Every parameter must be in the file: a later version may have other defaults.
     for field in fields(Parameters):
         if field.name not in own:
             raise KeyError(field.name)
@@ -178,9 +181,9 @@ def _operator(name: object) -> SummaryOperator:
 def _hook(
     role: str, given: Callable[..., Any] | None, taught: str | None, source: str
 ) -> Callable[..., Any] | None:
-    """The function itself if it was given, a stand-in if it was not but should have been."""
+    """Return the given function, or a placeholder if the model needs one that was not given."""
     if given is None:
         return None if taught is None else MissingFunction(role, taught)
     if name_of(given) != taught:
-        raise HookError(f"{source} was taught with {role} {taught}, not {name_of(given)}")
+        raise HookError(f"{source} was taught with the {role} {taught}, got {name_of(given)}")
     return given

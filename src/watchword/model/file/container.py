@@ -1,7 +1,7 @@
-"""Model ⇄ file: an uncompressed zip of arrays with a manifest (docs/model-file.md).
+"""Container of a model file: an uncompressed zip of arrays with a manifest (docs/model-file.md).
 
-A file is data, never code. Everything in it is checked before the core believes it: sizes against
-the file, arrays against the manifest, indices and counts by the core.
+A file is data, never code. Everything in it is checked before use: sizes against the file, arrays
+against the manifest, indices and counts by the core.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ FORMAT = "watchword model"
 VERSION = 1
 MANIFEST = "manifest.json"
 
-# Data of every member begins at a multiple of this, so that arrays can be mapped into memory.
+# Every member's data begins at a multiple of this, so that arrays can be mapped into memory.
 ALIGNMENT = 64
 # An extra field of the zip header holds the padding; readers skip fields they do not know.
 _PADDING_FIELD = 0xD935
 _NPY_HEADER = 128
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
-_UTF8_NAMES = 0x800  # the only flag of a member that changes nothing
+_UTF8_NAMES = 0x800  # the only member flag that does not change how data is stored
 
 _WIDTHS = {"|u1": 1, "<u2": 2, "<u4": 4, "<u8": 8}
-# A manifest grows with the labels alone, and so does the array of maxima, which has one or more
-# numbers for each: what a manifest may cost follows from the size of that array in bytes.
+# A manifest grows only with the labels, and so does the array of maxima, with one or more numbers
+# per label: the size of that array limits the size of the manifest.
 _MAXIMA = "maxima"
 _MANIFEST_BYTES = 1 << 18  # without labels
 _MANIFEST_BYTES_PER_LABEL = 1 << 10
@@ -65,9 +65,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 class _Member(NamedTuple):
     name: str
-    header: int  # where its header begins in the file
-    begin: int  # where its data begins and ends
-    end: int
+    header: int  # offset of the header
+    begin: int  # offset of the data
+    end: int  # offset after the data
     crc: int
 
 
@@ -76,8 +76,8 @@ def write_model(target: BinaryIO, manifest: Mapping[str, Any], arrays: Arrays) -
     text = manifest_text(manifest, arrays).encode()
     if not _manifest_fits(text, arrays[_MAXIMA].nbytes if _MAXIMA in arrays else 0):
         raise ModelLimitError(
-            f"the model cannot be saved: its labels are too long (the manifest would have "
-            f"{len(text)} bytes)"
+            f"the model cannot be saved: its labels are too long (the manifest has {len(text)} "
+            "bytes); use shorter labels"
         )
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         _write_member(archive, target.tell(), MANIFEST, [text])
@@ -86,7 +86,7 @@ def write_model(target: BinaryIO, manifest: Mapping[str, Any], arrays: Arrays) -
 
 
 def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
-    """The manifest as it stands in a file, with the checksum of every array."""
+    """Return the text of a manifest, with the checksum of every array."""
     described: dict[str, Any] = {}
     for name, array in arrays.items():
         described[name] = {
@@ -98,16 +98,16 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 def described_text(manifest: Mapping[str, Any], described: Mapping[str, Any]) -> str:
-    """The manifest as it stands in a file, where arrays were described before."""
+    """Return the text of a manifest with the given descriptions of arrays."""
     whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
     return json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
 
 
 def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
-    """A file as read-only memory that all processes share.
+    """Map a file into read-only memory that all processes share.
 
-    It must stay as it is while it is in use: replace it by another (as `atomic_file` does), never
-    write into it.
+    The file must not change while it is in use: replace it (as `atomic_file` does), never write
+    into it.
     """
     with Path(path).open("rb") as file:
         try:
@@ -116,17 +116,16 @@ def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
             raise ModelFormatError(f"{path} is not a watchword model: it is empty") from None
         except OSError as error:  # a pipe, a device
             raise ModelFormatError(
-                f"{path} cannot be mapped into memory ({error.strerror}): it must be a file"
+                f"{path} cannot be mapped into memory ({error.strerror}): it must be a regular file"
             ) from None
 
 
 def read_model(
     data: bytes | memoryview | mmap.mmap, *, source: str, checksums: bool = True
 ) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and the arrays; `source` names the file in messages.
+    """Return the manifest and the arrays; `source` names the file in messages.
 
-    The arrays are views of the data. Without `checksums` nothing of them is looked at but the
-    header.
+    The arrays are views of the data. Without `checksums`, only their headers are read.
     """
     view = memoryview(data)
     members = _checked_members(data, source)
@@ -146,7 +145,7 @@ def read_model(
 
 
 def verify(arrays: Arrays, described: Mapping[str, Any], *, source: str) -> None:
-    """Raise `ModelFormatError` unless all arrays have the checksums that the manifest names."""
+    """Raise `ModelFormatError` unless all arrays have the checksums of the manifest."""
     for name, array in arrays.items():
         if _checksum(array) != described[name].get("sha256"):
             raise ModelFormatError(f"{source}: array {name!r} is damaged: its checksum is wrong")
@@ -167,7 +166,7 @@ def _npy_parts(array: npt.NDArray[Any]) -> list[bytes | memoryview]:
 
 
 def _npy_header(dtype: str, size: int) -> bytes:
-    """What begins an array of numbers in one dimension: as NumPy writes it, and always as long."""
+    """Return the header of a one-dimensional array as NumPy writes it, with a fixed length."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + text.ljust(117).encode() + b"\n"
 
@@ -198,8 +197,8 @@ def _checksum(array: npt.NDArray[Any]) -> str:
 
 
 def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[str, _Member]:
-    """The members by name: plain, whole and apart from each other."""
-    # What is mapped can be read like a file, and must not be copied.
+    """Return the members by name after checking that they are plain, complete and disjoint."""
+    # A memory map can be read like a file, and must not be copied.
     file = cast("BinaryIO", data) if isinstance(data, mmap.mmap) else io.BytesIO(data)
     try:
         with zipfile.ZipFile(file, "r") as archive:
@@ -245,12 +244,12 @@ def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
 
 
 def _manifest_fits(text: bytes, maxima: int) -> bool:
-    """Whether a manifest can be that of a model whose maxima take so many bytes."""
+    """Return whether a manifest is small enough, given the size of the maxima in bytes."""
     return len(text) <= _MANIFEST_BYTES + _MANIFEST_BYTES_PER_LABEL * maxima
 
 
 def _has_many_lists(text: bytes) -> bool:
-    """Whether JSON has more lists than a manifest; those in strings do not count."""
+    """Return whether JSON has more lists than a manifest may have, ignoring strings."""
     if text.count(b"[") <= _MANIFEST_ENTRIES:
         return False
     bare = text.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -259,7 +258,7 @@ def _has_many_lists(text: bytes) -> bool:
 
 
 class _Objects:
-    """Makes the objects of a manifest while it is parsed, and refuses what no manifest has."""
+    """Builds the objects of a manifest while it is parsed, and rejects invalid ones."""
 
     def __init__(self) -> None:
         self._others = 0
@@ -314,7 +313,7 @@ def _checked_manifest(
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > 20:  # no number of 64 bits is longer, and long ones take long to read
+    if len(digits) > 20:  # longer than any 64-bit number, and slow to parse
         raise ValueError(f"a number of {len(digits)} digits")
     return int(digits)
 
@@ -324,7 +323,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _refuse_strange(manifest: object) -> None:
-    """Refuse what could not be written again: deep nests, halves of characters."""
+    """Raise `ValueError` for values that cannot be written again: deep nesting, surrogates."""
     level = [manifest]
     for _ in range(_MANIFEST_DEPTH):
         below: list[object] = []
@@ -342,7 +341,7 @@ def _refuse_strange(manifest: object) -> None:
 
 
 def _read_array(view: memoryview, member: _Member, entry: object, what: str) -> npt.NDArray[Any]:
-    """An array as the manifest describes it; its header must say the same, and is never parsed."""
+    """Return an array as described by the manifest; its header is compared, never parsed."""
     described = entry if isinstance(entry, dict) else {}
     dtype, shape = described.get("dtype"), described.get("shape")
     if not isinstance(dtype, str) or dtype not in _WIDTHS:

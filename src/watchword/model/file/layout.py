@@ -1,4 +1,4 @@
-"""The counts of a model as the arrays of a model file, and back (docs/model-file.md)."""
+"""Layout: the counts of a model as the arrays of a model file, and back (docs/model-file.md)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from watchword.errors import ModelFormatError
 from watchword.model.file.container import LABEL_KEYS, Arrays, refuse_unknown
 
 _LEVEL_ARRAYS = ("words", "children", "rows", "labels", "counts")
-_ABSENT = ""  # instead of the name of an array that a file need not have
+_ABSENT = ""  # the name of an array that is not in the file
 _PRUNED_KEYS = {"ngrams", "counts", "was_pruned"}
 
 _Unsigned = type[np.unsignedinteger[Any]]
 
 
 def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
-    """What goes into the manifest, and the arrays by name."""
+    """Return the totals for the manifest, and the arrays by name."""
     arrays: Arrays = {
         "words.bytes": snapshot["word_bytes"],
         "words.offsets": _narrow(snapshot["word_offsets"], 4),
@@ -37,7 +37,7 @@ def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
 
 
 def totals_to_file(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """What goes into the manifest of labels and pruning."""
+    """Return the totals of labels and pruning for the manifest."""
     return {
         "labels": [
             {"label": label, "documents": documents, "words": words}
@@ -57,11 +57,11 @@ def totals_to_file(snapshot: dict[str, Any]) -> dict[str, Any]:
 def from_file(
     manifest: dict[str, Any], arrays: Arrays, max_ngram: int, *, source: str
 ) -> dict[str, Any]:
-    """What the core builds its counts from; the core checks the numbers."""
+    """Return the snapshot from which the core builds its counts; the core checks the numbers."""
     refuse_unknown(arrays, _file_order(max_ngram), source)
 
     def array(name: str, dtype: _Unsigned) -> npt.NDArray[Any]:
-        # The core wants its numbers where the processor can load them.
+        # The core needs aligned numbers.
         found = _array(arrays, name, dtype, source)
         return np.require(found, dtype, ["ALIGNED", "C_CONTIGUOUS"])
 
@@ -70,7 +70,7 @@ def from_file(
 
 
 def in_place(arrays: Arrays, max_ngram: int, *, source: str) -> dict[str, Any]:
-    """The arrays as they lie in the file, as bytes and how many make a number."""
+    """Return the arrays in place, as bytes with the size of a number."""
     refuse_unknown(arrays, _file_order(max_ngram), source)
 
     def array(name: str, dtype: _Unsigned) -> tuple[npt.NDArray[np.uint8], int]:
@@ -92,7 +92,7 @@ def _array(arrays: Arrays, name: str, dtype: _Unsigned, source: str) -> npt.NDAr
 
 
 def _arranged(array: Callable[[str, _Unsigned], Any], max_ngram: int) -> dict[str, Any]:
-    """The arrays by the names that the core has for them."""
+    """Return the arrays by their names in the core."""
     levels = []
     for length in range(1, max_ngram + 1):
         present = array_names(length, max_ngram)
@@ -112,9 +112,10 @@ def _arranged(array: Callable[[str, _Unsigned], Any], max_ngram: int) -> dict[st
 def as_written(
     described: dict[str, Any], arrays: Arrays, max_ngram: int, labels: int
 ) -> dict[str, Any] | None:
-    """What a manifest says of the arrays, if we would say the same; None if we would not.
+    """Return the manifest's description of the arrays if `to_file` would write the same, or None.
 
-    That is if every array has its narrowest type, which hardly needs a look at the arrays.
+    It would if every array has its narrowest type, which can be checked almost without reading
+    the arrays.
     """
     maxima = arrays["maxima"].reshape(max_ngram, labels).max(axis=1, initial=0).tolist()
     same = {}
@@ -137,7 +138,7 @@ def as_written(
 
 
 def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]:
-    """What the manifest tells of labels and pruning."""
+    """Return the totals of labels and pruning from the manifest."""
     try:
         totals = [
             (_label(entry["label"]), _count(entry["documents"]), _count(entry["words"]))
@@ -187,14 +188,17 @@ def _ngrams_and_counts(snapshot: dict[str, Any]) -> Iterator[tuple[str, dict[Lab
             ]
         rows = level["rows"].tolist()
         own_labels, own_counts = level["labels"].tolist(), level["counts"].tolist()
-        for at, ngram in enumerate(here):
-            entries = range(rows[at], rows[at + 1])
+        for index, ngram in enumerate(here):
+            entries = range(rows[index], rows[index + 1])
             yield ngram, {labels[own_labels[entry]]: own_counts[entry] for entry in entries}
         above = here
 
 
 def array_names(length: int, max_ngram: int) -> list[str]:
-    """Single words need no array of last words; the longest n-grams have no children."""
+    """Return the names of a length's arrays.
+
+    Single words need no array of last words; the longest n-grams have no children.
+    """
     absent = {"words"} if length == 1 else set()
     if length == max_ngram:
         absent.add("children")
@@ -202,20 +206,20 @@ def array_names(length: int, max_ngram: int) -> list[str]:
 
 
 def _file_order(max_ngram: int) -> list[str]:
-    """The names of all arrays as they stand in a file."""
+    """Return the names of all arrays in file order."""
     lengths = range(1, max_ngram + 1)
     longer = (f"ngrams{at}.{name}" for at in lengths for name in array_names(at, max_ngram))
     return ["words.bytes", "words.offsets", "maxima", *longer]
 
 
 def _narrow(array: npt.NDArray[Any], least_width: int) -> npt.NDArray[Any]:
-    """The narrowest unsigned type (of at least so many bytes) that holds all values."""
+    """Return the array in its narrowest unsigned type of at least `least_width` bytes."""
     largest = int(array.max()) if array.size else 0
     return array.astype(narrowest(largest, least_width), copy=False)
 
 
 def narrowest(largest: int, least_width: int) -> np.dtype[Any]:
-    """The narrowest unsigned type (of at least so many bytes) that holds a number.
+    """Return the narrowest unsigned type of at least `least_width` bytes that holds a number.
 
     >>> narrowest(300, 1).str
     '<u2'
