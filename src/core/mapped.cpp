@@ -14,7 +14,7 @@ std::string name_of(unsigned length, const char* array) {
 }  // namespace
 
 void MappedTree::fail(const std::string& what) const {
-    throw MappedFailure(arrays_.source + " is damaged: " + what);
+    throw MappedFailure(arrays_.source + " is corrupt: " + what);
 }
 
 MappedTree::MappedTree(MappedArrays arrays) : arrays_(std::move(arrays)) {

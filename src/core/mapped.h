@@ -1,6 +1,6 @@
 // A model file's arrays where they lie in memory: read, never changed, and shared by all processes
 // that map the same file. Nobody has looked through them, so every number is checked where it is
-// used: a damaged file gives a MappedFailure, never a wrong address. N-grams are numbered as they
+// used: a corrupt file gives a MappedFailure, never a wrong address. N-grams are numbered as they
 // stand in the file, words first; so a word's id is its rank, and label ids are positions.
 #pragma once
 

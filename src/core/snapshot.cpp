@@ -81,7 +81,7 @@ Snapshot checked_copy(const Counts& counts, unsigned max_ngram) {
     try {
         SnapshotReader(snapshot, counts.counting()).check();
     } catch (const SnapshotFailure& failure) {
-        throw MappedFailure(arrays.source + " is damaged: " + failure.what());
+        throw MappedFailure(arrays.source + " is corrupt: " + failure.what());
     }
     return snapshot;
 }

@@ -188,7 +188,7 @@ def test_two_names_for_one_member():
         infos["maxima.npy"].header_offset = infos["words.offsets.npy"].header_offset
 
     message = refusal(with_members(GOOD, lambda _: None, prepare=tamper))
-    assert "'maxima.npy' does not begin where it should" in message
+    assert "'maxima.npy' has a wrong header" in message
 
 
 def test_a_member_inside_another():
@@ -549,7 +549,7 @@ INCONSISTENT = {
 
 @pytest.mark.parametrize("change", INCONSISTENT.values(), ids=INCONSISTENT)
 def test_arrays_that_contradict_each_other(change):
-    assert "damaged" in refusal(with_parts(GOOD, change))
+    assert "corrupt" in refusal(with_parts(GOOD, change))
 
 
 def two_phrases():
@@ -565,7 +565,7 @@ def test_extensions_more_frequent_than_what_they_extend():
         arrays["ngrams2.counts"][:] = 1
         arrays["maxima"][1] = 1
 
-    assert "damaged" in refusal(with_parts(two_phrases(), change))
+    assert "corrupt" in refusal(with_parts(two_phrases(), change))
 
 
 @given(data=st.data())
@@ -621,7 +621,7 @@ def test_totals_up_to_the_limit_are_read_and_saved_again(key):
 def test_totals_above_the_limit_are_refused(tmp_path, key, value, mapped):
     path = tmp_path / "some.ww"
     path.write_bytes(with_total(key, value))
-    with pytest.raises(ww.errors.ModelFormatError, match=r"some\.ww is damaged: .* out of range"):
+    with pytest.raises(ww.errors.ModelFormatError, match=r"some\.ww is corrupt: .* out of range"):
         ww.TauSS3.load(path, mapped=mapped)
 
 

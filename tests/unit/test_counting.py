@@ -158,7 +158,7 @@ def test_the_oracle_refuses_what_was_not_learnt():
 
 
 def damaged(model, change):
-    with pytest.raises(ww.errors.ModelFormatError, match="damaged") as caught:
+    with pytest.raises(ww.errors.ModelFormatError, match="corrupt") as caught:
         ww.TauSS3.from_bytes(with_parts(model.to_bytes(), change))
     return str(caught.value)
 

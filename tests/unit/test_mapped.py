@@ -260,7 +260,7 @@ def survives(data, path):
     if refusal(lambda: opened.append(ww.TauSS3.load(path, mapped=True)), path):
         return True
     messages = [refusal(lambda ask=ask: ask(opened[0]), path) for ask in QUESTIONS]
-    assert all("is damaged" in message for message in messages if message)
+    assert all("is corrupt" in message for message in messages if message)
     return any(messages)
 
 
@@ -399,14 +399,14 @@ def test_a_flipped_bit_never_gets_a_new_checksum(path, write, name):
     target.write_bytes(b"good")
     with pytest.raises(ww.errors.ModelFormatError) as caught:
         write(model, target)
-    assert str(caught.value) == f"{path}: array '{name}' is damaged: its checksum is wrong"
+    assert str(caught.value) == f"{path}: array '{name}' is corrupt: its checksum is wrong"
     assert target.read_bytes() == b"good"
 
 
 def test_counting_on_from_a_file_verifies_it_first(path):
     model = rotten(path)
     for source in (model, path):
-        with pytest.raises(ww.errors.ModelFormatError, match=r"'ngrams1\.counts' is damaged"):
+        with pytest.raises(ww.errors.ModelFormatError, match=r"'ngrams1\.counts' is corrupt"):
             next(rows_of(source))
 
 

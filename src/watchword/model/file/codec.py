@@ -77,7 +77,7 @@ def engine_from(
     try:
         native = _native.Model.from_snapshot(parameters.for_native(), built)
     except (_native.SnapshotFailure, ValueError, OverflowError) as error:
-        raise ModelFormatError(f"{source} is damaged: {error}") from None
+        raise ModelFormatError(f"{source} is corrupt: {error}") from None
     return Engine(parameters, text_source, native)
 
 
@@ -104,7 +104,7 @@ def engine_over(
             parameters.for_native(), known | {"maxima": placed["maxima"]}, placed, source
         )
     except (_native.SnapshotFailure, ValueError, OverflowError) as error:
-        raise ModelFormatError(f"{source} is damaged: {error}") from None
+        raise ModelFormatError(f"{source} is corrupt: {error}") from None
     described = layout.as_written(
         manifest["arrays"], arrays, parameters.max_ngram, len(known["labels"])
     )
@@ -137,7 +137,7 @@ class _Functions:
                 raise ValueError("contradictory entries")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFormatError(
-                f"{source} is damaged: bad entry in its manifest: {error}"
+                f"{source} is corrupt: bad entry in the manifest: {error}"
             ) from None
         if unicode != _native.unicode_version:
             raise ModelFormatError(

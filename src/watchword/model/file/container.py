@@ -136,7 +136,7 @@ def read_model(
     for name, entry in manifest["arrays"].items():
         member = members.get(f"{name}.npy")
         if member is None:
-            raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
+            raise ModelFormatError(f"{source} is corrupt: array {name!r} is missing")
         arrays[name] = _read_array(view, member, entry, f"{source}: array {name!r}")
         refuse_unknown(entry, _ARRAY_KEYS, source)
     if checksums:
@@ -148,7 +148,7 @@ def verify(arrays: Arrays, described: Mapping[str, Any], *, source: str) -> None
     """Raise `ModelFormatError` unless all arrays have the checksums of the manifest."""
     for name, array in arrays.items():
         if _checksum(array) != described[name].get("sha256"):
-            raise ModelFormatError(f"{source}: array {name!r} is damaged: its checksum is wrong")
+            raise ModelFormatError(f"{source}: array {name!r} is corrupt: its checksum is wrong")
 
 
 def refuse_unknown(entry: Mapping[str, Any], known: Collection[str], source: str) -> None:
@@ -156,7 +156,7 @@ def refuse_unknown(entry: Mapping[str, Any], known: Collection[str], source: str
     for key in entry:
         if key not in known:
             raise ModelFormatError(
-                f"{source} is damaged: its manifest has the unknown key {key[:_SHOWN_KEY]!r}"
+                f"{source} is corrupt: its manifest has the unknown key {key[:_SHOWN_KEY]!r}"
             )
 
 
@@ -203,9 +203,9 @@ def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[
     try:
         with zipfile.ZipFile(file, "r") as archive:
             listed = archive.infolist()
-    except Exception as error:  # damaged directories make zipfile fail in many ways
+    except Exception as error:  # corrupt directories make zipfile fail in many ways
         raise ModelFormatError(
-            f"{source} is not a watchword model, or is damaged: {error}"
+            f"{source} is not a watchword model, or is corrupt: {error}"
         ) from None
     view = memoryview(data)
     members: dict[str, _Member] = {}
@@ -213,15 +213,15 @@ def _checked_members(data: bytes | memoryview | mmap.mmap, source: str) -> dict[
         if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
             raise ModelFormatError(f"{source} is not a watchword model: it is compressed")
         if info.flag_bits & ~_UTF8_NAMES:
-            raise ModelFormatError(f"{source} is damaged: {info.filename!r} is not a plain member")
+            raise ModelFormatError(f"{source} is corrupt: {info.filename!r} is not a plain member")
         if info.filename in members:
-            raise ModelFormatError(f"{source} is damaged: {info.filename!r} is there twice")
+            raise ModelFormatError(f"{source} is corrupt: duplicate member {info.filename!r}")
         members[info.filename] = _place(view, info, source)
     ordered = sorted(members.values(), key=lambda member: member.header)
     for one, following in itertools.pairwise(ordered):
         if one.end > following.header:
             raise ModelFormatError(
-                f"{source} is damaged: {one.name!r} and {following.name!r} overlap"
+                f"{source} is corrupt: {one.name!r} and {following.name!r} overlap"
             )
     return members
 
@@ -230,16 +230,14 @@ def _place(view: memoryview, info: zipfile.ZipInfo, source: str) -> _Member:
     begin = info.header_offset
     name = info.filename.encode()
     if not 0 <= begin <= len(view) - _LOCAL_HEADER.size:
-        raise ModelFormatError(f"{source} is damaged: {info.filename!r} lies outside the file")
+        raise ModelFormatError(f"{source} is corrupt: {info.filename!r} is outside the file")
     header = _LOCAL_HEADER.unpack_from(view, begin)
     name_at = begin + _LOCAL_HEADER.size
     if header[0] != b"PK\x03\x04" or view[name_at : name_at + header[9]] != name:
-        raise ModelFormatError(
-            f"{source} is damaged: {info.filename!r} does not begin where it should"
-        )
+        raise ModelFormatError(f"{source} is corrupt: {info.filename!r} has a wrong header")
     data_at = name_at + header[9] + header[10]
     if data_at + info.file_size > len(view):
-        raise ModelFormatError(f"{source} is damaged: {info.filename!r} lies outside the file")
+        raise ModelFormatError(f"{source} is corrupt: {info.filename!r} is outside the file")
     return _Member(info.filename, begin, data_at, data_at + info.file_size, info.CRC)
 
 
@@ -279,10 +277,10 @@ def _checked_manifest(
     member, maxima = members[MANIFEST], members.get(f"{_MAXIMA}.npy")
     text = bytes(view[member.begin : member.end])
     if zlib.crc32(text) != member.crc:
-        raise ModelFormatError(f"{source} is damaged: the checksum of its manifest is wrong")
+        raise ModelFormatError(f"{source} is corrupt: the checksum of its manifest is wrong")
     space = 0 if maxima is None else maxima.end - maxima.begin - _NPY_HEADER
     if not _manifest_fits(text, max(0, space)):
-        raise ModelFormatError(f"{source} is damaged: its manifest is too large for its labels")
+        raise ModelFormatError(f"{source} is corrupt: its manifest is too large for its labels")
     try:
         if _has_many_lists(text):
             raise ValueError("too many lists")
@@ -291,12 +289,12 @@ def _checked_manifest(
         )
         _refuse_strange(manifest)
     except (ValueError, RecursionError) as error:
-        raise ModelFormatError(f"{source} is damaged: its manifest is bad JSON: {error}") from None
+        raise ModelFormatError(f"{source} is corrupt: its manifest is bad JSON: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFormatError(f"{source} is not a watchword model")
     version = manifest.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ModelFormatError(f"{source} is damaged: its version is {version!r}")
+        raise ModelFormatError(f"{source} is corrupt: its version is {version!r}")
     if version > VERSION:
         raise ModelFormatError(
             f"{source} was written by a later version of watchword (format {version}, this one "
@@ -305,9 +303,9 @@ def _checked_manifest(
     refuse_unknown(manifest, _MANIFEST_KEYS, source)
     for name, kind in _MANIFEST_SECTIONS.items():
         if not isinstance(manifest.get(name), kind):
-            raise ModelFormatError(f"{source} is damaged: its manifest has no {name}")
+            raise ModelFormatError(f"{source} is corrupt: its manifest has no {name}")
     if not all(isinstance(value, str | None) for value in manifest["reading"].values()):
-        raise ModelFormatError(f"{source} is damaged: its manifest has no names in reading")
+        raise ModelFormatError(f"{source} is corrupt: its manifest has bad names in reading")
     refuse_unknown(manifest["reading"], _READING_KEYS, source)
     return manifest
 
@@ -351,5 +349,5 @@ def _read_array(view: memoryview, member: _Member, entry: object, what: str) -> 
     data = view[member.begin : member.end]
     header = _npy_header(dtype, shape[0])
     if len(data) != len(header) + shape[0] * _WIDTHS[dtype] or data[: len(header)] != header:
-        raise ModelFormatError(f"{what} is damaged: it is not what the manifest says")
+        raise ModelFormatError(f"{what} is corrupt: it differs from the manifest")
     return np.frombuffer(data, dtype=dtype, offset=len(header))

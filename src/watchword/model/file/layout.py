@@ -85,9 +85,9 @@ def in_place(arrays: Arrays, max_ngram: int, *, source: str) -> dict[str, Any]:
 def _array(arrays: Arrays, name: str, dtype: _Unsigned, source: str) -> npt.NDArray[Any]:
     found = np.empty(0, dtype) if name == _ABSENT else arrays.get(name)
     if found is None:
-        raise ModelFormatError(f"{source} is damaged: array {name!r} is missing")
+        raise ModelFormatError(f"{source} is corrupt: array {name!r} is missing")
     if not np.can_cast(found.dtype, dtype):
-        raise ModelFormatError(f"{source} is damaged: array {name!r} is too wide")
+        raise ModelFormatError(f"{source} is corrupt: array {name!r} is too wide")
     return found
 
 
@@ -157,12 +157,12 @@ def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]
         if not isinstance(snapshot["was_pruned"], bool):
             raise TypeError(f"was_pruned {snapshot['was_pruned']!r}")
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFormatError(f"{source} is damaged: bad entry in its manifest: {error}") from None
+        raise ModelFormatError(f"{source} is corrupt: bad entry in the manifest: {error}") from None
     refuse_unknown(pruned, _PRUNED_KEYS, source)
     for entry in manifest["labels"]:
         refuse_unknown(entry, LABEL_KEYS, source)
     if len({type(label) for label in snapshot["labels"]}) > 1:
-        raise ModelFormatError(f"{source} is damaged: its labels are of several types")
+        raise ModelFormatError(f"{source} is corrupt: its labels are of several types")
     return snapshot
 
 
