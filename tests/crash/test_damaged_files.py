@@ -151,7 +151,7 @@ def test_a_name_that_is_there_twice():
     contents = [*members(GOOD).items(), (MANIFEST, members(GOOD)[MANIFEST])]
     with pytest.warns(UserWarning, match="Duplicate name"):
         data = zipped(contents)
-    assert "twice" in refusal(data)
+    assert "duplicate member" in refusal(data)
 
 
 @pytest.mark.parametrize("name", members(GOOD))

@@ -140,14 +140,14 @@ def test_a_bad_summary_is_not_blamed_on_the_file(model):
 
 
 @pytest.mark.parametrize("name", ["counting", "paragraphs", "word_hook", "tokenizer"])
-def test_what_the_counts_depend_on_cannot_be_replaced(model, name):
+def test_parameters_that_change_counts_cannot_be_replaced(model, name):
     other = {"counting": "occurrences"}
     other |= {"paragraphs": "blank_lines", "word_hook": str.upper, "tokenizer": str.split}
     with pytest.raises(ValueError, match=f"^{name} cannot be replaced"):
         model.replace(**{name: other[name]})
 
 
-def test_what_the_counts_depend_on_may_be_repeated_to_replace(model):
+def test_replace_accepts_unchanged_parameters_of_counts(model):
     assert model.replace(**model.parameters).to_bytes() == model.to_bytes()
 
 

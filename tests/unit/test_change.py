@@ -337,7 +337,7 @@ def test_with_maxima_an_alert_is_delayed_but_nothing_is_certain(drawn):
     ],
 )
 @pytest.mark.parametrize("aim", ["delay", "cancel"])
-def test_other_policies_are_tried_out_and_said_not_to_be_exact(policy, aim):
+def test_changes_of_other_policies_are_not_exact(policy, aim):
     model = taught(("at risk", "control"))
     history = History.read(engine_of(model), policy, ["a", "x y", "x x a", "z x", "x"])
     change = change_of_alert(history, aim)
@@ -358,13 +358,13 @@ def test_a_delayed_alert_may_come_later_and_a_cancelled_one_never_does():
 
 @pytest.mark.parametrize("aim", ["delay", "cancel"])
 @given(drawn=alerted_subjects(more, margins=LAGGING))
-def test_where_a_value_may_lag_behind_what_is_said_holds(aim, drawn):
+def test_changes_hold_with_a_negative_margin(aim, drawn):
     change, size = check_alert_change(drawn, aim)
     if change and change.exact:
         assert len(change.occurrences) == size
 
 
-def test_where_a_value_may_lag_behind_saying_nothing_cancels_the_alert():
+def test_negative_margin_without_evidence_gives_no_alert():
     model = taught(("at risk", "control"))
     history = History.read(engine_of(model), ww.Overtakes("at risk", margin=-1), ["?", "x"])
     change = change_of_alert(history, "cancel")

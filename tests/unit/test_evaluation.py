@@ -152,7 +152,7 @@ def test_an_unknown_measure_is_refused_with_the_known_ones():
         ([1.5], [1.5], TypeError, "str or int"),
     ],
 )
-def test_of_says_what_is_wrong(truth, predicted, error, message):
+def test_of_rejects_bad_arguments(truth, predicted, error, message):
     with pytest.raises(error, match=message):
         Evaluation.of(truth, predicted)
 
@@ -174,7 +174,7 @@ def test_a_confusion_may_come_in_any_order():
 
 
 @given(PAIRS)
-def test_a_confusion_says_it_all(pairs):
+def test_confusion_matrix_determines_the_evaluation(pairs):
     found = of(pairs)
     assert Evaluation.of_confusion(found.labels, found.confusion) == found
 
@@ -227,7 +227,7 @@ def test_pooling_of_several_labels_is_judging_all_texts_at_once(parts):
     assert pooled.measures == of([pair for part in parts for pair in part]).measures
 
 
-def test_only_what_is_of_one_kind_can_be_pooled():
+def test_evaluations_of_different_kinds_cannot_be_pooled():
     with pytest.raises(ValueError, match="cannot be pooled"):
         Evaluation.pooled([of([("a", "a")]), of([(("a",), ("a",))])])
     with pytest.raises(ValueError, match="no evaluations"):
@@ -498,7 +498,7 @@ def test_evaluate_asks_for_several_labels_if_texts_have_several():
     assert found == Evaluation.of(truth, model.predict_labels_many(TEXTS))
 
 
-def test_evaluate_takes_what_is_iterable():
+def test_evaluate_accepts_iterables():
     whole = ww.evaluate(taught(), TEXTS, TRUTH)
     assert ww.evaluate(taught(), iter(TEXTS), np.array(TRUTH)) == whole
 
@@ -514,7 +514,7 @@ def test_evaluate_takes_what_is_iterable():
         ("model", ["a"], ["a"], TypeError, "must be a TauSS3, got str"),
     ],
 )
-def test_evaluate_says_what_is_wrong(model, texts, labels, error, message):
+def test_evaluate_rejects_bad_arguments(model, texts, labels, error, message):
     with pytest.raises(error, match=message):
         ww.evaluate(model, texts, labels)
 

@@ -116,7 +116,7 @@ def test_locking_a_file_removes_what_a_killed_process_left(path):
 
 
 @pytest.mark.parametrize("kind", ["atomic_file", "atomic_folder", "scratch_folder"])
-def test_what_another_process_is_writing_stays(path, kind):
+def test_locked_temporary_file_is_kept(path, kind):
     with writer(kind, path) as process:
         before = names(path.parent)
         taught().save(path)

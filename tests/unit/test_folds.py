@@ -47,7 +47,7 @@ def test_labels_and_sizes_are_as_even_as_can_be(labels, folds, seed):
 
 
 @given(LABELS, FOLDS, SEEDS)
-def test_what_is_learnt_knows_every_label_of_two_texts(labels, folds, seed):
+def test_every_label_of_two_texts_is_learnt_for_every_fold(labels, folds, seed):
     common = {label for label, count in Counter(labels).items() if count > 1}
     for fold in deal(labels, folds=folds, seed=seed):
         assert common <= {labels[at] for at in fold.others(len(labels))}
@@ -67,7 +67,7 @@ def test_the_same_arguments_give_the_same_folds(labels, folds, seed):
     assert held_out(deal(labels, folds=folds, seed=seed, repeats=2))[:folds] == once
 
 
-def test_another_seed_and_another_repeat_deal_anew():
+def test_folds_differ_by_seed_and_repeat():
     labels = ["a", "b"] * 20
     first, second = held_out(deal(labels)), held_out(deal(labels, seed=1))
     assert first != second
@@ -141,6 +141,6 @@ def test_groups_may_be_anything_hashable_in_any_container():
         ({"labels": "aaaaaa"}, TypeError, "single string"),
     ],
 )
-def test_deal_says_what_is_wrong(arguments, error, message):
+def test_deal_rejects_bad_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         deal(**({"labels": ["a", "b"] * 3} | arguments))

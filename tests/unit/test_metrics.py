@@ -96,7 +96,7 @@ def test_bounds_in_percent_of_the_posts():
     assert bounds.best == 0.25
 
 
-def test_alerting_everybody_at_the_first_post():
+def test_alerting_all_subjects_at_the_first_post():
     # (1·.0179862 + 3·1/4) / 4
     value = erde([1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1], deadline=5, positive=1)
     assert value == pytest.approx(0.19199655, abs=1e-7)
@@ -131,7 +131,7 @@ def test_arrays_of_labels_are_read_like_lists():
 
 
 @given(SETS, st.integers(1, 100))
-def test_erde_is_what_a_loop_over_subjects_says(rows, deadline):
+def test_erde_equals_a_loop_over_subjects(rows, deadline):
     value = erde(*columns(rows), deadline=deadline, positive=True)
     assert value == pytest.approx(looped_erde(*columns(rows), deadline), abs=1e-12)
 

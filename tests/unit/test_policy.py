@@ -59,7 +59,7 @@ def test_a_margin_below_0_is_a_head_start():
     assert says(ww.Overtakes("x", margin=-0.5), [0.6, 0.5], 1.0) == [True, False]
 
 
-def test_of_nothing_there_is_no_alert_however_far_a_value_may_lag_behind():
+def test_no_alert_without_evidence():
     assert says(ww.Overtakes("x", margin=-0.5), [0.0, 0.1], [0.0, 0.0]) == [False, True]
 
 
@@ -83,7 +83,7 @@ def test_reaches_compares_the_share():
 
 
 @pytest.mark.parametrize("score", ["share", "softmax"])
-def test_nothing_said_reaches_nothing(score):
+def test_score_without_evidence_reaches_no_threshold(score):
     assert says(ww.Reaches("x", threshold=0.01, score=score), 0.0, 0.0) == [False]
 
 
@@ -153,11 +153,11 @@ def test_stands_out_compares_positive_minus_other():
 
 
 @pytest.mark.parametrize(("number", "alert"), [(0, False), (2, False), (3, True)])
-def test_nobody_stands_out_before_the_fourth_round(number, alert):
+def test_stands_out_raises_no_alert_before_the_fourth_round(number, alert):
     assert says(ww.StandsOut("x"), [9.0, 0.0, 0.0], number=number) == [alert, False, False]
 
 
-def test_nobody_stands_out_of_nobody():
+def test_stands_out_without_subjects_raises_no_alert():
     assert says(ww.StandsOut("x"), np.zeros(0), number=5) == []
 
 
@@ -317,12 +317,12 @@ def test_all_policies_are_known_by_name():
         {"policy": "AnyOf", "policies": [{"policy": "Overtakes", "positive": "x"}, 3]},
     ],
 )
-def test_what_describes_no_policy_is_refused(data):
+def test_invalid_policy_description_is_rejected(data):
     with pytest.raises(ValueError, match="not a policy description"):
         policy_from_dict(data)
 
 
-def test_what_a_policy_cannot_be_told_is_named():
+def test_unknown_field_of_a_policy_is_named():
     with pytest.raises(ValueError, match="Leaps has no parameter margin, ratio"):
         policy_from_dict({"policy": "Leaps", "positive": "x", "ratio": 1, "margin": 2})
 

@@ -39,7 +39,7 @@ def subject(name, posts, label=None, chunks=None):
 # Outcomes
 
 
-def test_outcomes_say_what_was_decided_about_each_subject():
+def test_outcomes_hold_the_decision_about_each_subject():
     found = replay_scores(scored(), HIGH).outcomes
     assert [(one.subject, one.truth, one.label, one.delay, one.posts) for one in found] == [
         ("ann", 1, 1, 2, 2),
@@ -108,7 +108,7 @@ def test_without_the_whole_truth_there_are_no_measures(truth):
         found.ranking()
 
 
-def test_of_nobody_there_are_no_measures():
+def test_no_subjects_give_no_measures():
     found = replay([], taught(), ww.Overtakes("at risk"))
     assert found.measures is None
     assert found.outcomes == ()
@@ -268,7 +268,7 @@ def test_the_table_shows_measures_with_their_bounds():
     )
 
 
-def test_what_cannot_be_measured_is_shown_as_none():
+def test_undefined_measure_is_shown_as_none():
     lines = str(replay_scores(scored(), ww.Reaches(1, threshold=1))).splitlines()
     assert [line.split() for line in lines[-3:-1]] == [
         ["speed", "none"],
@@ -336,7 +336,7 @@ def test_scores_for_one_label_do_not_serve_another():
 
 
 @pytest.mark.parametrize("policy", ["overtakes", None, ww.Overtakes])
-def test_what_is_no_policy_is_refused(policy):
+def test_non_policy_is_rejected(policy):
     with pytest.raises(TypeError, match="policy must be a Policy, such as Overtakes"):
         replay([], taught(), policy)
     with pytest.raises(TypeError, match="policy must be a Policy, such as Overtakes"):

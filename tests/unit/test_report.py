@@ -23,7 +23,7 @@ def data(policy=POLICY, subjects=OTHERS, by="post", **options):
     return report_data(ww.replay(subjects, MODEL, policy, by=by), MODEL, subjects, **options)
 
 
-def test_all_subjects_are_listed_wrong_decisions_first():
+def test_report_lists_all_subjects_errors_first():
     plain = data()
     assert sorted(row["subject"] for row in plain["subjects"]) == [one.id for one in OTHERS]
     verdicts = [row["verdict"] for row in plain["subjects"]]
@@ -44,7 +44,7 @@ def test_all_subjects_are_listed_wrong_decisions_first():
         (None, ["a"], "no alert"),
     ],
 )
-def test_verdicts_with_and_without_truth(truth, posts, verdict):
+def test_verdict_of_each_kind_of_decision(truth, posts, verdict):
     model = ww.TauSS3()
     model.learn_many(["x", "a"], ["at risk", "control"])
     subjects = [ww.Subject("ann", [ww.Post(post) for post in posts], truth)]
@@ -111,7 +111,7 @@ def test_the_subjects_must_be_those_of_the_replay():
         report_data(found, MODEL, OTHERS[1:])
 
 
-def test_report_without_subjects():
+def test_report_without_subjects_is_empty():
     page = report_html(data(subjects=[]))
     assert page.startswith("<!doctype html>")
 

@@ -228,7 +228,7 @@ def test_subjects_without_posts_get_no_alert_wherever_they_stand():
     "policy", [ww.Overtakes("at risk"), ww.Repeats("at risk"), ww.StandsOut("at risk")], ids=repr
 )
 @pytest.mark.parametrize("by", ["post", "chunk"])
-def test_of_nobody_there_are_no_alerts(policy, by):
+def test_no_subjects_give_no_alerts(policy, by):
     alerted, delays = alerts_of(score_streams([], taught(), "at risk", by=by), policy)
     assert alerted.shape == delays.shape == (0,)
 
@@ -309,7 +309,7 @@ def test_subjects_are_compared_by_their_shares():
     assert delays.tolist()[0] == 4
 
 
-def test_a_policy_of_ones_own_says_that_shares_are_enough():
+def test_custom_policy_can_need_shares_only():
     @dataclass(frozen=True)
     class Doubles(ww.Policy):
         positive: int
@@ -339,7 +339,7 @@ def test_the_last_share_is_that_of_the_sums():
     assert silent.share == 0
 
 
-def test_chosen_subjects_keep_what_belongs_to_them():
+def test_chosen_subjects_keep_their_values():
     subjects = [alone(name, [LONELY] * at, label=name) for at, name in enumerate("abc")]
     scores = score_streams(subjects, taught(), "at risk").chosen([2, 0])
     assert (scores.subjects, scores.truth) == (("c", "a"), ("c", "a"))

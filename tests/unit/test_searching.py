@@ -169,7 +169,7 @@ def test_another_seed_draws_other_settings():
     }
 
 
-def test_without_a_space_what_matters_most_is_searched():
+def test_default_space_is_searched():
     found = search(TEXTS, LABELS, trials=5, folds=2)
     assert found.varied == tuple(DEFAULT_SPACE)
     assert len(found.settings) == 5
@@ -261,7 +261,7 @@ def test_a_function_may_be_the_measure():
     assert values == sorted(values, reverse=True)
 
 
-def test_what_is_no_number_comes_last():
+def test_nan_comes_last():
     def odd(found):
         return float("nan") if found.accuracy == best else found.accuracy
 
@@ -312,7 +312,7 @@ def test_progress_sees_every_setting_and_how_many_there_are():
     assert sorted(seen[1:]) == sorted(one.value for one in found.settings)
 
 
-def test_progress_of_halving_counts_only_who_is_left():
+def test_progress_of_halving_counts_remaining_settings():
     steps = []
 
     def progress(items, total):
@@ -326,7 +326,7 @@ def test_progress_of_halving_counts_only_who_is_left():
 
 
 @pytest.mark.parametrize("method", ["random", "halving"])
-def test_an_interrupted_search_gives_what_was_found(method):
+def test_interrupted_search_returns_results_so_far(method):
     options = {"method": method, "trials": 8, "folds": 3, "threads": 1}  # not all done by then
     found = search(TEXTS, LABELS, LONG, progress=stop_after(3), **options)
     whole = search(TEXTS, LABELS, LONG, **options)
@@ -547,6 +547,6 @@ def test_bad_arguments_are_refused_in_one_line(arguments, error, message):
 
 
 @pytest.mark.parametrize("space", [{"smoothness": 0.3}, [{"smoothness": 0.3}], {}])
-def test_tuned_refuses_what_is_no_space(space):
+def test_tuned_rejects_an_invalid_space(space):
     with pytest.raises((ValueError, TypeError), match="space"):
         TauSS3.tuned(TEXTS, LABELS, space=space, budget=1)

@@ -39,7 +39,7 @@ def test_the_first_draws_do_not_depend_on_how_many_are_drawn(seed, few, many):
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1.001, 1e6), st.booleans(), st.integers(0, 2**32))
-def test_what_is_drawn_lies_between_and_has_three_digits(low, factor, log, seed):
+def test_drawn_numbers_are_in_range_with_three_digits(low, factor, log, seed):
     chosen = Between(low, low * factor, log=log)
     drawn = chosen.draw(np.random.default_rng(seed))
     assert chosen.low <= drawn <= chosen.high

@@ -59,7 +59,7 @@ def some_watcher(policy=NOTES):
 
 @FEWER
 @given(worlds(), st.lists(PLACES, max_size=10), st.lists(PLACES, max_size=10))
-def test_a_reader_goes_on_from_bytes_and_json_as_if_nothing_had_happened(world, before, after):
+def test_reader_resumes_from_bytes_and_json(world, before, after):
     model, policy = world
     reader = model.reader(policy)
     for place in before:
@@ -79,7 +79,7 @@ def test_a_reader_goes_on_from_bytes_and_json_as_if_nothing_had_happened(world, 
 
 @FEWER
 @given(worlds(), EVENTS, EVENTS)
-def test_a_watcher_goes_on_from_bytes_as_if_nothing_had_happened(world, before, after):
+def test_watcher_resumes_from_bytes(world, before, after):
     model, policy = world
     watcher = model.watcher(policy)
     read_on(watcher, before)
@@ -92,7 +92,7 @@ def test_a_watcher_goes_on_from_bytes_as_if_nothing_had_happened(world, before, 
 
 @FEWER
 @given(worlds(population_policies), ROUNDS, ROUNDS)
-def test_rounds_go_on_from_bytes_as_if_nothing_had_happened(world, before, after):
+def test_rounds_resume_from_bytes(world, before, after):
     model, policy = world
     watcher = model.watcher(policy)
     watcher.add("silent")
@@ -179,7 +179,7 @@ def test_a_state_belongs_to_equal_models_wherever_they_were_taught():
     assert other.reader(NOTES, state=some_reader().to_bytes()).decision == some_reader().decision
 
 
-def test_a_watcher_of_nobody_goes_on():
+def test_watcher_without_subjects_resumes():
     empty = taught().watcher(NOTES)
     again = taught().watcher(NOTES, state=empty.to_bytes())
     again.read("ann", "alone")
@@ -495,7 +495,7 @@ def test_sums_and_notes_in_bytes_that_are_no_numbers_are_refused(number):
             taught().reader(NOTES, state=signed(body))
 
 
-def test_a_label_that_stands_twice_in_bytes_is_refused():
+def test_duplicate_label_in_bytes_is_rejected():
     state = with_head(labels=3)
     entry = struct.pack("<dBI", 1.0, 0, 7) + b"control"
     refuses(ww.TauSS3.reader, signed(state[:-4] + entry))
@@ -515,7 +515,7 @@ def with_entries(**changes):
     return json.dumps(json.loads(some_reader().to_json()) | changes)
 
 
-def test_more_posts_than_can_be_counted_are_refused_and_change_nothing():
+def test_too_many_posts_are_rejected_without_changes():
     full = with_entries(posts=2**32 - 1)
     reader = taught().reader(some_reader().policy, state=full)
     before = reader.to_bytes()
@@ -613,7 +613,7 @@ def test_a_version_nested_too_deeply_is_refused():
         refuses(ww.TauSS3.watcher, resigned(whole))
 
 
-def test_more_rounds_than_can_be_counted_are_refused_and_change_nothing():
+def test_too_many_rounds_are_rejected_without_changes():
     watcher = taught().watcher(NOTES, state=with_header(rounds=2**32 - 1))
     before = watcher.to_bytes()
     with pytest.raises(ww.errors.StateError, match="4294967295 rounds have been read"):

@@ -103,7 +103,7 @@ def test_later_learning_does_not_change_a_story():
     assert story.labels == ("at risk", "control")
 
 
-def test_explanations_are_computed_on_demand(monkeypatch):
+def test_only_shown_posts_are_explained(monkeypatch):
     story = told(["alone", "sun"] * 1000)
     explained = []
     engine = type(story.posts[0]._engine)
@@ -135,7 +135,7 @@ def test_posts_must_be_texts(wrong):
 
 
 @given(posts)
-def test_tipped_contributions_add_up_to_the_sums(history):
+def test_tipping_contributions_add_up_to_the_sums(history):
     story = told(history)
     tipped = story.tipping(1000)
     sums = story.posts[tipped.posts - 1].total if history else {}
@@ -192,7 +192,7 @@ def test_summary_function_tips_by_posts_only():
 # What would have changed it is tested in test_change.py; here only that it is asked for
 
 
-def test_a_story_tells_what_would_have_delayed_and_cancelled_it():
+def test_story_has_changes_that_delay_and_cancel_the_alert():
     plain = told().to_dict()
     assert [change["aim"] for change in plain["changes"]] == ["delay", "cancel"]
     assert told(["sun"]).to_dict()["changes"] == []

@@ -244,7 +244,7 @@ def test_before_the_first_post_nothing_is_decided():
     assert as_tuple(decision) == (None, 0, 0, {"at risk": 0.0, "control": 0.0})
 
 
-def test_what_a_decision_says_does_not_change_when_reading_goes_on():
+def test_decision_does_not_change_with_further_reading():
     reader = taught().reader(RISK)
     first = reader.read("alone")
     before = dict(first.confidence)
@@ -297,13 +297,13 @@ def test_an_empty_model_is_refused(make):
 
 @pytest.mark.parametrize("make", [ww.TauSS3.reader, ww.TauSS3.watcher])
 @pytest.mark.parametrize("policy", ["Overtakes", None, ww.Overtakes, lambda step: step.value > 1])
-def test_what_is_no_policy_is_refused(make, policy):
+def test_non_policy_is_rejected(make, policy):
     with pytest.raises(TypeError, match="policy must be a Policy, such as Overtakes"):
         make(taught(), policy)
 
 
 @pytest.mark.parametrize("post", [None, 3, b"alone", ["alone"]])
-def test_what_is_no_post_is_refused(post):
+def test_non_post_is_rejected(post):
     with pytest.raises(TypeError, match="must be str"):
         taught().reader(RISK).read(post)
 
@@ -383,7 +383,7 @@ def test_an_unknown_subject_is_named():
 
 
 @pytest.mark.parametrize("subject", [7, None, b"ann", ("ann",)])
-def test_an_id_that_is_no_text_is_refused_and_nothing_read(subject):
+def test_subject_id_that_is_not_str_is_rejected_without_reading(subject):
     watcher = taught().watcher(RISK)
     kind = type(subject).__name__
     for read in (
@@ -538,7 +538,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("wrap", [lambda p: p, lambda p: p.after(1), lambda p: RISK | p])
-def test_a_policy_that_answers_wrongly_is_told_so(name, wrap):
+def test_invalid_alerts_of_a_policy_are_rejected(name, wrap):
     answer, error, message = WRONG[name]
     policy = wrap(Returns("at risk", answer))
     with pytest.raises(error, match=f"Returns.alerts must return {message}"):
@@ -546,7 +546,7 @@ def test_a_policy_that_answers_wrongly_is_told_so(name, wrap):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_replay_tells_a_policy_that_answers_wrongly(name):
+def test_replay_rejects_invalid_alerts_of_a_policy(name):
     answer, error, message = WRONG[name]
     with pytest.raises(error, match=f"Returns.alerts must return {message}"):
         ww.replay(as_subjects({"ann": [2]}), taught(), Returns("at risk", answer))

@@ -200,7 +200,7 @@ def test_every_subject_is_in_one_fold_and_positives_are_spread_evenly(crowd, see
     assert max(sizes) - min(sizes) <= (1 if order == "random" else 2)
 
 
-def test_the_seed_decides_who_is_together():
+def test_seed_determines_the_folds():
     folds = [folds_of(PEOPLE, "at risk", folds=3, seed=seed) for seed in (1, 1, 2)]
     assert folds[0] == folds[1] != folds[2]
 
@@ -210,7 +210,7 @@ def test_the_same_seed_gives_the_same_tuning():
     assert one.to_json() == same.to_json() != other.to_json()
 
 
-def test_nobody_is_read_by_a_model_that_learnt_from_them(calls):
+def test_held_out_subjects_are_not_learnt(calls):
     tune(PEOPLE, MARGINS, folds=4)
     everybody = {person.id for person in PEOPLE}
     assert len(calls.learnt) == len(calls.read) == 4
@@ -220,7 +220,7 @@ def test_nobody_is_read_by_a_model_that_learnt_from_them(calls):
     assert sorted(name for read in calls.read for name in read) == sorted(everybody)
 
 
-def test_counts_are_learnt_once_per_fold_whatever_is_tried(calls):
+def test_counts_are_learnt_once_per_fold(calls):
     posts = sum(len(person.posts) for person in PEOPLE)
     tune(
         PEOPLE,
@@ -323,7 +323,7 @@ def test_teaching_is_learning_every_post_under_the_label_of_its_author():
     assert model.fingerprint == expected.fingerprint
 
 
-def test_progress_is_told_of_every_reading():
+def test_progress_is_called_for_every_reading():
     totals, steps = [], []
 
     def progress(work, total):
@@ -423,7 +423,7 @@ def test_combined_policies_are_tried_too():
         ({"subjects": []}, "4 folds need at least 4 .* got 0 and 0"),
     ],
 )
-def test_what_cannot_be_tuned_is_refused(arguments, message):
+def test_tune_rejects_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         tune(**({"subjects": PEOPLE, "policies": RISK} | arguments))
 
@@ -469,7 +469,7 @@ def test_thresholds_are_scores_that_were_met():
     assert sum(one >= 0.74 for one in reached) > len(reached) / 2
 
 
-def test_everybody_counts_the_same_however_much_they_write():
+def test_subjects_have_equal_weight_regardless_of_posts():
     policies = ww.Thresholds("at risk", (1,)).policies([shares_of([0.9] * 1000, [0.2])])
     assert {one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)} == {0.2, 0.9}
     rare = ww.Thresholds("at risk", (1,)).policies([shares_of(*[[0.2]] * 9, [0.9] * 1000)])

@@ -70,7 +70,7 @@ def test_the_model_is_not_taught():
     assert model.labels == ()
 
 
-def test_what_a_model_has_learnt_does_not_count():
+def test_counts_of_the_given_model_are_ignored():
     model = ww.TauSS3()
     model.learn_many(TEXTS, LABELS)
     assert ww.cross_validate(TEXTS, LABELS, model=model) == ww.cross_validate(TEXTS, LABELS)
@@ -89,7 +89,7 @@ def test_a_label_that_only_one_text_has_is_never_found():
     assert found.per_label[2].right == 0
 
 
-def test_progress_is_told():
+def test_progress_is_called():
     calls = []
 
     def progress(items, total):
