@@ -513,7 +513,7 @@ def test_the_text_says_what_was_left_out():
         ({"space": [{"max_ngram": 1}], "trials": 3}, ValueError, "omit trials"),
         ({"space": [{"max_ngram": 1}], "method": "random"}, ValueError, "omit trials"),
         ({"space": LONG, "method": "grid"}, ValueError, "is a range: a grid needs a list"),
-        ({"space": GRID, "method": "grid", "trials": 3}, ValueError, "omit trials, or use"),
+        ({"space": GRID, "method": "grid", "trials": 3}, ValueError, "trials need a random search"),
         ({"method": "best"}, ValueError, "method must be one of 'grid', 'random', 'halving'"),
         ({"space": [{}], "method": "best"}, ValueError, "method must be one of|omit trials"),
         ({"trials": 0}, ValueError, "trials must be at least 1, got 0"),

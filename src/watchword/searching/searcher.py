@@ -172,7 +172,7 @@ def _settings(
     as_choice("method", method, ("grid", "random", "halving"))
     if method == "grid":
         if trials is not None:
-            raise ValueError("a grid tries all combinations: omit trials, or use method='random'")
+            raise ValueError("a grid tries all combinations: trials need a random search")
         return all_of(wanted)
     count = as_whole("trials", _TRIALS if trials is None else trials, 1)
     own = {name: base.get(name, 0) for name in wanted}  # 0: no pruning
