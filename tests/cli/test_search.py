@@ -242,7 +242,11 @@ def test_what_cannot_be_tried_is_wrong_usage(written, message):
         (["people.jsonl", "--method", "luck"], 2, "Invalid value for '--method'"),
         (["people.jsonl", "--method", "grid"], 1, "is a range: a grid needs a list"),
         (["people.jsonl", "--try", "alpha=0", "--try", "alpha=1"], 2, "alpha stands there twice"),
-        (["people.jsonl", *GRID, "--method", "grid", "--trials", "3"], 1, "trials need a random search"),
+        (
+            ["people.jsonl", *GRID, "--method", "grid", "--trials", "3"],
+            1,
+            "trials need a random search",
+        ),
         (["people.jsonl", "--like", "no.ww"], 1, "no.ww: No such file"),
         (["people.jsonl", "--like", "no.ww", "--paper"], 2, "cannot go together"),
         (["people.jsonl", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
