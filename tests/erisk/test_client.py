@@ -1054,13 +1054,6 @@ def test_two_clients_cannot_share_a_journal(model, journal):
         assert server.task.finished
 
 
-def test_where_files_cannot_be_locked_there_is_a_warning(model, journal, monkeypatch, caplog):
-    monkeypatch.setattr(_files, "_fcntl", None)
-    with running_server(subjects()) as server:
-        take_part(server, runs(1, model), journal)
-    assert "do not use it from two processes" in caplog.text
-
-
 def test_the_client_needs_only_the_standard_library_and_the_core():
     program = """
 import sys

@@ -67,9 +67,10 @@ class Job:
         if model is not None and not isinstance(model, TauSS3):
             raise TypeError(f"model must be a TauSS3, got {type(model).__name__}")
         own = TauSS3() if model is None else model
-        if engine_of(own).parameters.has_own_operators:
+        engine = engine_of(own)
+        if engine.parameters.has_own_operators:
             raise ValueError("a search does not support user-defined summary functions")
-        engine_of(own).refuse_if_incomplete()
+        engine.refuse_if_incomplete()
         known = [in_order(one) for one in as_label_sets(truth)]
         parts = deal(truth, seed=seed, **dealing)
         several = are_several(truth)

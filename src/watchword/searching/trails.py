@@ -36,7 +36,7 @@ _NORMALISED = ("norm_gv", "norm_gv_xai")
 class Trails:
     """Held-out texts, followed through the tree of the learnt texts."""
 
-    native: _native.Trails
+    native: NativeTrails
     most_words: Label  # prediction without evidence, unless default_label is set
 
     def confidence(self, parameters: Parameters) -> ConfidenceTable:
