@@ -208,9 +208,9 @@ def test_demo_shows_accuracy_ngrams_and_an_explanation():
     result = run("demo", "--subjects", "60")
     assert result.returncode == 0, result.stderr
     assert re.search(r"\d+%  with sequences of up to 3 words", result.stdout)
-    assert "What speaks most for 'at risk'" in result.stdout
-    assert "What speaks most for 'control'" in result.stdout
-    assert "painted by what speaks for 'at risk'" in result.stdout
+    assert "Strongest n-grams for 'at risk'" in result.stdout
+    assert "Strongest n-grams for 'control'" in result.stdout
+    assert "painted by evidence for 'at risk'" in result.stdout
 
 
 def test_demo_is_plain_away_from_a_terminal():

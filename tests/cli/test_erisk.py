@@ -140,7 +140,11 @@ def test_made_collections_depend_on_the_seed(here):
         (["make", "collection", "--task", "2018-anorexia"], 1, "is there already"),
         (["make", "new", "--most-writings", "9"], 2, "9 is not in the range"),
         (["run", "2018-anorexia", "--data", "x", "--name", "a b"], 1, "name must be letters"),
-        (["run", "2018-anorexia", "--data", "x", "--json", "no/x"], 2, "no folder 'no'"),
+        (
+            ["run", "2018-anorexia", "--data", "x", "--json", "no/x"],
+            2,
+            "folder 'no' does not exist",
+        ),
     ],
 )
 @pytest.mark.usefixtures("collection")

@@ -104,7 +104,7 @@ def test_labels_that_the_model_cannot_know_are_told(here):
     )
     done = call("evaluate", "model.ww", "new.jsonl")
     assert done.exit_code == 0
-    assert done.stderr == "Warning: the model was not taught 'new', so it never answers that\n"
+    assert done.stderr == "Warning: the model does not know 'new' and will never predict it\n"
     assert json.loads(done.stdout)["labels"][-1]["recall"] == 0
 
 
@@ -114,13 +114,13 @@ def test_labels_that_the_model_cannot_know_are_told(here):
         (["no.ww", "texts.jsonl"], 1, "no.ww: No such file"),
         (["model.ww", "no.jsonl"], 1, "no.jsonl: No such file"),
         (["model.ww", "others.jsonl"], 2, "the data has subjects, so say which label"),
-        (["model.ww", "texts.jsonl", "--policy", "leaps"], 2, "--policy is about alerts"),
-        (["model.ww", "texts.jsonl", "--by", "post"], 2, "--by is about alerts"),
-        (["model.ww", "others.jsonl", "--posts", "--positive", "x"], 2, "cannot go together"),
+        (["model.ww", "texts.jsonl", "--policy", "leaps"], 2, "--policy requires --positive"),
+        (["model.ww", "texts.jsonl", "--by", "post"], 2, "--by requires --positive"),
+        (["model.ww", "others.jsonl", "--posts", "--positive", "x"], 2, "cannot be used together"),
         (["model.ww", "others.jsonl", "--html", "x", "--positive", "x"], 2, "watchword report"),
         (["model.ww", "empty.jsonl"], 1, "there are no texts with labels in it"),
         (["model.ww", "unlabelled.jsonl"], 1, 'unlabelled.jsonl, line 1: there is no "label"'),
-        (["model.ww", "texts.jsonl", "--html", "no/x"], 2, "no folder 'no'"),
+        (["model.ww", "texts.jsonl", "--html", "no/x"], 2, "folder 'no' does not exist"),
     ],
 )
 def test_evaluate_says_what_is_wrong_with_texts(here, arguments, code, message):
@@ -211,13 +211,13 @@ def test_validate_writes_files_and_tables(here):
         (["people.jsonl", "--folds", "1"], 2, "Invalid value for '--folds'"),
         (["people.jsonl", "--folds", "99"], 1, "99 folds need at least 99 groups, got 24"),
         (["few.jsonl"], 1, "5 folds need at least 5 texts, got 1"),
-        (["few.jsonl", "--group", "author"], 2, "no text has a field 'author' to group by"),
+        (["few.jsonl", "--group", "author"], 2, "no text has the field 'author' of --group"),
         (["people.jsonl", "--seed", "-1"], 2, "Invalid value for '--seed'"),
         (["people.jsonl", "--like", "no.ww"], 1, "no.ww: No such file"),
-        (["people.jsonl", "--like", "model.ww", "--paper"], 2, "--like and --paper cannot go"),
-        (["people.jsonl", "--paper", "--pyss3"], 2, "--paper and --pyss3 cannot go together"),
+        (["people.jsonl", "--like", "model.ww", "--paper"], 2, "--like and --paper cannot be used"),
+        (["people.jsonl", "--paper", "--pyss3"], 2, "--paper and --pyss3 cannot be used together"),
         (["people.jsonl", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
-        (["people.jsonl", "--html", "no/x"], 2, "there is no folder 'no'"),
+        (["people.jsonl", "--html", "no/x"], 2, "folder 'no' does not exist"),
         (["empty.jsonl"], 1, "there are no texts with labels in it"),
     ],
 )

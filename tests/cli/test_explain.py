@@ -48,7 +48,7 @@ def test_a_text_is_shown_with_what_weighs_most_and_what_would_change_it():
     output = printed("--text", TEXT)
     assert output.startswith(TEXT)
     model = taught()
-    assert f"What speaks most for {model.predict_one(TEXT)!r}" in output
+    assert f"Strongest n-grams for {model.predict_one(TEXT)!r}" in output
     assert str(model.what_would_change(TEXT)) in output
 
 
@@ -66,7 +66,7 @@ def test_a_text_may_be_compressed(here):
 
 @pytest.mark.usefixtures("here")
 def test_a_text_can_be_painted_for_another_label():
-    assert "What speaks most for 'control'" in printed("--text", TEXT, "--label", "control")
+    assert "Strongest n-grams for 'control'" in printed("--text", TEXT, "--label", "control")
 
 
 def test_a_text_becomes_a_page(here):
@@ -101,7 +101,7 @@ def test_a_subject_is_told_with_the_decision_of_python():
     story = taught().story(RISKY, ALERTED)
     output = subject("--policy", "overtakes(margin=0.3) after 2")
     assert f"Alert for 'at risk' after {story.decision.delay} of {len(RISKY.posts)} posts" in output
-    assert "The truth is 'at risk'." in output
+    assert "The true label is 'at risk'." in output
     assert story.tipped.ngrams_for[0].ngram in output
     assert str(story.what_would_delay()) in output
     assert str(story.what_would_cancel()) in output
@@ -127,16 +127,16 @@ def test_a_subject_becomes_a_page_and_data(here):
         (["no.ww", "--text", "x"], 1, "no.ww: No such file"),
         (["model.ww", "no.txt"], 1, "no.txt: No such file"),
         (["model.ww", "--text", "x", "--label", "y"], 1, "unknown label 'y'; the model has"),
-        (["model.ww", "others.jsonl", "--text", "x"], 2, "--text goes neither with data"),
-        (["model.ww", "--text", "x", "--positive", "at risk"], 2, "--positive goes with"),
-        (["model.ww", "others.jsonl"], 2, "others.jsonl holds many texts: name one"),
-        (["model.ww", "others.CSV.gz"], 2, "others.CSV.gz holds many texts"),
+        (["model.ww", "others.jsonl", "--text", "x"], 2, "--text cannot be combined with DATA"),
+        (["model.ww", "--text", "x", "--positive", "at risk"], 2, "--positive requires"),
+        (["model.ww", "others.jsonl"], 2, "others.jsonl contains many texts (choose a subject"),
+        (["model.ww", "others.CSV.gz"], 2, "others.CSV.gz contains many texts"),
         (["model.ww", "--subject", "x", "--positive", "at risk"], 2, "--subject needs DATA"),
         (["model.ww", "others.jsonl", "--subject", "x"], 2, "--subject needs DATA and --positive"),
         (
             ["model.ww", "others.jsonl", "--subject", "x", "--positive", "at risk"],
             1,
-            "there is no subject 'x' among 12 in others.jsonl",
+            "unknown subject 'x' in others.jsonl (12 subjects)",
         ),
         (
             ["model.ww", "others.jsonl", "--subject", RISKY.id, "--positive", "x"],
@@ -212,7 +212,7 @@ def test_a_report_can_be_made_smaller(here):
         (
             ["model.ww", "others.jsonl", "--positive", "at risk", "-o", "no/r"],
             2,
-            "there is no folder 'no'",
+            "folder 'no' does not exist",
         ),
     ],
 )

@@ -235,7 +235,7 @@ def test_bad_lines_can_be_skipped(here):
         (["empty.jsonl", "-o", "model.ww"], 1, "empty.jsonl is empty"),
         (["texts.jsonl"], 2, "Missing option '-o'"),
         (["-o", "model.ww"], 2, "Missing argument 'DATA...'"),
-        (["texts.jsonl", "-o", "no/model.ww"], 2, "there is no folder 'no'"),
+        (["texts.jsonl", "-o", "no/model.ww"], 2, "folder 'no' does not exist"),
         (["texts.jsonl", "-o", "m.ww", "--smoothness", "3"], 1, "smoothness must be in (0, 1]"),
         (["texts.jsonl", "-o", "m.ww", "--smoothness", "x"], 2, "'x' is not a number"),
         (["texts.jsonl", "-o", "m.ww", "--max-ngram", "2.5"], 2, "'2.5' is not a whole number"),
@@ -244,10 +244,14 @@ def test_bad_lines_can_be_skipped(here):
         (["texts.jsonl", "-o", "m.ww", "--summary", "sentence=max,x"], 2, "is not like sentence="),
         (["texts.jsonl", "-o", "m.ww", "--default-label", "x"], 1, "unknown label 'x'"),
         (["texts.jsonl", "-o", "m.ww", "--field", "body"], 2, "'body' is not like text=body"),
-        (["texts.jsonl", "-o", "m.ww", "--field", "body=x"], 2, "no field is called 'body'"),
+        (["texts.jsonl", "-o", "m.ww", "--field", "body=x"], 2, "unknown field 'body'"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "no.ww"], 1, "no.ww: No such file"),
-        (["texts.jsonl", "-o", "m.ww", "--add-to", "x", "--paper"], 2, "cannot go together"),
-        (["texts.jsonl", "-o", "m.ww", "--paper", "--pyss3"], 2, "--paper and --pyss3 cannot go"),
+        (["texts.jsonl", "-o", "m.ww", "--add-to", "x", "--paper"], 2, "cannot be used together"),
+        (
+            ["texts.jsonl", "-o", "m.ww", "--paper", "--pyss3"],
+            2,
+            "--paper and --pyss3 cannot be used",
+        ),
     ],
 )
 def test_train_says_what_is_wrong(texts, arguments, code, message):
@@ -367,8 +371,8 @@ def test_large_inputs_are_read_in_batches(here, model):
         (["nothing.ww"], 1, "nothing.ww: No such file"),
         (["damaged.ww"], 1, "damaged.ww is not a watchword model"),
         (["model.ww", "nothing.jsonl"], 1, "nothing.jsonl: No such file"),
-        (["model.ww", "texts.jsonl", "--text", "x"], 2, "cannot go together"),
-        (["model.ww", "--several", "--accuracy"], 2, "cannot go together"),
+        (["model.ww", "texts.jsonl", "--text", "x"], 2, "cannot be used together"),
+        (["model.ww", "--several", "--accuracy"], 2, "cannot be used together"),
         (["empty.ww", "--text", "x"], 1, "has not learnt"),
     ],
 )
@@ -425,8 +429,8 @@ def test_inspect_as_a_table_is_safe_to_look_at():
     [
         (["--top", "0"], 2, "Invalid value for '--top'"),
         (["--top", "3", "--label", "x"], 1, "unknown label 'x'; the model has 'at risk', 'con"),
-        (["--top", "3", "--value", "x"], 2, "only one of"),
-        (["--length", "3"], 2, "--length goes with --top"),
+        (["--top", "3", "--value", "x"], 2, "cannot be used together"),
+        (["--length", "3"], 2, "--length requires --top"),
         (["--top", "3", "--length", "9"], 1, "length must be from 1 to 3"),
         (["--value", "..."], 1, ""),
     ],

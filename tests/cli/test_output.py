@@ -180,7 +180,7 @@ def test_negative_numbers_are_no_formulas():
 
 
 def test_spreadsheet_safe_needs_csv():
-    assert "--spreadsheet-safe goes with --csv" in failure(*EVALUATE, "--spreadsheet-safe", code=2)
+    assert "--spreadsheet-safe requires --csv" in failure(*EVALUATE, "--spreadsheet-safe", code=2)
 
 
 # Full disks

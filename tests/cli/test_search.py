@@ -206,16 +206,16 @@ def test_what_to_try_is_a_list_or_a_range(written, space):
         ("smoothness", "'smoothness' is not like smoothness=0.1,0.2"),
         ("=1", "'=1' is not like"),
         ("smoothness=", "'smoothness=' is not like"),
-        ("sigma=1", "no parameter is called 'sigma', but smoothness, "),
-        ("default_label=x", "no parameter is called 'default_label'"),
+        ("sigma=1", "unknown parameter 'sigma' (known: smoothness, "),
+        ("default_label=x", "unknown parameter 'default_label'"),
         ("smoothness=high", "'high' is not a number"),
         ("smoothness=0.1,,0.2", "'' is not a number"),
         ("max_ngram=1.5", "'1.5' is not a whole number"),
         ("smoothness=0.5,3", "smoothness must be in (0, 1], got 3"),
         ("smoothness=0.5..3", "smoothness must be in (0, 1], got 3"),
         ("smoothness=0.5..0.1", "smoothness=0.5..0.1: low must be less than high"),
-        ("max_ngram=3..1", "max_ngram=3..1 must go up"),
-        ("min_count=1..100000", "must go up, by at most 1000"),
+        ("max_ngram=3..1", "max_ngram=3..1 must be an increasing range"),
+        ("min_count=1..100000", "must be an increasing range of at most 1000"),
         ("reading=backwards", "'backwards' is not one of paper, words_sum"),
         ("reading=paper..words_sum", "is not one of paper, words_sum"),
     ],
@@ -233,31 +233,27 @@ def test_what_cannot_be_tried_is_wrong_usage(written, message):
         (["no.jsonl"], 1, "no.jsonl: No such file"),
         (["empty.jsonl"], 1, "there are no texts with labels in it"),
         (["few.jsonl"], 1, "4 folds need at least 4 texts, got 1"),
-        (["few.jsonl", "--group", "author"], 2, "no text has a field 'author' to group by"),
+        (["few.jsonl", "--group", "author"], 2, "no text has the field 'author' of --group"),
         (["people.jsonl", "--folds", "1"], 2, "Invalid value for '--folds'"),
         (["people.jsonl", "--folds", "99"], 1, "99 folds need at least 99 groups, got 24"),
         (["people.jsonl", "--trials", "0"], 2, "Invalid value for '--trials'"),
         (["people.jsonl", "--budget", "soon"], 2, "a time must look like '30s'"),
         (["people.jsonl", "--measure", "luck"], 2, "Invalid value for '--measure'"),
         (["people.jsonl", "--method", "luck"], 2, "Invalid value for '--method'"),
-        (["people.jsonl", "--method", "grid"], 1, "is a range: a grid needs a list"),
-        (["people.jsonl", "--try", "alpha=0", "--try", "alpha=1"], 2, "alpha stands there twice"),
+        (["people.jsonl", "--method", "grid"], 1, "is a range: say how many trials"),
         (
-            ["people.jsonl", *GRID, "--method", "grid", "--trials", "3"],
-            1,
-            "trials need a random search",
+            ["people.jsonl", "--try", "alpha=0", "--try", "alpha=1"],
+            2,
+            "duplicate parameter 'alpha'",
         ),
+        (["people.jsonl", *GRID, "--method", "grid", "--trials", "3"], 1, "trials are for a rand"),
         (["people.jsonl", "--like", "no.ww"], 1, "no.ww: No such file"),
-        (["people.jsonl", "--like", "no.ww", "--paper"], 2, "cannot go together"),
+        (["people.jsonl", "--like", "no.ww", "--paper"], 2, "cannot be used together"),
         (["people.jsonl", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
-        (
-            ["people.jsonl", "--keep", "people.jsonl"],
-            1,
-            "is not a file of search results: name another",
-        ),
-        (["people.jsonl", "--keep", "no/kept"], 2, "there is no folder 'no'"),
-        (["people.jsonl", "--html", "no/x"], 2, "there is no folder 'no'"),
-        (["people.jsonl", "-o", "no/x"], 2, "there is no folder 'no'"),
+        (["people.jsonl", "--keep", "people.jsonl"], 1, "is not a file of results: name another"),
+        (["people.jsonl", "--keep", "no/kept"], 2, "folder 'no' does not exist"),
+        (["people.jsonl", "--html", "no/x"], 2, "folder 'no' does not exist"),
+        (["people.jsonl", "-o", "no/x"], 2, "folder 'no' does not exist"),
     ],
 )
 def test_search_says_what_is_wrong(here, arguments, code, message):
@@ -295,7 +291,7 @@ def test_after_an_interruption_what_was_found_is_printed_and_written(here):
     assert told["unfinished"] == 9000 - told["tried"]
     assert errors == (
         f"interrupted after {told['tried']} of 9000 settings; "
-        f"the same command goes on from '{here / 'kept'}'\n"
+        f"run the same command to resume from '{here / 'kept'}'\n"
     )
     assert len(json.loads((here / "all.json").read_text())["settings"]) == told["tried"]
     chosen = ww.TauSS3.load("best.ww").parameters
@@ -308,7 +304,7 @@ def test_an_interrupted_tuning_teaches_the_best_until_then(here):
     code, output, errors = interrupted(here / "kept", *tune)
     assert code == 130
     told = json.loads(output)
-    assert f"interrupted after {told['tried']} settings; the same command goes on" in errors
+    assert f"interrupted after {told['tried']} settings; run the same command to resume" in errors
     assert ww.TauSS3.load("best.ww").parameters["prior"] == told["parameters"]["prior"]
 
 
@@ -322,7 +318,7 @@ def test_who_does_not_keep_results_is_told_how(monkeypatch):
     monkeypatch.setattr("watchword.cli.searching._best_so_far", lambda *_, **__: stop_at_once)
     done = call("search", "people.jsonl", "--trials", 500)
     assert done.exit_code == 130
-    assert done.stderr.endswith("keep results in a file: --keep FILE\n")
+    assert done.stderr.endswith("use --keep FILE to be able to resume\n")
     assert json.loads(done.stdout)["tried"] < 500
 
 
@@ -383,14 +379,14 @@ def test_a_search_within_a_time_has_nothing_left_over():
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--tune", "--add-to", "x.ww"], 2, "--tune and --add-to cannot go together"),
-        (["--tune", "--prune", "1"], 2, "--tune and --prune cannot go together"),
-        (["--budget", "3s"], 2, "--budget goes with --tune"),
-        (["--keep", "kept"], 2, "--keep goes with --tune"),
-        (["--measure", "accuracy"], 2, "--measure goes with --tune"),
+        (["--tune", "--add-to", "x.ww"], 2, "--tune and --add-to cannot be used together"),
+        (["--tune", "--prune", "1"], 2, "--tune and --prune cannot be used together"),
+        (["--budget", "3s"], 2, "--budget requires --tune"),
+        (["--keep", "kept"], 2, "--keep requires --tune"),
+        (["--measure", "accuracy"], 2, "--measure requires --tune"),
         (["--tune", "--budget", "0"], 2, "a time must be above 0"),
-        (["--tune", "--keep", "no/kept"], 2, "there is no folder 'no'"),
-        (["--tune", "--keep", "people.jsonl"], 1, "is not a file of search results"),
+        (["--tune", "--keep", "no/kept"], 2, "folder 'no' does not exist"),
+        (["--tune", "--keep", "people.jsonl"], 1, "is not a file of results"),
         (["--tune", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
     ],
 )

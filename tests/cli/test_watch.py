@@ -245,7 +245,7 @@ def test_from_start_notices_that_the_input_is_another():
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state", "--from-start")
     done = call(*arguments, input=lines(post("ann")))
     assert done.exit_code == 0
-    assert "1 posts more than there are" in done.stderr
+    assert "1 posts more than the input has" in done.stderr
 
 
 def test_python_and_the_command_share_states(here):
@@ -460,12 +460,12 @@ def test_ctrl_c_ends_other_commands_quietly():
         (["model.ww", "--positive", "x", "--save-every", "nan"], 2, "'nan' is not a finite number"),
         (["model.ww", "--positive", "x"], 1, "unknown label 'x'; the model has 'at risk', 'con"),
         (["model.ww", "no.jsonl", "--positive", "at risk"], 1, "no.jsonl: No such file"),
-        (["model.ww", "--positive", "at risk", "--policy", "x"], 2, "unknown policy 'x'; known"),
+        (["model.ww", "--positive", "at risk", "--policy", "x"], 2, "unknown policy 'x' (known"),
         (["model.ww", "--positive", "at risk", "--policy", "leaps(factor=1|2)"], 2, "2 policies"),
-        (["model.ww", "--positive", "at risk", "--policy", "stands_out"], 2, "one by one here"),
-        (["model.ww", "--positive", "at risk", "--from-start"], 2, "goes with --state"),
+        (["model.ww", "--positive", "at risk", "--policy", "stands_out"], 2, "one by one"),
+        (["model.ww", "--positive", "at risk", "--from-start"], 2, "requires --state"),
         (["model.ww", "--positive", "at risk", "--state", "."], 2, "is a directory"),
-        (["model.ww", "--positive", "at risk", "--state", "no/x"], 2, "there is no folder 'no'"),
+        (["model.ww", "--positive", "at risk", "--state", "no/x"], 2, "folder 'no' does not exist"),
     ],
 )
 @pytest.mark.usefixtures("here")

@@ -69,7 +69,7 @@ def test_classify_adds_columns(here, spark):
     contents = [ww.Post(row["text"], title=row["title"]).content for row in rows]
     assert [row["guess"] for row in rows] == model.predict_many(contents)
     assert sum(told["labels"].values()) == len(rows)
-    assert "exists already" in failure(
+    assert "already exists" in failure(
         "spark", "classify", "model.ww", "posts.jsonl", "--label", "guess", "-o", "out.parquet",
         code=2,
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_watch_goes_on_from_its_checkpoint(here, spark):
     anew = [*command[:-3], "other", *command[-2:]]
     assert "was written with another checkpoint than other" in failure(*anew, code=2)
     elsewhere = [*command[:-1], "elsewhere.json"]
-    assert "was begun with another output than elsewhere.json" in failure(*elsewhere, code=2)
+    assert "belongs to another output than elsewhere.json" in failure(*elsewhere, code=2)
     assert records(*command) == [second | {"posts": 0}]
 
 
@@ -148,7 +148,7 @@ def test_mistakes_are_one_line():
     wrong = failure("spark", "train", "posts.jsonl", "-o", "x.ww", "--text", "body")
     assert wrong.startswith("Error: there is no column 'body' for text")
     assert wrong.endswith("(use --text COLUMN)\n")
-    assert "--levelwise goes with --prune" in failure(
+    assert "--levelwise requires --prune" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--levelwise", code=2
     )
     assert "is not KEY=VALUE" in failure(
@@ -160,7 +160,7 @@ def test_mistakes_are_one_line():
     assert "depends on the order of texts" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-period", 100, code=2
     )
-    assert "do not say who wrote them" in failure(
+    assert "text files have no subjects" in failure(
         "spark", "watch", "model.ww", "lines.txt", "--positive", "at risk", "--checkpoint", "c",
         "-o", "out", code=2,
     )  # fmt: skip

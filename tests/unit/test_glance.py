@@ -196,8 +196,8 @@ def test_inspect_writes_a_page_about_an_ngram():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--next", "a"], "--html goes with neither"),
-        (["--top", "3", "--length", "1"], "--html goes with neither"),
+        (["--next", "a"], "--html cannot be combined with"),
+        (["--top", "3", "--length", "1"], "--html cannot be combined with"),
     ],
 )
 def test_inspect_refuses_pages_that_do_not_exist(arguments, message):

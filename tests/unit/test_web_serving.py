@@ -196,9 +196,9 @@ def test_command_exports_a_page(saved, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--policy", "overtakes"], "--policy goes with --positive"),
-        (["--floor", "3"], "--floor goes with --export"),
-        (["--no-token", "--token", TOKEN], "--no-token goes without --token"),
+        (["--policy", "overtakes"], "--policy requires --positive"),
+        (["--floor", "3"], "--floor requires --export"),
+        (["--no-token", "--token", TOKEN], "--no-token cannot be combined with --token"),
         (["-"], "must be a file"),
         (["--policy", "undertakes", "--positive", AT_RISK], "unknown policy"),
         (["--export", "/no/such/folder/page.html"], "there is no folder"),

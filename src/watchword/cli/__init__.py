@@ -1,7 +1,7 @@
-"""The verbs of the command line: each parses arguments, calls a plain function, and prints.
+"""The commands of the command line: each parses arguments, calls a library function and prints.
 
-A new verb is a function under `@verb(example="watchword …")` in a module that is imported here;
-errors, exit codes and `--debug` are taken care of by the group.
+A new command is a function decorated with `@verb(example="watchword …")` in a module imported here;
+the group handles errors, exit codes and `--debug`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run() -> int:
     """Run the command line and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # what an output cannot encode must not end a run
+        if reconfigure is not None:  # a character that cannot be encoded must not end the run
             reconfigure(errors="backslashreplace")
     logging.getLogger("watchword").addHandler(Teller(logging.WARNING))
     try:
@@ -58,7 +58,7 @@ def run() -> int:
 
 
 def _forget_output() -> None:
-    """Drop what a full disk has not taken: told already, it would be told again at the end."""
+    """Discard unwritten output, so that an error already reported is not reported again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

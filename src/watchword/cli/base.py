@@ -1,4 +1,4 @@
-"""What verbs share: the group with its errors and exit codes, output for machines and for eyes.
+"""Helpers shared by all commands: the group with its errors and exit codes, output and progress.
 
 Exit codes: 0, 1 for an error, 2 for wrong usage, 130 after Ctrl-C.
 """
@@ -38,7 +38,7 @@ _Item = TypeVar("_Item")
 
 
 class _Verbs(click.Group):
-    """A group of verbs whose errors are messages; tracebacks are for `--debug`."""
+    """A command group that prints errors as messages, and tracebacks only with `--debug`."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _visible_errors():
@@ -61,7 +61,7 @@ class _Verbs(click.Group):
 
 
 class _Verb(click.Command):
-    """A verb whose errors about data name its own options."""
+    """A command whose data errors name its own options."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -74,7 +74,7 @@ class _Verb(click.Command):
 
 @contextlib.contextmanager
 def _visible_errors() -> Iterator[None]:
-    """Show what is wrong with a command line as it is, also on a terminal."""
+    """Make control characters in usage errors visible."""
     try:
         yield
     except click.ClickException as error:
@@ -87,7 +87,7 @@ def _show_warning(message: Warning | str, *_: object) -> None:
 
 
 def message_of(error: Exception) -> str:
-    """The one line that a user reads of an error."""
+    """Return an error as the one line shown to the user."""
     if isinstance(error, DataFormatError):
         return visible(error.message + _advice(error.arguments))
     if isinstance(error, OSError) and error.strerror:
@@ -96,11 +96,11 @@ def message_of(error: Exception) -> str:
     if isinstance(error, WatchwordError | ValueError | OSError):
         return visible(str(error))
     kind = type(error).__name__
-    return visible(f"unexpected {kind}: {error} (please report it, with what --debug says)")
+    return visible(f"unexpected {kind}: {error} (please report it with the output of --debug)")
 
 
 def _advice(arguments: Iterable[str]) -> str:
-    """Say which options of the running verb stand for arguments of the library, if there are any.
+    """Return a hint naming the running command's options for these library arguments, if any.
 
     >>> _advice(["text"])
     ''
@@ -119,7 +119,7 @@ def _advice(arguments: Iterable[str]) -> str:
 
 
 def example_text(commands: str) -> str:
-    """The end of a help page: commands to try, one per line."""
+    """Return the end of a help page: example commands, one per line."""
     lines = [line.strip() for line in commands.strip().splitlines()]
     return "\n  ".join(["\b\nExample:", *lines])
 
@@ -138,7 +138,7 @@ def cli(debug: bool) -> None:
 def verb(
     *, example: str, group: click.Group = cli, name: str | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function a verb; its help ends with an example, which the tests run."""
+    """Turn a function into a command whose help ends with an example; the tests run it."""
     return group.command(name, cls=_Verb, epilog=example_text(example))
 
 
@@ -146,9 +146,9 @@ def verb(
 
 
 def emit(records: Iterable[Mapping[str, Any]]) -> None:
-    """Print JSON lines, and hand them over at once.
+    """Print JSON lines and flush.
 
-    In ASCII: valid whatever the encoding of the output, and nothing that a terminal would obey.
+    The lines are ASCII: valid in any output encoding, and without control characters.
     """
     with writing_output():
         for record in records:
@@ -164,7 +164,7 @@ def _json(record: Mapping[str, Any]) -> str:
 
 
 def write_output(data: bytes) -> None:
-    """Write data in UTF-8 to standard output: byte for byte, or made visible on a terminal."""
+    """Write UTF-8 data to standard output; on a terminal, make control characters visible."""
     if sys.stdout.isatty():
         write_text_output(visible(data.decode()))
         return
@@ -175,18 +175,18 @@ def write_output(data: bytes) -> None:
 
 
 def write_text_output(text: str) -> None:
-    """Write text for eyes to standard output, and hand it over at once."""
+    """Write text to standard output and flush."""
     with writing_output():
         sys.stdout.write(text)
         sys.stdout.flush()
 
 
 def end_torn_line() -> None:
-    """End a line that a killed command left unfinished in the file that output is appended to.
+    """End the unfinished last line of the output file, if a killed command left one.
 
-    The next record would become a part of it, and be lost.
+    Otherwise the next record would be appended to that line, and lost.
     """
-    with contextlib.suppress(OSError, ValueError):  # a pipe, a terminal, nothing at all
+    with contextlib.suppress(OSError, ValueError):  # a pipe, a terminal, or no output
         output = sys.stdout.fileno()
         size = os.fstat(output).st_size if stat.S_ISREG(os.fstat(output).st_mode) else 0
         if size:
@@ -198,25 +198,25 @@ def end_torn_line() -> None:
 
 
 def writing_output() -> contextlib.AbstractContextManager[None]:
-    """Name the standard output in errors of writing to it."""
+    """Name standard output in errors raised while writing to it."""
     return writing_to("standard output")
 
 
 def warn(message: str) -> None:
-    """Tell the person, not the program that reads the output."""
+    """Print a message to standard error."""
     click.echo(visible(message), err=True)
 
 
 class Teller(logging.Handler):
-    """Passes on what the library logs."""
+    """A log handler that prints the library's log messages to standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell the person."""
+        """Print the message of a record."""
         warn(record.getMessage())
 
 
 class _Output(Console):
-    """The standard output, which errors name."""
+    """A console for standard output, named in write errors."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         with writing_output():
@@ -224,19 +224,19 @@ class _Output(Console):
 
 
 def console() -> Console:
-    """Open the standard output: colours only on a terminal, no guessing at what text means."""
+    """Return a console for standard output: coloured only on a terminal, no markup or emoji."""
     return _Output(highlight=False, markup=False, emoji=False)
 
 
 def show(output: Console, text: Text | str) -> None:
-    """Print a text, control characters made visible; lines are wrapped only for a terminal."""
+    """Print a text with visible control characters; wrap lines only on a terminal."""
     shown = visible(text) if isinstance(text, str) else text
     output.print(shown, soft_wrap=not output.is_terminal)
 
 
 def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> None:
-    """Print rows with the same names as a table for eyes."""
-    # Only a terminal has a width that cells must be squeezed into.
+    """Print rows with the same keys as a table."""
+    # Cells are squeezed only into the width of a terminal.
     output = console()
     output.width = output.width if output.is_terminal else 100_000
     heading = None if title is None else _cell(title)
@@ -251,7 +251,7 @@ def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None
 
 
 def show_records(records: Sequence[Mapping[str, Any]], *, table: bool) -> None:
-    """Print records for programs, or as a table for eyes."""
+    """Print records as JSON lines, or as a table."""
     if not table:
         emit(records)
     elif records:
@@ -259,7 +259,7 @@ def show_records(records: Sequence[Mapping[str, Any]], *, table: bool) -> None:
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record with those inside of it beside the others."""
+    """Flatten a record: nested keys become `outer inner`."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
@@ -279,7 +279,7 @@ def _cell(value: object) -> Text:
 
 
 def ngram_table(title: str, ngrams: Iterable[RankedNgram]) -> Table:
-    """N-grams with values and counts, for eyes."""
+    """Return a table of n-grams with their values and counts."""
     name = Text(visible(title))  # on one line, also above short n-grams
     table = Table("n-gram", title=name, box=None, title_justify="left", min_width=name.cell_len)
     table.add_column("value", justify="right")
@@ -290,8 +290,8 @@ def ngram_table(title: str, ngrams: Iterable[RankedNgram]) -> Table:
 
 
 def progress(items: Iterable[_Item], description: str, *, total: int | None) -> Iterator[_Item]:
-    """Pass the items on, with a bar on standard error if that is a terminal."""
-    if not sys.stderr.isatty():  # rich's own opinion may be forced by the environment
+    """Yield the items, with a progress bar on standard error if that is a terminal."""
+    if not sys.stderr.isatty():  # the environment may force rich to assume a terminal
         yield from items
         return
     errors = Console(stderr=True)
@@ -301,9 +301,9 @@ def progress(items: Iterable[_Item], description: str, *, total: int | None) -> 
 def telling_progress(
     tell: Callable[[Any], str], *, timed: bool = False
 ) -> Callable[[Iterable[Any], int], Iterable[Any]]:
-    """`progress` for library functions, with words that may change with every item.
+    """Return a `progress` callback whose description is updated with every item.
 
-    If it is time that ends it (`timed`), how many items there would be says nothing.
+    With `timed`, a time limit ends the work, so the bar shows no total.
     """
 
     def passed_on(items: Iterable[Any], total: int) -> Iterator[Any]:
@@ -320,7 +320,7 @@ def telling_progress(
 
 
 def progress_of(description: str) -> Callable[[Iterable[Any], int], Iterable[Any]]:
-    """`progress` as library functions take it."""
+    """Return a `progress` callback for library functions."""
     return lambda items, total: progress(items, description, total=total)
 
 
@@ -330,10 +330,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Number(click.FloatRange):
-    """A number in a range, which NaN and infinity never are."""
+    """A finite number in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, if it is one."""
+        """Return the number, or fail if it is not finite."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -341,13 +341,15 @@ class Number(click.FloatRange):
 
 
 def check_folder(path: Path | None) -> None:
-    """Refuse a file in a folder that is not there: better now than after an hour of work."""
+    """Raise early if the folder of an output file does not exist."""
     if path is not None and not path.parent.is_dir():
-        raise click.UsageError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to")
+        raise click.UsageError(
+            f"cannot write {path.name!r}: folder {str(path.parent)!r} does not exist"
+        )
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file, whole or not at all; - is standard output."""
+    """Write a file atomically; - is standard output."""
     ended = text if text.endswith("\n") else text + "\n"
     if path == "-":
         write_output(ended.encode())
@@ -357,7 +359,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
-    """The label that was meant; on a command line numbers are text, too."""
+    """Return the label spelt like `text`, which may be a number in the data."""
     known = list(labels)
     if text in known:
         return text
@@ -369,16 +371,16 @@ def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
 
 
 def model_of(like: Path | None, preset: str | None, parameters: dict[str, Any]) -> TauSS3:
-    """An empty model: with parameters of another one, or of a preset, and those given."""
+    """Return an empty model with the parameters of a model or preset, overridden by those given."""
     if like is not None and preset is not None:
-        raise click.UsageError(f"--like and --{preset} cannot go together")
+        raise click.UsageError(f"--like and --{preset} cannot be used together")
     if preset is not None:
         return {"paper": TauSS3.paper, "pyss3": TauSS3.pyss3}[preset](**parameters)
     return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))
 
 
 def with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
-    """The default label as data spells it; on a command line numbers are text, too."""
+    """Return the model with its default label as the data spells it, which may be a number."""
     given = model.parameters["default_label"]
     if given is None:
         return model

@@ -1,4 +1,4 @@
-"""watchword demo: what all this is about, in half a minute."""
+"""watchword demo: a tour on synthetic data in half a minute."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found."""
+    """The results of the demo."""
 
     taught: list[Subject]
     tested: list[Subject]
-    calm: int  # subjects under test that are not at risk
+    calm: int  # test subjects that are not at risk
     right: dict[int, int]  # subjects recognised, by the longest n-gram used
     top: dict[Label, list[RankedNgram]]
     explanation: Explanation
@@ -33,7 +33,7 @@ class Demo:
 
 
 def make_demo(subjects: int, seed: int) -> Demo:
-    """Teach half of made-up subjects, test on the others."""
+    """Train on half of the synthetic subjects and test on the others."""
     made = make_risk_streams(subjects, seed=seed, prevalence=0.3)
     risky = [subject for subject in made if subject.label == AT_RISK]
     others = [subject for subject in made if subject.label != AT_RISK]
@@ -67,41 +67,43 @@ def make_demo(subjects: int, seed: int) -> Demo:
     type=click.IntRange(10, 100_000),
     default=200,
     show_default=True,
-    help="How many people to make up.",
+    help="Number of synthetic subjects.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 def demo(subjects: int, seed: int) -> None:
-    """Learn from made-up people, recognise others, and show why."""
+    """Train on synthetic subjects, classify others, and show why."""
     found = make_demo(subjects, seed)
     output = console()
     posts = sum(len(subject.posts) for subject in found.taught)
     show(
         output,
-        f"Learnt {posts} posts of {len(found.taught)} made-up subjects, some of them more and "
-        f"more exhausted.\nRecognised of {len(found.tested)} others:",
+        f"Trained on {posts} posts of {len(found.taught)} synthetic subjects, some of them "
+        f"increasingly exhausted.\nAccuracy on {len(found.tested)} other subjects:",
     )
-    show(output, f"  {found.calm / len(found.tested):4.0%}  by calling everybody {CONTROL!r}")
+    show(output, f"  {found.calm / len(found.tested):4.0%}  by always answering {CONTROL!r}")
     for length, right in found.right.items():
         known = "single words" if length == 1 else f"sequences of up to {length} words"
         show(output, f"  {right / len(found.tested):4.0%}  with {known}")
     for label, ngrams in found.top.items():
         output.print()
-        output.print(ngram_table(f"What speaks most for {label!r}", ngrams))
+        output.print(ngram_table(f"Strongest n-grams for {label!r}", ngrams))
     output.print()
-    show(output, f"The latest posts of one at risk, painted by what speaks for {AT_RISK!r}:\n")
+    show(output, f"The latest posts of a subject at risk, painted by evidence for {AT_RISK!r}:\n")
     show(output, to_terminal(found.explanation, AT_RISK))
     output.print()
     output.print(
-        ngram_table("What weighs most in it", strongest_ngrams(found.explanation, AT_RISK, 5))
+        ngram_table(
+            "Strongest n-grams in this text", strongest_ngrams(found.explanation, AT_RISK, 5)
+        )
     )
     output.print()
-    show(output, "Read post by post, with an alert as soon as a policy says so:\n")
+    show(output, "Alerts when reading post by post, by policy:\n")
     show_table([_row(replay) for replay in found.replays])
 
 
 def _row(replay: Replay) -> dict[str, object]:
     measures = replay.measures
-    assert measures is not None  # noqa: S101  (the truth about made-up people is known)
+    assert measures is not None  # noqa: S101  (synthetic subjects have labels)
     right = round(measures.recall * measures.positives)
     return {
         "policy": spell_policy(replay.policy),

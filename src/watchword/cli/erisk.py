@@ -1,4 +1,4 @@
-"""watchword erisk run, make, client, server: the tasks of eRisk, on disk and on line."""
+"""watchword erisk run, make, client, server: eRisk tasks, from files or a server."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     """)
 )
 def erisk() -> None:
-    """The tasks of eRisk, in files and on a server."""
+    """Run eRisk tasks from files or against a server."""
 
 
 # watchword erisk make
@@ -70,35 +70,35 @@ def erisk() -> None:
     type=click.Choice(list(TASKS)),
     default="2017-depression",
     show_default=True,
-    help="Whose layout.",
+    help="Task whose layout to write.",
 )
 @click.option(
     "--subjects",
     type=click.IntRange(min=1),
-    help="How many in all sets; by default as many as in the real ones.",
+    help="Number of subjects in all sets.  [default: as in the real collection]",
 )
 @click.option(
     "--most-writings",
     type=click.IntRange(min=10),
     default=2000,
     show_default=True,
-    help="Of one subject; with fewer, all have fewer.",
+    help="Most writings of one subject; the numbers of all subjects scale with it.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "--release",
     type=click.Choice(["official", "2022"]),
     default="official",
     show_default=True,
-    help="The layout of the first release, or of the one in 2022.",
+    help="Release whose layout to write: the original one, or that of 2022.",
 )
 def make(
     folder: Path, task: Any, subjects: int | None, most_writings: int, seed: int, release: Any
 ) -> None:
-    """Write a made-up collection.
+    """Write a synthetic collection.
 
-    It has the official layout, quirks included, to try everything without the real one. FOLDER
-    must be new or empty.
+    The collection has the official layout, quirks included, for trying `erisk run` without the real
+    data. FOLDER must be new or empty.
     """
     make_collection(
         folder,
@@ -123,26 +123,34 @@ def make(
     """,
 )
 @click.argument("task", type=click.Choice(list(TASKS)))
-@click.option("--data", type=_FOLDER, required=True, help="Where the sets are, or below.")
 @click.option(
-    "--train", type=_FOLDER, multiple=True, help="A training set, where it is not found below data."
+    "--data", type=_FOLDER, required=True, help="Folder that contains the training and test sets."
 )
-@click.option("--test", type=_FOLDER, help="The test set, where it is not found below data.")
+@click.option(
+    "--train", type=_FOLDER, multiple=True, help="Training set, if not found below --data."
+)
+@click.option("--test", type=_FOLDER, help="Test set, if not found below --data.")
 @click.option(
     "--out",
     type=_FOLDER,
-    help="Where to write the ten files of a submission.  [default: TASK-NAME]",
+    help="Folder for the ten files of the submission.  [default: TASK-NAME]",
 )
-@click.option("--name", default="watchword", show_default=True, help="The name of the run.")
-@click.option("--model", type=FILE, help="A model to use as it is, instead of training one.")
+@click.option("--name", default="watchword", show_default=True, help="Name of the run.")
+@click.option("--model", type=FILE, help="Model file to use instead of training a model.")
 @policy_option
 @paper_parameter_options
-@click.option("--json", "json_file", metavar="FILE", help="Write all there is, - for output.")
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    help="Write the full result as JSON; - is standard output.",
+)
 @threads_option
 @click.option(
     "--table/--record",
     default=True,
-    help="The published table with this run in it (default), or a record of this run.",
+    help="Print the published table with this run in it, or only this run as a JSON line.  "
+    "[default: table]",
 )
 def run(
     task: Any,
@@ -158,14 +166,16 @@ def run(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Run a task of the paper, and compare.
+    """Run a task of the paper and compare with published results.
 
-    Trains, decides chunk by chunk, and shows the result among those that were published; with the
-    paper's parameters, pruning and policy, unless you give others (--prune-floor 0 for no
-    pruning). The ten files of a submission are written, too.
+    Trains a model, decides chunk by chunk, and prints the result in the table of published results.
+    Parameters, pruning and policy are the paper's unless given (--prune-floor 0 turns pruning off).
+    Also writes the ten files of a submission.
     """
     if model is not None and parameters:
-        raise click.UsageError("--model has its parameters: give no others")
+        raise click.UsageError(
+            "--model cannot be combined with parameters: the model file has its own"
+        )
     check_name(name)
     check_files(json_file)
     result = run_task(
@@ -207,16 +217,23 @@ def run(
 @click.argument("url")
 @click.argument("token", envvar=_TOKEN_VARIABLE)
 @click.option(
-    "--model", "models", type=FILE, multiple=True, required=True, help="One, or one per run."
+    "--model",
+    "models",
+    type=FILE,
+    multiple=True,
+    required=True,
+    help="Model file: one, or one per run.",
 )
-@click.option("--positive", required=True, metavar="LABEL", help="The label that decision 1 means.")
-@policies_option("One, or one per run; values may be lists: overtakes(margin=0|1) are two runs.")
+@click.option("--positive", required=True, metavar="LABEL", help="Label sent as decision 1.")
+@policies_option(
+    "Policy: one, or one per run. Lists of values make several: overtakes(margin=0|1) is two runs."
+)
 @click.option(
     "--journal",
     type=FILE,
     default="erisk.journal",
     show_default=True,
-    help="What a restart goes on from; holds what people wrote.",
+    help="Journal file to resume from; contains the subjects' writings.",
 )
 @click.option(
     "--timeout",
@@ -224,14 +241,14 @@ def run(
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="For connecting, and for each answer.",
+    help="Timeout for connecting, and for each response.",
 )
 @click.option(
     "--retries",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="How often a request is tried again.",
+    help="Number of retries per request.",
 )
 @click.option(
     "--patience",
@@ -239,7 +256,7 @@ def run(
     default=3600,
     show_default=True,
     metavar="SECONDS",
-    help="For how long a request is tried again.",
+    help="Time limit for the retries of a request.",
 )
 @threads_option  # fmt: skip
 def client(
@@ -256,11 +273,11 @@ def client(
 ) -> None:
     """Take part in a task on a server.
 
-    Reads every round and answers for up to five runs. Prints a line for every alert once the server
-    has the answers of the round. Stopped or crashed, start it again with the same journal: it goes
-    on, and answers no round twice. The token may also be in the environment as
-    WATCHWORD_ERISK_TOKEN, where other users of the machine do not see it, and where it may begin
-    with a dash (as an argument, such a one comes last, after a lonely --).
+    Reads each round and submits decisions for up to five runs. Prints a line per alert once the
+    server has accepted the round. After a stop or crash, run the same command with the same journal
+    to resume; no round is answered twice. The token may also be given in the environment variable
+    WATCHWORD_ERISK_TOKEN, which hides it from other users of the machine. As an argument, a token
+    that begins with a dash goes last, after "--".
     """
     from watchword.erisk.client import RoundReport, run_client
 
@@ -294,7 +311,7 @@ def client(
             on_round=on_round,
         )
     except KeyboardInterrupt:
-        warn(f"stopped; the same command goes on from {journal}")
+        warn(f"stopped; run the same command to resume from {journal}")
         raise
     alerts = [len(found) for found in done.alerts]
     emit([{"event": "end", "rounds": done.rounds, "ended": done.ended, "alerts": alerts}])
@@ -303,14 +320,16 @@ def client(
 def _runs(
     models: Sequence[Path], positive: str, policies: Sequence[str]
 ) -> list[tuple[TauSS3, Policy]]:
-    """Models and policies in pairs; a single one of either goes with all of the other."""
+    """Pair models with policies; a single model or policy is used for all runs."""
     taught = [TauSS3.load(path) for path in models]
     label = find_label(positive, taught[0].labels, where=str(models[0]))
     for model, path in zip(taught, models, strict=True):
         find_label(positive, model.labels, where=str(path))
     rules = [policy for text in policies for policy in parse_policies(text, label)]
     if len(rules) != len(taught) and 1 not in (len(rules), len(taught)):
-        raise click.UsageError(f"{len(taught)} models but {len(rules)} policies: which with which?")
+        raise click.UsageError(
+            f"{len(taught)} models but {len(rules)} policies (give one of either, or equally many)"
+        )
     several = zip(cycle(taught), rules) if len(taught) == 1 else zip(taught, cycle(rules))
     return list(several)
 
@@ -345,32 +364,34 @@ def _shares(
     """,
 )
 @click.argument("data")
-@click.option("--positive", metavar="LABEL", help="Measure alerts for this label, at the end.")
 @click.option(
-    "--runs", type=click.IntRange(1, 5), default=1, show_default=True, help="Of the client."
+    "--positive", metavar="LABEL", help="Label to measure alerts for when all rounds are done."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Who may connect.")
+@click.option(
+    "--runs", type=click.IntRange(1, 5), default=1, show_default=True, help="Number of runs."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="Where to listen; 0 is any free port.",
+    help="Port to listen on; 0 picks a free port.",
 )
 @click.option(
     "--token",
     envvar=_TOKEN_VARIABLE,
-    help="Access token of the client [default: a random one]. With --host, at least 16 characters.",
+    help="Access token of the client; with --host, at least 16 characters.  [default: random]",
 )
 @click.option(
     "--faults",
     metavar="FAULT=SHARE,…",
     callback=_shares,
-    help=f"Misbehave in this share of answers: {', '.join(_FAULTS)}.",
+    help=f"Share of responses with a fault: {', '.join(_FAULTS)}.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the faults.")
 @click.option(
-    "--refuse-duplicates", is_flag=True, help="Answer 400 to a submission that is sent again."
+    "--refuse-duplicates", is_flag=True, help="Respond with status 400 to a repeated submission."
 )
 @data_options(bad_lines="error")
 def server(
@@ -385,10 +406,10 @@ def server(
     refuse_duplicates: bool,
     reading: Data,
 ) -> None:
-    """Serve subjects of yours, to practise, until Ctrl-C.
+    """Run a practice server with your own subjects until Ctrl-C.
 
-    DATA are subjects as for evaluate. Prints address and token in the beginning, and how the runs
-    did in the end.
+    DATA contains subjects, as for evaluate. Prints the URL and token at the start, and the results
+    of the runs at the end.
     """
     from watchword.erisk.server import Faults, PracticeServer, serve
     from watchword.erisk.task import PracticeTask
@@ -408,7 +429,7 @@ def server(
         )
 
     troubles = None if faults is None else Faults(**faults, seed=seed)
-    # A signal may come before the server listens to it: then its loop was made for nothing.
+    # A signal that arrives before the server handles signals leaves its coroutine unawaited.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     with term_as_interrupt(), contextlib.suppress(KeyboardInterrupt):
         serve(

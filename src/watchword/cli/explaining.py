@@ -1,4 +1,4 @@
-"""watchword explain, report: why a text or a subject was judged as it was."""
+"""watchword explain, report: reasons for the label of a text or the decision about a subject."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped
 from watchword.show.terminal import strongest_ngrams, to_terminal, visible
 
-_TOP = 5  # n-grams and posts that are printed
-_DATA = (".jsonl", ".csv", ".tsv")  # what ends so is never one text
+_TOP = 5  # n-grams and posts to print
+_DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 
 # watchword explain
 
@@ -55,17 +55,13 @@ _DATA = (".jsonl", ".csv", ".tsv")  # what ends so is never one text
 )
 @click.argument("model", type=FILE)
 @click.argument("data", required=False)
-@click.option("--text", help="A text to explain, instead of a file.")
-@click.option(
-    "--subject", metavar="ID", help="Explain the decision about this subject of the data."
-)
-@click.option("--label", help="Paint what speaks for this label; by default for the one decided.")
-@click.option(
-    "--positive", metavar="LABEL", help="With --subject: the label that alerts are about."
-)
+@click.option("--text", help="Text to explain, instead of a file.")
+@click.option("--subject", metavar="ID", help="Subject whose decision to explain.")
+@click.option("--label", help="Label whose evidence is painted.  [default: the decided label]")
+@click.option("--positive", metavar="LABEL", help="Label to alert for; needed with --subject.")
 @policy_option
-@click.option("--html", "html_file", metavar="FILE", help="Write a page that needs no other file.")
-@click.option("--json", "json_file", metavar="FILE", help="Write all that the page is drawn from.")
+@click.option("--html", "html_file", metavar="FILE", help="Write a self-contained HTML page.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the data of the page as JSON.")
 @data_options(bad_lines="error")
 def explain(
     model: Path,
@@ -79,25 +75,24 @@ def explain(
     json_file: str | None,
     reading: Data,
 ) -> None:
-    """Show why a text got its label, or how it came to an alert about a subject.
+    """Explain the label of a text, or the decision about a subject.
 
-    DATA is a file with one text, by default standard input; with --subject, it is data as for
-    evaluate. Prints for eyes; with --html or --json it writes a file instead (- is standard
-    output).
+    DATA is a file with one text [default: standard input]; with --subject, data as for evaluate.
+    Prints the explanation, or writes it to a file with --html or --json (- is standard output).
     """
     if text is not None and (data is not None or subject is not None):
-        raise click.UsageError("--text goes neither with data nor with --subject")
+        raise click.UsageError("--text cannot be combined with DATA or --subject")
     if subject is not None and (data is None or positive is None):
         raise click.UsageError("--subject needs DATA and --positive")
     if subject is None and data is not None and data.lower().removesuffix(".gz").endswith(_DATA):
         raise click.UsageError(
-            f"{data} holds many texts: name one of its people with --subject and --positive, or "
-            "give a text with --text"
+            f"{data} contains many texts (choose a subject with --subject and --positive, or "
+            "give one text with --text)"
         )
     taught = TauSS3.load(model)
     if subject is None:
         if positive is not None:
-            raise click.UsageError("--positive goes with --subject")
+            raise click.UsageError("--positive requires --subject")
         shown = _label(label, taught)
         _explain_text(taught, _text_of(data, text), shown, html_file, json_file)
         return
@@ -106,8 +101,8 @@ def explain(
     reading.report()
     chosen = [one for one in known if one.id == subject]
     if not chosen:
-        raise UnknownSubjectError(f"there is no subject {subject!r} among {len(known)} in {data}")
-    story = taught.story(chosen[0], rule)
+        raise UnknownSubjectError(f"unknown subject {subject!r} in {data} ({len(known)} subjects)")
+    story = tell(engine_of(taught), chosen[0], rule)
     _write(story.to_dict, lambda: story.to_html(page=True), html_file, json_file)
     if html_file is None and json_file is None:
         show_story(story, _label(label, taught) or story.positive)
@@ -149,7 +144,7 @@ def _explain_text(
 def _change_of(model: TauSS3, text: str) -> Change | None:
     try:
         return model.what_would_change(text)
-    except HookError:  # a summary function: nothing can be said
+    except HookError:  # a custom summary function cannot be analysed
         return None
 
 
@@ -168,7 +163,7 @@ def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) 
 
 
 def show_explanation(explanation: Explanation, label: Label | None, change: Change | None) -> None:
-    """Print a text painted, what weighs most in it, and what would change its label."""
+    """Print a painted text, its strongest n-grams, and changes that would change its label."""
     output = console()
     show(output, to_terminal(explanation, label))
     output.print()
@@ -183,13 +178,13 @@ def show_explanation(explanation: Explanation, label: Label | None, change: Chan
     output.print()
     chosen = explanation.label if label is None else label
     strongest = strongest_ngrams(explanation, chosen, _TOP)
-    _show_titled(f"What speaks most for {chosen!r}", [one._asdict() for one in strongest])
+    _show_titled(f"Strongest n-grams for {chosen!r}", [one._asdict() for one in strongest])
     if change is not None:
         show(output, visible(str(change)))
 
 
 def show_story(story: Story, label: Label) -> None:
-    """Print what was decided about a subject, what tipped it, and what would have changed it."""
+    """Print the decision about a subject, its reasons, and changes that would reverse it."""
     output = console()
     decision, tipped = story.decision, story.tipped
     many = f"{decision.posts} posts"
@@ -198,12 +193,12 @@ def show_story(story: Story, label: Label) -> None:
     else:
         show(output, f"No alert for {story.positive!r} in {many}.")
     if story.truth is not None:
-        show(output, f"The truth is {story.truth!r}.")
+        show(output, f"The true label is {story.truth!r}.")
     output.print()
     _show_tipped(story, tipped)
     numbers = [decision.delay] if decision else [one.number for one in tipped.posts_for[:1]]
     for number in numbers:
-        show(output, f"Post {number}, painted by what speaks for {label!r}:\n")
+        show(output, f"Post {number}, painted by evidence for {label!r}:\n")
         show(output, to_terminal(story.posts[number - 1].explanation, label))
     if decision and not story.history.is_given:
         output.print()
@@ -222,8 +217,8 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
     labels = [story.positive] + ([] if tipped.rival is None else [tipped.rival])
     columns = [story.labels.index(label) for label in labels]
     for title, ngrams in (
-        (f"What spoke most for {story.positive!r}", tipped.ngrams_for),
-        ("and against it", tipped.ngrams_against),
+        (f"Strongest n-grams for {story.positive!r}", tipped.ngrams_for),
+        ("Strongest n-grams against it", tipped.ngrams_against),
     ):
         rows = [
             {"n-gram": one.ngram, "times": one.times}
@@ -237,7 +232,7 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
         for one in tipped.posts_for[:_TOP]
     ]
     if rows:
-        _show_titled(f"Posts that spoke most for {story.positive!r}", rows)
+        _show_titled(f"Posts with most evidence for {story.positive!r}", rows)
 
 
 def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
@@ -262,14 +257,14 @@ def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
 @positive_option
 @policy_option
 @by_option
-@click.option("-o", "--output", required=True, type=FILE, help="The page to write.")
+@click.option("-o", "--output", required=True, type=FILE, help="HTML file to write.")
 @click.option(
     "--stories",
     type=click.IntRange(min=0),
     default=100,
     show_default=True,
     metavar="N",
-    help="How many subjects to tell about in full, wrong decisions first.",
+    help="Number of subjects to show in full, wrong decisions first.",
 )
 @click.option(
     "--texts",
@@ -277,9 +272,9 @@ def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
     default=2,
     show_default=True,
     metavar="N",
-    help="How many posts of each of them to show; 0 shows nobody's words but n-grams.",
+    help="Number of posts to show per subject; 0 shows n-grams only.",
 )
-@click.option("--title", help="The title of the page.")
+@click.option("--title", help="Title of the page.")
 @data_options(bad_lines="error")
 @threads_option
 def report(
@@ -295,11 +290,11 @@ def report(
     reading: Data,
     threads: int | None,
 ) -> None:
-    """Write an evaluation as one page: measures, all subjects, and why.
+    """Write an evaluation as one HTML page.
 
-    DATA are subjects as for evaluate. The page needs no other file and no network: measures with
-    their bounds, a table of all subjects, wrong decisions first, and of some of them the timeline,
-    what tipped the decision and what would have changed it.
+    DATA contains subjects, as for evaluate. The page is self-contained and needs no network. It
+    shows the measures with their bounds, a table of all subjects (wrong decisions first), and for
+    some subjects the timeline, the reasons for the decision and changes that would reverse it.
     """
     from watchword.reasons.report import report_data
     from watchword.show.report import report_html

@@ -1,4 +1,4 @@
-"""Sessions of Spark and the frames that are named on a command line."""
+"""Spark sessions, and data frames for the data named on the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUFFIXES = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".txt": "
 
 @contextmanager
 def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSession]:
-    """A session, stopped in the end unless somebody else had begun it."""
+    """Yield a session; stop it at the end unless it was already running."""
     require()
     from pyspark.sql import SparkSession
 
@@ -32,7 +32,7 @@ def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSessi
     if running is None and "SPARK_REMOTE" not in os.environ:
         require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # What went wrong is told in one line; Spark would tell it in a hundred before.
+    # The command prints an error in one line; Spark would log a hundred lines before it.
     builder = SparkSession.builder.appName("watchword").config("spark.log.level", "FATAL")
     builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     if master is not None:
@@ -52,7 +52,7 @@ def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSessi
 
 
 def kind_of(data: tuple[str, ...], told: str | None) -> str:
-    """The format of data: as it was told, or as its name says."""
+    """Return the format of the data: the one given, or the one its file name implies."""
     if told is not None:
         return told
     name = data[0].removesuffix(".gz").rstrip("/*")
@@ -61,17 +61,17 @@ def kind_of(data: tuple[str, ...], told: str | None) -> str:
         inside = [_SUFFIXES.get(path.suffix) for path in sorted(Path(name).iterdir())]
         found = next((one for one in inside if one is not None), None)
     if found is None:
-        raise click.UsageError(f"{data[0]!r} does not say what it is: give --format")
+        raise click.UsageError(f"unknown format of {data[0]!r} (use --format)")
     return found
 
 
 def place(path: str) -> str:
-    """A path that does not depend on where Java was started; addresses stay as they are."""
+    """Return an absolute path; Java may have another working directory. URLs stay unchanged."""
     return path if "://" in path else str(Path(path).absolute())
 
 
 def read(session: SparkSession, data: tuple[str, ...], kind: str, **options: bool) -> DataFrame:
-    """All of the data, as an ordinary frame."""
+    """Read all data as a static frame."""
     from pyspark.errors import AnalysisException
 
     places = [place(path) for path in data]
@@ -79,13 +79,13 @@ def read(session: SparkSession, data: tuple[str, ...], kind: str, **options: boo
         found = session.read.options(**options).format(kind).load(places)
     except AnalysisException as error:
         if "PATH_NOT_FOUND" in str(error):
-            raise DataFormatError(f"there is no {', '.join(data)}") from None
+            raise DataFormatError(f"{', '.join(data)}: no such file or folder") from None
         raise DataFormatError(f"{', '.join(data)} cannot be read as {kind}") from error
     return found.withColumnRenamed("value", "text") if kind == "text" else found
 
 
 def labelled_files(session: SparkSession, data: tuple[str, ...], label: str) -> DataFrame:
-    """Files LABEL/ID.txt, each a text."""
+    """Read files LABEL/ID.txt as rows of text and label."""
     from pyspark.sql import functions
 
     path = functions.regexp_replace(functions.col("_metadata.file_path"), r"\+", "%2B")
@@ -95,7 +95,7 @@ def labelled_files(session: SparkSession, data: tuple[str, ...], label: str) -> 
 
 
 def with_titles(frame: DataFrame, text: str, title: str) -> DataFrame:
-    """The frame with titles above the texts, as other verbs read posts."""
+    """Return the frame with titles prepended to the texts, as the other commands read posts."""
     from pyspark.sql import functions
 
     require_text(frame, "text", text)
@@ -110,7 +110,7 @@ def with_titles(frame: DataFrame, text: str, title: str) -> DataFrame:
 
 
 def as_times(frame: DataFrame, name: str | None) -> DataFrame:
-    """The frame with a column as times that holds them as text (JSON has no others) or naively."""
+    """Return the frame with a column of text or naive times converted to timestamps."""
     from pyspark.sql.types import StringType, TimestampNTZType
 
     if name not in frame.columns:
@@ -121,9 +121,9 @@ def as_times(frame: DataFrame, name: str | None) -> DataFrame:
 
 
 def stream(session: SparkSession, data: str, kind: str, columns: DataFrame) -> DataFrame:
-    """The files of a folder as they come, or one file, with columns of these types."""
+    """Stream the files of a folder, or one file, with columns of these types."""
     reader = session.readStream.schema(columns.schema).format(kind)
     where = Path(data)
-    if "://" not in data and where.is_file():  # Spark only streams what is in a folder
+    if "://" not in data and where.is_file():  # Spark streams folders only
         return reader.option("pathGlobFilter", where.name).load(place(str(where.parent)))
     return reader.load(place(data))

@@ -1,4 +1,4 @@
-"""watchword validate, and what evaluate does with texts: how right labels are."""
+"""watchword validate, and the part of evaluate that measures labels of texts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TOLD = 5  # labels that a warning names
 def judge_texts(
     model: TauSS3, source: str, reading: Data, *, posts: bool, threads: int | None
 ) -> Evaluation:
-    """Judge the texts of a source, never in memory together; posts only if that was asked for."""
+    """Evaluate the texts of a source batch by batch; accept posts only if asked for."""
     truth: list[Label] = []
     found: list[Label] = []
     batches = labelled(reading.batches((source,)), reading.bad, like=model.labels)
@@ -68,8 +68,8 @@ def _refuse_subjects(batch: Iterable[Item]) -> None:
     for item in batch:
         if item.subject is not None:
             raise click.UsageError(
-                "Missing option '--positive': the data has subjects, so say which label alerts are "
-                "about; or judge every post alone with --posts"
+                "Missing option '--positive': the data has subjects (use --positive LABEL to "
+                "evaluate alerts, or --posts to evaluate every post as a text)"
             )
 
 
@@ -77,7 +77,7 @@ def _warn_of_unknown(truth: Iterable[Label], model: TauSS3) -> None:
     unknown = in_order(set(truth) - set(model.labels))
     if unknown:
         named = ", ".join(map(repr, unknown[:_TOLD])) + (", …" if len(unknown) > _TOLD else "")
-        warn(f"Warning: the model was not taught {named}, so it never answers that")
+        warn(f"Warning: the model does not know {named} and will never predict it")
 
 
 def show_evaluation(
@@ -88,7 +88,7 @@ def show_evaluation(
     spreadsheet_safe: bool,
     more: dict[str, Any] | None = None,
 ) -> None:
-    """Write it to files (JSON, CSV, HTML), and print it unless one of them is the output."""
+    """Write an evaluation to files, and print it unless one of them is standard output."""
     write_files(found, files, spreadsheet_safe=spreadsheet_safe)
     if "-" in files:
         return
@@ -101,7 +101,7 @@ def show_evaluation(
 def write_files(
     found: Evaluation | Search, files: Sequence[str | None], *, spreadsheet_safe: bool
 ) -> None:
-    """Write it to those of the three files (JSON, CSV, HTML) that were named."""
+    """Write a result to the given files (JSON, CSV, HTML)."""
     writers: tuple[Callable[[], str], ...] = (
         found.to_json,
         lambda: found.to_csv(spreadsheet_safe=spreadsheet_safe),
@@ -113,7 +113,7 @@ def write_files(
 
 
 def _record_of(found: Evaluation) -> dict[str, Any]:
-    # With one label per text, these say what accuracy says.
+    # With one label per text, these equal accuracy.
     measures = {
         name: value
         for name, value in found.measures.items()
@@ -135,16 +135,16 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
     """
 )
 @click.argument("data", nargs=-1, required=True)
-@click.option("--like", type=FILE, metavar="MODEL", help="Begin with the parameters of this model.")
+@click.option("--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults.")
 @preset_options
 @parameter_options
 @dealing_options(folds=5)
 @click.option(
-    "--json", "json_file", metavar="FILE", help="Write all there is, every fold included."
+    "--json", "json_file", metavar="FILE", help="Write the full result, with every fold, as JSON."
 )
-@click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every label.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write a CSV file with a row per label.")
 @spreadsheet_option
-@click.option("--html", "html_file", metavar="FILE", help="Write a page to look at.")
+@click.option("--html", "html_file", metavar="FILE", help="Write an HTML page.")
 @data_options(bad_lines="error")
 @threads_option
 @table_option
@@ -165,11 +165,11 @@ def validate(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Measure how right labels would be, by cross-validation.
+    """Measure accuracy by cross-validation.
 
-    DATA are texts with labels, or posts, as for train. They are dealt to parts with about the same
-    share of each label; each part is judged by what was learnt from the others. What one subject
-    wrote is never on both sides. A FILE may be - for standard output.
+    DATA contains texts or posts with labels, as for train. Texts are split into folds with about
+    the same share of each label; each fold is predicted by a model trained on the others. Texts of
+    one subject are always in the same fold. A FILE may be - for standard output.
     """
     check_files(json_file, csv_file, html_file)
     check_safe(csv_file, spreadsheet_safe=spreadsheet_safe)
@@ -202,23 +202,23 @@ def validate(
 
 
 def check_files(*files: str | None) -> None:
-    """Refuse files in folders that are not there; - is standard output."""
+    """Raise if the folder of an output file does not exist; - is standard output."""
     for file in files:
         check_folder(None if file in (None, "-") else Path(str(file)))
 
 
 def check_safe(csv_file: str | None, *, spreadsheet_safe: bool) -> None:
-    """Refuse `--spreadsheet-safe` where no CSV is written."""
+    """Raise for `--spreadsheet-safe` without `--csv`."""
     if spreadsheet_safe and csv_file is None:
-        raise click.UsageError("--spreadsheet-safe goes with --csv")
+        raise click.UsageError("--spreadsheet-safe requires --csv")
 
 
 def grouped(
     data: Sequence[str], reading: Data, group: str | None
 ) -> tuple[list[str], list[Label], list[Hashable] | None]:
-    """All texts, their labels, and what must stay together.
+    """Return all texts, their labels, and their groups.
 
-    That is what a subject wrote; a text of nobody is alone.
+    By default a group is a subject; a text without a subject is its own group.
     """
     if group is not None:
         reading.names["subject"] = group
@@ -234,5 +234,5 @@ def grouped(
         ]
         return texts, labels, own
     if group is not None:
-        raise click.UsageError(f"no text has a field {group!r} to group by")
+        raise click.UsageError(f"no text has the field {group!r} of --group")
     return texts, labels, None

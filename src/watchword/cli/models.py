@@ -1,4 +1,4 @@
-"""watchword make, train, classify, inspect: data and models, before anything is watched."""
+"""watchword make, train, classify, inspect: synthetic data and models."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ from watchword.model.overview import ngram_worth
     type=click.IntRange(1, 1_000_000),
     default=200,
     show_default=True,
-    help="How many people to make up.",
+    help="Number of subjects.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other people.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
     "--prevalence",
     type=Number(0, 1),
     default=0.2,
     show_default=True,
-    help="The share of people at risk.",
+    help="Share of subjects at risk.",
 )
 @click.option(
     "--posts",
@@ -71,12 +71,12 @@ from watchword.model.overview import ngram_worth
     default=(10, 40),
     show_default=True,
     metavar="FEWEST MOST",
-    help="How many posts a person has.",
+    help="Range of the number of posts per subject.",
 )
 @click.option(
     "--by-time",
     is_flag=True,
-    help="Write a post per line as they come in time, not a person per line.",
+    help="Write one post per line, in order of time, instead of one subject per line.",
 )
 def make(
     file: Path,
@@ -86,10 +86,11 @@ def make(
     posts: tuple[int, int],
     by_time: bool,
 ) -> None:
-    """Make up people whose posts show growing exhaustion, or do not.
+    """Write synthetic subjects, some of them at risk.
 
-    FILE gets JSON lines with the truth as "label"; its name may end in .gz, unless by time. Nothing
-    is about real people.
+    The posts of subjects at risk show growing exhaustion. FILE is written as JSON lines with the
+    true label as "label"; its name may end in .gz, except with --by-time. No data of real people is
+    used.
     """
     made = make_risk_streams(subjects, seed=seed, prevalence=prevalence, posts_per_subject=posts)
     if by_time:
@@ -123,12 +124,12 @@ def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
     """
 )
 @click.argument("data", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=FILE, help="The model file to write.")
+@click.option("-o", "--output", required=True, type=FILE, help="Model file to write.")
 @click.option(
     "--add-to",
     type=FILE,
     metavar="MODEL",
-    help="Go on teaching this model, which stays as it is unless it is also the output.",
+    help="Model to continue training; its file is not changed unless it is also the output.",
 )
 @preset_options
 @parameter_options
@@ -136,7 +137,7 @@ def _post_lines(subjects: Sequence[Subject]) -> Iterator[bytes]:
     "--prune",
     type=click.IntRange(min=1),
     metavar="TIMES",
-    help="At the end, forget n-grams seen so often or less under a label.",
+    help="Drop n-grams with count ≤ TIMES under a label after training.",
 )
 @tuning_options
 @data_options(bad_lines="error")
@@ -154,17 +155,17 @@ def train(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Learn from labelled texts, or from streams.
+    """Train a model on labelled texts or subjects.
 
-    DATA are files of JSON lines ({"text": …, "label": …}, with "subject" in streams), CSV files,
+    DATA are files of JSON lines ({"text": …, "label": …}, for posts also "subject"), CSV files,
     folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
-    the label of its subject. Prints what the model knows in the end.
+    the label of its subject. Prints a summary of the model.
     """
     if add_to is not None and preset is not None:
-        raise click.UsageError(f"--add-to and --{preset} cannot go together")
+        raise click.UsageError(f"--add-to and --{preset} cannot be used together")
     for other, value in (("--add-to", add_to), ("--prune", prune)):
         if tuning is not None and value is not None:
-            raise click.UsageError(f"--tune and {other} cannot go together")
+            raise click.UsageError(f"--tune and {other} cannot be used together")
     check_folder(output)
     if add_to is not None:
         model = TauSS3.load(add_to).replace(**parameters)
@@ -190,7 +191,7 @@ def train(
 
 
 def learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None) -> int:
-    """Teach a model all texts, never in memory together; how many there were."""
+    """Train a model batch by batch; return the number of texts."""
     learnt = 0
     for batch in progress(batches, "learning", total=None):
         labels = [item.label for item in batch if item.label is not None]
@@ -211,9 +212,11 @@ def learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None)
 )
 @click.argument("model", type=FILE)
 @click.argument("data", nargs=-1)
-@click.option("--text", "texts", multiple=True, help="A text to classify, instead of data.")
-@click.option("--several", is_flag=True, help="All labels that stand out, not only the first.")
-@click.option("--accuracy", is_flag=True, help="Only how many labels of the data are found.")
+@click.option(
+    "--text", "texts", multiple=True, help="Text to classify, instead of DATA; repeatable."
+)
+@click.option("--several", is_flag=True, help="Predict all labels that stand out instead of one.")
+@click.option("--accuracy", is_flag=True, help="Print only the accuracy on labelled data.")
 @data_options(bad_lines="error")
 @threads_option
 @table_option
@@ -227,15 +230,15 @@ def classify(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Say which label fits each text, and how well.
+    """Predict the label of each text, with confidences.
 
-    DATA are as for train, without labels if you have none; by default standard input. Prints a
-    line for every text, and answers as soon as texts arrive.
+    DATA is as for train, with or without labels [default: standard input]. Prints a line per text
+    as soon as the text arrives.
     """
     if accuracy and several:
-        raise click.UsageError("--accuracy and --several cannot go together")
+        raise click.UsageError("--accuracy and --several cannot be used together")
     if texts and data:
-        raise click.UsageError("--text and data cannot go together")
+        raise click.UsageError("--text and DATA cannot be used together")
     taught = TauSS3.load(model)
     given = [[Item(text, None, None, None, "--text", None) for text in texts]]
     batches = given if texts else reading.batches(data or ("-",))
@@ -255,7 +258,7 @@ def classify(
 def answers(
     model: TauSS3, items: Sequence[Item], *, several: bool, threads: int | None
 ) -> Iterator[dict[str, Any]]:
-    """What a model says about texts, as records to print."""
+    """Yield a model's predictions for texts as records to print."""
     texts = [item.text for item in items]
     found = model.confidence_table(texts, threads=threads)
     chosen: Sequence[Label | tuple[Label, ...]] = (
@@ -274,7 +277,7 @@ def answers(
 def measure_accuracy(
     model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None
 ) -> dict[str, Any]:
-    """How many labels a model finds, in all and of each label."""
+    """Return a model's accuracy on labelled texts, with the recall of each label."""
     right: Counter[Label] = Counter()
     every: Counter[Label] = Counter()
     for batch in progress(batches, "reading", total=None):
@@ -284,7 +287,7 @@ def measure_accuracy(
                 every[item.label] += 1
                 right[item.label] += label == item.label
     if not every:
-        raise DataFormatError("no text has a label: there is nothing to compare with")
+        raise DataFormatError("no text has a label (--accuracy needs labels)")
     recall = {str(label): right[label] / count for label, count in every.items()}
     share = right.total() / every.total()
     return {"texts": every.total(), "right": right.total(), "accuracy": share, "recall": recall}
@@ -305,19 +308,25 @@ def measure_accuracy(
 )
 @click.argument("model", type=FILE)
 @click.option(
-    "--top", type=click.IntRange(min=1), metavar="N", help="The n-grams of highest value."
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Print the N n-grams of highest value per label.",
 )
-@click.option("--label", help="Only for this label.")
+@click.option("--label", help="Show this label only.")
 @click.option(
-    "--length", type=click.IntRange(min=1), metavar="WORDS", help="With --top: of so many words."
+    "--length",
+    type=click.IntRange(min=1),
+    metavar="WORDS",
+    help="With --top: n-grams of this length only.",
 )
-@click.option("--value", metavar="NGRAM", help="What an n-gram is worth, and why.")
-@click.option("--next", "following", metavar="NGRAM", help="The words seen after an n-gram.")
+@click.option("--value", metavar="NGRAM", help="Print the value of an n-gram and its factors.")
+@click.option("--next", "following", metavar="NGRAM", help="Print the words seen after an n-gram.")
 @click.option(
     "--html",
     "page",
     metavar="FILE",
-    help="Write it as a page with pictures; alone or with --top, --label, --value.",
+    help="Write an HTML page; may be combined with --top, --label or --value.",
 )
 @table_option
 def inspect(
@@ -330,13 +339,13 @@ def inspect(
     page: str | None,
     table: bool,
 ) -> None:
-    """Look into a model: labels, sizes and parameters, or its n-grams."""
+    """Show a model: its labels, sizes and parameters, or its n-grams."""
     if sum(one is not None for one in (top, value, following)) > 1:
-        raise click.UsageError("only one of --top, --value and --next at a time")
+        raise click.UsageError("--top, --value and --next cannot be used together")
     if length is not None and top is None:
-        raise click.UsageError("--length goes with --top")
+        raise click.UsageError("--length requires --top")
     if page is not None and (following is not None or length is not None):
-        raise click.UsageError("--html goes with neither --next nor --length")
+        raise click.UsageError("--html cannot be combined with --next or --length")
     check_folder(None if page in (None, "-") else Path(page))
     taught = TauSS3.load(model)
     chosen = None if label is None else find_label(label, taught.labels, where="the model")
@@ -384,7 +393,7 @@ def _write_page(
 
 
 def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
-    """Print what a model knows."""
+    """Print a summary of a model."""
     statistics = model.statistics
     if table:
         rows = [

@@ -1,4 +1,4 @@
-"""Options that several verbs have: parameters of a model, names of fields, formats, policies."""
+"""Options shared by several commands: model parameters, field names, formats, policies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Option = Callable[[Function], Function]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of TauSS3 as an option."""
+    """A TauSS3 parameter as a command-line option."""
 
     name: str
     help: str
@@ -31,7 +31,7 @@ class Parameter:
 
 
 def _summary(text: str) -> Any:
-    """One operator for all levels, or `sentence=max,document=sum`."""
+    """Parse one operator for all levels, or one per level: `sentence=max,document=sum`."""
     if "=" not in text:
         return text
     levels = {}
@@ -44,72 +44,74 @@ def _summary(text: str) -> Any:
 
 
 PARAMETERS = (
-    Parameter("smoothness", "σ: how much frequent n-grams stand out, up to 1.", float, "NUMBER"),
-    Parameter("significance", "λ: how much more frequent than elsewhere counts.", float, "NUMBER"),
-    Parameter("sanction", "ρ: what being significant elsewhere costs.", float, "NUMBER"),
-    Parameter("max_ngram", "The longest word sequence to learn.", int, "WORDS"),
-    Parameter("min_count", "N-grams seen less often count for nothing.", int, "TIMES"),
-    Parameter("alpha", "Values at or below this count as 0.", float, "NUMBER"),
-    Parameter("prior", "Counts assumed beforehand, over all labels.", float, "NUMBER"),
+    Parameter("smoothness", "σ: exponent of the relative frequency, in (0, 1].", float, "NUMBER"),
+    Parameter("significance", "λ: margin over other labels to be significant.", float, "NUMBER"),
+    Parameter("sanction", "ρ: penalty for significance in several labels.", float, "NUMBER"),
+    Parameter("max_ngram", "Length of the longest n-grams.", int, "WORDS"),
+    Parameter("min_count", "Smallest count of an n-gram for a value above 0.", int, "TIMES"),
+    Parameter("alpha", "Threshold: values at or below it are 0.", float, "NUMBER"),
+    Parameter("prior", "Prior count over all labels.", float, "NUMBER"),
     Parameter(
         "ngram_scale",
-        "N-grams are frequent compared with others as long, with words, or with all words.",
+        "Reference for frequency: n-grams of equal length, words, or all words of the label.",
         choices=("length", "words", "label"),
     ),
     Parameter(
         "significance_function",
-        "The first, one that also silences common words, or the first for two labels.",
+        "Significance: the original (vanilla), one that also silences common words (xai), or the "
+        "original rule for two labels (ratio).",
         choices=("vanilla", "xai", "ratio"),
     ),
     Parameter(
-        "confidence_function", "Values as they are, or divided by the largest.",
+        "confidence_function", "Confidence: values (gv), or values divided by the largest.",
         choices=("gv", "norm_gv", "norm_gv_xai"),
     ),
-    Parameter("reading", "How a sentence is cut into n-grams.", choices=("paper", "words_sum")),
+    Parameter("reading", "Rule to split sentences into n-grams.", choices=("paper", "words_sum")),
     Parameter(
-        "summary", f"sum, max, mean, or one per level: {LEVELS[0]}=max,{LEVELS[2]}=sum.",
-        _summary, "HOW",
+        "summary",
+        f"Summary operator: sum, max, mean, or one per level: {LEVELS[0]}=max,{LEVELS[2]}=sum.",
+        _summary, "OPERATOR",
     ),
 )  # fmt: skip
 ONLY_TRAINING = (
-    Parameter("default_label", "What to answer where nothing is known.", metavar="LABEL"),
+    Parameter("default_label", "Label to predict without evidence.", metavar="LABEL"),
     Parameter(
         "counting",
-        "What counts: every occurrence of an n-gram, or every document that has it.",
+        "Unit of counts: every occurrence of an n-gram, or every document that contains it.",
         choices=("occurrences", "documents"),
     ),
-    Parameter("paragraphs", "Where paragraphs end.", choices=("lines", "blank_lines")),
-    Parameter("prune_period", "Forget rare n-grams every so many words.", int, "WORDS"),
-    Parameter("prune_floor", "With a period: how often is still rare.", int, "TIMES"),
-    Parameter("prune_shortest", "Forget no n-gram shorter than this.", int, "WORDS"),
+    Parameter("paragraphs", "Paragraph separator.", choices=("lines", "blank_lines")),
+    Parameter("prune_period", "Words between prunings while learning.", int, "WORDS"),
+    Parameter("prune_floor", "With --prune-period: drop n-grams with count ≤ TIMES.", int, "TIMES"),
+    Parameter("prune_shortest", "Length of the shortest n-grams to prune.", int, "WORDS"),
 )
 
 _DEFAULTS = {field.name: field.default for field in fields(Parameters)}
 
 
 def parameter_options(function: Function, defaults: Mapping[str, Any] = _DEFAULTS) -> Function:
-    """Add every parameter of TauSS3 that is plain data; `parameters` are those that were given."""
+    """Add an option per TauSS3 parameter; `parameters` holds those given on the command line."""
     options = []
     for one in PARAMETERS + ONLY_TRAINING:
         default = defaults[one.name]
-        told = "" if default is None else f"  [default: {default}]"
+        shown = "" if default is None else f"  [default: {default}]"
         options.append(
             click.option(
                 _flag(one.name),
                 type=click.Choice(one.choices) if one.choices else None,
                 metavar=None if one.choices else one.metavar,
                 callback=None if one.choices else _converter(one.convert),
-                help=one.help + told,
+                help=one.help + shown,
             )
         )
     return joined(function, options, "parameters", _given)
 
 
 def preset_options(function: Function) -> Function:
-    """Add the flags for parameters of others; `preset` is the name of the one given, if any."""
+    """Add `--paper` and `--pyss3`; `preset` is the name of the one given, or None."""
     options = [
-        click.option("--paper", is_flag=True, help="Begin with the parameters of the paper."),
-        click.option("--pyss3", is_flag=True, help="Begin with the parameters of PySS3."),
+        click.option("--paper", is_flag=True, help="Use the paper's parameters as defaults."),
+        click.option("--pyss3", is_flag=True, help="Use PySS3's parameters as defaults."),
     ]
     return joined(function, options, "preset", _only_one)
 
@@ -117,26 +119,26 @@ def preset_options(function: Function) -> Function:
 def _only_one(**flags: bool) -> str | None:
     given = sorted(name for name, is_given in flags.items() if is_given)
     if len(given) > 1:
-        raise click.UsageError(f"--{given[0]} and --{given[1]} cannot go together")
+        raise click.UsageError(f"--{given[0]} and --{given[1]} cannot be used together")
     return given[0] if given else None
 
 
 def paper_parameter_options(function: Function) -> Function:
-    """The same, for verbs that train as the paper did for its tasks."""
+    """Add an option per TauSS3 parameter, with the paper's values as defaults."""
     return parameter_options(function, _DEFAULTS | PAPER_TASKS)
 
 
 def list_options(function: Function) -> Function:
-    """Add parameters of TauSS3 as lists of values to try, with commas between them."""
+    """Add options for TauSS3 parameters as comma-separated lists of values to try."""
     options = [
         click.option(
             _flag(one.name),
             metavar=one.metavar + ",…" if not one.choices else f"[{'|'.join(one.choices)}],…",
             callback=_list_converter(one_of(one.choices) if one.choices else one.convert),
-            help=f"{one.help.rstrip('.')}: values to try.",
+            help=f"{one.help.rstrip('.')} (values to try).",
         )
         for one in PARAMETERS
-        if one.name != "summary"  # its values have commas of their own
+        if one.name != "summary"  # its values contain commas
     ]
     return joined(function, options, "parameters", _given)
 
@@ -149,7 +151,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def joined(
     function: Function, options: Sequence[Option], name: str, join: Callable[..., Any]
 ) -> Function:
-    """Add options to a function that gets what `join` makes of them all, under one name."""
+    """Add options to a function, which receives the result of `join` on them as `name`."""
     before = len(getattr(function, "__click_params__", ()))
 
     @functools.wraps(function)
@@ -189,7 +191,7 @@ def _list_converter(convert: Callable[[str], Any]) -> _Callback:
 def converted(
     convert: Callable[[str], Any], text: str, ctx: click.Context, param: click.Parameter
 ) -> Any:
-    """What a text means; usage is wrong where it means nothing."""
+    """Return the converted text, or raise a usage error if it is invalid."""
     try:
         return convert(text)
     except ValueError as error:
@@ -200,7 +202,7 @@ def converted(
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """A function that takes one of these words and no other."""
+    """Return a converter that accepts only these words."""
 
     def convert(text: str) -> str:
         if text not in choices:
@@ -221,18 +223,18 @@ def _fields(ctx: click.Context, param: click.Parameter, value: Sequence[str]) ->
             raise click.BadParameter(f"{one!r} is not like text=body", ctx, param)
         if field not in SUBJECT_FIELDS:
             known = ", ".join(SUBJECT_FIELDS)
-            raise click.BadParameter(f"no field is called {field!r}, but {known}", ctx, param)
+            raise click.BadParameter(f"unknown field {field!r} (known: {known})", ctx, param)
         names[field] = name
     return names
 
 
 def data_options(*, bad_lines: str) -> Option:
-    """Add the options of verbs that read texts or posts; they become `reading`, a `Data`."""
+    """Add the options of commands that read texts or posts; `reading` is a `Data` made of them."""
     options = [
         click.option(
             "--format",
             type=click.Choice(["jsonl", "csv", "folder", "erisk"]),
-            help="What the data is, where the name does not say it.",
+            help="Format of the data.  [default: from the file name]",
         ),
         click.option(
             "--field",
@@ -240,47 +242,47 @@ def data_options(*, bad_lines: str) -> Option:
             multiple=True,
             metavar="FIELD=NAME",
             callback=_fields,
-            help="What a field is called in the data: text=body.",
+            help="Name of a field in the data: text=body; repeatable.",
         ),
         click.option(
             "--bad-lines",
             type=click.Choice(["error", "skip"]),
             default=bad_lines,
             show_default=True,
-            help="Stop at a line that cannot be read, or tell about it and go on.",
+            help="Stop at an invalid line, or skip it with a warning.",
         ),
     ]
     return lambda function: joined(function, options, "reading", Data)
 
 
 def dealing_options(*, folds: int) -> Option:
-    """Add what decides which texts are learnt from and which are judged: folds, seed, groups."""
+    """Add the options of cross-validation: folds, repeats, seed, groups."""
     options = [
         click.option(
             "--folds",
             type=click.IntRange(min=2),
             default=folds,
             show_default=True,
-            help="Parts of the data.",
+            help="Number of folds.",
         ),
         click.option(
             "--repeats",
             type=click.IntRange(1, 1000),
             default=1,
             show_default=True,
-            help="How often to deal all texts to parts.",
+            help="Number of times to repeat the split into folds.",
         ),
         click.option(
             "--seed",
             type=click.IntRange(min=0),
             default=0,
             show_default=True,
-            help="Other seed, other parts.",
+            help="Random seed of the split.",
         ),
         click.option(
             "--group",
             metavar="FIELD",
-            help="Keep texts together that are equal in this field; by default those of a subject.",
+            help="Field whose equal values stay in one fold.  [default: the subject]",
         ),
     ]
     return lambda function: functools.reduce(
@@ -291,14 +293,16 @@ def dealing_options(*, folds: int) -> Option:
 def threads_option(function: Function) -> Function:
     """Add `--threads`."""
     option = click.option(
-        "--threads", type=click.IntRange(min=1), help="How many to use; by default all there are."
+        "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all cores]"
     )
     return option(function)
 
 
 def table_option(function: Function) -> Function:
     """Add `--table`."""
-    return click.option("--table", is_flag=True, help="Print for eyes, not for programs.")(function)
+    return click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")(
+        function
+    )
 
 
 def spreadsheet_option(function: Function) -> Function:
@@ -306,22 +310,22 @@ def spreadsheet_option(function: Function) -> Function:
     option = click.option(
         "--spreadsheet-safe",
         is_flag=True,
-        help="With --csv: an apostrophe before text that a spreadsheet would run as a formula.",
+        help="With --csv: put an apostrophe before text that a spreadsheet would run as a formula.",
     )
     return option(function)
 
 
-# What verbs about subjects have in common
+# Options of commands about subjects
 
 positive_option = click.option(
-    "--positive", required=True, metavar="LABEL", help="The label that alerts are about."
+    "--positive", required=True, metavar="LABEL", help="Label to alert for."
 )
 by_option = click.option(
     "--by",
     type=click.Choice(["post", "chunk"]),
     default="post",
     show_default=True,
-    help="Decide after every post, or after tenths as eRisk 2017 and 2018 did.",
+    help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
 )
 policy_option = click.option(
     "--policy",
@@ -329,14 +333,14 @@ policy_option = click.option(
     show_default=True,
     metavar="POLICY",
     callback=check_policy,
-    help=f"When to alert: {known_policies()}, joined by or, and, after POSTS.",
+    help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS.",
 )
 
 
 def policies_option(
-    told: str, *, default: str = "overtakes", check: Callable[..., Any] = check_policy
+    text: str, *, default: str = "overtakes", check: Callable[..., Any] = check_policy
 ) -> Option:
-    """`--policy` that may be given several times, with lists of values."""
+    """Add a repeatable `--policy` that accepts lists of values."""
     return click.option(
         "--policy",
         "policies",
@@ -345,5 +349,5 @@ def policies_option(
         show_default=True,
         metavar="POLICY",
         callback=check,
-        help=told,
+        help=text,
     )

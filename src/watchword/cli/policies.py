@@ -1,4 +1,4 @@
-"""Policies as they are written on a command line, and back.
+"""The command line's notation for policies: parsing and formatting.
 
     overtakes
     overtakes(ratio=2, margin=1)
@@ -6,9 +6,9 @@
     overtakes or leaps(factor=4)
     (overtakes and repeats(times=2)) after 5
 
-`after` holds tighter than `and`, and that tighter than `or`. Where many are wanted, to choose the
-best, a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` are six policies. Names and what
-they can be told come from `watchword.streams.policies`, so that a new policy is known here at once.
+`after` binds tighter than `and`, and `and` tighter than `or`. Where several policies are compared,
+a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` is six policies. Names and arguments are
+read from `watchword.streams.policies`, so a policy added there is known here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOKEN = re.compile(
 )
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 
-_Token = tuple[str, str]  # what kind, which
+_Token = tuple[str, str]  # kind, text
 _END: _Token = ("end", "the end")
 
 
@@ -49,14 +49,14 @@ def _options(kind: type[Policy]) -> dict[str, Field[Any]]:
     return {field.name: field for field in own if field.name != "positive"}
 
 
-#: The policies that have a name on the command line; the others are made by words between them.
+#: The policies with a name on the command line; the others are written with or, and, after.
 NAMES: dict[str, type[Policy]] = {
     _spelling(kind): kind for kind in POLICIES.values() if kind not in (After, AnyOf, AllOf)
 }
 
 
 def known_policies() -> str:
-    """All policies with what they can be told.
+    """Return the names of all policies, with their arguments.
 
     >>> known_policies().partition("), ")[0]
     'overtakes(ratio, margin'
@@ -65,7 +65,7 @@ def known_policies() -> str:
 
 
 def parse_policies(text: str, positive: Label) -> list[Policy]:
-    """All policies that a text describes; several if it has lists of values.
+    """Parse all policies that a text describes: several if it has lists of values.
 
     >>> [policy.ratio for policy in parse_policies("overtakes(ratio=1|2)", "at risk")]
     [1.0, 2.0]
@@ -74,19 +74,21 @@ def parse_policies(text: str, positive: Label) -> list[Policy]:
 
 
 def parse_policy(text: str, positive: Label) -> Policy:
-    """The policy that a text describes.
+    """Parse a text that describes one policy.
 
     >>> parse_policy("leaps(factor=2) after 3", "at risk")
     After(of=Leaps(positive='at risk', factor=2.0), posts=3)
     """
     described = parse_policies(text, positive)
     if len(described) > 1:
-        raise ValueError(f"{text!r} describes {len(described)} policies, only one can be used here")
+        raise ValueError(
+            f"{text!r} describes {len(described)} policies (give a single value instead of lists)"
+        )
     return described[0]
 
 
 def spell_policy(policy: Policy) -> str:
-    """A policy as the command line takes it; what has its usual value is left out.
+    """Format a policy for the command line, without arguments that have their default value.
 
     >>> spell_policy(parse_policy("Overtakes(ratio=2.0, margin=0) or leaps after 3", "at risk"))
     'overtakes(ratio=2) or leaps after 3'
@@ -118,9 +120,9 @@ def _plain(value: object) -> str:
 def check_policy(
     ctx: click.Context, param: click.Parameter, value: str | Sequence[str]
 ) -> str | Sequence[str]:
-    """An option's callback: mistakes are found at once, before the label is known for certain.
+    """Check a `--policy` option (a click callback) before the label is known.
 
-    Lists of values are understood where the option may be given several times.
+    Lists of values are allowed if the option is repeatable.
     """
     texts = (value,) if isinstance(value, str) else value
     with _mistakes_of(ctx, param):
@@ -132,7 +134,7 @@ def check_policy(
 def check_thresholds(
     ctx: click.Context, param: click.Parameter, value: Sequence[str]
 ) -> Sequence[str]:
-    """The same where `thresholds` is understood, too."""
+    """Check a `--policy` option that may also be `thresholds`."""
     with _mistakes_of(ctx, param):
         parse_tried(value, "positive")
     return value
@@ -147,7 +149,7 @@ def _mistakes_of(ctx: click.Context, param: click.Parameter) -> Iterator[None]:
 
 
 def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | Thresholds]:
-    """All that is to be tried; `thresholds` stands for policies that fit.
+    """Parse the policies to try; `thresholds` is parsed as a `Thresholds`.
 
     >>> parse_tried(["thresholds after 5|10"], "at risk")[0].first_posts
     (5, 10)
@@ -160,7 +162,7 @@ def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | Threshol
 
 
 class _Parser:
-    """Reads from left to right; every rule gives all the policies that it may mean."""
+    """A recursive-descent parser; each rule returns all policies that its text describes."""
 
     def __init__(self, text: str, positive: Label) -> None:
         self._text = text
@@ -176,7 +178,7 @@ class _Parser:
         return found
 
     def thresholds(self) -> Thresholds | None:
-        """Policies that fit, if it is these that the text asks for."""
+        """Parse `thresholds`; return None if the text is something else."""
         if not self._take(THRESHOLDS):
             return None
         posts = {"first_posts": tuple(self._values())} if self._take("after") else {}
@@ -200,7 +202,7 @@ class _Parser:
         return self._tokens[self._at]
 
     def _take(self, *wanted: str) -> bool:
-        """Go on if one of these words or signs is next."""
+        """Consume the next token if it is one of these."""
         kind, spelt = self._next
         taken = kind in ("word", "sign") and spelt.lower() in wanted
         self._at += taken
@@ -235,7 +237,7 @@ class _Parser:
         if self._take("("):
             self._depth += 1
             if self._depth > _DEEPEST:
-                raise ValueError("a policy with too many parentheses")
+                raise ValueError("policy with too many nested parentheses")
             found = self._any()
             self._close()
             return found
@@ -244,7 +246,7 @@ class _Parser:
             self._fail("a policy")
         chosen = NAMES.get(spelt.lower().replace("-", "_"))
         if chosen is None:
-            raise ValueError(f"unknown policy {spelt!r}; known are {known_policies()}")
+            raise ValueError(f"unknown policy {spelt!r} (known: {known_policies()})")
         self._at += 1
         told = self._arguments(spelt, chosen) if self._take("(") else {}
         names = list(told)
@@ -259,9 +261,11 @@ class _Parser:
         while self._next[0] == "word":
             name = self._next[1].lower()
             if name not in known:
-                raise ValueError(f"{spelt} has no {name!r}, but {', '.join(known)}")
+                raise ValueError(
+                    f"unknown argument {name!r} of {spelt} (known: {', '.join(known)})"
+                )
             if name in told:
-                raise ValueError(f"{spelt} is told twice about {name}")
+                raise ValueError(f"duplicate argument {name!r} of {spelt}")
             self._at += 1
             if not self._take("="):
                 self._fail(f"'=' after {name}")
@@ -293,7 +297,7 @@ class _Parser:
     def _combined(
         self, parts: Sequence[Sequence[Any]], make: Callable[..., Policy]
     ) -> list[Policy]:
-        """One policy for every choice of one out of each part."""
+        """Return one policy for each combination of values, one from each part."""
         chosen = list(islice(product(*parts), MOST_POLICIES + 1))
         if len(chosen) > MOST_POLICIES:
             raise ValueError(f"policy {self._text!r} has more than {MOST_POLICIES} variants")

@@ -1,4 +1,4 @@
-"""Options of verbs that search for parameters: what to try, how long, by which measure."""
+"""Options of commands that search for parameters: search space, budget, measure."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from watchword.evaluation.labels import MEASURES
 from watchword.searching.searcher import seconds_of
 from watchword.searching.space import PRUNE, Between, Space, check_space
 
-_PRUNE = Parameter(PRUNE, "After learning, forget n-grams seen so often or less.", int, "TIMES")
+_PRUNE = Parameter(PRUNE, "Drop n-grams with count ≤ TIMES after training.", int, "TIMES")
 _SEARCHED = {
     one.name: one for one in (*PARAMETERS, *ONLY_TRAINING, _PRUNE) if one.name != "default_label"
 }
-_MOST_WHOLE = 1000  # values of a range of whole numbers
+_MOST_WHOLE = 1000  # most values in a range of integers
 _BUDGET = 30.0  # seconds to tune
 
-# What to try
+# Search space
 
 
 def try_option(function: Function) -> Function:
-    """Add `--try NAME=VALUES`; `space` is what to search, None if nothing was said."""
+    """Add `--try NAME=VALUES`; `space` is the search space, or None if not given."""
     option = click.option(
         "--try",
         "space",
         multiple=True,
         metavar="NAME=VALUES",
         callback=_space,
-        help="What to try of a parameter: smoothness=0.1,0.2,0.4, or a range: prior=0.1..10. "
-        "Several times for several.",
+        help="Values of a parameter to try: smoothness=0.1,0.2,0.4, or a range: prior=0.1..10; "
+        "repeatable.",
     )
     return option(function)
 
@@ -55,10 +55,10 @@ def _space(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
         if not (name and sign and values.strip()):
             raise click.BadParameter(f"{one!r} is not like smoothness=0.1,0.2", ctx, param)
         if name in found:
-            raise click.BadParameter(f"{name} stands there twice", ctx, param)
+            raise click.BadParameter(f"duplicate parameter {name!r}", ctx, param)
         if name not in _SEARCHED:
             known = ", ".join(_SEARCHED)
-            raise click.BadParameter(f"no parameter is called {name!r}, but {known}", ctx, param)
+            raise click.BadParameter(f"unknown parameter {name!r} (known: {known})", ctx, param)
         found[name] = _values(_SEARCHED[name], values, ctx, param)
     try:
         if found:
@@ -71,7 +71,7 @@ def _space(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
 def _values(
     one: Parameter, text: str, ctx: click.Context, param: click.Parameter
 ) -> list[Any] | Between:
-    """A list of values, or all between two."""
+    """Parse a list of values, or a range."""
     first, dots, last = text.partition("..")
     if not dots or one.convert not in (int, float):
         convert = one_of(one.choices) if one.choices else one.convert
@@ -83,12 +83,12 @@ def _values(
         except ValueError as error:
             raise click.BadParameter(f"{one.name}={text}: {error}", ctx, param) from None
     if not low < high <= low + _MOST_WHOLE:
-        told = f"{one.name}={text} must go up, by at most {_MOST_WHOLE}"
-        raise click.BadParameter(told, ctx, param)
+        message = f"{one.name}={text} must be an increasing range of at most {_MOST_WHOLE} steps"
+        raise click.BadParameter(message, ctx, param)
     return list(range(low, high + 1))
 
 
-# How long, and how well
+# Budget and measure
 
 
 def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
@@ -98,27 +98,27 @@ def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-def budget_option(told: str) -> Option:
-    """Add `--budget`, in seconds."""
-    return click.option("--budget", metavar="TIME", callback=_time, help=told)
+def budget_option(text: str) -> Option:
+    """Add `--budget`, converted to seconds."""
+    return click.option("--budget", metavar="TIME", callback=_time, help=text)
 
 
 keep_option = click.option(
     "--keep",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep every result in this file, and go on from what it knows.",
+    help="File that keeps every result; the search resumes from it.",
 )
 measure_option = click.option(
     "--measure",
     type=click.Choice(MEASURES),
-    help="What the best is best at.  [default: accuracy]",
+    help="Measure to optimise.  [default: accuracy]",
 )
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How to search for parameters before learning."""
+    """The options of a parameter search before training."""
 
     budget: float
     measure: str
@@ -126,15 +126,15 @@ class Tuning:
 
 
 def tuning_options(function: Function) -> Function:
-    """Add `--tune` and what goes with it; `tuning` is None where that was not asked for."""
+    """Add `--tune` and its options; `tuning` is None without `--tune`."""
     options: list[Option] = [
         click.option(
             "--tune",
             is_flag=True,
-            help="Search for the parameters that fit the data best, beginning with those given "
-            "here. All texts must fit into memory then.",
+            help="Search for the best parameters first, starting from those given here. All texts "
+            "must fit into memory.",
         ),
-        budget_option("With --tune: how long to search, as 90s, 5m or 1h.  [default: 30s]"),
+        budget_option("With --tune: time limit of the search: 90s, 5m, 1h.  [default: 30s]"),
         measure_option,
         keep_option,
     ]
@@ -146,5 +146,5 @@ def _tuning(
 ) -> Tuning | None:
     for name, value in (("budget", budget), ("measure", measure), ("keep", keep)):
         if not tune and value is not None:
-            raise click.UsageError(f"--{name} goes with --tune")
+            raise click.UsageError(f"--{name} requires --tune")
     return Tuning(budget or _BUDGET, measure or "accuracy", keep) if tune else None

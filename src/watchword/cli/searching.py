@@ -1,4 +1,4 @@
-"""watchword search, and what train does with --tune: which parameters fit texts best."""
+"""watchword search, and the parameter search of train --tune."""
 
 from __future__ import annotations
 
@@ -60,27 +60,27 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 @click.option(
     "--method",
     type=click.Choice(["grid", "random", "halving"]),
-    help="All combinations, a sample, or a sample of which the worse half is dropped after every "
-    "part.  [default: grid of lists, random of ranges]",
+    help="All combinations, a random sample, or a random sample whose worse half is dropped after "
+    "each fold.  [default: grid for lists, random for ranges]",
 )
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many settings to draw.  [default: 100, or as many as --budget has time for]",
+    help="Number of settings to draw.  [default: 100, or as many as --budget allows]",
 )
-@budget_option("End after this time at the latest: 90s, 5m, 1h.")
+@budget_option("Time limit of the search: 90s, 5m, 1h.")
 @measure_option
 @dealing_options(folds=4)
 @keep_option
-@click.option("--like", type=FILE, metavar="MODEL", help="Begin with the parameters of this model.")
+@click.option("--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults.")
 @preset_options
 @parameter_options
-@click.option("-o", "--output", type=FILE, help="Write the best model, taught with all texts.")
-@click.option("--json", "json_file", metavar="FILE", help="Write all there is.")
-@click.option("--csv", "csv_file", metavar="FILE", help="Write a line for every setting.")
+@click.option("-o", "--output", type=FILE, help="Write the best model, trained on all texts.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the full result as JSON.")
+@click.option("--csv", "csv_file", metavar="FILE", help="Write a CSV file with a row per setting.")
 @spreadsheet_option
-@click.option("--html", "html_file", metavar="FILE", help="Write a page to look into.")
+@click.option("--html", "html_file", metavar="FILE", help="Write an HTML page.")
 @data_options(bad_lines="error")
 @threads_option
 @table_option
@@ -99,13 +99,12 @@ def search(
     table: bool,
     **options: Any,
 ) -> None:
-    """Find the parameters that fit texts best, by cross-validation.
+    """Search for the best parameters by cross-validation.
 
-    DATA are texts with labels, or posts, as for train. Without --try, what matters on most data is
-    searched. All other parameters are those of the options, or of a model. What one subject wrote
-    is never on both sides. Ctrl-C ends the search, and what was found until then is printed and
-    written; with --keep the same command goes on where it ended. A FILE may be - for standard
-    output.
+    DATA contains texts or posts with labels, as for train. Without --try, a default search space is
+    used. All other parameters are fixed to the given options or to those of a model. Texts of one
+    subject are always in the same fold. Ctrl-C ends the search; the results so far are printed and
+    written, and with --keep the same command resumes. A FILE may be - for standard output.
     """
     check_folder(output)
     check_folder(options["keep"])
@@ -152,7 +151,7 @@ def _searched(
 def tuned(
     model: TauSS3, data: Sequence[str], reading: Data, tuning: Tuning, threads: int | None
 ) -> tuple[TauSS3, Search]:
-    """A model with the best parameters that were found in time, and the search for them."""
+    """Return a model with the best parameters found within the budget, and the search."""
     check_folder(tuning.keep)
     texts, labels, groups = grouped(data, reading, None)
     found = search_within(
@@ -171,22 +170,22 @@ def tuned(
 
 
 def end_as_interrupted(found: Search, keep: Path | None) -> None:
-    """After Ctrl-C, say how to go on, and end as shells expect it."""
+    """After Ctrl-C, print how to resume, and exit with the code for an interrupt."""
     if not found.interrupted:
         return
     tried = f"{len(found.settings)} settings"
     if found.unfinished:
         tried = f"{len(found.settings)} of {len(found.settings) + found.unfinished} settings"
     if keep is None:
-        how = "to be able to go on the next time, keep results in a file: --keep FILE"
+        how = "use --keep FILE to be able to resume"
     else:
-        how = f"the same command goes on from {str(keep)!r}"
+        how = f"run the same command to resume from {str(keep)!r}"
     warn(f"interrupted after {tried}; {how}")
     raise click.exceptions.Exit(INTERRUPTED)
 
 
 def _best_so_far(measure: str, *, timed: bool) -> Any:
-    """A bar that tells the best value until now."""
+    """Return a progress callback that shows the best value so far."""
     return telling_progress(_teller(measure), timed=timed)
 
 

@@ -1,4 +1,4 @@
-"""watchword serve: the live page, and the file to hand over."""
+"""watchword serve: the live page, and its export to a file."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="Where to listen; 0 is any free port.",
+    help="Port to listen on; 0 picks a free port.",
 )
 @click.option("-o", "--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Who may connect.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--token",
     envvar=_TOKEN_VARIABLE,
-    help="Access token of visitors [default: a random one]. With --host, at least 16 characters.",
+    help="Access token of visitors; with --host, at least 16 characters.  [default: random]",
 )
 @click.option(
     "--no-token",
     "open_to_all_users",
     is_flag=True,
-    help="Let every user of this machine read the page; not with other hosts.",
+    help="Require no token; every user of this machine can read the page. Not with other hosts.",
 )
-@click.option("--positive", metavar="LABEL", help="The label that alerts about subjects are for.")
+@click.option("--positive", metavar="LABEL", help="Label to alert for.")
 @click.option(
     "--policy",
     metavar="POLICY",
     callback=lambda ctx, param, value: value and check_policy(ctx, param, value),
-    help=f"When to alert, in the beginning: {known_policies()}, joined by or, and, after POSTS.",
+    help=f"Initial alert policy: {known_policies()}; combined with or, and, after POSTS.",
 )
-@click.option("--get", "path", metavar="PATH", help="Print what the page answers there, and end.")
+@click.option("--get", "path", metavar="PATH", help="Print the response to this path, and exit.")
 @click.option(
-    "--export", type=FILE, metavar="FILE", help="Write the page as one file to hand over, and end."
+    "--export", type=FILE, metavar="FILE", help="Write the page as one HTML file, and exit."
 )
 @click.option(
     "--floor",
     type=click.IntRange(min=0),
     metavar="TIMES",
-    help="With --export: leave out n-grams seen so often at most, which may be somebody's words.",
+    help="With --export: leave out n-grams with count ≤ TIMES, which may identify a person.",
 )
 @data_options(bad_lines="error")
 def serve(
@@ -85,18 +85,18 @@ def serve(
     floor: int | None,
     reading: Data,
 ) -> None:
-    """Look at a model in the browser, until Ctrl-C.
+    """Show a model in the browser until Ctrl-C.
 
-    Type text and see it painted; browse DATA, texts or subjects as for train, and see where the
-    model is right and wrong; replay subjects post by post; change settings and see the effect at
-    once. The page is for this machine only, unless --host says otherwise. Visitors need a token,
-    which is printed as part of the address. Your own may be in the environment, as
-    WATCHWORD_SERVE_TOKEN: what stands on a command line, all users of the machine can see.
+    On the page, type text and see it painted; browse DATA (texts or subjects, as for train) with
+    right and wrong predictions; replay subjects post by post; change parameters and see the effect
+    at once. The page is served to this machine only, unless --host is given. Visitors need a token,
+    which is part of the printed URL. Set your own in the environment variable
+    WATCHWORD_SERVE_TOKEN: other users of the machine can read command lines.
     """
     if floor is not None and export is None:
-        raise click.UsageError("--floor goes with --export")
+        raise click.UsageError("--floor requires --export")
     if open_to_all_users and token is not None:
-        raise click.UsageError(f"--no-token goes without --token and {_TOKEN_VARIABLE}")
+        raise click.UsageError(f"--no-token cannot be combined with --token or {_TOKEN_VARIABLE}")
     if export is not None:
         _export(model, export, floor)
         return
@@ -133,18 +133,20 @@ def _tell(page: LivePage) -> None:
 def _policy(model: TauSS3, positive: str | None, policy: str | None) -> Policy | None:
     if positive is None:
         if policy is not None:
-            raise click.UsageError("--policy goes with --positive")
+            raise click.UsageError("--policy requires --positive")
         return None
     label = find_label(positive, model.labels, where="the model")
     return Overtakes(label) if policy is None else parse_policy(policy, label)
 
 
 def _data(reading: Data, source: str | None) -> dict[str, Any]:
-    """Texts or subjects, as the first of them tells."""
+    """Read subjects if the first record has one, and texts otherwise."""
     if source is None:
         return {}
     if source == "-":
-        raise click.UsageError("DATA must be a file or a folder: it may be read twice")
+        raise click.UsageError(
+            "DATA must be a file or a folder, not standard input (it may be read twice)"
+        )
     batches = reading.batches([source])
     first = next((batch for batch in batches if batch), [])
     if any(item.subject is not None for item in first):

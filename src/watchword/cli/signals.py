@@ -1,4 +1,4 @@
-"""Stopping where nothing is half done: Ctrl-C and the like are heard between pieces of work."""
+"""Graceful stopping: signals such as Ctrl-C take effect between units of work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 _Item = TypeVar("_Item")
-# Ctrl-C, a polite end, and a terminal that was closed.
+# Ctrl-C, kill, and a closed terminal.
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
@@ -18,7 +18,7 @@ _SIGNALS = [
 
 @contextmanager
 def term_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: in the background of a script there is no Ctrl-C."""
+    """Treat SIGTERM like Ctrl-C, which background jobs of scripts do not receive."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -31,11 +31,11 @@ def term_as_interrupt() -> Iterator[None]:
 
 
 class _Stopped(BaseException):
-    """Leaves the waiting for more input."""
+    """Raised by a signal to stop waiting for input."""
 
 
 class Stops:
-    """Hears signals: ends `waiting` at once, and lets the work in hand be finished.
+    """Handles signals: ends `waiting` at once, but lets the current item finish.
 
     >>> with Stops() as stops:
     ...     for number in stops.until_stopped([1, 2, 3]):
@@ -53,13 +53,15 @@ class Stops:
 
     @property
     def exit_code(self) -> int:
-        """What shells expect of a command that a signal has ended; 0 without one."""
+        """The exit code of a command ended by the received signal; 0 without one."""
         return 0 if self.signal is None else 128 + self.signal
 
     def __enter__(self) -> Stops:
-        if threading.current_thread() is threading.main_thread():  # others hear no signals
+        if (
+            threading.current_thread() is threading.main_thread()
+        ):  # other threads receive no signals
             for number in _SIGNALS:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
+                if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
                     self._before[number] = signal.signal(number, self._hear)
         return self
 
@@ -68,7 +70,7 @@ class Stops:
             signal.signal(number, handler)
 
     def until_stopped(self, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Pass the items on until there are no more, or a signal comes."""
+        """Yield the items until they end or a signal arrives."""
         try:
             for item in items:
                 yield item
@@ -79,7 +81,7 @@ class Stops:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """For waiting among those items: a signal ends it at once. What was done would be lost."""
+        """Let a signal interrupt the wait for the next item; work done inside would be lost."""
         self._waiting = True
         try:
             if self.signal is not None:
@@ -93,5 +95,5 @@ class Stops:
         if self._waiting:
             self._waiting = False
             raise _Stopped
-        if again:  # somebody is in a hurry: what was saved last has to do
+        if again:  # a second signal: exit at once with what was last saved
             raise KeyboardInterrupt

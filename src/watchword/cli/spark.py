@@ -1,4 +1,4 @@
-"""watchword spark train, classify, watch: the same on a cluster, for data beyond one machine."""
+"""watchword spark train, classify, watch: the commands for data on a cluster."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ _ORIGINAL = "watchword original"  # the column of texts without their titles
 def spark() -> None:
     """Train, classify and watch on Apache Spark.
 
-    On this machine, on a cluster that --master names, or as spark-submit says.
+    Runs on this machine, on the cluster given by --master, or as configured by spark-submit.
     """
 
 
 def _options(*chosen: str) -> Callable[[Any], Any]:
-    """What all three verbs have: the session, the format, the names of columns."""
-    told = {"text": "the texts", "label": "the labels", "subject": "who wrote it"}
-    told["title"] = "titles, if there is one"
+    """Add the options of all three commands: the session, the format, the column names."""
+    contents = {"text": "texts", "label": "labels", "subject": "subjects"}
+    contents["title"] = "titles, if any"
     columns = {
         name: click.option(
             f"--{name}",
             default=name,
             show_default=True,
             metavar="COLUMN",
-            help=f"The column with {told[name]}.",
+            help=f"Column with the {contents[name]}.",
         )
         for name in chosen
     }
@@ -65,16 +65,18 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
             "--format",
             "kind",
             type=click.Choice(FORMATS),
-            help="What the data is, where the name does not say it.",
+            help="Format of the data.  [default: from the file name]",
         ),
-        click.option("--master", metavar="URL", help="The cluster; by default this machine."),
+        click.option(
+            "--master", metavar="URL", help="URL of the cluster.  [default: this machine]"
+        ),
         click.option(
             "--set",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
             callback=_settings,
-            help="A setting of Spark: spark.executor.memory=4g.",
+            help="Spark setting: spark.executor.memory=4g; repeatable.",
         ),
     ]
 
@@ -105,15 +107,19 @@ def _settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     """,
 )
 @click.argument("data", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=FILE, help="The model file to write.")
-@click.option("--add-to", type=FILE, metavar="MODEL", help="Go on teaching this model.")
+@click.option("-o", "--output", required=True, type=FILE, help="Model file to write.")
+@click.option("--add-to", type=FILE, metavar="MODEL", help="Model to continue training.")
 @click.option(
     "--prune",
     type=click.IntRange(min=1),
     metavar="TIMES",
-    help="Drop n-grams with count ≤ TIMES under a label, once all are counted.",
+    help="Drop n-grams with count ≤ TIMES under a label after training.",
 )
-@click.option("--levelwise", is_flag=True, help="With --prune: shuffle less, read the data again.")
+@click.option(
+    "--levelwise",
+    is_flag=True,
+    help="With --prune: shuffle less data, but read the input several times.",
+)
 @_options("text", "label", "title")
 @parameter_options
 @table_option
@@ -132,20 +138,20 @@ def train(
     parameters: dict[str, Any],
     table: bool,
 ) -> None:
-    """Learn from labelled texts.
+    """Train a model on labelled texts.
 
     DATA are files or folders of Parquet or JSON lines with a text and a label per row, or text
-    files LABEL/ID.txt. Counts are those of `watchword train`. The model is written by the driver.
+    files LABEL/ID.txt. The counts equal those of `watchword train`. The driver writes the model.
     """
     check_folder(output)
     if levelwise and prune is None:
-        raise click.UsageError("--levelwise goes with --prune")
+        raise click.UsageError("--levelwise requires --prune")
     for name in ("prune_period", "prune_floor"):
         if name in parameters:
             flag = f"--{name.replace('_', '-')}"
             raise click.UsageError(
-                f"{flag} prunes while learning, which depends on the order of texts, and a cluster "
-                "has none: give --prune instead"
+                f"{flag} prunes while learning, which depends on the order of texts; Spark has no "
+                "order (use --prune instead)"
             )
     given = kind_of(data, kind)
     with session(master, settings) as running:
@@ -182,9 +188,14 @@ def train(
 @click.argument("model", type=FILE)
 @click.argument("data", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Where to write; .json for JSON lines."
+    "-o", "--output", required=True, metavar="FOLDER", help="Folder to write; .json for JSON lines."
 )
-@click.option("--confidence", default="confidence", show_default=True, help="The column to add.")
+@click.option(
+    "--confidence",
+    default="confidence",
+    show_default=True,
+    help="Column to add with the confidences.",
+)
 @_options("text", "label", "title")
 def classify(
     model: Path,
@@ -201,7 +212,7 @@ def classify(
     """Add a label and confidences to every row.
 
     DATA are files or folders of Parquet or JSON lines, or text files with a text per line. --label
-    names the column to add. FOLDER must not exist yet.
+    is the name of the column to add. FOLDER must not exist.
     """
     given = kind_of(data, kind)
     with session(master, settings) as running:
@@ -226,7 +237,7 @@ def classify(
 
 @contextmanager
 def _removed_on_failure(output: str) -> Iterator[None]:
-    """Leave nothing of an output that was not there before and is not whole."""
+    """Remove an incomplete output if the write fails."""
     try:
         yield
     except BaseException:
@@ -241,7 +252,7 @@ def _output_format(output: str) -> str:
 
 def _refuse_existing(output: str) -> None:
     if Path(output).exists():
-        raise click.UsageError(f"{output!r} exists already: name another folder")
+        raise click.UsageError(f"{output!r} already exists (choose another folder)")
 
 
 # watchword spark watch
@@ -260,23 +271,30 @@ def _refuse_existing(output: str) -> None:
 @click.argument("data")
 @positive_option
 @policy_option
-@click.option("--checkpoint", required=True, metavar="FOLDER", help="To go on from, and to keep.")
 @click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Where to write; .json for JSON lines."
+    "--checkpoint",
+    required=True,
+    metavar="FOLDER",
+    help="Folder of the checkpoint to write and resume from.",
 )
-@click.option("--post-id", metavar="COLUMN", help="The column that tells posts apart.")
-@click.option("--order", metavar="COLUMN", help="The column that posts are in the order of.")
+@click.option(
+    "-o", "--output", required=True, metavar="FOLDER", help="Folder to write; .json for JSON lines."
+)
+@click.option(
+    "--post-id", metavar="COLUMN", help="Column with a unique post id, to skip duplicates."
+)
+@click.option("--order", metavar="COLUMN", help="Column to order posts by.")
 @click.option(
     "--horizon",
     type=click.IntRange(min=1),
     default=64,
     show_default=True,
-    help="How many ids of posts are remembered per subject.",
+    help="Number of post ids to remember per subject.",
 )
-@click.option("--all", "every_post", is_flag=True, help="Write what is decided after every post.")
-@click.option("--follow", is_flag=True, help="Go on when new files come, until stopped.")
+@click.option("--all", "every_post", is_flag=True, help="Write the decision after every post.")
+@click.option("--follow", is_flag=True, help="Keep watching for new files until stopped.")
 @click.option(
-    "--allow-changed-model", is_flag=True, help="Go on with the state of another model's reading."
+    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
 )
 @_options("subject", "text", "title")
 def watch(
@@ -299,15 +317,15 @@ def watch(
     master: str | None,
     settings: dict[str, str],
 ) -> None:
-    """Read a stream of posts, and write alerts.
+    """Read a stream of posts and write alerts.
 
-    DATA is a folder that gets files of Parquet or JSON lines, or such files. What was read is in
-    the checkpoint: the same command goes on from there, whatever was killed, and every decision is
-    in the output once, as Spark reads it. For other sources, Kafka say, see docs/spark.md.
+    DATA is a file of Parquet or JSON lines, or a folder that receives such files. The checkpoint
+    records progress: after a crash, the same command resumes from it, and Spark reads every
+    decision in the output exactly once. For other sources, such as Kafka, see docs/spark.md.
     """
     given = kind_of((data,), kind)
     if given == "text":
-        raise click.UsageError("lines of text do not say who wrote them: give Parquet or JSON")
+        raise click.UsageError("text files have no subjects (use Parquet or JSON lines)")
     rule = parse_policy(policy, find_label(positive, _labels(model), where="the model"))
     if "://" not in output + checkpoint:
         _check_together(Path(output), Path(checkpoint))
@@ -341,7 +359,7 @@ def watch(
 
 
 def _check_together(output: Path, checkpoint: Path) -> None:
-    """Refuse an output of another checkpoint: Spark would take its decisions for written."""
+    """Raise for an output of another checkpoint: Spark would treat its decisions as written."""
     written = (output / "_spark_metadata").is_dir()
     begun, committed = (
         (checkpoint / name).is_dir() and any((checkpoint / name).iterdir())
@@ -349,13 +367,13 @@ def _check_together(output: Path, checkpoint: Path) -> None:
     )
     if written and not begun:
         raise click.UsageError(
-            f"{output} was written with another checkpoint than {checkpoint}: give that one, or "
-            "another output"
+            f"{output} was written with another checkpoint than {checkpoint} (use that checkpoint "
+            "or another output)"
         )
     if committed and not written:
         raise click.UsageError(
-            f"the checkpoint {checkpoint} was begun with another output than {output}: give that "
-            "one, or another checkpoint"
+            f"the checkpoint {checkpoint} belongs to another output than {output} (use that output "
+            "or another checkpoint)"
         )
 
 

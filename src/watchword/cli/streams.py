@@ -1,4 +1,4 @@
-"""watchword watch, evaluate, tune: subjects who write post after post, and texts by themselves."""
+"""watchword watch, evaluate, tune: alerts on streams of posts, and the evaluation of texts."""
 
 from __future__ import annotations
 
@@ -77,27 +77,25 @@ from watchword.evaluation.tuning import check_measure
 @click.argument("data", nargs=-1)
 @positive_option
 @policy_option
-@click.option(
-    "--state", type=FILE, help="Go on from this file if it exists, and save to it what was read."
-)
+@click.option("--state", type=FILE, help="State file to resume from, if it exists, and to save to.")
 @click.option(
     "--save-every",
     type=Number(min=0),
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="How often to save the state.",
+    help="Time between saves of the state.",
 )
 @click.option(
     "--from-start",
     is_flag=True,
-    help="The input begins where it always began: leave out the posts that the state has read.",
+    help="Skip the posts that the state has already read; the input starts from the beginning.",
 )
 @click.option(
-    "--allow-changed-model", is_flag=True, help="Go on with the state of another model's reading."
+    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
 )
-@click.option("--all", "every_post", is_flag=True, help="Print what is decided after every post.")
-@click.option("--final", is_flag=True, help="At the end, print a line for every subject.")
+@click.option("--all", "every_post", is_flag=True, help="Print the decision after every post.")
+@click.option("--final", is_flag=True, help="Print a line per subject at the end.")
 @data_options(bad_lines="skip")
 @threads_option
 @table_option
@@ -116,21 +114,21 @@ def watch(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Read posts as they come, and print alerts at once.
+    """Read posts as they arrive and print alerts at once.
 
-    DATA are files of JSON lines {"subject": …, "text": …}, or CSV files; by default standard
-    input. Each subject gets one alert at most. With --state no alert is lost: it is printed before
+    DATA are files of JSON lines {"subject": …, "text": …}, or CSV files [default: standard input].
+    Each subject gets at most one alert. With --state no alert is lost: alerts are printed before
     the state is saved, so after a crash some may be printed again.
     """
     taught, rule = _model_and_policy(model, positive, policy)
     if rule.is_population:
         raise click.UsageError(
-            f"{policy!r} compares all subjects of a round, but posts come one by one here: "
-            "take another policy, or evaluate"
+            f"{policy!r} compares all subjects of a round, but watch reads posts one by one "
+            "(use another policy, or watchword evaluate)"
         )
     check_folder(state)
     if from_start and state is None:
-        raise click.UsageError("--from-start goes with --state")
+        raise click.UsageError("--from-start requires --state")
     idle = max(save_every, 1.0) if state is not None else None
     stops = Stops()
     batches = reading.batches(data or ("-",), streams=True, wait=Wait(stops.waiting, idle))
@@ -176,25 +174,29 @@ def _model_and_policy(path: Path, positive: str, policy: str) -> tuple[TauSS3, P
 )
 @click.argument("model", type=FILE)
 @click.argument("data")
-@click.option("--positive", metavar="LABEL", help="The label that alerts are about.")
+@click.option("--positive", metavar="LABEL", help="Label to alert for.")
 @policy_option
 @by_option
-@click.option(
-    "--posts", is_flag=True, help="Judge every post as a text of its own, whoever wrote it."
-)
+@click.option("--posts", is_flag=True, help="Evaluate every post as a text, ignoring subjects.")
 @click.option(
     "--intervals",
     is_flag=True,
-    help="With --positive: between what the measures lie on 95 % of resampled subjects.",
+    help="With --positive: add 95 % bootstrap intervals of the measures.",
 )
 @click.option(
-    "--json", "json_file", metavar="FILE", help="Write all there is, values over time included."
+    "--json",
+    "json_file",
+    metavar="FILE",
+    help="Write the full result, with values over time, as JSON.",
 )
 @click.option(
-    "--csv", "csv_file", metavar="FILE", help="Write a line for every subject, or every label."
+    "--csv",
+    "csv_file",
+    metavar="FILE",
+    help="Write a CSV file with a row per subject, or per label.",
 )
 @spreadsheet_option
-@click.option("--html", "html_file", metavar="FILE", help="Of texts: write a page to look at.")
+@click.option("--html", "html_file", metavar="FILE", help="For texts: write an HTML page.")
 @data_options(bad_lines="error")
 @threads_option
 @table_option
@@ -216,13 +218,12 @@ def evaluate(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Measure how right labels are, or how right and how early alerts would be.
+    """Measure the labels of texts, or the alerts about subjects.
 
-    Texts with labels are judged one by one: accuracy, precision, recall, F1. With --positive,
-    subjects whose truth is known are replayed, and their alerts are measured: ERDE, as a fraction,
-    with what never alerting and the best possible would cost. DATA is a file of JSON lines or CSV,
-    a folder, or - for standard input, as for train; take what the model was not taught with. A
-    FILE may be - for standard output.
+    For labelled texts: accuracy, precision, recall, F1. With --positive, labelled subjects are
+    replayed and their alerts measured: ERDE, as a fraction, with the ERDE of never alerting and the
+    best possible ERDE. DATA is a file of JSON lines or CSV, a folder, or - for standard input, as
+    for train; use data that the model was not trained on. A FILE may be - for standard output.
     """
     _check_evaluate(ctx, positive, posts=posts, html_file=html_file)
     check_files(json_file, csv_file, html_file)
@@ -254,7 +255,7 @@ def evaluate(
 
 
 def _told_intervals(between: dict[str, tuple[float, float]]) -> list[str]:
-    told = ["", "On 95 % of resampled subjects:"] if between else []
+    told = ["", "95 % bootstrap intervals:"] if between else []
     for name, ends in between.items():
         is_cost = name.startswith("erde")
         low, high = (f"{100 * end:.2f} %" if is_cost else f"{end:.3f}" for end in ends)
@@ -264,16 +265,16 @@ def _told_intervals(between: dict[str, tuple[float, float]]) -> list[str]:
 
 def _intervals_of(found: Replay) -> dict[str, tuple[float, float]]:
     if found.measures is None:
-        raise click.UsageError("--intervals needs the truth about every subject")
+        raise click.UsageError("--intervals needs a label for every subject")
     return {name: (one.low, one.high) for name, one in found.intervals().items()}
 
 
 def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
-    """With nobody to be found, all measures would be perfect."""
+    """Raise if no subject has the positive label: all measures would be perfect."""
     labels = {subject.label: None for subject in subjects}
     if labels and None not in labels and positive not in labels:
         known = ", ".join(map(repr, labels))
-        raise UnknownLabelError(f"no subject of the data has the label {positive!r}, but {known}")
+        raise UnknownLabelError(f"no subject has the label {positive!r}; the data has {known}")
 
 
 def _check_evaluate(
@@ -283,12 +284,12 @@ def _check_evaluate(
     if positive is None:
         for name in ("policy", "by", "intervals"):
             if ctx.get_parameter_source(name) is given:
-                raise click.UsageError(f"--{name} is about alerts: say which with --positive LABEL")
+                raise click.UsageError(f"--{name} requires --positive LABEL")
     elif posts:
-        raise click.UsageError("--posts and --positive cannot go together")
+        raise click.UsageError("--posts and --positive cannot be used together")
     elif html_file is not None:
         raise click.UsageError(
-            "--html is for texts; watchword report writes a page about subjects and their alerts"
+            "--html cannot be combined with --positive (use watchword report for alerts)"
         )
 
 
@@ -313,9 +314,8 @@ def _record_of(found: Replay) -> dict[str, Any]:
 @click.argument("data")
 @positive_option
 @policies_option(
-    "Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3). "
-    f"Several times for several. Known: {known_policies()}; and thresholds, which are many with "
-    "values that fit.",
+    "Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3); repeatable. "
+    f"Known: {known_policies()}; and thresholds: policies with thresholds that fit the data.",
     default=THRESHOLDS,
     check=check_thresholds,
 )
@@ -325,30 +325,30 @@ def _record_of(found: Replay) -> dict[str, Any]:
     metavar="[erdeN|f1|f_latency]",
     default="erde50",
     show_default=True,
-    help="What the best is best at; N is any deadline.",
+    help="Measure to optimise; N is any deadline.",
 )
 @list_options
 @click.option(
-    "--folds", type=click.IntRange(min=2), default=4, show_default=True, help="Parts of the data."
+    "--folds", type=click.IntRange(min=2), default=4, show_default=True, help="Number of folds."
 )
 @click.option(
     "--order",
     type=click.Choice(["random", "time"]),
     default="random",
     show_default=True,
-    help="Subjects at random into parts, or those of one time together.",
+    help="Split subjects into folds at random, or by time.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other parts.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the split.")
 @by_option
-@click.option("-o", "--output", type=FILE, help="Write the best model, taught with all subjects.")
-@click.option("--report", metavar="FILE", help="Write all settings with their values as JSON.")
+@click.option("-o", "--output", type=FILE, help="Write the best model, trained on all subjects.")
+@click.option("--report", metavar="FILE", help="Write all settings and their values as JSON.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
     metavar="N",
-    help="How many settings to print, the best first.",
+    help="Number of settings to print, best first.",
 )
 @data_options(bad_lines="error")
 @threads_option
@@ -370,11 +370,11 @@ def tune(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Find the best parameters and the best policy.
+    """Search for the best parameters and policy by cross-validation.
 
-    Best on subjects that were not learnt from. DATA are subjects with their truth, as for evaluate.
-    They are split into parts; each is judged by what was learnt from the others, with every
-    combination of parameters and policies. ERDE is a fraction, and less is better.
+    DATA contains labelled subjects, as for evaluate. They are split into folds; each fold is
+    evaluated by a model trained on the others, with every combination of parameters and policies.
+    ERDE is a fraction; lower is better.
     """
     check_folder(output)
     check_files(report)

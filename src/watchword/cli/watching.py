@@ -1,10 +1,10 @@
-"""watchword watch: alerts as posts come in, and a state that outlives the process.
+"""watchword watch: alerts as posts arrive, and a state file to resume from.
 
-What is promised with a state file: no alert is lost. The order is always the same: posts are read,
-their alerts printed and handed over, and only then the state is saved, whole or not at all. A
-state never knows of an alert that was not printed. After a crash in between, the posts since the
-last save are not in the state; fed again, they raise the same alerts again. So alerts come at least
-once, and since a subject has only one, its id tells which were there before.
+With a state file no alert is lost. Posts are read, their alerts printed and flushed, and only then
+is the state saved atomically, so a state never contains an alert that was not printed. After a
+crash, the posts since the last save are not in the state; when they are read again, they raise the
+same alerts again. Alerts are therefore delivered at least once; a subject has at most one, so its
+id identifies duplicates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from watchword.streams.policies import Policy
 
 
 class Keeper:
-    """A watcher whose state is saved to a file from time to time."""
+    """A watcher whose state is saved to a file periodically."""
 
     def __init__(self, watcher: Watcher, path: Path | None, *, every: float) -> None:
         self.watcher = watcher
@@ -36,14 +36,14 @@ class Keeper:
         self._every = every  # seconds
         self._saved_at = time.monotonic()
         self._is_changed = False
-        self._is_settled = True  # whether all that was decided was also printed
+        self._is_settled = True  # whether all decisions are printed
 
     @classmethod
     @contextlib.contextmanager
     def open(
         cls, model: TauSS3, policy: Policy, *, path: Path | None, every: float, **options: bool
     ) -> Iterator[Keeper]:
-        """Go on from the state in a file, or begin if there is none; nobody else can meanwhile."""
+        """Resume from a state file, or start without one; lock the file meanwhile."""
         state = None
         with contextlib.nullcontext() if path is None else locked(path):
             if path is not None:
@@ -57,18 +57,18 @@ class Keeper:
 
     @property
     def posts(self) -> int:
-        """How many posts were ever read."""
+        """The number of posts read so far, before a resume included."""
         return sum(decision.posts for decision in self.watcher.decisions())
 
     @contextlib.contextmanager
     def change(self) -> Iterator[Watcher]:
-        """The watcher, to read posts and print what is decided; saved later if both went well."""
+        """Yield the watcher to read posts and print decisions; mark it to be saved on success."""
         self._is_changed, self._is_settled = True, False
         yield self.watcher
         self._is_settled = True
 
     def save(self, *, if_due: bool = False) -> None:
-        """Save what has changed; if asked, only if that was not done a moment ago."""
+        """Save the state if it changed; with `if_due`, only if the last save is old enough."""
         now = time.monotonic()
         due = now - self._saved_at >= self._every or not if_due
         if self._path is None or not (due and self._is_changed and self._is_settled):
@@ -79,14 +79,14 @@ class Keeper:
 
 
 def _sync_output() -> None:
-    """If the output is a file, it must be on the disk before a state that knows of it."""
-    with writing_output(), contextlib.suppress(ValueError):  # no file at all
+    """Sync an output file to disk before the state that records its alerts."""
+    with writing_output(), contextlib.suppress(ValueError):  # no file descriptor
         try:
             os.fsync(sys.stdout.fileno())
         except OSError as error:
             if error.errno in WRITE_FAILURES:
                 raise
-            # Else it is a pipe or a terminal, which cannot be synced.
+            # Otherwise a pipe or a terminal, which cannot be synced.
 
 
 def watch_posts(
@@ -98,7 +98,7 @@ def watch_posts(
     every_post: bool = False,
     threads: int | None = None,
 ) -> None:
-    """Read posts as they come until they end or a signal comes; the state is saved in any case."""
+    """Read posts as they arrive until the end or a signal; save the state in any case."""
     try:
         for batch in stops.until_stopped(batches):
             if batch:
@@ -123,12 +123,12 @@ def _read_each(watcher: Watcher, subjects: Sequence[str], texts: Sequence[str], 
 
 
 def with_subjects(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[list[Item]]:
-    """Only posts of which is known who wrote them."""
+    """Yield the posts that have a subject; report the others as bad lines."""
     for batch in batches:
         found = []
         for item in batch:
             if item.subject is None:
-                flaw = Flaw('there is no "subject", which every post needs', arguments=("subject",))
+                flaw = Flaw('"subject" is missing', arguments=("subject",))
                 bad.meet(flaw, name=item.source, line=item.line)
             else:
                 found.append(item)
@@ -136,13 +136,13 @@ def with_subjects(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[
 
 
 def after_first(batches: Iterable[Sequence[Item]], count: int) -> Iterator[Sequence[Item]]:
-    """All but the first posts, which were read before."""
+    """Yield all posts but the first `count`."""
     left = count
     for batch in batches:
         yield batch[left:] if left else batch
         left -= min(left, len(batch))
     if left:
-        warn(f"the state has read {left} posts more than there are: is the input the same?")
+        warn(f"the state has read {left} posts more than the input has (is it the same input?)")
 
 
 # Output
@@ -166,7 +166,7 @@ def show_json(event: str, decisions: Iterable[Decision]) -> None:
 
 
 def show_rows(event: str, decisions: Iterable[Decision]) -> None:
-    """Print decisions for eyes, one by one as they come."""
+    """Print decisions as aligned rows."""
     rows = []
     for decision in decisions:
         label = "–" if decision.label is None else str(decision.label)
