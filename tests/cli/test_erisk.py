@@ -79,7 +79,7 @@ def test_people_without_writings_are_told_and_measured_as_never_alerted(collecti
     [truth] = collection.rglob("risk-golden-truth-test.txt")
     with truth.open("a") as file:
         file.write("ghost 1\n")
-    test, message = truth.parent, "ghost is in it, but without writings; counted as never alerted"
+    test, message = truth.parent, "ghost is listed, but without writings; counted as never alerted"
     done = call("erisk", "run", "2018-anorexia", "--data", collection, "--record")
     assert message in done.stderr
     expected = json.loads(done.stdout)["score"]
@@ -137,7 +137,7 @@ def test_made_collections_depend_on_the_seed(here):
         (["run", "2017-depression"], 2, "Missing option '--data'"),
         (["run", "2018-anorexia", "--data", "x", "--model", "m.ww", "--alpha", "1"], 2, "--model"),
         (["run", "2018-anorexia", "--data", "collection", "--model", "no.ww"], 1, "no.ww: No such"),
-        (["make", "collection", "--task", "2018-anorexia"], 1, "is there already"),
+        (["make", "collection", "--task", "2018-anorexia"], 1, "already exists"),
         (["make", "new", "--most-writings", "9"], 2, "9 is not in the range"),
         (["run", "2018-anorexia", "--data", "x", "--name", "a b"], 1, "name must be letters"),
         (

@@ -113,7 +113,7 @@ def test_labels_that_the_model_cannot_know_are_told(here):
     [
         (["no.ww", "texts.jsonl"], 1, "no.ww: No such file"),
         (["model.ww", "no.jsonl"], 1, "no.jsonl: No such file"),
-        (["model.ww", "others.jsonl"], 2, "the data has subjects, so say which label"),
+        (["model.ww", "others.jsonl"], 2, "the data has subjects (use --positive LABEL"),
         (["model.ww", "texts.jsonl", "--policy", "leaps"], 2, "--policy requires --positive"),
         (["model.ww", "texts.jsonl", "--by", "post"], 2, "--by requires --positive"),
         (["model.ww", "others.jsonl", "--posts", "--positive", "x"], 2, "cannot be used together"),

@@ -87,7 +87,7 @@ def test_missing_chunks_are_named(the_set):
 
 def test_a_chunk_must_be_there_once(the_set):
     write(the_set / "chunk 1" / "subject2_1.xml", individual("subject2"))
-    refuses(the_set, "each there once")
+    refuses(the_set, "duplicate chunk")
 
 
 def test_there_is_no_eleventh_chunk(the_set):
@@ -97,7 +97,7 @@ def test_there_is_no_eleventh_chunk(the_set):
 
 def test_a_file_of_another_chunk_is_refused(the_set):
     write(the_set / "chunk2" / "subject2_7.xml", individual("subject2"))
-    refuses(the_set, r"subject2_7\.xml: must be called SUBJECT_2\.xml")
+    refuses(the_set, r"subject2_7\.xml: must be named SUBJECT_2\.xml")
 
 
 def test_a_file_of_somebody_else_is_refused(the_set):
@@ -108,7 +108,7 @@ def test_a_file_of_somebody_else_is_refused(the_set):
 def test_two_subjects_of_one_name_are_refused(tmp_path):
     write(tmp_path / "a.xml", individual("ann", "a"))
     write(tmp_path / "b.xml", individual("ann", "b"))
-    refuses(tmp_path, "two subjects are called 'ann'")
+    refuses(tmp_path, "duplicate subject id 'ann'")
 
 
 def test_a_file_without_an_id_is_that_of_its_name(tmp_path):
@@ -118,7 +118,7 @@ def test_a_file_without_an_id_is_that_of_its_name(tmp_path):
 
 def test_damaged_files_are_named(the_set):
     path = write(the_set / "chunk2" / "subject2_2.xml", "<INDIVIDUAL><ID>subject2</ID>")
-    assert str(path) in refuses(the_set, "cut off")
+    assert str(path) in refuses(the_set, "truncated")
 
 
 def test_without_golden_truth_labels_are_unknown(tmp_path):
@@ -145,12 +145,12 @@ def test_truth_may_have_any_separators_and_blank_lines(the_set, content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("subject2 0\n\nsubject2 0\n", r"line 3: subject2 is there again$"),
-        ("subject2 0\nsubject2 1\n", r"line 2: subject2 is there again, and different"),
+        ("subject2 0\n\nsubject2 0\n", r"line 3: duplicate subject subject2$"),
+        ("subject2 0\nsubject2 1\n", r"line 2: duplicate subject subject2 with another value"),
         ("subject2 0\nsubject10 2\n", r"line 2: must be 0 or 1, got '2'"),
         ("subject2\n", r"line 1: must be a subject and 0 or 1, got 'subject2'"),
         ("subject2 0 1\n", r"line 1: must be a subject and 0 or 1"),
-        ("\n\n", r"there is no subject in it"),
+        ("\n\n", r"contains no subject"),
         (b"subject2 0\n\xff\xfe\n", r"line 2: not UTF-8"),
     ],
 )
@@ -164,7 +164,8 @@ def test_people_of_the_truth_without_writings_are_subjects_without_posts(the_set
     with (the_set / TRUTH).open("a") as file:
         file.write("subject9 1\nsubject1 0\n")
     with pytest.warns(
-        CollectionWarning, match="truth-test.txt: subject9, subject1 are in it, but without writing"
+        CollectionWarning,
+        match="truth-test.txt: subject9, subject1 are listed, but without writing",
     ):
         subjects = read_erisk(the_set, which=which)
     assert [(one.id, one.label, len(one.posts)) for one in subjects] == [
@@ -181,8 +182,8 @@ def test_people_with_a_count_of_writings_but_without_files_are_refused(the_set):
     for name, line in ((TRUTH, "subject99 1\n"), (COUNTS, "subject99\t\t12\n")):
         with (the_set / name).open("a") as file:
             file.write(line)
-    with pytest.warns(CollectionWarning, match="subject99 is in it, but without writings"):
-        refuses(the_set, "subject99 is in it with writings, but without files")
+    with pytest.warns(CollectionWarning, match="subject99 is listed, but without writings"):
+        refuses(the_set, "subject99 is listed with writings, but without files")
 
 
 def test_a_truth_of_two_parts_is_about_the_part_that_is_read(tmp_path):
@@ -191,7 +192,7 @@ def test_a_truth_of_two_parts_is_about_the_part_that_is_read(tmp_path):
     truth = "train_ann 0\ntest_bob 1\ntest_eve 1\n"
     write(tmp_path / "golden_truth.txt", truth)
     assert [one.id for one in read_erisk(tmp_path, which="train")] == ["train_ann"]
-    with pytest.warns(CollectionWarning, match="test_eve is in it"):
+    with pytest.warns(CollectionWarning, match="test_eve is listed"):
         assert len(read_erisk(tmp_path, which="test")) == 2
 
 
@@ -240,7 +241,7 @@ def test_truth_above_two_folders_is_about_both(tmp_path):
     write_files(tmp_path / "train", "ann", "bob")
     write_chunks(tmp_path / "test", "cid", texts(10))
     write(tmp_path / "golden_truth.txt", "ann 1\nbob 0\ncid 0\neve 1\n")
-    with pytest.warns(CollectionWarning, match="golden_truth.txt: eve is in it, but without"):
+    with pytest.warns(CollectionWarning, match="golden_truth.txt: eve is listed, but without"):
         found = read_erisk(tmp_path / "train")
     assert labels_of(found) == LABELS | {"eve": "positive"}
 
@@ -248,7 +249,7 @@ def test_truth_above_two_folders_is_about_both(tmp_path):
 def test_truth_above_that_lacks_a_subject_is_refused(tmp_path):
     write_files(tmp_path / "data", "ann", "bob")
     write(tmp_path / "golden_truth.txt", "ann 1\n")
-    refuses(tmp_path, "golden_truth.txt: bob is not in it, but with files")
+    refuses(tmp_path, "golden_truth.txt: bob is missing, but with files")
 
 
 def test_the_truth_above_is_the_one_that_names_the_subjects(tmp_path):
@@ -257,7 +258,7 @@ def test_the_truth_above_is_the_one_that_names_the_subjects(tmp_path):
     write(tmp_path / "golden_truth_2.txt", "cid 1\n")
     assert labels_of(read_erisk(tmp_path)) == LABELS
     write(tmp_path / "golden_truth_2.txt", "ann 0\nbob 0\n")
-    refuses(tmp_path, "several files of truth about")
+    refuses(tmp_path, "several truth files about")
 
 
 @pytest.mark.parametrize(
@@ -334,17 +335,17 @@ def test_cases_of_two_years_stand_beside_test_data(tmp_path):
 def test_a_subject_in_the_cases_of_two_years_is_refused(tmp_path, kind):
     cases(tmp_path, ann="2017 pos", bob="2017 neg", cid="2018 pos", dan="2018 neg")
     cases(tmp_path, ann=f"2018 {kind}")
-    refuses(tmp_path, "the same subject as")
+    refuses(tmp_path, "duplicate of the subject in")
 
 
 def test_files_without_truth_are_named(the_set):
     write(the_set / TRUTH, "subject2 0\nsubject7 0\n")
-    refuses(the_set, "truth-test.txt: subject10 is not in it, but with files")
+    refuses(the_set, "truth-test.txt: subject10 is missing, but with files")
 
 
 def test_two_files_of_truth_are_refused(the_set):
     write(the_set / "test_golden_truth.txt", "subject2 0\n")
-    refuses(the_set, "several files of truth")
+    refuses(the_set, "several truth files")
 
 
 COUNTS = "writings-per-subject-all-test.txt"
@@ -361,7 +362,7 @@ def test_other_counts_are_a_warning_and_everything_is_read(the_set):
 
 def test_a_subject_without_a_count_is_refused(the_set):
     write(the_set / COUNTS, "subject2\t\t23\nsubject10\t\t9\n")
-    refuses(the_set, "all-test.txt: subject7 is not in it, but with files")
+    refuses(the_set, "all-test.txt: subject7 is missing, but with files")
 
 
 def test_counts_must_be_numbers(the_set):
@@ -410,13 +411,13 @@ def test_a_training_set_needs_both_labels(tmp_path):
 def test_both_labels_must_come_alike(tmp_path):
     write_chunks(tmp_path / "positive_examples", "subject1", texts(12))
     write(tmp_path / "negative_examples" / "subject2.xml", individual("subject2", "a"))
-    refuses(tmp_path, "of one label are in chunks, of the other not")
+    refuses(tmp_path, "only the examples of one label are in chunks")
 
 
 def test_a_subject_with_both_labels_is_refused(tmp_path):
     for label in ("positive", "negative"):
         write_chunks(tmp_path / f"{label}_examples", "subject1", texts(12))
-    refuses(tmp_path, r"subject1_1\.xml: the same subject as")
+    refuses(tmp_path, r"subject1_1\.xml: duplicate of the subject in")
 
 
 def test_cases_of_2022_are_read_and_chosen_by_name(tmp_path):
@@ -446,11 +447,11 @@ def test_a_folder_of_files_is_a_collection(tmp_path):
 
 def test_which_must_name_something_there(tmp_path):
     write(tmp_path / "ann.xml", individual("ann", "Hello."))
-    refuses(tmp_path, "no file is called test_", which="test")
+    refuses(tmp_path, "contains no file test_", which="test")
 
 
 def test_nothing_to_read_is_an_error(tmp_path):
-    refuses(tmp_path, "no collection of eRisk in it")
+    refuses(tmp_path, "contains no collection of eRisk")
     refuses(tmp_path / "nowhere", "nowhere: no such folder")
     write(tmp_path / "chunk1" / "readme.txt", "no files of subjects")
     refuses(tmp_path, "are missing")
@@ -465,7 +466,7 @@ def test_chunks_without_files_are_an_error(tmp_path):
 def test_several_collections_must_be_told_apart(tmp_path):
     training_set(tmp_path / "2017" / "train")
     write_test_set(tmp_path / "2017" / "test", PEOPLE)
-    names = refuses(tmp_path, "several collections, name one of them")
+    names = refuses(tmp_path, "several collections \\(choose one\\)")
     assert str(tmp_path / "2017" / "train") in names
     assert len(read_erisk(tmp_path, which="train")) == 2
     assert len(read_erisk(tmp_path, which="test")) == 3

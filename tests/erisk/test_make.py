@@ -145,7 +145,7 @@ def test_sequences_carry_what_their_words_do_not():
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         make_collection(tmp_path, "2017-depression", **SMALL)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 

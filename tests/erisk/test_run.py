@@ -109,7 +109,7 @@ def test_a_test_set_may_name_people_without_writings(made, tmp_path):
     before = run_task("2018-anorexia", tmp_path / "copy").score
     with (test / "risk-golden-truth-test.txt").open("a") as file:
         file.write("subject3958 1\n")
-    with pytest.warns(CollectionWarning, match="subject3958 is in it, but without writings"):
+    with pytest.warns(CollectionWarning, match="subject3958 is listed, but without writings"):
         result = run_task("2018-anorexia", tmp_path / "copy", out=tmp_path / "run")
     after = result.score
     assert (after.subjects, after.positives) == (before.subjects + 1, before.positives + 1)
@@ -176,7 +176,7 @@ def test_a_table_has_the_papers_rows_and_both_bounds(made):
 
 
 def test_a_table_of_made_up_people_says_so(made):
-    assert "made up: do not compare" in str(run_task("2018-anorexia", made))
+    assert "synthetic: do not compare" in str(run_task("2018-anorexia", made))
 
 
 def test_a_table_of_another_test_set_says_so(made, tmp_path):
@@ -247,13 +247,13 @@ def test_a_training_set_without_truth_teaches_nothing(made, tmp_path):
 
 
 def test_a_policy_about_another_label_is_refused(made):
-    with pytest.raises(ValueError, match="the policy must be about 'positive'"):
+    with pytest.raises(ValueError, match="the policy must alert for 'positive'"):
         run_task("2018-anorexia", made, policy=ww.Overtakes("at risk"))
 
 
 def test_missing_sets_are_named(tmp_path):
     write_test_set(tmp_path, {"test_subject1": (1, texts(20))}, chunk="chunk {}")
-    with pytest.raises(DataFormatError, match="no 2017 train set in it"):
+    with pytest.raises(DataFormatError, match="contains no 2017 train set"):
         run_task("2017-depression", tmp_path)
 
 
@@ -261,7 +261,7 @@ def test_the_other_tasks_test_is_not_taken(tmp_path):
     for label in ("positive", "negative"):
         write_chunks(tmp_path / "train" / f"{label}_examples", f"subject_{label}", texts(12))
     write_test_set(tmp_path / "task 1 - depression", {"subject1": (1, texts(20))})
-    with pytest.raises(DataFormatError, match="no 2018 test set in it"):
+    with pytest.raises(DataFormatError, match="contains no 2018 test set"):
         find_sets("2018-anorexia", tmp_path)
     write_test_set(tmp_path / "2018 test", {"subject2": (1, texts(20))})
     assert find_sets("2018-anorexia", tmp_path).test.collection.path == tmp_path / "2018 test"
@@ -277,15 +277,15 @@ def test_a_damaged_set_of_another_task_does_not_matter(made, tmp_path):
 def test_two_sets_of_a_kind_must_be_told_apart(made, tmp_path):
     for name in ("one", "two"):
         shutil.copytree(made / "anorexia", tmp_path / name)
-    with pytest.raises(DataFormatError, match="several anorexia train sets, name one"):
+    with pytest.raises(DataFormatError, match="several anorexia train sets"):
         find_sets("2018-anorexia", tmp_path)
     assert find_sets("2018-anorexia", tmp_path / "two").test.collection.layout == "test"
 
 
 def test_a_named_folder_must_have_one_set(made, tmp_path):
-    with pytest.raises(DataFormatError, match="several collections in it"):
+    with pytest.raises(DataFormatError, match="contains several collections"):
         find_sets("2018-anorexia", made, test=made)
-    with pytest.raises(DataFormatError, match="no collection of eRisk in it"):
+    with pytest.raises(DataFormatError, match="contains no collection of eRisk"):
         find_sets("2018-anorexia", made, test=tmp_path)
 
 

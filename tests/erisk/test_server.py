@@ -152,8 +152,8 @@ def test_measures_are_those_of_the_metrics():
     ("people", "options", "message"),
     [
         ([], {}, "at least one subject"),
-        ([Subject("eve", [])], {}, "at least one subject with posts"),
-        ([ANN, ANN], {}, "two subjects have the id 'ann'"),
+        ([Subject("eve", [])], {}, "at least one subject must have posts"),
+        ([ANN, ANN], {}, "duplicate subject id 'ann'"),
         ([ANN], {"runs": 6}, "runs must be from 1 to 5"),
         ([ANN], {"positive": "riks"}, "no subject has the positive label 'riks'"),
         ([ANN, Subject("eve", [Post("a")])], {"positive": "risk"}, "'eve' has no label"),
@@ -220,7 +220,7 @@ def test_a_whole_task_over_http():
         ({"nick": "ann"}, "expected a list"),
         (["ann"], "must be an object"),
         (answers({"ann": 0}), "no answer about 'bob'"),
-        (NOBODY + answers({"bob": 0}), "two answers about 'bob'"),
+        (NOBODY + answers({"bob": 0}), "duplicate answer about 'bob'"),
         (answers({"ann": 0, "bob": 0, "eve": 0}), "no subject 'eve'"),
         (answers({"ann": 0, "bob": 2}), "must be 0 or 1, got 2"),
         (answers({"ann": 0, "bob": True}), "must be 0 or 1, got True"),
@@ -318,7 +318,7 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
 
 
 def test_to_be_reached_by_others_a_server_needs_a_token():
-    with pytest.raises(ValueError, match=r"0\.0\.0\.0 can be reached by others"):
+    with pytest.raises(ValueError, match=r"0\.0\.0\.0 can be reached by other machines"):
         serve([ANN], host="0.0.0.0")
 
 

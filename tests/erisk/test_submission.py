@@ -159,7 +159,7 @@ def test_missing_files_are_named(run):
 
 def test_several_runs_must_be_told_apart(run):
     write_submissions(run, {"ann": None}, name="theirs")
-    with pytest.raises(DataFormatError, match="several runs, name one: ours, theirs"):
+    with pytest.raises(DataFormatError, match="several runs \\(choose one\\): ours, theirs"):
         read_submissions(run)
     assert read_submissions(run, name="ours")[1]["ann"] == DECISIONS["ann"]
 
@@ -175,7 +175,7 @@ def test_a_run_that_is_not_there_is_an_error(tmp_path):
     ("content", "message"),
     [
         ("ann 1\nbob 3\n", r"ours_2\.txt, line 2: must be 0, 1 or 2, got '3'"),
-        ("ann 1\nann 1\n", r"ours_2\.txt, line 2: ann is there again"),
+        ("ann 1\nann 1\n", r"ours_2\.txt, line 2: duplicate subject ann"),
         ("ann 1\nbob 0\ncid 0\n", r"ours_2\.txt: dee is missing, but in .*ours_1\.txt"),
         ("ann 1\nbob 0\ncid 0\ndee 0\neve 0\n", r"ours_2\.txt: eve is not in .*ours_1\.txt"),
     ],

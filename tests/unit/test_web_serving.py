@@ -201,7 +201,7 @@ def test_command_exports_a_page(saved, tmp_path):
         (["--no-token", "--token", TOKEN], "--no-token cannot be combined with --token"),
         (["-"], "must be a file"),
         (["--policy", "undertakes", "--positive", AT_RISK], "unknown policy"),
-        (["--export", "/no/such/folder/page.html"], "there is no folder"),
+        (["--export", "/no/such/folder/page.html"], "does not exist"),
     ],
 )
 def test_wrong_usage_is_an_error(saved, options, message):

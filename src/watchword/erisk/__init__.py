@@ -1,4 +1,4 @@
-"""eRisk: its collections, its submissions, the three tasks of the paper, and its server."""
+"""eRisk: collections, submissions, the three tasks of the paper, client and practice server."""
 
 from __future__ import annotations
 

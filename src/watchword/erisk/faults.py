@@ -1,4 +1,4 @@
-"""A server that behaves badly on purpose, so that clients can be tried on it."""
+"""Fault injection for the practice server, to test clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _open: dict[_Connection, asyncio.Transport] = {}
 
 @dataclass(frozen=True)
 class Faults:
-    """How often what goes wrong, as probabilities per request.
+    """The probability of each fault per request.
 
     >>> Faults(drop=0.1, error=0.2, seed=7).error
     0.2
@@ -28,25 +28,25 @@ class Faults:
     Parameters
     ----------
     drop
-        the connection is closed before the request was looked at.
+        the connection is closed before the request is read.
     lose
-        the request is carried out, but the connection is closed before the answer.
+        the request is handled, but the connection is closed before the response.
     cut
-        the request is carried out; half of the answer comes.
+        the request is handled; half of the response is sent.
     error
-        status 500, nothing is carried out.
+        status 500; the request is not handled.
     busy
-        status 503 with `Retry-After: 1`, nothing is carried out.
+        status 503 with `Retry-After: 1`; the request is not handled.
     garbage
-        instead of a round comes a page of HTML, with status 200.
+        an HTML page with status 200 instead of a round.
     lag
-        a round that was fully answered is given once more.
+        a round that all runs have answered is sent once more.
     slow
-        the request is carried out at once, but the answer comes `delay` seconds later.
+        the request is handled at once, but the response comes `delay` seconds later.
     delay
-        these seconds.
+        delay of slow responses in seconds.
     seed
-        other seed, other faults.
+        random seed.
     """
 
     drop: float = 0.0
@@ -74,10 +74,10 @@ KINDS: tuple[str, ...] = tuple(
 
 
 class DroppableProtocol(LimitedProtocol):
-    """The protocol of our servers, with connections that can be found and closed."""
+    """The HTTP protocol of the servers, with connections that can be looked up and closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take note of a connection."""
+        """Register a connection."""
         super().connection_made(transport)
         self._connection = _connection(
             transport.get_extra_info("peername"), transport.get_extra_info("sockname")
@@ -85,13 +85,13 @@ class DroppableProtocol(LimitedProtocol):
         _open[self._connection] = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Unregister the connection."""
         _open.pop(self._connection, None)
         super().connection_lost(exc)
 
 
 class FaultInjection:
-    """Lets some requests go wrong before, while or after the application handles them."""
+    """Middleware that makes some requests fail before, while or after they are handled."""
 
     def __init__(self, app: ASGIApp, faults: Faults) -> None:
         self._app = app
@@ -99,7 +99,7 @@ class FaultInjection:
         self._random = random.Random(faults.seed)  # noqa: S311
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, or not."""
+        """Handle a request, with a fault drawn at random."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -161,7 +161,7 @@ def _connection(client: Any, server: Any) -> _Connection:
 
 
 async def _close(scope: Scope, receive: Receive) -> bool:
-    """Close the connection after what was already sent; False if it cannot be found."""
+    """Close the connection after the data already sent; return False if it is unknown."""
     transport = _open.get(_connection(scope.get("client"), scope.get("server")))
     if transport is None:
         return False

@@ -1,15 +1,15 @@
-"""Collections of eRisk as they were given out, and as they were given out again.
+"""The folder layouts of eRisk collections, in their first and later releases.
 
-A collection is a folder in one of these layouts, found by what is in it:
+A collection is a folder in one of these layouts, recognised by its contents:
 
 - `train`: `{positive,negative}_examples_anonymous_chunks/chunk K/` (2017) or
   `{positive,negative}_examples/chunkK/` (2018), or whole histories in folders without chunks;
 - `test`: `chunk K/` (2017) or `chunkK/` (2018);
-- `cases`: `pos/` and `neg/` with whole histories, as in `2017_cases` (given out in 2022);
-- `folder`: just files of subjects (2019 and later: `data/`, `datos/`).
+- `cases`: `pos/` and `neg/` with whole histories, as in `2017_cases` (released in 2022);
+- `folder`: only files of subjects (2019 and later: `data/`, `datos/`).
 
-Golden truth (`*golden*truth*.txt`) is in the folder, or one level above it where labels are not
-known from folders; counts (`writings*.txt`) are in the folder.
+Golden truth (`*golden*truth*.txt`) is in the folder, or one level above it if the folders do not
+give the labels; counts (`writings*.txt`) are in the folder.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ __all__ = [
 
 Layout = Literal["train", "test", "cases", "folder"]
 Split = Literal["train", "test"]
-#: Wraps an iterable to show how far it is: `progress(iterable, total)`.
+#: A callback that wraps an iterable to show progress: `progress(iterable, total)`.
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
-_DEPTH = 6  # how far below a folder collections are looked for
+_DEPTH = 6  # levels below a folder to search for collections
 _CHUNK = re.compile(r"chunk[ _-]?0*([1-9][0-9]?)", re.IGNORECASE)
 _NUMBERS = re.compile(r"([0-9]+)")
 _SPLITS: tuple[Split, ...] = ("train", "test")
 _COUNTS = re.compile(r"writings.*\.txt", re.IGNORECASE)
-# What the path of a collection says, where its layout does not: `training_data`, `test_data`.
+# Splits named by the path of a collection: `training_data`, `test_data`.
 _SAYING: dict[Split, re.Pattern[str]] = {
     "train": re.compile(r"(?<![a-z])train(ing)?(?![a-z])", re.IGNORECASE),
     "test": re.compile(r"(?<![a-z])test(ing)?(?![a-z])", re.IGNORECASE),
@@ -65,9 +65,9 @@ _SAYING: dict[Split, re.Pattern[str]] = {
 
 @dataclass(frozen=True)
 class Collection:
-    """A folder that holds a collection, and in which layout.
+    """A folder with a collection, and its layout.
 
-    `parts` are the folders of cases in it that are read as one set.
+    `parts` are folders of cases that are read as one set.
     """
 
     path: Path
@@ -85,12 +85,12 @@ class Collection:
         found = [] if self.parts else matching(self.path, _COUNTS)
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
-            raise DataFormatError(f"{self.path}: several files of counts, keep one: {names}")
+            raise DataFormatError(f"{self.path}: several count files (keep one): {names}")
         return found[0] if found else None
 
     @property
     def first_file(self) -> str:
-        """The name of one file in a folder of it, which tells 2017's from later ones."""
+        """The name of one file of the collection, which distinguishes 2017 from later years."""
         names = (file.name for folder in subfolders(self.path) for file in subject_files(folder))
         return next(names, "")
 
@@ -113,26 +113,26 @@ def read_erisk(
     which: Split | None = None,
     progress: Progress | None = None,
 ) -> list[Subject]:
-    """Read the collection in a folder, or the one below it; the layout is found out.
+    """Read the collection in a folder or below it, and detect its layout.
 
-    `which` chooses between the training and the test set where there are both: by the layout, by
-    what the paths below the folder say (`training_data`, `test_data`), or by the names of files
-    (`train_subject1.xml`). Several folders of cases beside each other (`2017_cases`,
-    `2018_cases`) are one training set.
+    `which` selects the training or the test set if the folder contains both: by the layout, by the
+    paths below the folder (`training_data`, `test_data`), or by the file names
+    (`train_subject1.xml`). Adjacent folders of cases (`2017_cases`, `2018_cases`) are read as one
+    training set.
 
-    Labels are `"positive"` and `"negative"`, and None where there is neither golden truth (in the
-    folder of the files or one level above) nor a folder that tells. Posts are in the order of time
-    within each file, files in the order of chunks, whose sizes are in `Subject.chunks`. Subjects
-    are in the order of their names, subject2 before subject10.
+    Labels are `"positive"` and `"negative"`, or None if neither golden truth (in the folder of the
+    files or one level above) nor the folder gives them. Posts are ordered by time within each file,
+    files by chunk; the chunk sizes are in `Subject.chunks`. Subjects are ordered by name, subject2
+    before subject10.
 
-    Everything that contradicts itself is a `DataFormatError` that names the file. A
-    `CollectionWarning` is given
+    Contradictory data raises a `DataFormatError` that names the file. A `CollectionWarning` is
+    issued if
 
-    - where the number of writings is not what the count file says: the official measures go by
-      that file, so `run_task` does too, and all texts are still there;
-    - where golden truth names somebody without writings: the official measures count these
-      people, so they are subjects without posts, which never get an alert;
-    - where labels are not known, but a file nearby looks like golden truth.
+    - the number of writings differs from the count file: the official measures use that file, and
+      so does `run_task`; all texts are still read;
+    - golden truth names a subject without writings: the official measures include such subjects,
+      so they are read as subjects without posts, which never get an alert;
+    - labels are missing, but a file nearby looks like golden truth.
 
     >>> import tempfile
     >>> from watchword.erisk import make_collection
@@ -148,18 +148,18 @@ def read_erisk(
     chosen = found if which is None else _about(which, found, Path(path))
     if not chosen:
         raise DataFormatError(
-            f"{path}: no {which or ''} collection of eRisk in it".replace("  ", " ")
+            f"{path}: contains no {which or ''} collection of eRisk".replace("  ", " ")
         )
     if len(chosen) > 1:
         names = ", ".join(str(one.path) for one in chosen)
-        raise DataFormatError(f"{path}: several collections, name one of them: {names}")
+        raise DataFormatError(f"{path}: several collections (choose one): {names}")
     [collection] = chosen
     by_name = None if which == _split_of(collection, Path(path)) else which
     return read_collection(collection, which=by_name, progress=progress)
 
 
 def find_collections(path: str | os.PathLike[str]) -> list[Collection]:
-    """All collections in a folder and below."""
+    """Find all collections in a folder and below."""
     root = Path(path)
     if not root.is_dir():
         raise DataFormatError(f"{path}: no such folder")
@@ -167,7 +167,7 @@ def find_collections(path: str | os.PathLike[str]) -> list[Collection]:
 
 
 def together(found: Iterable[Collection]) -> list[Collection]:
-    """Make one collection of folders of cases that are beside each other, such as `2017_cases`."""
+    """Merge adjacent folders of cases, such as `2017_cases`, into one collection."""
     cases: dict[Path, list[Path]] = {}
     others = []
     for one in found:
@@ -184,14 +184,14 @@ def together(found: Iterable[Collection]) -> list[Collection]:
 
 
 def _about(which: Split, found: list[Collection], root: Path) -> list[Collection]:
-    """Return the collections of a split, or else those that do not say of which they are."""
+    """Return the collections of a split, or if there are none, those of unknown split."""
     splits = [_split_of(one, root) for one in found]
     own = [one for one, split in zip(found, splits, strict=True) if split == which]
     return own or [one for one, split in zip(found, splits, strict=True) if split is None]
 
 
 def _split_of(collection: Collection, root: Path) -> Split | None:
-    """Return what the layout or the path below a folder says about a collection."""
+    """Return the split given by the layout of a collection or its path below a folder."""
     if collection.layout in ("train", "test"):
         return collection.layout
     if collection.parts:
@@ -204,12 +204,12 @@ def _split_of(collection: Collection, root: Path) -> Split | None:
 def read_collection(
     collection: Collection, *, which: Split | None = None, progress: Progress | None = None
 ) -> list[Subject]:
-    """Read one collection; where it has no split, `which` chooses by names (`train_subject1`)."""
+    """Read one collection; without a split, `which` selects files by name (`train_subject1`)."""
     by_name = _by_name(collection)
     part = "" if which is None or collection.layout in _SPLITS else f"{which}_"
     by_name = {name: files for name, files in by_name.items() if name.startswith(part)}
     if not by_name:
-        raise DataFormatError(f"{collection.path}: no file is called {part}….xml")
+        raise DataFormatError(f"{collection.path}: contains no file {part}….xml")
     names = _shown(sorted(by_name, key=_natural), len(by_name), progress)
     read = subjects = [_subject(name, by_name[name]) for name in names]
     _check_ids(collection, read)
@@ -222,7 +222,7 @@ def read_collection(
 
 
 def official_counts(collection: Collection, subjects: Iterable[Subject]) -> dict[str, int]:
-    """How many writings the official measures go by: those of the count file, or those there."""
+    """Return the official number of writings per subject: from the count file, else as read."""
     path = collection.counts
     known = {} if path is None else read_counts(path)
     return {subject.id: known.get(subject.id, len(subject.posts)) for subject in subjects}
@@ -249,7 +249,7 @@ def _layout(folder: Path) -> Layout | None:
 
 
 def _folders(collection: Collection) -> list[_Folder]:
-    """Where the files of a collection are."""
+    """Return the folders with the files of a collection."""
     path = collection.path
     if collection.layout == "test":
         return _chunk_folders(path, None)
@@ -263,12 +263,12 @@ def _folders(collection: Collection) -> list[_Folder]:
     for label in (NEGATIVE, POSITIVE):
         folders += _examples(path, label)
     if len({folder.chunk is None for folder in folders}) > 1:
-        raise DataFormatError(f"{path}: examples of one label are in chunks, of the other not")
+        raise DataFormatError(f"{path}: only the examples of one label are in chunks")
     return folders
 
 
 def _examples(path: Path, label: str) -> list[_Folder]:
-    """The folders with the examples of a label: of chunks, if there are, else whole histories."""
+    """Return the folders with the examples of a label: chunks, or whole histories."""
     names = [f"{label}_examples{end}" for end in ("_anonymous_chunks", "", "_chunks", "_anonymous")]
     there = [path / name for name in names if (path / name).is_dir()]
     if not there:
@@ -285,7 +285,7 @@ def _chunk_folders(path: Path, label: str | None) -> list[_Folder]:
         if found := _CHUNK.fullmatch(below.name):
             number = int(found[1])
             if number in chunks or number > CHUNKS:
-                raise DataFormatError(f"{below}: not one of {CHUNKS} chunks, each there once")
+                raise DataFormatError(f"{below}: duplicate chunk, or not one of {CHUNKS} chunks")
             chunks[number] = below
     if missing := [f"chunk {at}" for at in range(1, CHUNKS + 1) if at not in chunks]:
         raise DataFormatError(f"{path}: {listed(missing)} missing")
@@ -293,7 +293,7 @@ def _chunk_folders(path: Path, label: str | None) -> list[_Folder]:
 
 
 def _by_name(collection: Collection) -> dict[str, list[_File]]:
-    """The files of each subject, by chunk; a name without `.xml` and without its chunk."""
+    """Return the files of each subject, by name without chunk number and `.xml`."""
     by_name: dict[str, list[_File]] = {}
     for folder in _folders(collection):
         for path in subject_files(folder.path):
@@ -301,13 +301,13 @@ def _by_name(collection: Collection) -> dict[str, list[_File]]:
             if folder.chunk is not None:
                 name, _, number = name.rpartition("_")
                 if number != str(folder.chunk) or not name:
-                    raise DataFormatError(f"{path}: must be called SUBJECT_{folder.chunk}.xml")
+                    raise DataFormatError(f"{path}: must be named SUBJECT_{folder.chunk}.xml")
             files = by_name.setdefault(name, [])
             if files and (folder.chunk is None or files[0].label != folder.label):
-                raise DataFormatError(f"{path}: the same subject as {files[0].path}")
+                raise DataFormatError(f"{path}: duplicate of the subject in {files[0].path}")
             files.append(_File(path, folder.label, folder.chunk))
     if not by_name:
-        raise DataFormatError(f"{collection.path}: there are no files of subjects (.xml) in it")
+        raise DataFormatError(f"{collection.path}: contains no files of subjects (.xml)")
     return by_name
 
 
@@ -316,13 +316,15 @@ def _subject(name: str, files: list[_File]) -> Subject:
     parts: list[list[Post]] = []
     for file in files:
         individual = read_individual(file.path)
-        # A name between blanks would not be found in any table.
+        # An id with surrounding blanks would not match any table.
         own = "_".join(individual.id.split()) or name
         if identity and own != identity:
-            raise DataFormatError(f"{file.path}: of {own!r}, but {first.path} of {identity!r}")
+            raise DataFormatError(
+                f"{file.path}: subject {own!r}, but {first.path} has {identity!r}"
+            )
         identity = own
         parts.append(individual.posts)
-    # A short file alone may not tell in which direction time goes.
+    # The order of time may be unclear from one short file alone.
     newest_first = sum(map(trend, parts)) < 0
     posts = [post for part in parts for post in in_order(part, newest_first=newest_first)]
     if first.chunk is None:
@@ -335,7 +337,7 @@ def _subject(name: str, files: list[_File]) -> Subject:
 
 
 def _check_chunks(name: str, folder: Path, sizes: Mapping[int | None, int]) -> None:
-    """Fewer than ten posts are all in the last chunk: only then may files of others be missing."""
+    """Raise if chunks are missing, unless all posts (fewer than ten) are in the last chunk."""
     missing = [f"{name}_{at}.xml" for at in range(1, CHUNKS + 1) if at not in sizes]
     few = CHUNKS in sizes and not any(size for at, size in sizes.items() if at != CHUNKS)
     if missing and not (few and sizes[CHUNKS] < CHUNKS):
@@ -346,7 +348,7 @@ def _check_ids(collection: Collection, subjects: list[Subject]) -> None:
     seen: set[str] = set()
     for subject in subjects:
         if subject.id in seen:
-            raise DataFormatError(f"{collection.path}: two subjects are called {subject.id!r}")
+            raise DataFormatError(f"{collection.path}: duplicate subject id {subject.id!r}")
         seen.add(subject.id)
 
 
@@ -357,10 +359,10 @@ def _check_counts(collection: Collection, read: list[Subject], subjects: list[Su
         return
     counts = read_counts(path)
     if unknown := [subject.id for subject in read if subject.id not in counts]:
-        raise DataFormatError(f"{path}: {listed(unknown)} not in it, but with files")
+        raise DataFormatError(f"{path}: {listed(unknown)} missing, but with files")
     names = {subject.id for subject in read}
     if lost := [one.id for one in subjects if one.id not in names and counts.get(one.id)]:
-        raise DataFormatError(f"{path}: {listed(lost)} in it with writings, but without files")
+        raise DataFormatError(f"{path}: {listed(lost)} listed with writings, but without files")
     wrong = [one for one in read if len(one.posts) != counts[one.id]]
     if wrong:
         first = wrong[0]
@@ -371,7 +373,7 @@ def _check_counts(collection: Collection, read: list[Subject], subjects: list[Su
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """A key that sorts numbers within names by value."""
+    """Return a sort key that compares numbers within names by value."""
     parts = _NUMBERS.split(name)
     return [(1, int(part), "") if at % 2 else (0, 0, part) for at, part in enumerate(parts)]
 

@@ -1,4 +1,4 @@
-"""Entries of a collection's folders, without the clutter that systems and archives leave there."""
+"""Folder entries of a collection, without files left by operating systems and archives."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
 
 
 def names_below(folder: Path, depth: int, without: Path) -> Iterator[str]:
-    """Yield the names of subjects that have files in a folder or below, but for one folder in it.
+    """Yield the names of subjects with files in a folder or below, except in `without`.
 
-    Where the files are in chunks, the chunk is a part of the name. Folders that cannot be listed
-    are passed over.
+    For files in chunks, the name includes the chunk. Folders that cannot be listed are skipped.
     """
     try:
         found = entries(folder)

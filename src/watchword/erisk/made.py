@@ -1,7 +1,7 @@
-"""Made-up subjects for eRisk tasks: as many as the real sets have, or fewer. None is a person.
+"""Synthetic subjects for eRisk tasks, as many as in the real sets or fewer.
 
-Positive subjects differ by the planted signals of `watchword.data.synthetic`: words, and sequences
-whose words carry nothing. Besides, texts have characters that the real files have trouble with.
+Positive subjects carry the planted signals of `watchword.data.synthetic`: words, and sequences
+whose single words carry no signal. Texts contain characters that are broken in the real files.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from watchword.evaluation.metrics import chunk_sizes
 
 FEWEST_WRITINGS, MOST_WRITINGS = 9, 2000  # of a subject in the real sets
 
-_SUBJECTS = 2  # of each label in each set, at least
-_SEEDS = 1_000_003  # subjects of one seed are far from those of the next
+_SUBJECTS = 2  # least number of subjects per label and set
+_SEEDS = 1_000_003  # distance between seeds, so that subjects differ
 _ODD = (
     "I don’t know.",
     "R&B, or rock & roll?",
@@ -35,7 +35,7 @@ _ODD = (
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody to be made up: everything that is needed for it."""
+    """The plan of a synthetic subject."""
 
     id: str
     label: str
@@ -45,7 +45,7 @@ class Person:
 
 @dataclass(frozen=True)
 class MadeSet:
-    """One set of a task, to be made up."""
+    """The plan of a synthetic set of a task."""
 
     year: int
     split: Split
@@ -55,7 +55,7 @@ class MadeSet:
 def planned_sets(
     task: Task, *, subjects: int | None, most_writings: int, seed: int
 ) -> list[MadeSet]:
-    """Who is to be made up for a task: the training sets, then the test set."""
+    """Return the plans of a task's sets: the training sets, then the test set."""
     most = as_whole("most_writings", most_writings, FEWEST_WRITINGS + 1, MOST_WRITINGS)
     start = as_whole("seed", seed, 0)
     sizes = _scaled([*task.train, task.test], subjects, most)
@@ -69,14 +69,14 @@ def planned_sets(
 
 
 def made_subject(person: Person) -> Subject:
-    """The subject with all posts; the same every time."""
+    """Return the subject of a plan with all posts, deterministically."""
     chance = synthetic._Chance(person.seed)
     interests = chance.some(list(synthetic._INTERESTS), 3)
-    worst = 0.2 + 0.6 * chance.between(0, 100) / 100  # some show it more than others
+    worst = 0.2 + 0.6 * chance.between(0, 100) / 100  # the signal varies between subjects
     time = datetime(2010, 1, 1) + timedelta(minutes=chance.between(0, 2_000_000))
     posts = []
     for place in range(person.writings):
-        if chance.happens(0.98):  # else in the same second as the one before
+        if chance.happens(0.98):  # otherwise in the same second as the previous post
             time += timedelta(seconds=chance.between(20, 200_000))
         progress = (place + 1) / person.writings
         risk = worst * (0.3 + 0.7 * progress) if person.label == POSITIVE else 0.0
@@ -86,14 +86,14 @@ def made_subject(person: Person) -> Subject:
 
 
 def _split(task: Task, at: int) -> Split:
-    """2017's test set is training data in 2018, but still has the layout of a test set."""
+    """Return the split of a set; the test set of 2017 keeps its layout as training data in 2018."""
     is_test = at == len(task.train) or (task.name == "2018-depression" and at == 1)
     return "test" if is_test else "train"
 
 
 def _post(interests: list[str], risk: float, time: datetime, chance: synthetic._Chance) -> Post:
     if chance.happens(0.01):
-        return Post("", time=time)  # an image, or what was deleted
+        return Post("", time=time)  # an image, or deleted text
     sentences = synthetic._sentences(interests, risk, chance)
     sentences += [synthetic._small_talk(interests, chance) for _ in range(chance.between(0, 2))]
     if chance.happens(0.1):
@@ -103,7 +103,7 @@ def _post(interests: list[str], risk: float, time: datetime, chance: synthetic._
 
 
 def _scaled(sizes: list[SetSize], subjects: int | None, most: int) -> list[SetSize]:
-    """The same sets with fewer subjects and shorter histories, in the same proportions."""
+    """Scale the sets down to fewer subjects and shorter histories, in proportion."""
     real = [number for size in sizes for number in (size.positives, size.negatives)]
     wanted = sum(real)
     if subjects is not None:
@@ -124,7 +124,7 @@ def _scaled(sizes: list[SetSize], subjects: int | None, most: int) -> list[SetSi
 
 
 def _apportioned(real: list[int], wanted: int) -> list[int]:
-    """Split a number in the proportions of others, each part at least two."""
+    """Split a number in the given proportions, with parts of at least two."""
     counts = [max(_SUBJECTS, wanted * number // sum(real)) for number in real]
     while sum(counts) != wanted:
         step = 1 if sum(counts) < wanted else -1
@@ -142,7 +142,7 @@ def _writings(subjects: int, mean: float, most: int) -> int:
 def _people(
     size: SetSize, year: int, split: Split, most: int, chance: synthetic._Chance, start: int
 ) -> Iterator[Person]:
-    """The people of a set in a random order, with random numbers for names as in the real ones."""
+    """Return the subjects of a set in random order, with random numbers in their ids."""
     lengths = _lengths(size.positives, size.positive_writings, most, chance)
     known = [(POSITIVE, length) for length in lengths]
     lengths = _lengths(size.negatives, size.negative_writings, most, chance)
@@ -155,10 +155,10 @@ def _people(
 
 
 def _lengths(subjects: int, total: int, most: int, chance: synthetic._Chance) -> list[int]:
-    """How many writings each subject has: many have few, some have very many, one has nine."""
+    """Draw the number of writings per subject: mostly small, a few very large, one of nine."""
     room = most - FEWEST_WRITINGS
-    # The mean of a power n of a share drawn evenly is 1 / (n + 1). Multiplied out, since `**` need
-    # not give the same everywhere.
+    # The mean of the n-th power of a uniform share is 1 / (n + 1). Multiplied out, because `**` may
+    # differ between platforms.
     power = max(1, round(room / max(total / subjects - FEWEST_WRITINGS, 1) - 1))
     lengths = []
     for _ in range(subjects):

@@ -1,7 +1,7 @@
-"""Collections in the official layouts with made-up people, to try everything without the real ones.
+"""Synthetic collections in the official layouts.
 
-They have the quirks of the real ones: broken references, newest first, empty titles and texts,
-subjects of nine writings and so empty chunks, and truth files with all kinds of separators.
+They have the quirks of the real collections: broken references, newest writings first, empty titles
+and texts, subjects with nine writings (and so empty chunks), and truth files with mixed separators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from watchword.erisk.submission import POSITIVE
 
 Release = Literal["official", "2022"]
 
-MARKER = "made-up.txt"  # stands in every folder that could be taken for the real one
+MARKER = "made-up.txt"  # in every folder that could be mistaken for a real collection
 _NOTICE = "Everybody in here is made up: by watchword, for trying things out.\n"
 
 _SPECIAL = re.compile(r"[&<>“”’…é\N{SLIGHTLY SMILING FACE}]")
@@ -38,7 +38,7 @@ def made_subjects(
     most_writings: int = MOST_WRITINGS,
     seed: int = 0,
 ) -> Iterator[Subject]:
-    """The subjects that `make_collection` writes for training or testing, one by one.
+    """Yield the subjects that `make_collection` writes for training or testing.
 
     >>> people = list(made_subjects("2017-depression", "test", subjects=20, most_writings=30))
     >>> min(len(subject.posts) for subject in people)
@@ -60,14 +60,14 @@ def make_collection(
     release: Release = "official",
     progress: Progress | None = None,
 ) -> None:
-    """Write made-up training and test sets of a task into a new folder, in the official layout.
+    """Write synthetic training and test sets of a task to a new folder, in the official layout.
 
-    By default there are as many subjects and writings as in the real sets: 887 and 531,394 in 2017.
-    With fewer `subjects` (in all sets together) labels keep their proportions; with fewer
-    `most_writings` (of one subject; 2,000 in the real sets) all histories are shorter, but for the
-    shortest of nine. The same seed gives the same files.
+    By default the numbers of subjects and writings equal those of the real sets: 887 and 531,394 in
+    2017. `subjects` is the number of subjects in all sets together; labels keep their proportions.
+    `most_writings` is the largest number of writings of one subject (2,000 in the real sets); all
+    histories scale with it, down to the shortest of nine. The same seed gives the same files.
 
-    `release="2022"` writes the layout in which the depression sets were given out again.
+    `release="2022"` writes the layout of the second release of the depression sets.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ def make_collection(
     sets = planned_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
     target = Path(folder)
     if target.exists() and (not target.is_dir() or next(target.iterdir(), None)):
-        raise FileExistsError(f"{target} is there already: name a new folder")
+        raise FileExistsError(f"{target} already exists (choose a new folder)")
     people = [(made, person) for made in sets for person in made.people]
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(target) as temporary:
@@ -140,7 +140,7 @@ def _chunk_folder(folder: Path, task: TaskName, made: MadeSet, label: str, chunk
 
 
 def _write_tables(folder: Path, made: MadeSet) -> None:
-    """The golden truth, with separators as mixed as in the real files, and the counts."""
+    """Write the golden truth, with mixed separators as in the real files, and the counts."""
     separators = cycle([" ", "\t", "\t\t", "  "])
     lines = [
         f"{person.id}{separator}{int(person.label == POSITIVE)}\n"
@@ -172,7 +172,7 @@ def _file_of(name: str, posts: list[Post], chance: synthetic._Chance) -> str:
 
 
 def _marked_up(text: str, chance: synthetic._Chance) -> str:
-    """Special characters as the real files have them: escaped, badly escaped, or not at all."""
+    """Mark up special characters as in the real files: escaped, badly escaped, or unescaped."""
 
     def reference(found: re.Match[str]) -> str:
         character = found[0]

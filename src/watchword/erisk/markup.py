@@ -1,9 +1,9 @@
-"""One XML file of an eRisk collection, read as it is rather than as it should be.
+"""A lenient reader of the XML files of an eRisk collection.
 
-The files are nearly XML: ampersands are lost, `<` stands in texts, some bytes are not UTF-8, and
-some characters XML forbids. A strict parser refuses many of them. This reader looks for the few
-tags that the files have and takes everything between them as text. It knows no document types, so
-no entity can expand and nothing outside the file is ever opened; its time is the file's length.
+The files are almost XML: ampersands are lost, texts contain `<`, some bytes are not UTF-8, and some
+characters are forbidden in XML. A strict parser rejects many of them. This reader searches for the
+few known tags and takes everything between them as text. It supports no document types, so no
+entity can expand and no other file is opened; its time is linear in the size of the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from watchword.data import Post
 from watchword.data.flaws import shown
 from watchword.errors import DataFormatError
 
-LARGEST_FILE = 1 << 28  # bytes; the longest history of a subject is far below
+LARGEST_FILE = 1 << 28  # bytes; the longest real history is far smaller
 
 _FIELDS = ("TITLE", "DATE", "INFO", "TEXT")
 _TAGS = tuple(f"<{slash}{name}>" for name in _FIELDS for slash in ("", "/"))
@@ -29,9 +29,9 @@ _ANY_TAG = re.compile(
     r"<(/?)(INDIVIDUAL|ID|WRITING|TITLE|DATE|INFO|TEXT)(?:\s[^<>]*?)?(/?)>", re.IGNORECASE
 )
 
-# What XML forbids is no part of any word: blanks instead, so that words stay apart.
+# Characters forbidden in XML become blanks, so that words stay separate.
 _ALLOWED = bytes(32 if code < 32 and code not in (9, 10, 13) else code for code in range(256))
-# Bytes that are not UTF-8, as `surrogateescape` leaves them, read as Windows reads them.
+# Bytes that are not UTF-8, left by `surrogateescape`, are decoded as Windows-1252.
 _STRAY_BYTES = {
     0xDC00 + code: bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(128, 256)
 }
@@ -47,14 +47,14 @@ _MARKUP_CODES = frozenset(map(ord, "\"&'<>"))
 
 
 class Individual(NamedTuple):
-    """What one file holds: whose it is, and the posts in the order of the file."""
+    """The contents of one file: the subject's id, and the posts in the order of the file."""
 
     id: str
     posts: list[Post]
 
 
 def read_individual(path: Path) -> Individual:
-    """Read one file; what cannot be read is a `DataFormatError` that names it."""
+    """Read one file; raise a `DataFormatError` that names the file if it is invalid."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -66,7 +66,7 @@ def read_individual(path: Path) -> Individual:
 
 
 def parse_individual(data: bytes, *, source: str) -> Individual:
-    """The content of one file; `source` names it in messages.
+    """Parse the contents of one file; `source` is its name in messages.
 
     >>> data = b"<INDIVIDUAL><ID> ann </ID><WRITING><TITLE>  </TITLE>"
     >>> data += b"<DATE> 2016-05-04 10:20:30 </DATE><INFO> reddit post </INFO>"
@@ -79,11 +79,11 @@ def parse_individual(data: bytes, *, source: str) -> Individual:
         text = _ANY_TAG.sub(_plain_tag, text)
     start, end = text.find("<INDIVIDUAL>"), text.rfind("</INDIVIDUAL>")
     if "<!DOCTYPE" in text[: max(start, 0)].upper() or (start < 0 and "<!DOCTYPE" in text.upper()):
-        raise DataFormatError(f"{source}: has a document type, which no collection has")
+        raise DataFormatError(f"{source}: document types are not allowed")
     if start < 0:
-        raise DataFormatError(f"{source}: not a file of a subject: INDIVIDUAL is missing")
+        raise DataFormatError(f"{source}: not a subject file: INDIVIDUAL is missing")
     if end < start:
-        raise DataFormatError(f"{source}: cut off: INDIVIDUAL is not closed")
+        raise DataFormatError(f"{source}: truncated: INDIVIDUAL is not closed")
     head, *writings = text[start + len("<INDIVIDUAL>") : end].split("<WRITING>")
     name = _value(_field(head, "ID", source))
     return Individual(name, [_post(writing, source) for writing in writings])
@@ -102,7 +102,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every writing has each tag once, spelt as usual: so it is in nearly all files."""
+    """Return whether every writing has each tag once in its usual spelling, as in most files."""
     writings = text.count("<WRITING>")
     return "<INDIVIDUAL>" in text and all(text.count(tag) == writings for tag in _TAGS)
 
@@ -115,15 +115,15 @@ def _plain_tag(found: re.Match[str]) -> str:
 def _post(writing: str, source: str) -> Post:
     inside, closed, outside = writing.rpartition("</WRITING>")
     if not closed:
-        raise DataFormatError(f"{source}: cut off: a WRITING is not closed")
+        raise DataFormatError(f"{source}: truncated: a WRITING is not closed")
     if outside and not outside.isspace():
-        raise DataFormatError(f"{source}: text outside of any WRITING: {shown(outside.strip())}")
+        raise DataFormatError(f"{source}: text outside WRITING: {shown(outside.strip())}")
     title, date, text = (_field(inside, name, source) for name in ("TITLE", "DATE", "TEXT"))
     return Post(_value(text), title=_value(title), time=_time(date))
 
 
 def _field(block: str, name: str, source: str) -> str:
-    """What stands between the tags; a text may itself have a closing tag in it."""
+    """Return the text between the tags, which may itself contain a closing tag."""
     start = block.find(f"<{name}>")
     if start < 0:
         return ""
@@ -143,7 +143,7 @@ def _value(padded: str) -> str:
 
 
 def _with_literals(value: str) -> str:
-    """Decode references, except inside of CDATA, which is taken literally."""
+    """Decode references, except in CDATA sections."""
     parts, at = [], 0
     while (start := value.find("<![CDATA[", at)) >= 0 and (end := value.find("]]>", start)) >= 0:
         parts += [_REFERENCE.sub(_character, value[at:start]), value[start + 9 : end]]
@@ -163,14 +163,14 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _is_likely(number: str) -> bool:
-    """Whether a number without its ampersand is a character, not a rank or a colour (#333333;)."""
+    """Return whether a number without ampersand is a character, not a rank or colour (#333333;)."""
     code = int(number[2:], 16) if number[1] in "xX" else int(number[1:])
     return code in _MARKUP_CODES or 128 <= code < 0x10000 or 0x1F000 <= code < 0x1FB00
 
 
 def _time(padded: str) -> datetime | None:
     written = padded.strip()
-    # What else `fromisoformat` takes depends on the version of Python.
+    # Other formats that `fromisoformat` accepts depend on the version of Python.
     if not (len(written) == 19 and written[13] == written[16] == ":"):
         return None
     try:
@@ -180,7 +180,7 @@ def _time(padded: str) -> datetime | None:
 
 
 def trend(posts: list[Post]) -> int:
-    """How much more often time goes forward than back from one post to the next; below 0: back."""
+    """Return the number of steps forward in time minus steps back; negative for newest first."""
     times = [post.time for post in posts if post.time is not None]
     return sum((a < b) - (a > b) for a, b in pairwise(times))
 
@@ -188,8 +188,8 @@ def trend(posts: list[Post]) -> int:
 def in_order(posts: list[Post], *, newest_first: bool) -> list[Post]:
     """Sort the posts of a file by time.
 
-    Turned around first where the newest are first, so that posts of the same second come to lie
-    oldest first, too. A post without a time follows the post that is before it then.
+    With `newest_first` the posts are reversed before sorting, so that posts of the same second are
+    also oldest first. A post without a time stays after its predecessor.
     """
     ordered = posts[::-1] if newest_first else posts
     latest = datetime.min

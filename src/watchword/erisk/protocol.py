@@ -1,7 +1,8 @@
-"""What client and server of eRisk (2019 and later) say to each other, checked.
+"""The messages of the eRisk protocol (2019 and later), with validation.
 
-A round is one writing of each subject that still writes; an answer is a decision and a score for
-every subject that was ever named. Both travel as JSON, and neither side believes the other.
+A round is one writing of each subject with writings left; an answer is a decision and a score for a
+subject, and a run submits one for every subject of round 0. Both are sent as JSON, and both sides
+validate what they receive.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ MOST_RUNS = 5  # of one team
 
 
 class ServerError(WatchwordError):
-    """A server that cannot be reached, refuses, or answers what cannot be understood."""
+    """A server is unreachable, rejects a request, or sends an invalid response."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """One post of one subject, as a server gives it.
+    """One post of one subject, as sent by a server.
 
     >>> Writing("ann", 0, content="Slept badly.").post
     Post(text='Slept badly.', title='', time=None, id=None)
@@ -43,12 +44,12 @@ class Writing:
 
     @property
     def post(self) -> Post:
-        """The same for a model."""
+        """The writing as a post for a model."""
         own = None if self.id is None else str(self.id)
         return Post(self.content, title=self.title, time=_time(self.date), id=own)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as in the protocol."""
+        """Return the JSON object of the protocol."""
         return {
             "id": self.id,
             "number": self.number,
@@ -74,26 +75,26 @@ class Round:
 
     @cached_property
     def digest(self) -> str:
-        """The same for two rounds just if a model would read the same in them."""
+        """Return a digest that is equal for two rounds exactly if a model reads the same texts."""
         read = sorted((each.nick, each.title, each.content) for each in self.writings)
         return hashlib.sha256(json.dumps([self.number, read]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run says about a subject after a round: 1 is an alert; scores are for ranking."""
+    """A run's decision about a subject after a round (1 is an alert), with a score for ranking."""
 
     nick: str
     decision: int
     score: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as in the protocol."""
+        """Return the JSON object of the protocol."""
         return {"nick": self.nick, "decision": self.decision, "score": self.score}
 
 
 def to_json(items: Iterable[Writing | Answer]) -> bytes:
-    """Writings or answers as they travel.
+    """Encode writings or answers as JSON.
 
     >>> to_json([Answer("ann", 1, 0.5)])
     b'[{"nick": "ann", "decision": 1, "score": 0.5}]'
@@ -102,16 +103,16 @@ def to_json(items: Iterable[Writing | Answer]) -> bytes:
 
 
 def parse_json(body: bytes) -> object:
-    """What a body of JSON says."""
+    """Parse a JSON body."""
     try:
         return json.loads(body)
-    except (ValueError, RecursionError) as error:  # ValueError also for bytes that are no text
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise DataFormatError(f"this is no JSON: {reason}") from None
+    except (ValueError, RecursionError) as error:  # ValueError also for invalid UTF-8
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataFormatError(f"invalid JSON: {reason}") from None
 
 
 def as_round(data: object) -> Round | None:
-    """A round from what a server answered; None for the empty list, which is the end.
+    """Return the round in a server's response, or None for the empty list that ends a task.
 
     >>> as_round([{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]).number
     0
@@ -121,14 +122,14 @@ def as_round(data: object) -> Round | None:
         return None
     numbers = {writing.number for writing in writings}
     if len(numbers) > 1:
-        raise DataFormatError(f"writings of several rounds at once: {sorted(numbers)[:5]}")
+        raise DataFormatError(f"writings of several rounds in one response: {sorted(numbers)[:5]}")
     if len({writing.nick for writing in writings}) < len(writings):
         raise DataFormatError("several writings of one subject in a round")
     return Round(writings[0].number, writings)
 
 
 def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
-    """A run's answers, in the order of the subjects; there must be one for each.
+    """Return a run's answers in the order of the subjects; raise unless there is one for each.
 
     >>> as_answers([{"nick": "ann", "decision": 2, "score": 0.5}], ["ann"])
     Traceback (most recent call last):
@@ -140,13 +141,13 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
     for item in _listed(data, "answers"):
         answer = _answer(item, known)
         if answer.nick in found:
-            raise DataFormatError(f"two answers about {answer.nick!r}")
+            raise DataFormatError(f"duplicate answer about {answer.nick!r}")
         found[answer.nick] = answer
     missing = [subject for subject in subjects if subject not in found]
     if missing:
         raise DataFormatError(
-            f"no answer about {_some(missing)}: answers must be about all {len(subjects)} "
-            "subjects of round 0, those without further writings too"
+            f"no answer about {_some(missing)} (answer for all {len(subjects)} subjects of round "
+            "0, including those without further writings)"
         )
     return tuple(found[subject] for subject in subjects)
 
@@ -176,7 +177,7 @@ def _answer(item: object, known: set[str]) -> Answer:
         raise DataFormatError(f"an answer must be an object, got {_shown(item)}")
     nick, decision, score = _nick(item.get("nick")), item.get("decision"), item.get("score")
     if nick not in known:
-        raise DataFormatError(f"there is no subject {nick!r}")
+        raise DataFormatError(f"unknown subject {nick!r}")
     if isinstance(decision, bool) or decision not in (0, 1):
         raise DataFormatError(f"the decision about {nick!r} must be 0 or 1, got {_shown(decision)}")
     if isinstance(score, bool) or not isinstance(score, int | float):
@@ -213,7 +214,7 @@ def _text(name: str, value: object) -> str:
         return ""
     if not isinstance(value, str):
         raise DataFormatError(f"{name} must be a string, got {_kind(value)}")
-    # One half of a character in one post is no reason to stop the reading of all subjects.
+    # A lone surrogate in one post must not stop all subjects.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -232,7 +233,7 @@ def _time(date: str) -> datetime | None:
 
 
 def _shown(value: object) -> str:
-    """A hostile value in a message: what it is, and not all of it."""
+    """Describe an untrusted value for a message, shortened."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**20:
         return "a huge number"
     if isinstance(value, list | dict):
@@ -242,7 +243,7 @@ def _shown(value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    """The same without a word of a server, which may have put the token into it."""
+    """Describe an untrusted value without its text, which may contain the token."""
     if isinstance(value, str):
         return "a string" if value else "an empty string"
     return _shown(value)

@@ -1,12 +1,12 @@
-"""The three tasks of the τ-SS3 paper: their sizes, and the results published for them.
+"""The three tasks of the τ-SS3 paper: the sizes of their sets, and their published results.
 
 Tables: S. G. Burdisso, M. Errecalde, M. Montes-y-Gómez: "τ-SS3: a text classifier with dynamic
-n-grams for early risk detection over text streams", section "Results". They show, of every team,
-the run of best ERDE₅ and the run of best ERDE₅₀. ERDE is in percent.
+n-grams for early risk detection over text streams", section "Results". They list each team's run of
+best ERDE₅ and run of best ERDE₅₀. ERDE is in percent.
 
-Precision, recall and F₁ are given there for the 2017 task and the two SS3 models only, in the text:
-"recall, precision and F₁ were 0.55, 0.43 and 0.77", "0.52, 0.44 and 0.63". That cannot be the
-order, since F₁ lies between precision and recall; it fits if the first is F₁, the last recall.
+Precision, recall and F₁ are given in the text for the 2017 task and the two SS3 models only:
+"recall, precision and F₁ were 0.55, 0.43 and 0.77", "0.52, 0.44 and 0.63". This order is wrong,
+since F₁ lies between precision and recall; the numbers fit as F₁, precision and recall.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TaskName = Literal["2017-depression", "2018-depression", "2018-anorexia"]
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One run of a published table; ERDE in percent, with as many decimals as were printed."""
+    """One run of a published table; ERDE in percent, with the number of printed decimals."""
 
     name: str
     erde5: float
@@ -32,7 +32,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class SetSize:
-    """How many subjects of each label a set has, and how many writings they have in all."""
+    """The number of subjects per label in a set, and their total number of writings."""
 
     positives: int
     negatives: int
@@ -41,13 +41,13 @@ class SetSize:
 
     @property
     def subjects(self) -> int:
-        """All subjects."""
+        """The number of subjects."""
         return self.positives + self.negatives
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task: the table published for it, and how large its sets are."""
+    """A task: its published table and the sizes of its sets."""
 
     name: TaskName
     title: str
@@ -59,7 +59,7 @@ class Task:
 
 
 def task_named(name: str) -> Task:
-    """The task of this name.
+    """Return the task of this name.
 
     >>> task_named("2018-anorexia").table[0]
     PublishedRow(name='FHDO-BCSGD', erde5=12.15, erde50=5.96, ...
@@ -141,7 +141,7 @@ _TRAIN_2017 = SetSize(83, 403, 30_851, 264_172)
 _TEST_2017 = SetSize(52, 349, 18_706, 217_665)
 _TEST_2018 = SetSize(79, 741, 40_665, 503_782)
 _TRAIN_ANOREXIA = SetSize(20, 132, 7_452, 77_382)
-# How many writings it has is not known to us: here, as many per subject as in training.
+# Its number of writings is unknown: assume as many per subject as in training.
 _TEST_ANOREXIA = SetSize(41, 279, 15_277, 163_557)
 
 TASKS: dict[str, Task] = {

@@ -37,9 +37,9 @@ from watchword.model.presets import PAPER_TASKS
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Overtakes, Policy
 
-_BATCH = 20_000  # posts that are learnt at once
+_BATCH = 20_000  # posts per learning step
 
-# What a path says about a set whose layout is that of both tasks of 2018.
+# Both tasks of 2018 have the same layout; the path names the task.
 _ABOUT = {
     "2018-depression": re.compile(r"depress|task[ _-]?1|\bt1\b", re.IGNORECASE),
     "2018-anorexia": re.compile(r"anorexi|task[ _-]?2|\bt2\b", re.IGNORECASE),
@@ -47,14 +47,14 @@ _ABOUT = {
 
 
 class SetPlace(NamedTuple):
-    """A set of a task: a collection, or the part of it with such names."""
+    """A set of a task: a collection, or the part of it selected by file names."""
 
     collection: Collection
     which: Split | None = None
 
 
 class TaskSets(NamedTuple):
-    """Where the training sets and the test set of a task are."""
+    """The training sets and the test set of a task."""
 
     train: list[SetPlace]
     test: SetPlace
@@ -62,10 +62,10 @@ class TaskSets(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What came out of a task; `print` shows it within the published table.
+    """The result of a task; `print` shows it in the published table.
 
-    `score` is None if the golden truth is not there. `files` are the submissions that were
-    written. The replay goes by the writings that are there, the score by the official counts.
+    `score` is None without golden truth. `files` are the written submissions. The replay uses the
+    writings in the files, the score the official counts.
     """
 
     task: Task
@@ -73,11 +73,11 @@ class TaskResult:
     score: SubmissionScore | None
     replay: Replay
     files: tuple[Path, ...]
-    is_made_up: bool  #: whether the test set is one of `make_collection`
+    is_made_up: bool  #: whether `make_collection` wrote the test set
 
     @property
     def is_official_size(self) -> bool:
-        """Whether the test set has as many subjects of each label as the official one."""
+        """Whether the test set has the official number of subjects of each label."""
         size, score = self.task.test, self.score
         found = None if score is None else (score.subjects, score.positives)
         return found == (size.subjects, size.positives)
@@ -89,7 +89,7 @@ class TaskResult:
         lines += [f"{self.score.subjects} subjects, {self.score.positives} positive", ""]
         lines += _aligned(list(_rows(self.task, self.score)))
         if self.is_made_up:
-            lines += ["", "The people of this test set are made up: do not compare the rows."]
+            lines += ["", "This test set is synthetic: do not compare the rows."]
         elif not self.is_official_size:
             size = self.task.test
             lines += ["", "This is not the official test set, which has"]
@@ -97,7 +97,7 @@ class TaskResult:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: our row, the published rows, the bounds, and every decision."""
+        """Return plain data: this run's row, the published rows, the bounds, and all decisions."""
         return {
             "task": self.task.name,
             "title": self.task.title,
@@ -126,13 +126,12 @@ def run_task(
 ) -> TaskResult:
     """Train on a task's training set, decide chunk by chunk on its test set, and compare.
 
-    The sets are looked for in the folder `data` and below; `train` and `test` name their folders
-    where that finds none or too many. Every post is learnt as a document with its subject's label.
-    By default the model and the policy are the paper's: `TauSS3.paper(prune_period=1_000_000)`,
-    which removes n-grams seen at most ten times every million words, and `Overtakes("positive")`.
-    A model that has learnt already is used as it is. A model that prunes periodically learns in
-    one thread, in the order of the training sets and of the names in them; `threads` are then for
-    reading the test set.
+    The sets are searched for in the folder `data` and below; `train` and `test` give their folders
+    if none or several are found. Every post is learnt as a document with its subject's label. By
+    default the model and the policy are the paper's: `TauSS3.paper(prune_period=1_000_000)`, which
+    drops n-grams with count ≤ 10 every million words, and `Overtakes("positive")`. A trained model
+    is used without further training. A model that prunes periodically learns in one thread, in the
+    order of the training sets and of their subjects; `threads` then applies to the test set only.
 
     With `out`, the ten files of a submission, `NAME_1.txt` to `NAME_10.txt`, are written there.
 
@@ -148,7 +147,7 @@ def run_task(
     model = TauSS3(**PAPER_TASKS) if model is None else model
     policy = Overtakes(POSITIVE) if policy is None else policy
     if policy.positive != POSITIVE:
-        raise ValueError(f"the policy must be about {POSITIVE!r}, got {policy!r}")
+        raise ValueError(f"the policy must alert for {POSITIVE!r}, got {policy!r}")
     sets = find_sets(task, data, train=train, test=test)
     if not model.labels:
         for place in sets.train:
@@ -174,10 +173,10 @@ def find_sets(
     train: Sequence[str | os.PathLike[str]] | None = None,
     test: str | os.PathLike[str] | None = None,
 ) -> TaskSets:
-    """Where the sets of a task are below a folder.
+    """Find the sets of a task below a folder.
 
-    The depression sets may also be in the layout of 2022 (`2017_cases`, `2018_cases`). Both tests
-    of 2018 have the same layout; where there are two, their paths must say depression or
+    The depression sets may also be in the layout of 2022 (`2017_cases`, `2018_cases`). Both test
+    sets of 2018 have the same layout; if there are two, their paths must contain depression or
     anorexia (or task 1, task 2).
     """
     task_named(task)
@@ -187,7 +186,7 @@ def find_sets(
 
 
 class _Found:
-    """The collections below a folder, by what they are."""
+    """The collections below a folder, by kind."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -219,7 +218,7 @@ class _Found:
         return SetPlace(self._one("2018 test", candidates))
 
     def _about(self, task: TaskName) -> list[Collection]:
-        """The tests of 2018 whose paths say that they are of this task, or of none."""
+        """Return the test sets of 2018 whose path names this task, or no task."""
         own: list[Collection] = []
         silent: list[Collection] = []
         for collection in self._by_kind.get("2018 test", []):
@@ -234,10 +233,10 @@ class _Found:
     def _one(self, kind: str, candidates: list[Collection] | None = None) -> Collection:
         found = self._by_kind.get(kind, []) if candidates is None else candidates
         if not found:
-            raise DataFormatError(f"{self._root}: no {kind} set in it")
+            raise DataFormatError(f"{self._root}: contains no {kind} set")
         if len(found) > 1:
             paths = ", ".join(str(collection.path) for collection in found)
-            raise DataFormatError(f"{self._root}: several {kind} sets, name one: {paths}")
+            raise DataFormatError(f"{self._root}: several {kind} sets (choose one): {paths}")
         return found[0]
 
 
@@ -254,19 +253,19 @@ def _kind(collection: Collection) -> str:
 
 
 def _named(path: str | os.PathLike[str]) -> SetPlace:
-    """The one set in a folder that the user named."""
+    """Return the set in a folder given by the user."""
     found = together(find_collections(path))
     if len(found) != 1:
         number = "several collections" if found else "no collection of eRisk"
-        raise DataFormatError(f"{path}: {number} in it, name a folder with one")
+        raise DataFormatError(f"{path}: contains {number} (choose a folder with one)")
     return SetPlace(found[0])
 
 
 def _learn(model: TauSS3, place: SetPlace, threads: int | None, progress: Progress | None) -> None:
     subjects = read_collection(place.collection, which=place.which, progress=progress)
     if any(subject.label is None for subject in subjects):
-        raise DataFormatError(f"{place.collection.path}: no golden truth, so nothing to learn")
-    # What periodic pruning removes depends on the order: the same for all layouts of a set.
+        raise DataFormatError(f"{place.collection.path}: no golden truth (needed for training)")
+    # Periodic pruning depends on the order, so it is the same for all layouts of a set.
     subjects.sort(key=lambda subject: not subject.id.startswith("train_"))
     workers = threads if model.parameters["prune_period"] is None else 1
     batches = list(_batches(subjects))
@@ -288,7 +287,10 @@ def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
 
 
 def _decisions(report: Replay) -> dict[str, ChunkDecision | None]:
-    """Who got an alert after which chunk; delays do not tell, of fewer than ten posts all are 0."""
+    """Return the decision and its chunk per subject.
+
+    Delays do not give the chunk: with fewer than ten posts they are all 0.
+    """
     steps = first_alerts(report.scores, report.policy).tolist()
     return {
         subject: ChunkDecision(POSITIVE, step + 1) if step >= 0 else None
@@ -297,7 +299,7 @@ def _decisions(report: Replay) -> dict[str, ChunkDecision | None]:
 
 
 def _rows(task: Task, score: SubmissionScore) -> Iterator[tuple[str, ...]]:
-    """The published table in the order of ERDE50 with our row at its place, and the bounds."""
+    """Yield the published table with this run's row, sorted by ERDE50, and the bounds."""
     ours = (f"> {score.name}", f"{score.erde5.value:.2f}", f"{score.erde50.value:.2f}")
     quality = (f"{value:.2f}" for value in (score.precision, score.recall, score.f1))
     rows = [(score.erde50.value, (*ours, *quality))]
@@ -315,7 +317,7 @@ def _rows(task: Task, score: SubmissionScore) -> Iterator[tuple[str, ...]]:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """The first column to the left, numbers so that their points are below each other."""
+    """Align the first column to the left, and numbers at the decimal point."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for first, *others in rows:
@@ -328,5 +330,5 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _to_the_point(cell: str) -> str:
-    """A number with one decimal is filled up by a blank, not by a digit that nobody printed."""
+    """Pad a number with one decimal by a blank, not by a digit that was not published."""
     return f"{cell} " if re.fullmatch(r"[0-9]+\.[0-9]", cell) else cell

@@ -1,6 +1,6 @@
-"""A practice server: speaks the protocol of eRisk (2019 and later) and measures every run.
+"""A practice server for the eRisk protocol (2019 and later) that measures every run.
 
-It keeps everything in memory, serves one team, and is meant for one's own machine.
+It keeps everything in memory, serves one team, and is meant for local use.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ def make_app(
     on_round: Callable[[int], None] | None = None,
     host: str = "127.0.0.1",
 ) -> Starlette:
-    """Return the practice server as an application of Starlette; `app.state.task` is its task.
+    """Return the practice server as a Starlette application; `app.state.task` is its task.
 
     Parameters
     ----------
     subjects
-        who writes; subjects without posts are never named, and measured as never alerted.
+        the subjects to serve; subjects without posts are not sent, and count as never alerted.
     token
         the access token of clients: 8 to 200 letters, digits or any of . _ ~ -, and at least 16
-        where other machines can connect.
+        if other machines can connect.
     runs
-        how many runs must answer before the next round is given out.
+        the number of runs that must answer before the next round is sent.
     positive
-        the label that alerts are for; None if the truth is not known: then nothing is measured.
+        the label to alert for; None for unlabelled subjects, without measures.
     faults
-        what should go wrong, and how often.
+        the faults to inject, with their probabilities.
     refuse_duplicates
-        whether an answer that is sent again is refused with status 400, as some servers do.
+        whether to reject a repeated answer with status 400, as some servers do.
     body_limit
-        the largest submission, in bytes; by default what answers about all subjects can take.
+        the largest submission, in bytes; by default enough for answers about all subjects.
     on_round
         called with the number of every round that all runs have answered.
     host
@@ -108,7 +108,7 @@ def make_app(
 
 @dataclass(frozen=True)
 class PracticeServer:
-    """A practice server that runs: where it is, what it wants to hear, how the task stands."""
+    """A running practice server: its URL, its token and its task."""
 
     url: str
     token: str = field(repr=False)
@@ -126,7 +126,7 @@ def running_server(
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
 ) -> Iterator[PracticeServer]:
-    """Run a practice server in a thread of its own, on this machine only.
+    """Run a practice server in a background thread, on this machine only.
 
     >>> import urllib.request
     >>> from watchword.data import Post
@@ -164,14 +164,14 @@ def serve(
     on_ready: Callable[[PracticeServer], None] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> TaskResults:
-    """Run a practice server until it is interrupted (Ctrl-C), and return how the runs did by then.
+    """Run a practice server until it is interrupted (Ctrl-C), and return the results so far.
 
-    Without a token a random one is made; `on_ready` is called with it. A server that other machines
-    can reach needs a token of your own with at least 16 characters, because what it gives out was
-    written by people.
+    Without a token, a random one is generated and passed to `on_ready` with the server. A server
+    that other machines can reach needs a token of your own with at least 16 characters, to protect
+    the writings.
     """
     if token is None and not is_own_machine(host):
-        raise ValueError(f"a server on {host} can be reached by others: give it a token")
+        raise ValueError(f"a server on {host} can be reached by other machines (set a token)")
     known = new_token() if token is None else token
     app = make_app(
         subjects,
@@ -207,7 +207,7 @@ class _Handlers:
         given = request.path_params["run"]
         if given not in map(str, range(self._task.runs)):
             raise HTTPException(
-                404, f"there is no run {given[:20]!a}, only 0 to {self._task.runs - 1}"
+                404, f"unknown run {given[:20]!a} (runs are 0 to {self._task.runs - 1})"
             )
         body = await read_body(request, self._body_limit)
         try:
@@ -234,12 +234,12 @@ async def _as_json(_request: Request, error: Exception) -> Response:
 
 
 def _protocol(faults: Faults | None) -> type[LimitedProtocol]:
-    """Return the protocol to speak; only faults need connections that can be dropped."""
+    """Return the HTTP protocol class; only faults need connections that can be dropped."""
     return LimitedProtocol if faults is None else DroppableProtocol
 
 
 def _enough_bytes(task: PracticeTask) -> int:
-    """Return a size that no list of answers needs, however it is written.
+    """Return a size above that of any valid list of answers.
 
     A character takes at most 12 bytes in JSON (two escapes for one outside the basic plane), and
     the rest of an answer fewer than 256, indented and with all digits of its score.

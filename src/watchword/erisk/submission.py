@@ -1,7 +1,8 @@
-"""Submissions of eRisk 2017 and 2018, golden truth and counts: read, written and scored.
+"""Submissions of eRisk 2017 and 2018, golden truth and counts: reading, writing and scoring.
 
 A run is ten files, `NAME_1.txt` to `NAME_10.txt`, one per chunk, with a decision for every subject:
-0 none yet, 1 positive, 2 negative. The first that is not 0 counts; none after chunk 10 is negative.
+0 none yet, 1 positive, 2 negative. The first decision other than 0 counts; none after chunk 10
+means negative.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ Path_ = str | os.PathLike[str]
 
 
 class CollectionWarning(UserWarning):
-    """Something in a collection does not fit together, but can be read."""
+    """A collection is inconsistent, but readable."""
 
 
 class ChunkDecision(NamedTuple):
-    """The decision that counts for a subject, and the chunk after which it was given."""
+    """The final decision about a subject, and the chunk after which it was made."""
 
     label: str
     chunk: int
@@ -44,7 +45,7 @@ class ChunkDecision(NamedTuple):
 
 @dataclass(frozen=True)
 class ErdeWithBounds:
-    """An ERDE in percent, that of never alerting, and the best that could be had."""
+    """An ERDE in percent, with the ERDE of never alerting and the best possible ERDE."""
 
     value: float
     never: float
@@ -53,7 +54,7 @@ class ErdeWithBounds:
 
 @dataclass(frozen=True)
 class SubmissionScore:
-    """What the official scripts say about a run; ERDE in percent, the others as fractions."""
+    """The official measures of a run; ERDE in percent, the others as fractions."""
 
     name: str
     subjects: int
@@ -73,7 +74,7 @@ class SubmissionScore:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as JSON has it."""
+        """Return plain data for JSON."""
         return {
             "name": self.name,
             "subjects": self.subjects,
@@ -87,7 +88,7 @@ class SubmissionScore:
 
 
 def read_truth(path: Path_) -> dict[str, str]:
-    """Golden truth, `subject 0|1` per line, as subject → `"positive"` or `"negative"`."""
+    """Read golden truth, `subject 0|1` per line, as subject → `"positive"` or `"negative"`."""
     labels = {"0": NEGATIVE, "1": POSITIVE}
     return {
         subject: labels[value]
@@ -96,13 +97,13 @@ def read_truth(path: Path_) -> dict[str, str]:
 
 
 def read_counts(path: Path_) -> dict[str, int]:
-    """How many writings each subject has in all, one `subject N` per line."""
+    """Read the number of writings of each subject, one `subject N` per line."""
     counts = _table(Path(path), "a number of writings", re.compile("[0-9]{1,9}"))
     return {subject: int(value) for subject, value in counts.items()}
 
 
 def check_name(name: str) -> None:
-    """Refuse a name of a run that cannot be part of a file's."""
+    """Raise for a run name that cannot be part of a file name."""
     if not name or not re.fullmatch(r"[\w.-]+", name):
         raise ValueError(f"name must be letters, digits, '_', '.' and '-', got {name!r}")
 
@@ -110,7 +111,7 @@ def check_name(name: str) -> None:
 def write_submissions(
     folder: Path_, decisions: Mapping[str, ChunkDecision | None], *, name: str = "watchword"
 ) -> list[Path]:
-    r"""Write the ten files of a run; None is no decision: 0 until chunk 9, then 2.
+    r"""Write the ten files of a run; None means no decision: 0 until chunk 9, then 2.
 
     >>> import tempfile
     >>> decisions = {"ann": ChunkDecision("positive", 2), "bob": None}
@@ -134,9 +135,9 @@ def write_submissions(
 def read_submissions(
     folder: Path_, *, name: str | None = None
 ) -> tuple[str, dict[str, ChunkDecision | None]]:
-    """The name and the decisions of the run in a folder; `name` says which, if there are several.
+    """Read the name and the decisions of the run in a folder; `name` selects one of several.
 
-    Every file must have all subjects, the same ones.
+    Every file must contain the same subjects.
     """
     found, files = _run_files(Path(folder), name)
     decisions: dict[str, ChunkDecision | None] = {}
@@ -158,11 +159,11 @@ def score_submissions(
     *,
     name: str | None = None,
 ) -> SubmissionScore:
-    """Evaluate anybody's ten files as the official scripts do.
+    """Evaluate the ten files of any run as the official scripts do.
 
-    `truth` and `counts` are the golden truth and the number of writings: files, or what
-    `read_truth` and `read_counts` make of them. A decision after chunk i has the delay N at
-    chunk 10, else floor(N/10)·i.
+    `truth` and `counts` are the golden truth and the number of writings: files, or the results of
+    `read_truth` and `read_counts`. A decision after chunk i has the delay N at chunk 10, else
+    floor(N/10)·i.
     """
     found, decisions = read_submissions(folder, name=name)
     return score_decisions(decisions, truth, counts, name=found)
@@ -177,8 +178,8 @@ def score_decisions(
 ) -> SubmissionScore:
     """Evaluate decisions by chunks as the official scripts do.
 
-    Who is in the truth without any writings counts as never alerted, with a `CollectionWarning` if
-    the decisions or the counts lack them.
+    Subjects of the truth without writings count as never alerted, with a `CollectionWarning` if
+    they are missing from the decisions or the counts.
 
     >>> decisions = {"ann": ChunkDecision("positive", 1), "bob": None}
     >>> truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 59, "bob": 9}
@@ -250,7 +251,7 @@ def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
         if not is_clutter(path.name) and (found := _FILE.fullmatch(path.name)):
             runs.setdefault(found[1], {})[int(found[2])] = path
     if name is None and len(runs) > 1:
-        raise DataFormatError(f"{folder}: several runs, name one: {', '.join(sorted(runs))}")
+        raise DataFormatError(f"{folder}: several runs (choose one): {', '.join(sorted(runs))}")
     chosen = name if name is not None else next(iter(runs), "NAME")
     files = runs.get(chosen, {})
     missing = [f"{chosen}_{at}.txt" for at in range(1, CHUNKS + 1) if at not in files]
@@ -260,7 +261,7 @@ def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
 
 
 def _table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
-    """A file of subjects and values between blanks and tabs; blank lines mean nothing."""
+    """Read a file of subjects and values separated by blanks or tabs; skip blank lines."""
     table: dict[str, str] = {}
     for number, line in _lines(path):
         columns = line.split()
@@ -273,11 +274,11 @@ def _table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
         if not form.fullmatch(value):
             raise DataFormatError(f"{path}, line {number}: must be {expected}, got {shown(value)}")
         if subject in table:
-            again = "again" if table[subject] == value else "again, and different"
-            raise DataFormatError(f"{path}, line {number}: {subject} is there {again}")
+            also = "" if table[subject] == value else " with another value"
+            raise DataFormatError(f"{path}, line {number}: duplicate subject {subject}{also}")
         table[subject] = value
     if not table:
-        raise DataFormatError(f"{path}: there is no subject in it")
+        raise DataFormatError(f"{path}: contains no subject")
     return table
 
 
@@ -309,6 +310,6 @@ def _check_same(
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Some names, how many more there are, and the verb for them."""
+    """Return the first names, the number of the others, and "is" or "are"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")

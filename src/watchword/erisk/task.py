@@ -1,6 +1,6 @@
-"""A task as a practice server plays it: rounds, answers, and how each run did.
+"""The task of a practice server: rounds, answers, and the measures of each run.
 
-Nothing here knows about HTTP.
+This module does not depend on HTTP.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking
 
 
 class ConflictError(ServerError):
-    """An answer that contradicts one already given."""
+    """An answer contradicts an earlier one."""
 
 
 class DuplicateError(ServerError):
-    """An answer that was already given, where a task takes none twice."""
+    """A duplicate answer, for a task that rejects duplicates."""
 
 
 @dataclass(frozen=True)
 class RunMeasures:
-    """How a run did; ERDE as fractions, latency and speed None without a true positive."""
+    """The measures of a run; ERDE as fractions, latency and speed None without a true positive."""
 
     precision: float
     recall: float
@@ -54,7 +54,7 @@ class RunMeasures:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run answered: rounds, alerts with their delays, measures if the truth is known."""
+    """The results of a run: rounds, alerts with their delays, and measures for labelled data."""
 
     run: int
     rounds: int
@@ -64,7 +64,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class TaskResults:
-    """How a task stands, or how it ended."""
+    """The current or final results of a task."""
 
     subjects: int
     positives: int | None
@@ -73,13 +73,13 @@ class TaskResults:
     runs: tuple[RunResult, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """Return plain data for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What a run sent for a round; repeated if it had sent the same before."""
+    """A run's answers for a round; `repeated` if it sent the same before."""
 
     round: int
     run: int
@@ -92,11 +92,11 @@ class _RunState:
     answers: tuple[Answer, ...] = ()  # the latest
     rounds: int = 0  # answered
     alerts: dict[str, int] = field(default_factory=dict)
-    scores: dict[int, list[float]] = field(default_factory=dict)  # after so many rounds
+    scores: dict[int, list[float]] = field(default_factory=dict)  # by number of rounds
 
 
 class PracticeTask:
-    """The rounds of some subjects, given to one team with some runs.
+    """The rounds of some subjects, for one team with one or more runs.
 
     >>> from watchword.data import Post
     >>> task = PracticeTask([Subject("ann", [Post("Hello."), Post("Bye.")])])
@@ -118,7 +118,7 @@ class PracticeTask:
     ) -> None:
         everybody = list(subjects)
         _check(everybody)
-        # Subjects without posts are never named, but count in the measures as never alerted.
+        # Subjects without posts are not sent, but count as never alerted.
         self._subjects = [subject for subject in everybody if subject.posts]
         self._silent = [subject for subject in everybody if not subject.posts]
         self._names = [subject.id for subject in self._subjects]
@@ -142,7 +142,7 @@ class PracticeTask:
 
     @property
     def runs(self) -> int:
-        """How many runs have to answer."""
+        """The number of runs that must answer."""
         return len(self._runs)
 
     @property
@@ -155,7 +155,7 @@ class PracticeTask:
         return all(state.rounds == self.round + 1 for state in self._runs)
 
     def writings(self, *, lagging: bool = False) -> list[Writing]:
-        """Give out the current round: the next one if every run has answered (unless lagging)."""
+        """Return the current round: the next one if every run has answered (unless lagging)."""
         if self._complete and not lagging:
             if self.finished:
                 return []
@@ -177,22 +177,20 @@ class PracticeTask:
         ]
 
     def submit(self, run: int, data: object) -> None:
-        """Take the answers of a run for the current round.
+        """Accept the answers of a run for the current round.
 
-        The same answers again change nothing, unless the task refuses duplicates.
+        Duplicate answers change nothing, unless the task rejects duplicates.
         """
         answers = as_answers(data, self._names)
         if not self._given:
-            raise ConflictError("round 0 was not asked for yet")
+            raise ConflictError("round 0 has not been requested yet")
         state = self._runs[run]
         digest = hashlib.sha256(to_json(answers)).hexdigest()
         repeated = state.rounds == self.round + 1
         if repeated and self._refuse_duplicates:
             raise DuplicateError(f"run {run} has already answered round {self.round}")
         if repeated and answers != state.answers:
-            raise ConflictError(
-                f"run {run} has already answered round {self.round}, and differently"
-            )
+            raise ConflictError(f"run {run} has already answered round {self.round} differently")
         self.submissions.append(Submission(self.round, run, digest, repeated))
         if repeated:
             return
@@ -206,7 +204,7 @@ class PracticeTask:
             self._on_round(self.round)
 
     def results(self) -> TaskResults:
-        """How the runs did so far."""
+        """Return the results so far."""
         truth = self._truth
         return TaskResults(
             subjects=len(self._subjects) + len(self._silent),
@@ -268,11 +266,11 @@ class PracticeTask:
 
 def _check(subjects: Sequence[Subject]) -> None:
     if not any(subject.posts for subject in subjects):
-        raise ValueError("there must be at least one subject with posts")
+        raise ValueError("at least one subject must have posts")
     seen: set[str] = set()
     for subject in subjects:
         if subject.id in seen:
-            raise ValueError(f"two subjects have the id {subject.id!r}")
+            raise ValueError(f"duplicate subject id {subject.id!r}")
         seen.add(subject.id)
 
 
@@ -280,8 +278,8 @@ def _truth(subjects: Sequence[Subject], positive: Label) -> metrics.BoolArray:
     for subject in subjects:
         if subject.label is None:
             raise ValueError(
-                f"subject {subject.id!r} has no label: without the truth about everybody there "
-                "are no measures; give positive=None"
+                f"subject {subject.id!r} has no label, which measures need (use positive=None for "
+                "no measures)"
             )
     truth = np.array([subject.label == positive for subject in subjects], dtype=np.bool_)
     if not truth.any():

@@ -1,6 +1,6 @@
-"""Requests that get through: time-outs, sizes, redirects, and when to try again.
+"""HTTP requests of the client: timeouts, size limits, redirects and retries.
 
-The token is a part of every address, so addresses appear in no message and go to no other host.
+The token is part of every URL, so URLs appear in no message and are sent to no other host.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ logger = logging.getLogger("watchword.erisk")
 
 _REDIRECTS = (301, 302, 307, 308)
 _MOST_REDIRECTS = 3
-_TRANSIENT = (408, 425, 429)  # and all from 500 on
+_TRANSIENT = (408, 425, 429)  # and all ≥ 500
 _PIECE = 1 << 16
-_LOOKED_AT = 4096  # bytes of a page that comes with an error
-_SHOWN = 300  # characters of it
-_LONGEST_WAIT = 4e9  # seconds; `time.sleep` does not take just any number
+_LOOKED_AT = 4096  # bytes to read of an error page
+_SHOWN = 300  # characters of it to show
+_LONGEST_WAIT = 4e9  # seconds; `time.sleep` has an upper limit
 _PORTS = {"http": 80, "https": 443}
 _ADVICE = {
     401: "check the token",
     403: "check the token, and whether the server is open to you now",
-    404: "check the address and the token, and whether you have so many runs",
-    413: "the server takes no answers of this size",
+    404: "check the URL, the token and the number of runs",
+    413: "the server does not accept answers of this size",
 }
 
 
 class TransientError(ServerError):
-    """What may well go better next time."""
+    """A failure that may succeed when retried."""
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = retry_after  # seconds that the server asked for
+        self.retry_after = retry_after  # seconds, as requested by the server
 
 
 class RefusedError(ServerError):
-    """A request that the server refused with a status code 4xx."""
+    """The server rejected a request with a status code 4xx."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _Response:
 
 
 class _NothingRaised(urllib.request.HTTPErrorProcessor):
-    """Redirects and errors come back as they are, instead of being followed and raised."""
+    """A processor that returns redirects and errors instead of following or raising them."""
 
     def http_response(
         self,
@@ -74,12 +74,12 @@ class _NothingRaised(urllib.request.HTTPErrorProcessor):
 
 
 class Transport:
-    """One server, one token: single attempts, which raise `TransientError` or `ServerError`."""
+    """Single requests to one server with one token; raise `TransientError` or `ServerError`."""
 
     def __init__(self, url: str, token: str, *, timeout: float, size_limit: int) -> None:
         self.url = checked_url(url)
         if not isinstance(token, str) or not token.strip():
-            raise ValueError("token must be the one that you were given, got an empty one")
+            raise ValueError("token must not be empty")
         self._token = quote(token.strip(), safe="")
         forms = _forms_of(token)
         self._forms = re.compile("|".join(map(re.escape, forms)), re.IGNORECASE)
@@ -91,31 +91,31 @@ class Transport:
         self._opener = urllib.request.build_opener(_NothingRaised)
 
     def get_writings(self) -> bytes:
-        """Ask for the current round."""
+        """Request the current round."""
         return self._ask(f"{self.url}/getwritings/{self._token}", None, "getwritings")
 
     def submit(self, run: int, body: bytes) -> None:
-        """Send a run's answers; if it returns, the server has them.
+        """Send a run's answers; on return, the server has accepted them.
 
-        `TransientError` leaves open whether it has them; after `RefusedError` it has not taken
-        these, though it may have taken an earlier copy.
+        After `TransientError` the server may or may not have them; after `RefusedError` it has
+        rejected them, but may have accepted an earlier copy.
         """
         what = f"submit of run {run}"
         receipt = self._ask(f"{self.url}/submit/{self._token}/{run}", body, what)
-        if receipt.lstrip()[:1] == b"<":  # of whoever stands before the server while it is away
+        if receipt.lstrip()[:1] == b"<":  # from a proxy while the server is down
             raise TransientError(
                 f"{what}: the server answered with a page instead of a receipt "
                 f"({self._said(receipt)})"
             )
 
     def masked(self, text: str) -> str:
-        """A text of the server without the token, however it is written there."""
+        """Return a text of the server with the token masked, however it is encoded."""
         return self._forms.sub("***", text)
 
     def _said(self, body: bytes) -> str:
-        """How a page of an error begins; such pages repeat addresses, and so the token."""
+        """Return the masked beginning of an error page, which may repeat the URL with the token."""
         text = self.masked(body[:_LOOKED_AT].decode("utf-8", "replace"))
-        if len(body) > _LOOKED_AT:  # the cut may have left the first half of a token
+        if len(body) > _LOOKED_AT:  # the cut may split a token
             text = text[: -self._longest_form]
         return ascii(text.strip()[:_SHOWN])[1:-1]
 
@@ -125,7 +125,7 @@ class Transport:
             if response.status not in _REDIRECTS:
                 return self._checked(response, what)
             address = self._redirected(address, response, what)
-        raise ServerError(f"{what}: the server redirects in circles")
+        raise ServerError(f"{what}: too many redirects")
 
     def _checked(self, response: _Response, what: str) -> bytes:
         status = response.status
@@ -144,26 +144,26 @@ class Transport:
             target = urlsplit(urljoin(address, response.headers.get("Location", "")))
             there, here = (target.scheme, _port(target)), (origin.scheme, _port(origin))
         except ValueError:
-            raise ServerError(f"{what}: the server redirects to what is no address") from None
+            raise ServerError(f"{what}: the server redirects to an invalid URL") from None
         elsewhere = ""
         if target.hostname != origin.hostname:
             elsewhere = f"host, {self.masked(target.hostname or '')!a}"
         elif target.scheme not in ("https", origin.scheme):
-            raise ServerError(f"{what}: the server redirects to an address without encryption")
+            raise ServerError(f"{what}: the server redirects to an unencrypted URL")
         elif there != here and (here, there) != (("http", 80), ("https", 443)):
             elsewhere = f"server, {there[0]} on port {there[1]}"
         if elsewhere:
             raise ServerError(
-                f"{what}: the server redirects to another {elsewhere}, which would learn the "
-                "token; if that is right, give its address instead"
+                f"{what}: the server redirects to another {elsewhere}, which would receive the "
+                "token (if that is right, use its URL instead)"
             )
         found = target.geturl()
         if "@" in target.netloc or not all("!" <= sign <= "~" for sign in found):
-            raise ServerError(f"{what}: the server redirects to what is no address")
+            raise ServerError(f"{what}: the server redirects to an invalid URL")
         return found
 
     def _exchange(self, address: str, body: bytes | None, what: str) -> _Response:
-        """One request and its answer, whole; what fails on the way may go better next time."""
+        """Send one request and return its full response; connection failures are transient."""
         headers = {"Accept": "application/json", "User-Agent": "watchword"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -180,31 +180,31 @@ class Transport:
                 ) from None
             raise TransientError(f"{what}: {_described(reason, self._timeout)}") from None
         except ValueError:  # after OSError, as some errors are both
-            raise ServerError(f"{what}: the address cannot be asked; check it") from None
+            raise ServerError(f"{what}: invalid URL") from None
 
     def _read(self, answer: http.client.HTTPResponse, what: str) -> bytes:
-        """The body, unless it is too large, or comes in too slowly, or breaks off."""
+        """Read the body; raise if it is too large, too slow or incomplete."""
         end = time.monotonic() + self._timeout
-        expected = answer.length  # None if the server does not say
+        expected = answer.length  # None if unknown
         pieces, size = [], 0
-        # read1() gives what has come in; read() would wait for all of it, however slow it drips.
+        # read1() returns the data received so far; read() would wait for all of it.
         while size != expected and (piece := answer.read1(_fitting(expected, size))):
             pieces.append(piece)
             size += len(piece)
             if size > self._size_limit:
                 raise ServerError(
-                    f"{what}: the server's answer is larger than {self._size_limit} bytes; if that "
-                    "is right, raise size_limit"
+                    f"{what}: the server's answer is larger than {self._size_limit} bytes (if that "
+                    "is right, raise size_limit)"
                 )
             if time.monotonic() > end:
                 raise TimeoutError
-        if expected is not None and size < expected:  # read1() does not tell
+        if expected is not None and size < expected:  # read1() does not check
             raise http.client.IncompleteRead(b"", expected - size)
         return b"".join(pieces)
 
 
 class Backoff:
-    """Waiting between attempts: longer and longer, never in step with others, not for ever."""
+    """Exponential backoff with jitter and a time limit."""
 
     def __init__(self, *, retries: int, patience: float, first_wait: float, seed: int) -> None:
         self.retries = as_whole("retries", retries, 0)
@@ -214,7 +214,7 @@ class Backoff:
         self._random = random.Random(seed)  # noqa: S311
 
     def wait_after(self, failures: int) -> float:
-        """How many seconds to wait after so many failures."""
+        """Return the seconds to wait after a number of failures."""
         longest = min(self._first * 2.0 ** min(failures - 1, 30), self._longest)
         return longest * (0.5 + self._random.random() / 2)
 
@@ -234,15 +234,15 @@ class Attempts:
         enough = self._failures > self._backoff.retries
         if enough or time.monotonic() + wait > self._end:
             raise ServerError(
-                f"gave up after {self._failures} attempts; {error}; start again with the same "
-                "journal to go on"
+                f"gave up after {self._failures} attempts: {error} (run again with the same "
+                "journal to resume)"
             ) from None
         logger.warning("%s; next attempt in %.1f seconds", error, wait)
         time.sleep(wait)
 
 
 def checked_url(url: str) -> str:
-    """The address of a task without what follows the base.
+    """Return the base URL of a task, without a trailing slash.
 
     >>> checked_url("http://127.0.0.1:8000/task/")
     'http://127.0.0.1:8000/task'
@@ -252,16 +252,16 @@ def checked_url(url: str) -> str:
         fine = parts.scheme in _PORTS and parts.hostname and parts.port != 0
         (parts.hostname or "").encode("idna")  # as a connection would, with an error for "a..b"
     except (ValueError, AttributeError, TypeError):
-        raise ValueError(f"url must be an address like https://host/task, got {url!r}") from None
+        raise ValueError(f"url must be like https://host/task, got {url!r}") from None
     if not fine or parts.query or parts.fragment or any(sign.isspace() for sign in url.strip()):
-        raise ValueError(f"url must be an address like https://host/task, got {url!r}")
+        raise ValueError(f"url must be like https://host/task, got {url!r}")
     if parts.username or parts.password:
-        raise ValueError("url must not hold a user name or a password")
+        raise ValueError("url must not contain a user name or password")
     return url.strip().rstrip("/")
 
 
 def _retry_after(header: str | None) -> float:
-    """The seconds of a header `Retry-After`, which may also be a date."""
+    """Return the seconds of a `Retry-After` header, which may also be a date."""
     if header is None:
         return 0.0
     if header.strip().isdecimal() and len(header) < 10:
@@ -277,11 +277,11 @@ def _retry_after(header: str | None) -> float:
 
 
 def _forms_of(token: str) -> list[str]:
-    """A token as it was given, and as it may stand in addresses, pages and JSON; longest first."""
+    """Return a token as given and as encoded in URLs, pages and JSON; longest first."""
     forms = {token, token.strip()}
     forms |= {unquote(form) for form in forms}
     forms |= {quote(form) for form in forms} | {quote_plus(form) for form in forms}
-    forms |= {quote(form, safe="") for form in forms}  # some now twice
+    forms |= {quote(form, safe="") for form in forms}  # some quoted twice
     forms |= {html.escape(form) for form in forms} | {json.dumps(form)[1:-1] for form in forms}
     forms |= {form.replace("/", "\\/") for form in forms}  # as some write JSON
     return sorted((form for form in forms if form.strip()), key=len, reverse=True)
@@ -299,9 +299,9 @@ def _described(reason: object, timeout: float) -> str:
     if isinstance(reason, TimeoutError):
         return f"no answer within {timeout:g} seconds"
     if isinstance(reason, http.client.IncompleteRead):
-        return "the answer broke off"
+        return "the answer is incomplete"
     if isinstance(reason, http.client.HTTPException) and not isinstance(reason, OSError):
-        return f"the answer is no HTTP ({type(reason).__name__})"
+        return f"the answer is not valid HTTP ({type(reason).__name__})"
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror
     return str(reason) or type(reason).__name__

@@ -1,4 +1,4 @@
-"""Golden truth of a collection: which file has it, and what it says about the subjects."""
+"""Golden truth of a collection: finding the file, and labelling the subjects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchword.errors import DataFormatError
 _TRUTH = re.compile(r".*golden.*truth.*\.txt", re.IGNORECASE)
 _ALIKE = re.compile(r".*(truth|golden).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
 _CHUNK = re.compile(r"_[0-9]{1,2}$")
-_DEPTH = 3  # how far below a folder with golden truth files of subjects are looked for
+_DEPTH = 3  # levels below a folder with golden truth to search for files of subjects
 
 
 def warn(message: str) -> None:
@@ -29,15 +29,15 @@ def truth_in(folder: Path) -> Path | None:
     found = matching(folder, _TRUTH)
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
-        raise DataFormatError(f"{folder}: several files of truth, keep one: {names}")
+        raise DataFormatError(f"{folder}: several truth files (keep one): {names}")
     return found[0] if found else None
 
 
 def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
     """Return the file with the golden truth about the subjects in a folder, if there is one.
 
-    From 2019 on it is one level above the files. There it counts only if it names a subject. Where
-    there is none, a file nearby that looks like golden truth is a `CollectionWarning`.
+    Since 2019 it is one level above the files, where it is used only if it names a subject. Without
+    golden truth, warn with a `CollectionWarning` about a file nearby that looks like it.
     """
     if own := truth_in(folder):
         return own
@@ -48,26 +48,26 @@ def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
     found = [path for path in _listed(above, _TRUTH) if names & (_named_in(path) or set())]
     if len(found) > 1:
         files = ", ".join(path.name for path in found)
-        raise DataFormatError(f"{above}: several files of truth about {folder}, keep one: {files}")
+        raise DataFormatError(f"{above}: several truth files about {folder} (keep one): {files}")
     if not found:
         for path in _unused(folder, above, names):
             warn(
                 f"{path}: looks like golden truth, but is not used for {folder}, whose subjects "
-                "have no labels; put it beside their files if it is about them"
+                "have no labels (if it is theirs, move it next to their files)"
             )
     return found[0] if found else None
 
 
 def labelled(path: Path, folder: Path, subjects: list[Subject], part: str) -> list[Subject]:
-    """Return the subjects of a folder with the labels of golden truth, which folders must not deny.
+    """Return the subjects of a folder with the labels of golden truth; raise if folders contradict.
 
-    Who is named there, but wrote nothing, is a subject without posts, never alerted: the official
-    measures count these people. `part` is how the names of the subjects that were read begin.
+    Subjects named in the truth without writings are added without posts: the official measures
+    count them as never alerted. `part` is the prefix of the names of the subjects that were read.
     """
     truth = read_truth(path)
     seen = {subject.id for subject in subjects}
     if unknown := [subject.id for subject in subjects if subject.id not in truth]:
-        raise DataFormatError(f"{path}: {listed(unknown)} not in it, but with files")
+        raise DataFormatError(f"{path}: {listed(unknown)} missing, but with files")
     for subject in subjects:
         if subject.label not in (None, truth[subject.id]):
             raise DataFormatError(
@@ -81,7 +81,7 @@ def labelled(path: Path, folder: Path, subjects: list[Subject], part: str) -> li
         silent = [name for name in silent if name not in elsewhere]
     if silent:
         warn(
-            f"{path}: {listed(silent)} in it, but without writings; counted as never alerted, as "
+            f"{path}: {listed(silent)} listed, but without writings; counted as never alerted, as "
             "in the official measures"
         )
     chunks = (0,) * CHUNKS if any(subject.chunks is not None for subject in subjects) else None
@@ -89,14 +89,14 @@ def labelled(path: Path, folder: Path, subjects: list[Subject], part: str) -> li
 
 
 def _unused(folder: Path, above: Path, names: set[str]) -> list[Path]:
-    """Return what looks like golden truth in a folder, above it and in the folders beside it."""
+    """Return files that look like golden truth in a folder, its parent and its siblings."""
     found = _listed(folder, _ALIKE) + _listed(above, _ALIKE)
     for beside in _folders_in(above):
         if beside != folder.absolute():
             alike = _listed(beside, _ALIKE)
             if alike and _is_collection(
                 beside
-            ):  # whose truth is about its own subjects, unless it says more
+            ):  # a collection's truth is about its own subjects, unless it names others
                 alike = [path for path in alike if names & (_named_in(path) or set())]
             found += alike
     return found
@@ -107,7 +107,7 @@ def _is_collection(folder: Path) -> bool:
 
 
 def _named_in(path: Path) -> set[str] | None:
-    """Return the subjects that golden truth names; None if it is none that can be read."""
+    """Return the subjects named in golden truth, or None if it is unreadable."""
     try:
         return set(read_truth(path))
     except DataFormatError:
@@ -115,7 +115,7 @@ def _named_in(path: Path) -> set[str] | None:
 
 
 def _listed(folder: Path, name: re.Pattern[str]) -> list[Path]:
-    """Return the files that match; none in a folder that cannot be listed."""
+    """Return the matching files; none if the folder cannot be listed."""
     try:
         return matching(folder, name)
     except DataFormatError:
