@@ -1,9 +1,9 @@
-"""Training, classifying and watching on Apache Spark, for data beyond one machine.
+"""Training, classifying and watching on Apache Spark, for data too large for one machine.
 
-Counts add and what is known of one subject does not depend on others, so a cluster gives exactly
-the answer of a single machine: `fit` that of `TauSS3.learn_many`, `classify` that of
-`TauSS3.predict_many`, `watch` that of a `Reader` per subject. Needs the extra `watchword[spark]`
-and Java 17; see docs/spark.md, also for when not to use it.
+Counts are additive and subjects are independent, so a cluster gives exactly the result of a single
+machine: `fit` that of `TauSS3.learn_many`, `classify` that of `TauSS3.predict_many`, `watch` that
+of a `Reader` per subject. Requires the extra `watchword[spark]` and Java 17. See docs/spark.md, also
+for when not to use Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ids and orders of posts: as what they travel through Spark, and back to what they were."""
+"""Ids and orders of posts: conversion to the types used inside Spark, and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def id_as_text(stream: DataFrame, post_id: str) -> Column:
-    """The id of a post as text from which it can be had back."""
+    """Return the id column as text that can be converted back."""
     from pyspark.sql import functions
     from pyspark.sql.types import AtomicType, BinaryType
 
     kind = column_type(stream, "post_id", post_id)
-    if isinstance(kind, BinaryType):  # as text, different bytes may be alike
+    if isinstance(kind, BinaryType):  # as text, different bytes may be equal
         return functions.hex(column(stream, post_id))
     if isinstance(kind, AtomicType):
         return column(stream, post_id).cast("string")
@@ -28,7 +28,7 @@ def id_as_text(stream: DataFrame, post_id: str) -> Column:
 
 
 def id_from_text(stream: DataFrame, post_id: str) -> Column:
-    """The id as the stream has it, from the text."""
+    """Return the id column in the type of the stream, from text."""
     from pyspark.sql import functions
     from pyspark.sql.types import BinaryType
 
@@ -37,7 +37,7 @@ def id_from_text(stream: DataFrame, post_id: str) -> Column:
 
 
 def order_as_number(stream: DataFrame, order: str) -> Column:
-    """The order as a whole number, whatever it counts."""
+    """Return the order column as an integer."""
     from pyspark.sql import functions
     from pyspark.sql.types import DateType, IntegralType, TimestampType
 
@@ -55,7 +55,7 @@ def order_as_number(stream: DataFrame, order: str) -> Column:
 
 
 def order_from_number(stream: DataFrame, order: str) -> Column:
-    """The order as the stream has it, from the number."""
+    """Return the order column in the type of the stream, from an integer."""
     from pyspark.sql import functions
     from pyspark.sql.types import DateType, TimestampType
 

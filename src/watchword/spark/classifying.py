@@ -1,4 +1,4 @@
-"""classify: every text of a frame gets a label."""
+"""classify: labels and confidences for the texts of a frame."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def classify(
     tokenizer: Tokenizer | None = None,
     summary: Summary | None = None,
 ) -> DataFrame:
-    """The frame with two columns more: the label of each text, and how much speaks for each label.
+    """Return the frame with two more columns: the label and the confidences of each text.
 
-    `label` and `confidence` name the new columns; a confidence is a map from labels to numbers.
-    Both are those of `TauSS3.predict_many` and `confidence_many`. Streaming frames work too.
-    The model file must be where all workers see it under the same path; each worker process
-    opens it once, mapped into memory, so those of one machine share one copy. Functions that the
-    model was taught with are given as to `TauSS3.load`.
+    `label` and `confidence` are the names of the new columns; a confidence is a map from labels to
+    numbers. Both equal those of `TauSS3.predict_many` and `confidence_many`. Streaming frames are
+    supported. All workers must see the model file under the same path; each worker process opens it
+    once, mapped into memory, so the processes of one machine share one copy. Pass functions that
+    the model was trained with as to `TauSS3.load`.
     """
     require()
     from pyspark.sql import functions
@@ -61,27 +61,30 @@ def classify(
 
 
 def _reading(function: Classifying, result: Any) -> Any:
-    """A function of one column: Spark keeps the others to itself, and no text comes back."""
+    """Return an Arrow UDF of the text column: other columns stay in Spark, no text comes back."""
     import pyarrow as pa
     from pyspark.sql.pandas import functions
 
     def read(texts: Any) -> Any:
         return function(texts)
 
-    read.__annotations__ = {"texts": pa.Array, "return": pa.Array}  # by which Spark knows its kind
-    arrow_udf: Any = functions.arrow_udf  # whose types know no structures
+    read.__annotations__ = {
+        "texts": pa.Array,
+        "return": pa.Array,
+    }  # Spark infers the UDF type from these
+    arrow_udf: Any = functions.arrow_udf  # its type stub has no structures
     return arrow_udf(read, result)
 
 
 def spark_label_type(labels: tuple[Label, ...]) -> Any:
-    """The type of a column of these labels."""
+    """Return the Spark type of a column of these labels."""
     from pyspark.sql.types import LongType, StringType
 
     return LongType() if isinstance(labels[0], int) else StringType()
 
 
 def label_array(labels: tuple[Label, ...]) -> Column:
-    """All labels as an array that stands in every row."""
+    """Return a column with the array of all labels in every row."""
     from pyspark.sql import functions
 
     kind = spark_label_type(labels)

@@ -1,4 +1,4 @@
-"""Columns of Arrow in the processes of workers: texts go into the core without becoming `str`."""
+"""Arrow columns in worker processes, passed to the core without conversion to `str`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
 
 
-def terms_of(column: Any, source: TextSource) -> TermBatch:
-    """The terms of a column of texts, as `TextSource.read` gives them."""
+def terms_of(column: Any, source: TextSource) -> _native.TermBatch:
+    """Return the terms of a column of texts, as `TextSource.read` does."""
     import pyarrow as pa
 
     if not source.is_plain or column.type != pa.string():
@@ -29,7 +29,7 @@ def terms_of(column: Any, source: TextSource) -> TermBatch:
 
 
 def confidence_of(column: Any, engine: Engine) -> ConfidenceTable:
-    """The confidence vectors of a column of texts, as `TauSS3.confidence_table` gives them."""
+    """Return the confidence vectors of a column of texts, as `TauSS3.confidence_table` does."""
     if engine.parameters.has_own_operators:
         return engine.confidence(texts_of(column), 1)
     engine.refuse_if_unreadable()
@@ -38,14 +38,14 @@ def confidence_of(column: Any, engine: Engine) -> ConfidenceTable:
 
 
 def labels_of(column: Any) -> list[Label]:
-    """The labels of a column, of which there are fewer than rows."""
+    """Return the labels of a column; equal labels share one object."""
     coded = column.dictionary_encode()
     names = coded.dictionary.to_pylist()
     return [names[code] for code in coded.indices.to_numpy().tolist()]
 
 
 def texts_of(column: Any) -> list[str]:
-    """The texts of a column."""
+    """Return the texts of a column."""
     try:
         texts: list[str] = column.to_pylist()
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def texts_of(column: Any) -> list[str]:
 
 
 def buffers_of(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Bytes and offsets of a column of strings or bytes, in place."""
+    """Return the bytes and offsets of a column of strings or bytes, without a copy."""
     _, offsets, data = column.buffers()
     size = len(column)
     if offsets is None or not size:

@@ -1,11 +1,11 @@
 r"""Counting inside Spark's Python workers: batches of Arrow in, rows of counts out.
 
-A row is a label, an n-gram and a count. The n-gram is a key whose bytes sort as a model file does:
-one byte for its number of words, then the words' UTF-8 with a zero between them (zeros and ones
-inside a word, which only a user's function can make, become `\x01\x01` and `\x01\x02`). What
-is known of a label itself travels likewise, ahead of all n-grams: `DOCUMENTS` and `WORDS`. So the
-rows of all partitions are added up by label and key, and sorted by them, and are then what
-`watchword.spark.writing` makes a model file of.
+A row is a label, an n-gram and a count. The n-gram is a key whose bytes sort in the order of model
+files: one byte for its number of words, then the words in UTF-8 separated by zeros (zeros and ones
+inside a word, which only a user's function can produce, become `\x01\x01` and `\x01\x02`). The
+totals of a label are rows with the keys `DOCUMENTS` and `WORDS`, which sort before all n-grams. The
+rows of all partitions are summed by label and key and sorted; `watchword.spark.writing` writes them
+to a model file.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from watchword.spark.scoring import refuse_null
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"
-FIRST_WORD = b"\x01"  # no key of an n-gram is less
+FIRST_WORD = b"\x01"  # the smallest key of an n-gram
 
-# So many rows make a batch; about so many bytes are read before the size of what is held is asked.
+# Rows per batch, and bytes to read (approximately) between checks of the memory in use.
 _BATCH_ROWS = 1 << 16
 _SLICE_BYTES = 1 << 22
 
@@ -41,9 +41,9 @@ Rows = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
-    """How texts become words, and how much may be held meanwhile.
+    """The settings of counting: text processing and memory limits.
 
-    What is counted are the columns `text` and `label` of batches; the user may call them otherwise.
+    Batches have the columns `text` and `label`; the fields hold the user's names for them.
     """
 
     text: str  # its name in messages
@@ -58,12 +58,12 @@ class Counting:
 
     @property
     def source(self) -> TextSource:
-        """What makes words of texts."""
+        """The source that splits texts into words."""
         return TextSource(self.paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
 
 
 def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
-    """The n-grams of all texts and their labels as rows; each may come several times."""
+    """Yield the n-grams of all texts as rows of counts; an n-gram may occur in several rows."""
     own: dict[str, Any] = {
         name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs")
     }
@@ -80,10 +80,10 @@ def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
 def count_level(
     batches: Iterator[Any], how: Counting, *, length: int, kept: str | os.PathLike[str]
 ) -> Iterator[Any]:
-    """The n-grams of exactly this length that can still be frequent, as rows.
+    """Yield the n-grams of exactly this length that can still be frequent, as rows of counts.
 
-    That is those whose first and last `length` - 1 words are n-grams of the model file `kept`
-    under the same label. Single words need no such file; they bring the totals of labels along.
+    These are the n-grams whose first and last `length` - 1 words are n-grams of the model file
+    `kept` under the same label. Single words need no such file; their rows include label totals.
     """
     if length == 1:
         yield from count_batches(batches, replace(how, max_ngram=1))
@@ -107,7 +107,7 @@ def count_level(
 
 
 def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
-    """All that a model (or the model of a file) has counted, as rows, to be counted on from."""
+    """Yield the counts of a model or model file as rows, to continue counting from."""
     import pyarrow as pa
 
     if not isinstance(model, TauSS3):
@@ -122,7 +122,7 @@ def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
 
 
 def label_type(kind: Any) -> Any:
-    """What labels of this Arrow type are in rows: text, or whole numbers of 64 bits."""
+    """Return the Arrow type of these labels in rows: string, or 64-bit integer."""
     import pyarrow as pa
 
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -132,8 +132,10 @@ def label_type(kind: Any) -> Any:
     raise DataFormatError(f"labels must be strings or whole numbers, but are {kind}")
 
 
-def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[TermBatch, list[Label], Any]]:
-    """Terms and labels in slices of bounded size, with the Arrow type of the labels."""
+def _slices(
+    batches: Iterator[Any], how: Counting
+) -> Iterator[tuple[_native.TermBatch, list[Label], Any]]:
+    """Yield terms and labels in slices of bounded size, with the Arrow type of the labels."""
     source = how.source
     for batch in batches:
         labels, texts = (refuse_null(batch, name, getattr(how, name)) for name in ("label", "text"))
@@ -144,7 +146,7 @@ def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[TermBatch, 
 
 
 def _bounded(texts: Any) -> Iterator[tuple[int, int]]:
-    """Where slices of about so many bytes begin, and their rows: one text may be very long."""
+    """Yield the offset and length of slices of bounded size; a single text may be very long."""
     import pyarrow.compute as pc
 
     ends = np.cumsum(pc.binary_length(texts).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -155,11 +157,11 @@ def _bounded(texts: Any) -> Iterator[tuple[int, int]]:
         begin, read = end, int(ends[end - 1])
 
 
-def _drained(engine: Engine, kind: Any, sign: int) -> Iterator[Any]:
-    """All that was counted until now, which the model then forgets."""
-    labels = list(engine.labels)
-    yield _totals(engine, kind, sign)
-    yield from _batches(engine.native.drain().next, labels, kind, sign)
+def _drained(native: _native.Model, kind: Any, sign: int) -> Iterator[Any]:
+    """Yield all counts so far as rows, and remove them from the model."""
+    labels = native.labels()
+    yield _totals(native, kind, sign)
+    yield from _batches(native.drain().next, labels, kind, sign)
 
 
 def _totals(engine: Engine, kind: Any, sign: int) -> Any:
@@ -178,7 +180,7 @@ def _totals(engine: Engine, kind: Any, sign: int) -> Any:
 def _batches(
     take: Callable[[int], Rows], labels: list[Label], kind: Any, sign: int
 ) -> Iterator[Any]:
-    """What the core hands out, until nothing comes."""
+    """Yield batches from the core until it has no more."""
     import pyarrow as pa
 
     names = pa.array(labels, kind)

@@ -1,8 +1,8 @@
-"""fit: a model of all texts of a frame, count for count that of one machine.
+"""fit: a model of all texts of a frame, with the same counts as on one machine.
 
-Workers count their parts in the core and hand out (label, n-gram, count); Spark adds up, drops what
-is rare if there is a floor, and sorts; the driver writes the sorted rows to a model file as they
-come. Only n-grams that are kept reach the driver, and never all at once.
+Workers count their partitions in the core and return (label, n-gram, count); Spark sums, drops rare
+n-grams if pruning is on, and sorts; the driver writes the sorted rows to a model file as they
+arrive. Only kept n-grams reach the driver, and never all at once.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _MOST_NGRAMS = 1 << 22
 
 
 class _Job(NamedTuple):
-    """What is to be counted, and what the model is like that comes of it."""
+    """A counting job: the rows to count, and the parameters of the resulting model."""
 
     frame: DataFrame
     model: TauSS3  # empty
     counting: Counting
-    base: DataFrame | None  # rows of a model that is gone on from
+    base: DataFrame | None  # rows of the model to add to
     floor: int | None
 
 
@@ -58,33 +58,32 @@ def fit(
     most_ngrams: int = _MOST_NGRAMS,
     **parameters: Any,
 ) -> TauSS3:
-    """The model that has learnt all texts of a frame: what `TauSS3.learn_many` gives.
+    """Return a model trained on all texts of a frame, as `TauSS3.learn_many` does.
 
     Parameters
     ----------
     frame
         any frame with a text and a label per row.
     text, label
-        the columns that hold them; labels are strings or whole numbers.
+        the names of these columns; labels are strings or integers.
     prune
-        drop n-grams with this count or less under a label, once all are counted, as `TauSS3.prune`
-        does; those shorter than the parameter `prune_shortest` stay. By default all are kept.
+        drop n-grams with this count or less under a label after counting, as `TauSS3.prune` does;
+        n-grams shorter than the parameter `prune_shortest` stay. By default all are kept.
     add_to
-        a model, or a model file that workers see, that was not pruned: count on from it.
+        an unpruned model, or a model file that workers can read, to continue from.
     levelwise
-        with `prune`: count single words first, then only pairs of words that were kept, and so
-        on. The counts are the same and far less is shuffled, but the frame is read once per
-        length of n-gram and must give the same rows every time; and nobody knows how many n-grams
-        there were that were never counted, so the model's statistics of what was pruned hold only
-        those that were.
+        with `prune`: count single words first, then only pairs of kept words, and so on. The counts
+        are the same and far less is shuffled, but the frame is read once per n-gram length and must
+        give the same rows every time. The model's pruning statistics cover only the n-grams that
+        were counted.
     most_ngrams
-        how many n-grams a worker holds before it hands them on, at about 40 bytes each.
+        the number of n-grams that a worker holds before it returns them, at about 40 bytes each.
     parameters
-        parameters of `TauSS3`; `**model.parameters` gives a model like that one. Pruning while
-        learning (`prune_period`) is refused: what it drops depends on the order of texts.
+        parameters of `TauSS3`; `**model.parameters` copies those of a model. Pruning while learning
+        (`prune_period`) is rejected: its result depends on the order of texts.
 
-    The model passes through a file of the driver's. For one that its memory would not hold, see
-    `fit_file`.
+    The model is written to a temporary file on the driver. If it does not fit into the driver's
+    memory, use `fit_file`.
     """
     with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
         path = Path(folder) / "model.ww"
@@ -105,9 +104,9 @@ def fit_file(
     most_ngrams: int = _MOST_NGRAMS,
     **parameters: Any,
 ) -> None:
-    """Write the model that `fit` gives to a file of the driver's, whole or not at all.
+    """Write the model of `fit` to a file on the driver, atomically.
 
-    Of the model only its words are ever in memory. The file is that of `TauSS3.save`.
+    Only the vocabulary of the model is held in memory. The file equals that of `TauSS3.save`.
     """
     job = _job(frame, text, label, prune, add_to, most_ngrams, parameters)
     _write(Path(path), job, levelwise=levelwise)
@@ -121,10 +120,10 @@ def unlearn(
     label: str = "label",
     most_ngrams: int = _MOST_NGRAMS,
 ) -> TauSS3:
-    """The model without the texts of a frame, as if it had never seen them.
+    """Return the model without the texts of a frame, as if it had never learnt them.
 
-    Refused with `UnlearnError` if they cannot all have been learnt, and with `PrunedModelError` if
-    the model was pruned. The model itself stays as it is.
+    Raise `UnlearnError` if not all of them can have been learnt, and `PrunedModelError` if the
+    model was pruned. The given model is not changed.
     """
     with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
         path = Path(folder) / "model.ww"
@@ -180,7 +179,7 @@ def _begun(
     add_to: TauSS3 | str | os.PathLike[str] | None,
     parameters: dict[str, Any],
 ) -> tuple[TauSS3, DataFrame | None]:
-    """An empty model with all parameters, and the rows of one that is gone on from."""
+    """Return an empty model with all parameters, and the rows of the model to add to."""
     import pyarrow as pa
 
     if add_to is None:
@@ -205,7 +204,7 @@ def _begun(
 
 
 def _label_column(frame: DataFrame, label: str) -> Any:
-    """The labels as strings or as whole numbers of 64 bits."""
+    """Return the label column as strings or 64-bit integers."""
     from pyspark.sql.types import IntegralType, StringType
 
     kind = column_type(frame, "label", label)
@@ -242,7 +241,7 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
 
 
 def _counted(job: _Job) -> DataFrame:
-    """All rows added up; with a floor, without those that are dropped."""
+    """Return the summed rows; with pruning, without those that are dropped."""
     how, label = job.counting, job.frame.schema["label"].dataType
     schema = f"label {label.simpleString()}, ngram binary, count long"
     rows = job.frame.mapInArrow(lambda batches: count_batches(batches, how), schema)

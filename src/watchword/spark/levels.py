@@ -1,7 +1,7 @@
 """Counting level by level: single words, then pairs of words that were kept, and so on.
 
-An n-gram occurs no more often under a label than the shorter ones inside it. So one that is above
-the floor consists of such ones, and no other needs to be counted, shuffled or dropped.
+An n-gram occurs no more often under a label than the shorter n-grams inside it. An n-gram above the
+floor therefore consists of n-grams above the floor, and no others need to be counted or shuffled.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from watchword.spark.writing import write_sorted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SMALL = 1 << 16  # bytes of a file that was sent
+_SMALL = 1 << 16  # bytes of a shipped file
 
 
 def write_levels(
     path: Path, frame: DataFrame, model: TauSS3, counting: Counting, floor: int
 ) -> None:
-    """Write the model of a frame whose n-grams are above the floor."""
+    """Write the model of a frame with the n-grams above the floor."""
     shortest, ngrams, counts = model.parameters["prune_shortest"], 0, 0
     documents: dict[Any, int] = {}
     with tempfile.TemporaryDirectory(prefix="watchword-") as name, _emptied(Path(name).name):
@@ -59,7 +59,7 @@ def write_levels(
 
 
 def _level(frame: DataFrame, counting: Counting, length: int, kept: str | None) -> DataFrame:
-    """All n-grams of a length that can still be above the floor."""
+    """Return all n-grams of a length that can still be above the floor."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import SparkFiles
@@ -79,7 +79,7 @@ def _level(frame: DataFrame, counting: Counting, length: int, kept: str | None) 
 
 
 class _Seen:
-    """How many documents of each label went by, so that a frame that changes is found out."""
+    """A count of documents per label, to detect a frame that changes between reads."""
 
     def __init__(self) -> None:
         self._counts: Counter[Label] = Counter()
@@ -104,12 +104,12 @@ class _Seen:
 
 
 def _shipped(frame: DataFrame, folder: Path, model: TauSS3, length: int) -> str | None:
-    """Send what was kept of shorter n-grams to all workers; the name that they know it by."""
+    """Send the kept shorter n-grams to all workers; return the name of the file."""
     if length == 1:
         return None
     path = _shipping_folder() / f"{folder.name}-{length - 1}.ww"
     shorter = model.parameters | {"max_ngram": length - 1}
-    functions = {"word_hook": None, "tokenizer": None, "summary": "sum"}  # it is only looked up in
+    functions = {"word_hook": None, "tokenizer": None, "summary": "sum"}  # used for lookups only
     write_sorted(
         path, _parts(folder, length - 1), parameters=TauSS3(**shorter | functions), pruned=(0, 0)
     )
@@ -119,10 +119,10 @@ def _shipped(frame: DataFrame, folder: Path, model: TauSS3, length: int) -> str 
 
 @lru_cache(maxsize=1)
 def _shipping_folder() -> Path:
-    """Where files to be sent are until this process ends.
+    """Return the folder of shipped files, which exists until this process ends.
 
-    An executor that starts later, because another one died, fetches all files that were ever sent,
-    and cannot work if one is gone.
+    An executor that starts later, to replace one that died, fetches all files ever sent, and fails
+    if one is missing.
     """
     folder = Path(tempfile.mkdtemp(prefix="watchword-sent-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -131,12 +131,12 @@ def _shipping_folder() -> Path:
 
 @contextmanager
 def _emptied(name: str) -> Iterator[None]:
-    """Give back the room of what was sent under this name; the files themselves stay."""
+    """Empty the files sent under this name afterwards; the files themselves must stay."""
     try:
         yield
     finally:
         for path in _shipping_folder().glob(f"{name}-*.ww"):
-            # What is small may never have been fetched: where nothing is learnt no task has run.
+            # A small file may never have been fetched: without texts, no task has run.
             if path.stat().st_size > _SMALL:
                 path.write_bytes(b"")
 
@@ -160,7 +160,7 @@ def _keep(path: Path, batches: Iterator[Any], *, with_totals: bool) -> None:
 
 
 def _parts(folder: Path, length: int) -> Iterator[Any]:
-    """All rows of n-grams up to a length: shorter ones come first in the order of keys."""
+    """Yield all rows of n-grams up to a length; shorter ones come first in key order."""
     import pyarrow as pa
 
     for each in range(1, length + 1):

@@ -1,7 +1,6 @@
-"""What Spark needs before anything can run, and what its failures mean in one line.
+"""Requirements of Spark, checked up front, and one-line messages for its known failures.
 
-Spark's own errors are a traceback of Java inside one of Python; what a user can do about them is
-known, so it is said instead.
+Spark's own errors are a Java traceback inside a Python traceback; the messages here say what to do.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ _LEAST = (4, 1)
 
 
 class SparkError(WatchwordError):
-    """Spark cannot do what was asked for; the message says what to change."""
+    """Spark cannot run the job; the message says what to change."""
 
 
 def require() -> None:
-    """Raise unless pyspark and what it needs are installed, in versions that fit together."""
+    """Raise unless pyspark and its dependencies are installed in compatible versions."""
     if sys.version_info < (3, 11):
         raise MissingExtraError("watchword.spark needs Python 3.11 or later, as pyspark 4.1 does")
     for module in ("pyspark", "pyarrow", "pandas", "google.protobuf"):
@@ -56,12 +55,12 @@ def require() -> None:
 def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ImportError:  # not even the package that it would be in
+    except ImportError:  # its parent package is missing
         return False
 
 
 def require_java() -> None:
-    """Raise if this machine has no Java, which a session of its own would need."""
+    """Raise if this machine has no Java, which a local session needs."""
     home = os.environ.get("JAVA_HOME")
     if home is not None:
         if not any((Path(home) / "bin" / name).is_file() for name in ("java", "java.exe")):
@@ -77,7 +76,7 @@ def require_java() -> None:
 
 
 def column_type(frame: DataFrame, role: str, name: str) -> Any:
-    """The type of a column that is needed, if it is there."""
+    """Return the type of a required column; raise if it is missing."""
     if not isinstance(name, str):
         raise TypeError(f"{role} must be the name of a column, got {name!r}")
     for field in frame.schema.fields:
@@ -90,12 +89,12 @@ def column_type(frame: DataFrame, role: str, name: str) -> Any:
 
 
 def column(frame: DataFrame, name: str) -> Column:
-    """A column by its whole name: for Spark, a dot would lead into a structure."""
+    """Return a column by its full name; Spark would read a dot as access to a structure."""
     return frame[quoted(name)]
 
 
 def quoted(name: str) -> str:
-    """A name as Spark's SQL reads it, whatever is in it.
+    """Quote a name for Spark SQL.
 
     >>> quoted("user.id")
     '`user.id`'
@@ -104,7 +103,7 @@ def quoted(name: str) -> str:
 
 
 def require_text(frame: DataFrame, role: str, name: str) -> None:
-    """Raise unless a column is there and holds strings."""
+    """Raise unless a column exists and holds strings."""
     from pyspark.sql.types import StringType
 
     kind = column_type(frame, role, name)
@@ -117,7 +116,7 @@ def require_text(frame: DataFrame, role: str, name: str) -> None:
 
 
 def require_free(frame: DataFrame, role: str, name: str) -> None:
-    """Raise if a column that is to be added is there already, for Spark mostly in any case."""
+    """Raise if a column to add already exists; Spark usually ignores case."""
     exactly = frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
     for known in frame.columns:
         if known == name or (not exactly and known.lower() == name.lower()):
@@ -128,7 +127,7 @@ def require_free(frame: DataFrame, role: str, name: str) -> None:
 
 
 def check_shippable(role: str, function: object) -> None:
-    """Raise unless a function of the user's can be sent to workers."""
+    """Raise unless a user's function can be sent to workers."""
     from pyspark import cloudpickle
 
     dumps: Callable[[object], bytes] = cloudpickle.dumps
@@ -146,10 +145,10 @@ def check_shippable(role: str, function: object) -> None:
 
 @contextlib.contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turn what Spark says about known mistakes into one line that says what to do.
+    """Replace Spark's errors for known mistakes by one line that says what to do.
 
-    `fit` and the command line do this themselves. What `classify` and `watch` give is run later
-    and by you; wrap that to be told the same:
+    `fit` and the command line do this themselves. The frames of `classify` and `watch` run later,
+    in your code; wrap that code to get the same messages:
 
     >>> with clear_errors():
     ...     pass  # frame.write.parquet("labels"), query.awaitTermination(), …
@@ -167,7 +166,7 @@ def clear_errors() -> Iterator[None]:
 
 _FOREIGN = ("pyspark", "py4j")
 
-# What is found in Spark's messages, and what it means; {0} is what was found in brackets.
+# Patterns in Spark's messages, and their explanations; {0} is the first group of the pattern.
 _MEANINGS = (
     (
         r"PYTHON_VERSION_MISMATCH.*?worker has a different version of Python: ([\d.]+)",
@@ -211,7 +210,7 @@ _MEANINGS = (
 
 
 def explained(message: str) -> WatchwordError | None:
-    """What a failure of Spark means, where that is known."""
+    """Return an error that explains a failure of Spark, or None if the failure is unknown."""
     own = _own_error(message)
     if own is not None:
         return own
@@ -224,7 +223,7 @@ def explained(message: str) -> WatchwordError | None:
 
 
 def _own_error(message: str) -> WatchwordError | None:
-    """An error of ours that a worker raised, out of the traceback that Spark made of it."""
+    """Return watchword's own error raised by a worker, extracted from Spark's traceback."""
     from watchword import errors
 
     found = re.search(r"^watchword\.(?:\w+\.)+(\w+): (.+)$", message, re.MULTILINE)
@@ -238,7 +237,7 @@ def _own_error(message: str) -> WatchwordError | None:
 
 
 def check_workers(session: SparkSession, model: ModelFile | None = None) -> None:
-    """Run something tiny on the workers: better an error now than in the middle of the night."""
+    """Run a tiny job on the workers, so that errors in their setup appear at once."""
 
     def check(batches: Any) -> Any:
         for batch in batches:

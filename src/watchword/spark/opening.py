@@ -1,4 +1,4 @@
-"""Model files in the processes of workers: opened once each, and only those the driver meant."""
+"""Model files in worker processes: opened once per process, and checked against the driver's."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import check_shippable
 
 _open: dict[tuple[object, ...], TauSS3] = {}
-_KEPT = 4  # a stream may go on with a new model; the old one must not stay for ever
+_KEPT = 4  # models per process; a stream may switch to a new model
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model file as workers are told of it: where it is, and which one it must be."""
+    """A reference to a model file for workers: its path, and its identity."""
 
     path: str
     fingerprint: str | None = None
     word_hook: WordHook | None = None
     tokenizer: Tokenizer | None = None
     summary: Summary | None = None
-    functions: str = ""  # a digest of these three: the same file with others is another model
+    functions: str = ""  # a digest of these three; with other functions it is another model
 
     def open(self) -> TauSS3:
-        """The model; all calls of a process share one."""
+        """Return the model, shared by all calls in a process."""
         try:
             found = Path(self.path).stat()
         except OSError as error:
@@ -73,7 +73,7 @@ def seen_by_driver(
     tokenizer: Tokenizer | None = None,
     summary: Summary | None = None,
 ) -> tuple[ModelFile, TauSS3]:
-    """A model file as the driver sees it, and the model in it."""
+    """Return the reference to a model file as seen by the driver, and the model in it."""
     absolute = str(Path(path).expanduser().absolute())
     if not Path(absolute).is_file():
         raise ModelFormatError(f"there is no model file {absolute}: the driver must see it, too")
@@ -89,7 +89,7 @@ def seen_by_driver(
 
 
 def _digest(*functions: object) -> str:
-    """The same for the same functions, as workers get them; nothing where there are none."""
+    """Return a digest of functions as sent to workers; empty without functions."""
     from pyspark import cloudpickle
 
     if all(function is None for function in functions):

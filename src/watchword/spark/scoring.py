@@ -1,6 +1,6 @@
-"""Reading texts inside Spark's Python workers: a batch of Arrow in, values out.
+"""Reading texts inside Spark's Python workers: Arrow batches in, values out.
 
-Nothing here needs pyspark; what a worker is sent is a frozen dataclass with plain data in it.
+This module does not need pyspark; workers receive frozen dataclasses of plain data.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from watchword.spark.opening import ModelFile
 
 @dataclass(frozen=True)
 class Classifying:
-    """Turns a column of texts into one of labels and confidences, each a list."""
+    """A callable that turns a column of texts into labels and lists of confidences."""
 
     model: ModelFile
     text: str  # the column's name, for messages
 
     def __call__(self, texts: Any) -> Any:
-        """A structure of both for every text."""
+        """Return a structure of both for every text."""
         import pyarrow as pa
 
         model = self.model.open()
@@ -39,15 +39,15 @@ class Classifying:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Turns posts into what they add to each label, in 8 bytes each: no text goes any further."""
+    """A callable that turns posts into their gains per label (8 bytes each), without the text."""
 
     model: ModelFile
     text: str
-    kept: tuple[str, ...]  # columns that travel on, the first of them the subject
-    named: tuple[str, ...] = ()  # what the user calls these, and last the text, for messages
+    kept: tuple[str, ...]  # columns to keep, the subject first
+    named: tuple[str, ...] = ()  # the user's names of these and of the text, for messages
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The kept columns, the gains as bytes, and the place in the source."""
+        """Yield the kept columns, the gains as bytes, and the position in the source."""
         import pyarrow as pa
 
         model, place = self.model.open(), _first_place()
@@ -64,7 +64,7 @@ class Scoring:
 
 
 def _first_place() -> int:
-    """Posts of one partition keep their order, those of a later one come after."""
+    """Return the first position of this partition, above those of earlier partitions."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -72,12 +72,12 @@ def _first_place() -> int:
 
 
 def refuse_null(batch: Any, name: str, called: str | None = None) -> Any:
-    """The column of a batch, if there are no nulls in it; messages may call it otherwise."""
+    """Return a column of a batch; raise if it contains null. `called` is its name in messages."""
     return without_null(batch.column(batch.schema.get_field_index(name)), called or name)
 
 
 def without_null(column: Any, name: str) -> Any:
-    """The column, if there are no nulls in it."""
+    """Return the column; raise if it contains null."""
     if column.null_count:
         shown = name if name.isidentifier() else quoted(name)
         raise DataFormatError(
@@ -88,7 +88,7 @@ def without_null(column: Any, name: str) -> Any:
 
 
 def pa_label_type(table: ConfidenceTable) -> Any:
-    """The Arrow type of the labels of a model."""
+    """Return the Arrow type of the labels of a model."""
     import pyarrow as pa
 
     return pa.int64() if isinstance(table.labels[0], int) else pa.string()

@@ -1,7 +1,7 @@
-"""Rows of counts inside Spark: added up, the rare ones dropped, sorted, and brought to the driver.
+"""Rows of counts inside Spark: summed, pruned, sorted, and sent to the driver.
 
-Rows are those of `watchword.spark.counting`. The driver gets them in pieces of Arrow, a partition
-at a time: rows of Spark's own would cost more than all the rest.
+Rows are those of `watchword.spark.counting`. The driver receives them as Arrow data, one partition
+at a time: Spark's own rows would cost more than all the other steps.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_DROPPED = b"\x00p"  # how many rows were dropped, and their counts: a row of its own
+_DROPPED = b"\x00p"  # key of the row with the number of dropped rows and their counts
 _PIECE_ROWS = 1 << 17
 
 
 @dataclass
 class Aside:
-    """What comes along with the rows of n-grams."""
+    """Totals that accompany the rows of n-grams."""
 
     dropped_ngrams: int = 0  # by a floor; counted per label
     dropped_counts: int = 0
     documents: dict[Any, int] = field(default_factory=dict)  # by label
 
     def dropped(self) -> tuple[int, int]:
-        """How many n-grams and counts a floor has dropped."""
+        """Return the numbers of dropped n-grams and counts."""
         return self.dropped_ngrams, self.dropped_counts
 
 
 def add_up(rows: DataFrame, max_ngram: int) -> DataFrame:
-    """One row per label and n-gram, without n-grams that came to nothing."""
+    """Sum the rows per label and n-gram, without n-grams of count 0."""
     from pyspark.sql import functions
 
-    if max_ngram < 255:  # a model that is gone on from may have longer ones
+    if max_ngram < 255:  # the model to add to may have longer n-grams
         rows = rows.where(functions.col("ngram") < _key(bytes([max_ngram + 1])))
     summed = rows.groupBy("label", "ngram").agg(functions.sum("count").alias("count"))
     return summed.where((functions.col("count") != 0) | (functions.col("ngram") < _key(FIRST_WORD)))
 
 
 def fold(summed: DataFrame, floor: int, shortest: int) -> DataFrame:
-    """Only rows above the floor, and one more that says what was dropped.
+    """Return the rows above the floor, and one row with the totals of the dropped ones.
 
-    In one pass: all that is dropped is added up under one key, beside those that stay.
+    This takes one pass: dropped rows are summed under one key, next to the kept rows.
     """
     from pyspark.sql import functions
 
@@ -63,7 +63,7 @@ def fold(summed: DataFrame, floor: int, shortest: int) -> DataFrame:
 
 
 def sorted_rows(rows: DataFrame, aside: Aside) -> Iterator[Any]:
-    """Record batches in the order of n-grams, then labels; what else is known is noted aside."""
+    """Yield record batches sorted by n-gram, then label; store totals in `aside`."""
     totals: list[Any] | None = []
     for batch in _pieces(rows.orderBy("ngram", "label")):
         first = _first_ngram(batch)
@@ -85,7 +85,7 @@ def _key(key: bytes) -> Column:
 
 
 def _pieces(rows: DataFrame) -> Iterator[Any]:
-    """The rows as Arrow, one partition after the other."""
+    """Yield the rows as Arrow data, one partition after the other."""
     import pyarrow as pa
 
     for row in rows.mapInArrow(_packed, "piece binary").toLocalIterator(prefetchPartitions=True):
@@ -94,7 +94,7 @@ def _pieces(rows: DataFrame) -> Iterator[Any]:
 
 
 def _packed(batches: Iterator[Any]) -> Iterator[Any]:
-    """In a worker: many rows as one, in the format that Arrow's processes talk in."""
+    """Pack many rows into one in the Arrow IPC format (in a worker)."""
     held: list[Any] = []
     size = 0
     for batch in batches:
@@ -119,7 +119,7 @@ def _piece(batches: list[Any]) -> Any:
 
 
 def _first_ngram(batch: Any) -> int:
-    """How many rows of totals come before the first n-gram."""
+    """Return the number of rows of totals before the first n-gram."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -128,7 +128,7 @@ def _first_ngram(batch: Any) -> int:
 
 
 def _known(totals: list[Any], aside: Aside) -> Iterator[Any]:
-    """The totals of labels that have any documents left."""
+    """Yield the totals of labels with at least one document."""
     import pyarrow as pa
 
     table = pa.Table.from_batches(totals)

@@ -1,9 +1,8 @@
-"""What is kept of a subject in Spark's state, and how a post adds to it.
+"""The state of a subject in Spark, and how posts update it.
 
-One value per subject: the state of a `Reader` as `Reader.to_bytes` writes it, the hashes of the
-latest post ids (8 bytes each, oldest first), and the highest place in the order so far. Spark
-checks the columns when a query goes on from a checkpoint; what is inside the bytes has a version of
-its own.
+The state is one value per subject: the bytes of `Reader.to_bytes`, the hashes of the latest post
+ids (8 bytes each, oldest first), and the highest order so far. Spark checks the columns when a
+query resumes from a checkpoint; the bytes have their own version.
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ _ROW = np.zeros(1, np.int64)
 
 @dataclass(frozen=True)
 class Watching:
-    """How subjects are to be read; what workers are told."""
+    """The settings for reading subjects, sent to workers."""
 
     model: ModelFile
     policy: Policy
     has_id: bool
     has_order: bool
-    horizon: int | None  # latest post ids that are remembered; None: the order must rise
+    horizon: int | None  # latest post ids to remember; None: the order must increase
     alerts_only: bool
     allow_changed_model: bool
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What a post brings along besides its gains."""
+        """The columns of a post besides its gains."""
         given = {"subject": True, "post_id": self.has_id, "order": self.has_order}
         return tuple(name for name, is_there in given.items() if is_there)
 
 
 class SubjectProcessor:
-    """Reads the posts of one subject after the other, as Spark hands them over.
+    """A processor that reads the posts of one subject at a time.
 
-    It has the methods of pyspark's `StatefulProcessor`, which Spark calls by name.
+    It implements the methods of pyspark's `StatefulProcessor`, which Spark calls by name.
     """
 
     def __init__(self, watching: Watching) -> None:
@@ -58,11 +57,11 @@ class SubjectProcessor:
         self._desk: Desk | None = None
 
     def init(self, handle: Any) -> None:
-        """Say what is kept of each subject."""
+        """Declare the state of a subject."""
         self._state = handle.getValueState(STATE_NAME, STATE)
 
     def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803, ARG002
-        """Read the new posts of a subject; what is decided after each."""
+        """Read the new posts of a subject and yield the decision after each."""
         from pyspark.sql import Row
 
         if self._desk is None:
@@ -73,18 +72,18 @@ class SubjectProcessor:
         return (template(*each) for each in found)
 
     def handleExpiredTimer(self, *_: Any) -> Iterator[Any]:  # noqa: N802
-        """Nothing is ever due."""
+        """Return no rows: no timers are used."""
         return iter(())
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resources are open."""
 
 
 Kept = tuple[bytes, bytes, int | None]
 
 
 class Desk:
-    """Where subjects are read one at a time; what all have in common is worked out once."""
+    """A reader of one subject at a time, with the data shared by all subjects computed once."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -93,7 +92,7 @@ class Desk:
         self._ledger = self._new_ledger()
         blank = states.to_bytes(self._ledger.state_of(0, self._engine))
         self._blank = states.from_bytes(blank)
-        self._own = blank[: states.IDENTITY]  # of all states of this model and this policy
+        self._own = blank[: states.IDENTITY]  # header of all states of this model and policy
 
     def _new_ledger(self) -> Ledger:
         ledger = Ledger(self._engine, self._watching.policy)
@@ -101,7 +100,7 @@ class Desk:
         return ledger
 
     def read(self, kept: Kept | None, rows: Iterable[Any]) -> tuple[list[tuple[Any, ...]], Kept]:
-        """What is decided after each of these posts, and what is kept of the subject then."""
+        """Return the decisions after each of these posts, and the new state of the subject."""
         reader, seen, last = (None, b"", None) if kept is None else kept
         ledger = self._ledger_of(None if reader is None else bytes(reader))
         marks = _Marks(self._watching, bytes(seen), last)
@@ -110,7 +109,7 @@ class Desk:
         return found, (state, marks.to_bytes(), marks.last)
 
     def _ledger_of(self, reader: bytes | None) -> Ledger:
-        """A ledger with the state of one subject."""
+        """Return a ledger with the state of one subject."""
         ledger, state = self._ledger, self._blank
         if reader is not None:
             state, watching = states.from_bytes(reader), self._watching
@@ -118,14 +117,16 @@ class Desk:
                 allowed = watching.allow_changed_model
                 states.check(state, self._engine, watching.policy, allow_changed_model=allowed)
             if state.labels != self._labels:
-                ledger = self._new_ledger()  # it gets columns that the others must not have
+                ledger = (
+                    self._new_ledger()
+                )  # it gets extra columns that other subjects must not have
         ledger.restore(state)
         return ledger
 
     def _decisions(
         self, ledger: Ledger, marks: _Marks, rows: Iterable[Any]
     ) -> Iterator[tuple[Any, ...]]:
-        """Read posts in their order, but for duplicates."""
+        """Read posts in their order, without duplicates."""
         watching = self._watching
         placed = [(row["order"] if watching.has_order else 0, row) for row in rows]
         placed.sort(key=lambda pair: (pair[0], pair[1]["place"]))
@@ -141,15 +142,15 @@ class Desk:
 
 
 class _Marks:
-    """Which posts of a subject were read."""
+    """A record of the posts of a subject that were read."""
 
     def __init__(self, watching: Watching, seen: bytes, last: int | None) -> None:
         self.last = last
         self._watching = watching
-        self._seen = dict.fromkeys(_hashes(seen))  # in the order in which they came
+        self._seen = dict.fromkeys(_hashes(seen))  # in order of arrival
 
     def was_read(self, place: int, row: Any) -> bool:
-        """Whether the post was read before; takes note of it otherwise."""
+        """Return whether the post was read before; record it otherwise."""
         watching, last = self._watching, self.last
         if watching.has_order:
             self.last = place if last is None else max(last, place)

@@ -1,4 +1,4 @@
-"""watch: the posts of a stream are read subject by subject, and decided about one by one."""
+"""watch: decisions after every post of a stream, subject by subject."""
 
 from __future__ import annotations
 
@@ -41,40 +41,40 @@ def watch(
     tokenizer: Tokenizer | None = None,
     summary: Summary | None = None,
 ) -> DataFrame:
-    """What is decided after every post of a stream, subject by subject, as a `Reader` would.
+    """Return the decisions after every post of a stream, as a `Reader` per subject would.
 
     Parameters
     ----------
     stream
-        a streaming frame (or an ordinary one, which is then read to its end) with a post per row.
+        a streaming frame, or a static frame, which is read to its end, with a post per row.
     model_path
         a model file that all workers see under this path; see `classify`.
     policy
-        what decides. One that compares all subjects of a round is refused.
+        the policy. A policy that compares all subjects of a round is rejected.
     subject, text
-        the columns that say who wrote what.
+        the names of the columns with subjects and texts.
     post_id
-        a column that tells posts of a subject apart. A post whose id is among the latest
-        `horizon` of its subject was read before and is left out.
+        a column with an id that is unique within a subject. A post whose id is among the latest
+        `horizon` ids of its subject is a duplicate and is skipped.
     order
-        a column of whole numbers or times by which the posts of a subject are read within a batch
-        of the stream; by default they are read as the source gives them. A post that comes in a
-        later batch than others that it belongs before is read when it comes.
+        a column of integers or times that orders the posts of a subject within a batch of the
+        stream; by default they are read in the order of the source. A post that arrives in a later
+        batch than its order implies is read when it arrives.
     horizon
-        how many ids are remembered per subject, 8 bytes each. None, or no `post_id`: the order
-        must rise, and a post that is not above all before it was read before and is left out.
+        the number of ids to remember per subject, 8 bytes each. With None, or without `post_id`,
+        the order must increase: a post that is not above all earlier ones is skipped.
     alerts_only
-        give only the rows of posts at which an alert fell.
+        return only the rows of posts that raised an alert.
     allow_changed_model
-        go on from a checkpoint of another model's reading, as `TauSS3.reader` would.
+        resume from a checkpoint of another model, as `TauSS3.reader` does.
     word_hook, tokenizer, summary
-        functions that the model was taught with, as `TauSS3.load` takes them.
+        functions that the model was trained with, as for `TauSS3.load`.
 
-    The columns of the result: the subject, the post's id and order if there are such columns,
-    `posts` read so far, the `label` of the alert or null, its `delay` in posts or 0, `is_new` where
-    it fell at this post, and the `confidence` of every label by then. Start it with a checkpoint
-    location in the output mode `append`; it goes on from there, whatever was killed. Spark keeps
-    the state of this operator in RocksDB only, so that is set for the session.
+    The columns of the result: the subject, the post's id and order if given, the number of `posts`
+    read so far, the `label` of the alert or null, its `delay` in posts or 0, `is_new` if this post
+    raised it, and the `confidence` of every label so far. Start the query with a checkpoint
+    location in the output mode `append`; it resumes from there after a crash. Spark supports this operator
+    with RocksDB only, so `watch` selects RocksDB for the session.
     """
     require()
     as_policy("policy", policy)
@@ -90,7 +90,7 @@ def watch(
     file, model = seen_by_driver(
         model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
     )
-    model.reader(policy)  # refuses a label that the model does not know
+    model.reader(policy)  # raises for an unknown label
     told = Watching(
         model=file,
         policy=policy,
@@ -112,7 +112,7 @@ def watch(
 def _plain(
     stream: DataFrame, subject: str, text: str, post_id: str | None, order: str | None
 ) -> DataFrame:
-    """The columns that are needed, under names of our own."""
+    """Return the required columns, under internal names."""
     chosen = [column(stream, subject).alias("subject"), column(stream, text).alias("text")]
     if post_id is not None:
         chosen.append(id_as_text(stream, post_id).alias("post_id"))

@@ -1,8 +1,8 @@
-"""From sorted rows of counts to a model file, however large, in little memory.
+"""Streaming writer of model files from sorted rows of counts, in little memory.
 
-Rows are those of `watchword.spark.counting`, added up, sorted by n-gram and then by label. They
-may come from anywhere: this needs Arrow but not Spark. Arrays grow in files beside the target and
-are put together at the end (docs/model-file.md, "As a stream"); only the vocabulary is held.
+Rows are those of `watchword.spark.counting`, summed, sorted by n-gram and then by label, from any
+source: this module needs Arrow but not Spark. Arrays grow in files next to the target and are
+combined at the end (docs/model-file.md, "As a stream"); only the vocabulary is held in memory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ PrunedCounts = tuple[int, int]
 
 
 class RowsError(DataFormatError):
-    """Rows of counts that are those of no model."""
+    """Rows of counts that do not form a valid model."""
 
 
-_PIECE = 1 << 20  # numbers that are made narrower at once
+_PIECE = 1 << 20  # numbers to narrow at a time
 _WIDE = {"words": "<u4", "labels": "<u4", "ranks": "<u4", "word_bytes": "|u1"}  # others: <u8
 
 
@@ -43,11 +43,11 @@ def write_sorted(
     parameters: TauSS3,
     pruned: PrunedCounts | Callable[[], PrunedCounts] | None = None,
 ) -> None:
-    """Write the model file of rows of counts: the bytes that `TauSS3.save` would write.
+    """Write the model file of rows of counts: the same bytes as `TauSS3.save`.
 
     `batches` are Arrow record batches of `label`, `ngram`, `count`, sorted by n-gram, then label.
-    `parameters` is an empty model that has the parameters. `pruned` marks the model as pruned:
-    how many n-grams (per label) and counts were dropped, or a function that is asked at the end.
+    `parameters` is an empty model with the parameters. `pruned` marks the model as pruned: the
+    numbers of dropped n-grams (per label) and counts, or a function called for them at the end.
     """
     try:
         with (
@@ -63,7 +63,7 @@ def write_sorted(
 
 
 class _Column:
-    """One array that grows in a file."""
+    """An array that grows in a file."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self._path = path
@@ -82,12 +82,12 @@ class _Column:
         self._file.close()
 
     def mapped(self) -> npt.NDArray[Any]:
-        """All of it, in place; nothing can be appended any more."""
+        """Return the array, mapped; nothing can be appended afterwards."""
         self.close()
         return _mapped(self._path, self._dtype, self.size)
 
     def narrowed(self, least_width: int) -> npt.NDArray[Any]:
-        """All of it in the narrowest type; nothing can be appended any more."""
+        """Return the array in the narrowest type; nothing can be appended afterwards."""
         array = self.mapped()
         dtype = layout.narrowest(self.largest, least_width)
         if array.dtype == dtype:
@@ -106,7 +106,7 @@ def _mapped(path: Path, dtype: np.dtype[Any], size: int) -> npt.NDArray[Any]:
 
 
 class _Writing:
-    """The arrays of one model, growing."""
+    """The growing arrays of one model."""
 
     def __init__(self, folder: Path, parameters: TauSS3) -> None:
         self._folder = folder
@@ -163,8 +163,8 @@ class _Writing:
             known[row["label"]] = row["count"]
         self._label_type = label_type(batch.column("label").type)
 
-    def _begun(self) -> Assembler:
-        """The core, which wants to know the labels first."""
+    def _begun(self) -> _native.Assembler:
+        """Return the assembler of the core, which needs the labels first."""
         if self._core is None:
             import pyarrow as pa
 
@@ -177,7 +177,7 @@ class _Writing:
 
     def _end_length(self, core: Assembler) -> None:
         length = core.length()
-        if length > 1:  # where the first children begin; the core tells where they end
+        if length > 1:  # the offset of the first children; the core gives their ends
             self._column(length - 1, "children")
         self._append(length, core.end_length(self._above))
         if 1 < length < self._max_ngram:
@@ -200,7 +200,7 @@ class _Writing:
     # The file
 
     def finish(self, pruned: PrunedCounts | None) -> tuple[dict[str, Any], container.Arrays]:
-        """The manifest and the arrays, which stay in their files."""
+        """Return the manifest and the arrays, which stay in their files."""
         maxima = np.empty(0, np.uint64)
         if self._totals[DOCUMENTS]:
             core = self._begun()
@@ -233,8 +233,8 @@ class _Writing:
 
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():
-            words = self._totals[WORDS].get(label, 0)  # rows of 0 may have been left out
-            if not 1 <= documents <= max_count:
+            words = self._totals[WORDS].get(label, 0)  # rows with count 0 may be missing
+            if not 1 <= documents <= _native.max_count:
                 raise RowsError(f"the label {label!r} has {documents} documents")
             if not 0 <= words <= max_count:
                 raise RowsError(f"the label {label!r} has {words} words")
@@ -242,7 +242,7 @@ class _Writing:
 
 
 def _by_length(batch: Any) -> Iterator[Any]:
-    """The parts of a batch whose n-grams have equally many words; empty keys go to the core."""
+    """Yield the parts of a batch with n-grams of equal length; the core handles empty keys."""
     if batch.num_rows == 0:
         return
     keys, offsets = _key_buffers(batch.column("ngram"))
@@ -255,7 +255,7 @@ def _by_length(batch: Any) -> Iterator[Any]:
 
 
 def _key_buffers(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Bytes and offsets of a binary column, as Arrow has them."""
+    """Return the bytes and offsets of a binary Arrow column."""
     import pyarrow as pa
 
     if column.type != pa.binary():
