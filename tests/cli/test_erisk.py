@@ -250,7 +250,7 @@ def test_the_client_copes_with_a_server_that_misbehaves():
         (["client", "ftp://x", "t", "--positive", "at risk", "--model", "model.ww"], 1, "ftp"),
         (["server", "no.jsonl"], 1, "no.jsonl: No such file"),
         (["server", "others.jsonl", "--positive", "x"], 1, "unknown label 'x'; the data has"),
-        (["server", "others.jsonl", "--host", "0.0.0.0"], 1, "give it a token"),
+        (["server", "others.jsonl", "--host", "0.0.0.0"], 1, "set a token"),
         (["server", "others.jsonl", "--faults", "drop"], 2, "'drop' is not like drop=0.1"),
         (["server", "others.jsonl", "--faults", "sleep=0.1"], 2, "'sleep' is not one of drop"),
         (["server", "others.jsonl", "--faults", "drop=2"], 1, "must not add up to more than 1"),

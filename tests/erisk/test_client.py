@@ -347,7 +347,7 @@ def test_a_slow_server_is_asked_again(model, journal):
 
 @pytest.mark.parametrize(
     ("status", "advice"),
-    [(401, "check the token"), (403, "check the token"), (404, "check the address")],
+    [(401, "check the token"), (403, "check the token"), (404, "check the URL")],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_refusals_are_final_and_say_what_to_check(model, journal, status, advice, method):
@@ -525,14 +525,14 @@ def test_redirects_on_the_same_host_are_followed_with_the_answer(model, journal)
         ("http://localhost:9/x", "another host, 'localhost'"),
         ("//evil.example/x", "another host, 'evil.example'"),
         ("ftp://127.0.0.1/x", "unencrypted"),
-        ("/", "in circles"),
+        ("/", "too many redirects"),
         ("http://127.0.0.1:9/x", "another server, http on port 9"),
         ("http://127.0.0.1/x", "another server, http on port 80"),
         ("https://127.0.0.1/x", "another server, https on port 443"),
-        ("http://[", "no address"),
-        ("http://127.0.0.1:99999/", "no address"),
-        ("/\xe4", "no address"),
-        ("/a b", "no address"),
+        ("http://[", "invalid URL"),
+        ("http://127.0.0.1:99999/", "invalid URL"),
+        ("/\xe4", "invalid URL"),
+        ("/a b", "invalid URL"),
         (f"//{TOKEN}.example/", r"another host, '\*\*\*\.example'"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_chunk_must_be_there_once(the_set):
 
 def test_there_is_no_eleventh_chunk(the_set):
     write(the_set / "chunk11" / "subject2_11.xml", individual("subject2"))
-    refuses(the_set, "chunk11: not one of 10 chunks")
+    refuses(the_set, "chunk11: duplicate chunk, or not one of 10 chunks")
 
 
 def test_a_file_of_another_chunk_is_refused(the_set):
@@ -102,7 +102,7 @@ def test_a_file_of_another_chunk_is_refused(the_set):
 
 def test_a_file_of_somebody_else_is_refused(the_set):
     write(the_set / "chunk2" / "subject2_2.xml", individual("subject3", "a", "b"))
-    refuses(the_set, r"subject2_2\.xml: of 'subject3', but .*subject2_1\.xml of 'subject2'")
+    refuses(the_set, r"subject2_2\.xml: subject 'subject3', but .*subject2_1\.xml has 'subject2'")
 
 
 def test_two_subjects_of_one_name_are_refused(tmp_path):
@@ -460,7 +460,7 @@ def test_nothing_to_read_is_an_error(tmp_path):
 def test_chunks_without_files_are_an_error(tmp_path):
     for number in range(1, 11):
         (tmp_path / f"chunk{number}").mkdir()
-    refuses(tmp_path, "there are no files of subjects")
+    refuses(tmp_path, "contains no files of subjects")
 
 
 def test_several_collections_must_be_told_apart(tmp_path):

@@ -214,14 +214,14 @@ def test_a_whole_task_over_http():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"[{", "no JSON"),
-        (b"\xff", "no JSON"),
+        (b"[{", "invalid JSON"),
+        (b"\xff", "invalid JSON"),
         (b"[" * 4000, "nested too deeply"),
         ({"nick": "ann"}, "expected a list"),
         (["ann"], "must be an object"),
         (answers({"ann": 0}), "no answer about 'bob'"),
         (NOBODY + answers({"bob": 0}), "duplicate answer about 'bob'"),
-        (answers({"ann": 0, "bob": 0, "eve": 0}), "no subject 'eve'"),
+        (answers({"ann": 0, "bob": 0, "eve": 0}), "unknown subject 'eve'"),
         (answers({"ann": 0, "bob": 2}), "must be 0 or 1, got 2"),
         (answers({"ann": 0, "bob": True}), "must be 0 or 1, got True"),
         (answers({"ann": 0, "bob": "1"}), "must be 0 or 1, got '1'"),
@@ -246,7 +246,7 @@ def test_runs_that_there_are_not_are_refused(shared, run):
     quoted = run.encode().hex("%")
     status, said = ask(shared.url, f"/submit/{TOKEN}/%{quoted}", NOBODY)
     assert status == 404
-    assert "only 0 to 1" in said["error"]
+    assert "runs are 0 to 1" in said["error"]
 
 
 @pytest.mark.parametrize("path", ["getwritings/wrong", "submit/wrong/0", "results/wrong"])

@@ -2,8 +2,8 @@
 
 Counts are additive and subjects are independent, so a cluster gives exactly the result of a single
 machine: `fit` that of `TauSS3.learn_many`, `classify` that of `TauSS3.predict_many`, `watch` that
-of a `Reader` per subject. Requires the extra `watchword[spark]` and Java 17. See docs/spark.md, also
-for when not to use Spark.
+of a `Reader` per subject. Requires the extra `watchword[spark]` and Java 17. See docs/spark.md,
+also for when not to use Spark.
 """
 
 from __future__ import annotations

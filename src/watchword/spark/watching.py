@@ -73,8 +73,8 @@ def watch(
     The columns of the result: the subject, the post's id and order if given, the number of `posts`
     read so far, the `label` of the alert or null, its `delay` in posts or 0, `is_new` if this post
     raised it, and the `confidence` of every label so far. Start the query with a checkpoint
-    location in the output mode `append`; it resumes from there after a crash. Spark supports this operator
-    with RocksDB only, so `watch` selects RocksDB for the session.
+    location in the output mode `append`; it resumes from there after a crash. Spark supports this
+    operator with RocksDB only, so `watch` selects RocksDB for the session.
     """
     require()
     as_policy("policy", policy)
