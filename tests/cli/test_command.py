@@ -54,7 +54,7 @@ NAMES = [" ".join(path) for path, _ in COMMANDS]
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=NAMES)
-def test_every_command_says_what_it_does(path, command):
+def test_every_command_has_help(path, command):
     shown = CliRunner().invoke(cli, [*path[1:], "--help"])
     assert shown.exit_code == 0
     assert command.help
@@ -62,7 +62,7 @@ def test_every_command_says_what_it_does(path, command):
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=NAMES)
-def test_every_option_is_explained(path, command):
+def test_every_option_has_help(path, command):
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, f"{' '.join(path)} {parameter.opts[0]}"
@@ -112,7 +112,7 @@ def run_commands(lines):
             assert server.wait(60) == 0, server.stderr.read()
 
 
-def test_an_example_is_about_the_command_itself():
+def test_help_example_uses_the_command():
     for path, command in COMMANDS:
         if not hasattr(command, "commands"):
             assert any(line.strip().startswith(" ".join(path)) for line in examples(path)), path
@@ -155,7 +155,7 @@ def test_errors_are_a_message_and_exit_with_1(broken_verb, error, message):
     assert "Traceback" not in result.output
 
 
-def test_what_the_library_logs_is_told_safely(capsys):
+def test_log_messages_are_printed_with_visible_control_characters(capsys):
     logger = logging.getLogger("watchword.test")
     teller = Teller(logging.WARNING)
     logger.addHandler(teller)
@@ -175,7 +175,7 @@ def test_debug_shows_the_traceback(broken_verb):
 
 
 @posix
-def test_a_reader_that_leaves_early_is_no_error():
+def test_broken_pipe_is_no_error():
     command = f"{shlex.quote(sys.executable)} -m watchword demo --subjects 40 | head -1"
     done = subprocess.run(
         command, shell=True, capture_output=True, text=True, env=ENVIRONMENT, check=False
@@ -185,7 +185,7 @@ def test_a_reader_that_leaves_early_is_no_error():
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
-def test_without_the_extra_one_line_says_how_to_install_it(missing):
+def test_missing_extra_prints_the_install_command(missing):
     program = f"""
 import sys
 sys.modules[{missing!r}] = None
@@ -224,20 +224,20 @@ def test_demo_is_the_same_for_the_same_seed():
     assert first.stdout == again.stdout != other.stdout
 
 
-def test_demo_recognises_by_sequences_what_words_hide():
+def test_demo_ngrams_beat_single_words():
     found = make_demo(200, 0)
     assert found.right[3] > 0.85 * len(found.tested)
     assert found.right[3] > found.right[1]
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_smallest_demo_has_both_labels_on_both_sides(seed):
+def test_smallest_demo_has_both_labels_in_train_and_test(seed):
     found = make_demo(10, seed)
     for side in (found.taught, found.tested):
         assert {subject.label for subject in side} == {"at risk", "control"}
 
 
-def test_demo_survives_an_output_that_cannot_show_everything():
+def test_demo_works_with_an_ascii_output():
     assert run("demo", "--subjects", "20", PYTHONIOENCODING="ascii").returncode == 0
 
 

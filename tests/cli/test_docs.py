@@ -62,7 +62,7 @@ def test_every_option_on_the_page_exists(option):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_policy_is_documented_with_its_usual_values(name):
+def test_every_policy_is_documented_with_its_defaults(name):
     [written] = re.findall(rf"^\| `({name}\(.*?\))` \|", PAGE, re.MULTILINE)
     assert parse_policy(written, "x") == NAMES[name]("x")
     options = re.findall(r"(\w+)=", written)
@@ -70,7 +70,7 @@ def test_every_policy_is_documented_with_its_usual_values(name):
 
 
 @pytest.mark.parametrize("text", re.findall(r'^    --policy "(.*)"$', PAGE, re.MULTILINE))
-def test_every_policy_on_the_page_can_be_read(text):
+def test_every_policy_on_the_page_can_be_parsed(text):
     parse_policy(text, "x")
 
 

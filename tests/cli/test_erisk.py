@@ -48,7 +48,7 @@ def test_a_task_runs_from_end_to_end(here, collection):
     assert {file.name for file in (here / "sent").iterdir()} == names
 
 
-def test_a_task_is_shown_among_the_published(here, collection):
+def test_run_is_shown_in_the_published_table(here, collection):
     shown = call("erisk", "run", "2018-anorexia", "--data", collection, "--name", "OURS")
     assert shown.exit_code == 0
     assert "FHDO-BCSGD" in shown.stdout
@@ -56,12 +56,12 @@ def test_a_task_is_shown_among_the_published(here, collection):
     assert len(list((here / "2018-anorexia-OURS").glob("OURS_*.txt"))) == 10
 
 
-def test_a_task_tells_the_papers_parameters_as_its_defaults():
+def test_run_help_shows_the_papers_parameters_as_defaults():
     assert "[default: 0.455]" in call("erisk", "run", "--help").output
     assert "[default: 0.13]" in call("train", "--help").output
 
 
-def test_a_task_prunes_as_the_paper_did_unless_told_otherwise(collection, monkeypatch):
+def test_run_prunes_like_the_paper_by_default(collection, monkeypatch):
     shown = call("erisk", "run", "--help").output
     assert "--prune-period WORDS" in shown
     assert "[default: 1000000]" in shown
@@ -75,7 +75,7 @@ def test_a_task_prunes_as_the_paper_did_unless_told_otherwise(collection, monkey
     assert pruned != plain
 
 
-def test_people_without_writings_are_told_and_measured_as_never_alerted(collection):
+def test_subjects_without_writings_warn_and_count_as_never_alerted(collection):
     [truth] = collection.rglob("risk-golden-truth-test.txt")
     with truth.open("a") as file:
         file.write("ghost 1\n")
@@ -105,7 +105,7 @@ def test_a_task_takes_other_parameters_and_policies(collection):
     assert found["score"]["erde50"]["value"] == found["score"]["erde50"]["never"]
 
 
-def test_what_does_not_fit_in_a_collection_is_told(collection):
+def test_contradictory_collection_is_an_error(collection):
     [counts] = collection.rglob("writings*.txt")
     subject = counts.read_text().split()[0]
     text = re.sub(rf"^{subject}(\s+)\d+", rf"{subject}\g<1>99", counts.read_text(), flags=re.M)
@@ -188,7 +188,7 @@ def test_several_policies_are_several_runs():
 
 
 @pytest.mark.usefixtures("here")
-def test_a_token_that_begins_with_a_dash_comes_after_a_lonely_one():
+def test_token_with_leading_dash_follows_double_dash():
     with running_server(OTHERS, token="-e-B0lz-") as server:
         fast = ("--retries", "0", "--model", "model.ww", "--positive", "at risk")
         *_, end = records("erisk", "client", *fast, server.url, "--", server.token)
@@ -210,7 +210,7 @@ def test_the_token_may_be_in_the_environment(here, monkeypatch):
 
 
 @pytest.mark.usefixtures("here")
-def test_the_server_tells_its_address_and_in_the_end_the_measures():
+def test_server_prints_url_first_and_measures_last():
     arguments = ("others.jsonl", "--positive", "at risk", "--port", "0", "--runs", "1")
     with started("erisk", "server", *arguments) as process:
         ready = next_line(process)
@@ -228,7 +228,7 @@ def test_the_server_tells_its_address_and_in_the_end_the_measures():
 
 
 @pytest.mark.usefixtures("here")
-def test_the_client_copes_with_a_server_that_misbehaves():
+def test_client_handles_server_faults():
     arguments = ("others.jsonl", "--port", "0", "--faults", "drop=0.2,lose=0.1", "--seed", "5")
     with started("erisk", "server", *arguments) as process:
         ready = next_line(process)
@@ -257,12 +257,12 @@ def test_the_client_copes_with_a_server_that_misbehaves():
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_client_and_server_say_what_is_wrong(arguments, code, message):
+def test_client_and_server_errors(arguments, code, message):
     assert message in failure("erisk", *arguments, code=code)
 
 
 @pytest.mark.usefixtures("here")
-def test_models_and_policies_must_go_together():
+def test_number_of_models_and_policies_must_match():
     policies = ["--policy", "overtakes"] * 3
     models = ["--model", "model.ww"] * 2
     said = failure(

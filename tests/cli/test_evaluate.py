@@ -43,7 +43,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("here")
-def test_texts_are_judged_as_python_judges_them():
+def test_evaluate_texts_equals_python():
     [told] = records("evaluate", "model.ww", "texts.jsonl")
     texts, labels, _ = columns(OTHERS)
     found = ww.evaluate(taught(), texts, labels)
@@ -55,7 +55,7 @@ def test_texts_are_judged_as_python_judges_them():
 
 
 @pytest.mark.usefixtures("here")
-def test_posts_are_judged_as_texts_if_that_is_asked_for():
+def test_posts_are_evaluated_as_texts_with_posts_option():
     [told] = records("evaluate", "model.ww", "others.jsonl", "--posts")
     assert told == records("evaluate", "model.ww", "texts.jsonl")[0]
 
@@ -67,7 +67,7 @@ def test_evaluate_texts_as_a_table():
     assert shown == f"{ww.evaluate(taught(), texts, labels)}\n"
 
 
-def test_evaluate_writes_all_of_texts_to_files(here):
+def test_evaluate_texts_writes_files(here):
     names = ("--json", "all.json", "--csv", "labels.csv", "--html", "page.html")
     [told] = records("evaluate", "model.ww", "texts.jsonl", *names)
     kept = ww.evaluation.Evaluation.from_dict(json.loads((here / "all.json").read_text()))
@@ -77,12 +77,12 @@ def test_evaluate_writes_all_of_texts_to_files(here):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_file_of_texts_may_be_the_output():
+def test_evaluate_texts_writes_to_standard_output():
     shown = call("evaluate", "model.ww", "texts.jsonl", "--csv", "-").stdout
     assert [row["label"] for row in csv.DictReader(io.StringIO(shown))] == ["at risk", "control"]
 
 
-def test_evaluate_judges_folders_and_csv_and_standard_input(here):
+def test_evaluate_reads_folders_csv_and_standard_input(here):
     for at, (text, label, _) in enumerate(posts_of(OTHERS)):
         (here / "folder" / label).mkdir(parents=True, exist_ok=True)
         (here / "folder" / label / f"{at}.txt").write_text(text)
@@ -98,7 +98,7 @@ def test_evaluate_judges_folders_and_csv_and_standard_input(here):
     assert records("evaluate", "model.ww", "-", input=given) == expected
 
 
-def test_labels_that_the_model_cannot_know_are_told(here):
+def test_evaluate_warns_about_unknown_labels(here):
     write_lines(
         here / "new.jsonl", [{"text": "a", "label": "new"}, {"text": "b", "label": "control"}]
     )
@@ -123,7 +123,7 @@ def test_labels_that_the_model_cannot_know_are_told(here):
         (["model.ww", "texts.jsonl", "--html", "no/x"], 2, "folder 'no' does not exist"),
     ],
 )
-def test_evaluate_says_what_is_wrong_with_texts(here, arguments, code, message):
+def test_evaluate_texts_errors(here, arguments, code, message):
     (here / "empty.jsonl").write_text("")
     write_lines(here / "unlabelled.jsonl", [{"text": "a"}])
     assert message in failure("evaluate", *arguments, code=code)
@@ -133,7 +133,7 @@ def test_evaluate_says_what_is_wrong_with_texts(here, arguments, code, message):
 
 
 @pytest.mark.usefixtures("here")
-def test_validate_does_what_python_does_and_keeps_subjects_together():
+def test_validate_equals_python_and_groups_by_subject():
     options = ("--folds", 3, "--repeats", 2, "--seed", 5, "--max-ngram", 2)
     [told] = records("validate", "people.jsonl", *options)
     texts, labels, writers = columns(PEOPLE)
@@ -152,7 +152,7 @@ def test_validate_does_what_python_does_and_keeps_subjects_together():
 
 
 @pytest.mark.usefixtures("here")
-def test_texts_of_nobody_are_in_no_group():
+def test_texts_without_subject_are_their_own_group():
     [told] = records("validate", "texts.jsonl", "--folds", 3)
     texts, labels, _ = columns(OTHERS)
     assert told["groups"] is None
@@ -179,7 +179,7 @@ def test_validate_takes_the_parameters_of_a_model():
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("preset", ["paper", "pyss3"])
-def test_validate_takes_the_parameters_of_others(preset):
+def test_validate_accepts_presets(preset):
     getattr(ww.TauSS3, preset)().save("theirs.ww")
     found = records("validate", "people.jsonl", f"--{preset}")
     assert found == records("validate", "people.jsonl", "--like", "theirs.ww")
@@ -221,7 +221,7 @@ def test_validate_writes_files_and_tables(here):
         (["empty.jsonl"], 1, "there are no texts with labels in it"),
     ],
 )
-def test_validate_says_what_is_wrong(here, arguments, code, message):
+def test_validate_errors(here, arguments, code, message):
     (here / "empty.jsonl").write_text("")
     write_lines(here / "few.jsonl", [{"text": "a", "label": "b"}])
     assert message in failure("validate", *arguments, code=code)

@@ -44,7 +44,7 @@ def printed(*arguments, **options):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_text_is_shown_with_what_weighs_most_and_what_would_change_it():
+def test_explain_text_shows_strongest_ngrams_and_change():
     output = printed("--text", TEXT)
     assert output.startswith(TEXT)
     model = taught()
@@ -69,7 +69,7 @@ def test_a_text_can_be_painted_for_another_label():
     assert "Strongest n-grams for 'control'" in printed("--text", TEXT, "--label", "control")
 
 
-def test_a_text_becomes_a_page(here):
+def test_explain_text_writes_html(here):
     assert printed("--text", TEXT, "--html", "why.html") == ""
     page = (here / "why.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
@@ -77,14 +77,14 @@ def test_a_text_becomes_a_page(here):
     assert printed("--text", TEXT, "--html", "-") == page
 
 
-def test_a_text_becomes_data(here):
+def test_explain_text_writes_json(here):
     printed("--text", TEXT, "--json", "why.json")
     plain = json.loads((here / "why.json").read_text())
     assert plain["text"] == TEXT
     assert plain["changes"] == [taught().what_would_change(TEXT).to_dict()]
 
 
-def test_broken_text_is_shown_not_obeyed(here):
+def test_explain_makes_control_characters_visible(here):
     (here / "bad.txt").write_bytes(b"tired \xff\x1b[31m garden")
     assert "\x1b" not in printed("bad.txt")
 
@@ -97,7 +97,7 @@ def subject(*arguments, who=RISKY.id):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_subject_is_told_with_the_decision_of_python():
+def test_explain_subject_shows_the_decision_of_python():
     story = taught().story(RISKY, ALERTED)
     output = subject("--policy", "overtakes(margin=0.3) after 2")
     assert f"Alert for 'at risk' after {story.decision.delay} of {len(RISKY.posts)} posts" in output
@@ -114,7 +114,7 @@ def test_a_subject_without_an_alert():
     assert "would fall" not in output
 
 
-def test_a_subject_becomes_a_page_and_data(here):
+def test_explain_subject_writes_html_and_json(here):
     assert subject("--html", "why.html", "--json", "why.json") == ""
     assert f"The story of {RISKY.id}" in (here / "why.html").read_text(encoding="utf-8")
     plain = json.loads((here / "why.json").read_text())
@@ -148,19 +148,19 @@ def test_a_subject_becomes_a_page_and_data(here):
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_explain_says_what_is_wrong(arguments, code, message):
+def test_explain_errors(arguments, code, message):
     assert message in failure("explain", *arguments, code=code)
 
 
 @pytest.mark.usefixtures("here")
-def test_a_policy_that_compares_subjects_has_no_story():
+def test_explain_rejects_policy_that_compares_subjects():
     arguments = ("others.jsonl", "--subject", RISKY.id, "--positive", "at risk")
     told = failure("explain", "model.ww", *arguments, "--policy", "stands_out")
     assert "a single subject has no story" in told
 
 
 @pytest.mark.usefixtures("here")
-def test_an_output_of_another_encoding_is_no_trouble():
+def test_explain_works_with_another_output_encoding():
     done = run("explain", "model.ww", "--text", "tired of 漢字", PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert "tired of \\u6f22\\u5b57" in done.stdout
@@ -217,5 +217,5 @@ def test_a_report_can_be_made_smaller(here):
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_report_says_what_is_wrong(arguments, code, message):
+def test_report_errors(arguments, code, message):
     assert message in failure("report", *arguments, code=code)

@@ -53,7 +53,7 @@ def test_make_writes_subjects_that_can_be_read(here):
     assert told["posts"] == sum(len(one.posts) for one in people)
 
 
-def test_make_by_time_writes_posts_as_they_come(here):
+def test_make_by_time_writes_posts_in_order_of_time(here):
     records("make", "posts.jsonl", "--subjects", 5, "--by-time")
     lines = [json.loads(line) for line in (here / "posts.jsonl").read_text().splitlines()]
     times = [line["time"] for line in lines]
@@ -65,7 +65,7 @@ def test_make_by_time_writes_posts_as_they_come(here):
 # train
 
 
-def test_train_gives_the_model_that_python_gives(texts):
+def test_train_equals_python(texts):
     [told] = records("train", texts, "-o", "model.ww")
     assert ww.TauSS3.load("model.ww").fingerprint == taught_in_python().fingerprint
     assert told["model"] == "model.ww"
@@ -254,13 +254,13 @@ def test_bad_lines_can_be_skipped(here):
         ),
     ],
 )
-def test_train_says_what_is_wrong(texts, arguments, code, message):
+def test_train_errors(texts, arguments, code, message):
     (texts.parent / "empty.jsonl").touch()
     assert message in failure("train", *arguments, code=code)
     assert not (texts.parent / "m.ww").exists()
 
 
-def test_labels_of_two_kinds_are_told_where_they_are(texts):
+def test_mixed_label_types_are_reported_with_their_line(texts):
     lines = [{"text": "a", "label": 1}, {"text": "b", "label": "x"}]
     two = write_lines(texts.parent / "two.jsonl", lines)
     assert "two.jsonl, line 2: the label 'x' is text, unlike those before it" in failure(
@@ -288,7 +288,7 @@ def test_in_tables_labels_of_a_model_of_numbers_are_text(texts):
 # classify
 
 
-def test_classify_says_what_python_says(texts, model):
+def test_classify_equals_python(texts, model):
     found = records("classify", model, texts)
     taught = taught_in_python()
     for said, one in zip(found, TEXTS, strict=True):
@@ -343,7 +343,7 @@ def test_accuracy_needs_labels(model):
     assert "no text has a label" in failure("classify", model, "--accuracy", input="")
 
 
-def test_what_comes_before_a_bad_line_is_still_answered(model):
+def test_texts_before_a_bad_line_are_classified(model):
     done = call("classify", model, input='{"text": "drained"}\nso what\n{"text": "lovely"}\n')
     assert done.exit_code == 1
     assert [json.loads(line)["label"] for line in done.stdout.splitlines()] == ["at risk"]
@@ -377,7 +377,7 @@ def test_large_inputs_are_read_in_batches(here, model):
     ],
 )
 @pytest.mark.usefixtures("model", "texts")
-def test_classify_says_what_is_wrong(here, arguments, code, message):
+def test_classify_errors(here, arguments, code, message):
     (here / "damaged.ww").write_bytes(b"so what")
     ww.TauSS3().save(here / "empty.ww")
     assert message in failure("classify", *arguments, code=code)
@@ -386,7 +386,7 @@ def test_classify_says_what_is_wrong(here, arguments, code, message):
 # inspect
 
 
-def test_inspect_tells_what_a_model_knows(model):
+def test_inspect_prints_a_summary(model):
     [told] = records("inspect", model)
     taught = taught_in_python()
     assert told["labels"] == list(taught.labels)
@@ -403,7 +403,7 @@ def test_inspect_lists_the_best_ngrams(model):
     assert len(records("inspect", model, "--top", 2)) == 4
 
 
-def test_inspect_says_what_an_ngram_is_worth(model):
+def test_inspect_prints_the_value_of_an_ngram(model):
     found = records("inspect", model, "--value", "cannot sleep")
     assert {one["label"]: one["count"] for one in found} == {"at risk": 2, "control": 0}
     assert found[0]["cv"] == taught_in_python().value("cannot sleep")["at risk"].cv
@@ -415,7 +415,7 @@ def test_inspect_lists_the_words_that_follow(model):
 
 
 @pytest.mark.usefixtures("here")
-def test_inspect_as_a_table_is_safe_to_look_at():
+def test_inspect_table_makes_control_characters_visible():
     model = ww.TauSS3()
     model.learn_one("hello", "a\x1b[31m label")
     model.save("model.ww")
@@ -435,7 +435,7 @@ def test_inspect_as_a_table_is_safe_to_look_at():
         (["--value", "..."], 1, ""),
     ],
 )
-def test_inspect_says_what_is_wrong(model, arguments, code, message):
+def test_inspect_errors(model, arguments, code, message):
     said = failure("inspect", model, *arguments, code=code)
     assert message in said
     assert "unexpected" not in said

@@ -69,7 +69,7 @@ def subjects_in(data):
     return [row["subject"] for row in csv.DictReader(io.StringIO(data.decode(), newline=""))]
 
 
-def test_csv_in_a_pipe_is_byte_for_byte_that_of_a_file(here):
+def test_csv_in_a_pipe_equals_csv_in_a_file(here):
     code, data, said = piped(*EVALUATE, "--csv", "-")
     assert (code, said) == (0, "")
     assert call(*EVALUATE, "--csv", "file.csv").exit_code == 0
@@ -114,7 +114,7 @@ def test_json_in_a_pipe_keeps_ids_apart():
     ],
     ids=lambda arguments: " ".join(arguments[::3]),
 )
-def test_nothing_on_a_terminal_is_obeyed(arguments):
+def test_terminal_output_has_no_control_characters(arguments):
     code, seen = run_on_terminal(*arguments, TERM="dumb", NO_COLOR="1")
     # What a progress bar does to its own line is no data.
     shown = re.sub(r"\x1b\[(\?25[lh]|\d*[AK]|2K|[0-9;]*m)", "", seen).replace("\r", "")
@@ -154,14 +154,14 @@ def test_formulas_are_left_alone_by_default():
     assert subjects_in(piped(*arguments)[1]) == FORMULAS
 
 
-def test_formulas_are_made_text_for_spreadsheets():
+def test_spreadsheet_safe_escapes_formulas():
     arguments = ("evaluate", "model.ww", "formulas.jsonl", "--positive", "at risk", "--csv", "-")
     data = piped(*arguments, "--spreadsheet-safe")[1]
     assert subjects_in(data) == [f"'{one}" for one in FORMULAS]
 
 
 @pytest.mark.parametrize("command", [VALIDATE, SEARCH], ids=lambda one: one[0])
-def test_spreadsheets_get_the_same_numbers(command):
+def test_spreadsheet_safe_keeps_numbers(command):
     plain, safe = (
         list(csv.reader(io.StringIO(piped(*command, "--csv", "-", *more)[1].decode(), newline="")))
         for more in ((), ("--spreadsheet-safe",))
@@ -172,7 +172,7 @@ def test_spreadsheets_get_the_same_numbers(command):
     assert {(a, b) for a, b in changed if a != b} <= {("=control", "'=control")}
 
 
-def test_negative_numbers_are_no_formulas():
+def test_spreadsheet_safe_keeps_negative_numbers():
     from watchword._display import csv_of
 
     rows = [{"a": -0.5, "b": -3, "c": "-3"}]
@@ -197,7 +197,7 @@ def test_spreadsheet_safe_needs_csv():
     ],
     ids=range(4),
 )
-def test_a_full_disk_behind_the_output_is_said_once(arguments):
+def test_full_disk_is_reported_once(arguments):
     with Path("/dev/full").open("wb") as full:
         code, _, said = piped(*arguments, stdout=full)
     assert code == 1
@@ -208,7 +208,7 @@ def test_a_full_disk_behind_the_output_is_said_once(arguments):
 
 
 @posix
-def test_no_state_knows_of_alerts_that_a_full_disk_lost(here):
+def test_state_has_no_alert_lost_to_a_full_disk(here):
     arguments = ("watch", "model.ww", "hostile.jsonl", "--positive", "at risk", "--state", "state")
     with Path("/dev/full").open("wb") as full:
         assert piped(*arguments, stdout=full)[0] == 1
@@ -216,7 +216,7 @@ def test_no_state_knows_of_alerts_that_a_full_disk_lost(here):
 
 
 @posix
-def test_a_torn_line_costs_no_alert(here):
+def test_no_alert_is_lost_after_an_incomplete_line(here):
     arguments = ("watch", "model.ww", "hostile.jsonl", "--positive", "at risk", "--final")
     expected = piped(*arguments)[1]
     (here / "alerts").write_bytes(b'{"event": "ale')

@@ -45,7 +45,7 @@ def test_parameters_are_read(text, meant):
     assert read(text) == meant
 
 
-def test_after_holds_tighter_than_and_and_and_tighter_than_or():
+def test_operator_precedence():
     first, second, third = wp.Overtakes(RISK), wp.Leaps(RISK), wp.Repeats(RISK)
     assert read("overtakes or leaps and repeats after 3") == first | (second & third.after(3))
 
@@ -101,7 +101,7 @@ def test_lists_multiply_across_combined_policies():
         ("(" * 1000 + "overtakes" + ")" * 1000, "too many nested parentheses"),
     ],
 )
-def test_mistakes_are_named(text, message):
+def test_invalid_policies_are_errors(text, message):
     with pytest.raises((ValueError, TypeError), match=message):
         read(text)
 
@@ -113,7 +113,7 @@ def test_too_many_variants_are_refused():
 
 
 @given(st.text(alphabet="overtaksndlp(),=|123.- ", max_size=40))
-def test_whatever_is_written_is_understood_or_named(text):
+def test_any_text_is_parsed_or_rejected_with_a_message(text):
     try:
         found = parse_policies(text, RISK)
     except (ValueError, TypeError):
@@ -145,11 +145,11 @@ policies = st.recursive(
 
 
 @given(policies)
-def test_what_is_spelt_is_read_as_the_same(policy):
+def test_spelling_and_parsing_round_trip(policy):
     assert read(spell_policy(policy)) == policy
 
 
-def test_a_policy_of_somebody_else_is_spelt_as_python_does():
+def test_custom_policy_is_spelt_as_its_repr():
     class Mine(wp.Leaps):
         pass
 

@@ -53,7 +53,7 @@ def expected(space, **options):
 # What it finds
 
 
-def test_search_does_what_python_does_and_keeps_subjects_together():
+def test_search_equals_python_and_groups_by_subject():
     options = ("--folds", 3, "--repeats", 2, "--seed", 5, "--measure", "macro_f1")
     [told] = records("search", "people.jsonl", *GRID, *options)
     found = expected(SPACE, folds=3, repeats=2, seed=5, measure="macro_f1")
@@ -69,7 +69,7 @@ def test_search_does_what_python_does_and_keeps_subjects_together():
     }
 
 
-def test_texts_of_nobody_are_in_no_group():
+def test_texts_without_subject_are_their_own_group():
     [told] = records("search", "texts.jsonl", *GRID)
     assert told["groups"] is None
     assert told["accuracy"] == expected(SPACE, groups=None).best.value
@@ -83,7 +83,7 @@ def test_texts_can_be_grouped_by_any_field(here):
     assert told == records("search", "people.jsonl", *GRID)[0]
 
 
-def test_without_anything_to_try_the_usual_space_is_searched():
+def test_search_uses_the_default_space():
     [told] = records("search", "people.jsonl", "--trials", 5)
     assert list(told["parameters"]) == list(DEFAULT_SPACE)
     assert told["accuracy"] == expected(None, trials=5).best.value
@@ -103,7 +103,7 @@ def test_halving_is_a_method(here):
     assert json.loads((here / "all.json").read_text()) == found.to_dict()
 
 
-def test_all_other_parameters_are_those_of_options_or_of_a_model():
+def test_fixed_parameters_come_from_options_or_model():
     ww.TauSS3(prior=2.0, significance=0.5, default_label="control").save("other.ww")
     [told] = records("search", "people.jsonl", *GRID, "--like", "other.ww", "--prior", 1)
     model = ww.TauSS3(prior=1, significance=0.5, default_label="control")
@@ -119,7 +119,7 @@ def test_a_default_label_may_be_a_number(here):
     assert records("search", "numbers.jsonl", *GRID, "--default-label", 1)
 
 
-def test_a_budget_without_trials_searches_as_long_as_there_is_time(monkeypatch):
+def test_budget_without_trials_uses_all_the_time(monkeypatch):
     asked = []
 
     def within(budget, texts, labels, space, **options):
@@ -151,20 +151,20 @@ def test_search_writes_files(here):
     assert (here / "page.html").read_text().startswith("<!doctype html>")
 
 
-def test_a_file_may_be_the_output():
+def test_search_writes_to_standard_output():
     shown = call("search", "people.jsonl", *GRID, "--csv", "-").stdout
     rows = list(csv.DictReader(io.StringIO(shown)))
     assert [row["accuracy"] for row in rows] == [str(one.value) for one in expected(SPACE).settings]
 
 
-def test_the_best_model_is_taught_with_all_texts_and_written():
+def test_best_model_is_trained_on_all_texts():
     [told] = records("search", "people.jsonl", *GRID, "--try", "prune=0,1", "-o", "best.ww")
     assert told["model"] == "best.ww"
     found = expected(SPACE | {"prune": [0, 1]})
     assert ww.TauSS3.load("best.ww").fingerprint == found.model(TEXTS, LABELS).fingerprint
 
 
-def test_a_search_that_was_kept_is_not_done_again(here):
+def test_kept_results_are_reused(here):
     [first] = records("search", "people.jsonl", *GRID, "--keep", "kept")
     before = kept(here)
     assert records("search", "people.jsonl", *GRID, "--keep", "kept") == [first]
@@ -196,7 +196,7 @@ def kept(here):
         ([], None),
     ],
 )  # fmt: skip
-def test_what_to_try_is_a_list_or_a_range(written, space):
+def test_try_accepts_lists_and_ranges(written, space):
     assert _space(None, None, written) == space
 
 
@@ -220,7 +220,7 @@ def test_what_to_try_is_a_list_or_a_range(written, space):
         ("reading=paper..words_sum", "is not one of paper, words_sum"),
     ],
 )
-def test_what_cannot_be_tried_is_wrong_usage(written, message):
+def test_try_errors(written, message):
     said = failure("search", "people.jsonl", "--try", written, code=2)
     assert "Invalid value for '--try'" in said
     assert message in said
@@ -256,7 +256,7 @@ def test_what_cannot_be_tried_is_wrong_usage(written, message):
         (["people.jsonl", "-o", "no/x"], 2, "folder 'no' does not exist"),
     ],
 )
-def test_search_says_what_is_wrong(here, arguments, code, message):
+def test_search_errors(here, arguments, code, message):
     (here / "empty.jsonl").write_text("")
     write_lines(here / "few.jsonl", [{"text": "a", "label": "b"}])
     before = (here / "people.jsonl").read_bytes()
@@ -282,7 +282,7 @@ def interrupted(path, *arguments):
 
 
 @posix
-def test_after_an_interruption_what_was_found_is_printed_and_written(here):
+def test_interrupted_search_prints_and_writes_its_results(here):
     files = ("--json", "all.json", "-o", "best.ww", "--trials", "9000")
     code, output, errors = interrupted(here / "kept", "search", "people.jsonl", *files)
     assert code == 130
@@ -299,7 +299,7 @@ def test_after_an_interruption_what_was_found_is_printed_and_written(here):
 
 
 @posix
-def test_an_interrupted_tuning_teaches_the_best_until_then(here):
+def test_interrupted_tuning_trains_the_best_so_far(here):
     tune = ("train", "people.jsonl", "-o", "best.ww", "--tune", "--budget", "5m")
     code, output, errors = interrupted(here / "kept", *tune)
     assert code == 130
@@ -314,7 +314,7 @@ def stop_at_once(items, total):
     raise KeyboardInterrupt
 
 
-def test_who_does_not_keep_results_is_told_how(monkeypatch):
+def test_interrupted_search_suggests_keep(monkeypatch):
     monkeypatch.setattr("watchword.cli.searching._best_so_far", lambda *_, **__: stop_at_once)
     done = call("search", "people.jsonl", "--trials", 500)
     assert done.exit_code == 130
@@ -341,7 +341,7 @@ def test_the_best_so_far_never_gets_worse(measure):
 # train --tune
 
 
-def test_tune_teaches_what_python_would(monkeypatch):
+def test_train_tune_equals_python(monkeypatch):
     spent = []
 
     def within(budget, texts, labels, space, **options):
@@ -360,7 +360,7 @@ def test_tune_teaches_what_python_would(monkeypatch):
     assert told["fingerprint"] == taught.fingerprint
 
 
-def test_tune_goes_on_from_what_was_kept(here):
+def test_train_tune_resumes_from_kept_results(here):
     records("search", "people.jsonl", "--trials", 3, "--keep", "kept")
     before = kept(here)
     tune = ("--tune", "--budget", "1s", "--keep", "kept")
@@ -369,7 +369,7 @@ def test_tune_goes_on_from_what_was_kept(here):
     assert set(before) <= set(kept(here))
 
 
-def test_a_search_within_a_time_has_nothing_left_over():
+def test_search_within_a_budget_leaves_nothing_unfinished():
     found = search_within(0.05, TEXTS, LABELS, None, folds=2)
     assert found.unfinished == 0
     lists = search_within(60, TEXTS, LABELS, {"max_ngram": [1, 2]}, folds=2)
@@ -390,6 +390,6 @@ def test_a_search_within_a_time_has_nothing_left_over():
         (["--tune", "--default-label", "x"], 1, "unknown label 'x'; the data has"),
     ],
 )
-def test_tune_says_what_is_wrong(here, arguments, code, message):
+def test_tune_errors(here, arguments, code, message):
     assert message in failure("train", "people.jsonl", "-o", "out.ww", *arguments, code=code)
     assert not (here / "out.ww").exists()

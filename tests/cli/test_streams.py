@@ -43,7 +43,7 @@ def tune(*arguments):
 
 @pytest.mark.parametrize("by", ["post", "chunk"])
 @pytest.mark.usefixtures("here")
-def test_evaluate_measures_what_python_measures(by):
+def test_evaluate_equals_python(by):
     [told] = evaluate("--policy", "overtakes(margin=0.01) after 2", "--by", by)
     policy = ww.Overtakes("at risk", margin=0.01).after(2)
     measures = ww.replay(OTHERS, taught(), policy, by=by).measures
@@ -62,7 +62,7 @@ def test_evaluate_can_compare_subjects_with_each_other():
 
 
 @pytest.mark.usefixtures("here")
-def test_what_is_not_a_number_is_null():
+def test_nan_is_null():
     [told] = evaluate("--policy", "overtakes(margin=1000)")
     assert told["alerts"] == 0
     assert told["latency"] is None
@@ -82,7 +82,7 @@ def test_evaluate_writes_a_line_for_every_subject(here):
     assert [row["subject"] for row in rows] == [one.id for one in OTHERS]
 
 
-def test_evaluate_writes_everything(here):
+def test_evaluate_writes_full_json(here):
     evaluate("--json", "all.json")
     found = json.loads((here / "all.json").read_text())
     assert found["subjects"][0]["subject"] == OTHERS[0].id
@@ -90,13 +90,13 @@ def test_evaluate_writes_everything(here):
 
 
 @pytest.mark.usefixtures("here")
-def test_files_may_be_the_output():
+def test_evaluate_writes_to_standard_output():
     arguments = ("evaluate", "model.ww", "others.jsonl", "--positive", "at risk", "--csv", "-")
     rows = list(csv.DictReader(io.StringIO(call(*arguments).stdout)))
     assert len(rows) == len(OTHERS)
 
 
-def test_without_truth_there_are_alerts_only(here):
+def test_unlabelled_subjects_give_alerts_only(here):
     posts = [{"subject": "ann", "text": OTHERS[0].posts[0].text}]
     write_lines(here / "unknown.jsonl", posts)
     [told] = records("evaluate", "model.ww", "unknown.jsonl", "--positive", "at risk")
@@ -143,7 +143,7 @@ def test_evaluate_reads_collections_of_erisk():
         ),
     ],
 )
-def test_evaluate_says_what_is_wrong(here, arguments, code, message):
+def test_evaluate_errors(here, arguments, code, message):
     (here / "bad.jsonl").write_text("nonsense\n")
     assert message in failure("evaluate", *arguments, code=code)
 
@@ -152,7 +152,7 @@ def test_evaluate_says_what_is_wrong(here, arguments, code, message):
 
 
 @pytest.mark.usefixtures("here")
-def test_tune_tries_what_python_tries():
+def test_tune_equals_python():
     found = tune("--max-ngram", "1,3", "--policy", "overtakes(margin=0|0.01)", "--folds", 3)
     tuning = ww.tune(
         PEOPLE,
@@ -166,7 +166,7 @@ def test_tune_tries_what_python_tries():
     assert len(found[0]["by_fold"]) == 3
 
 
-def test_evaluate_refuses_a_truth_in_which_nobody_is_to_be_found(here):
+def test_evaluate_rejects_data_without_positives(here):
     text = (here / "others.jsonl").read_text().replace('"at risk"', '"at-risk"')
     (here / "typed.jsonl").write_text(text)
     said = failure("evaluate", "model.ww", "typed.jsonl", "--positive", "at risk")
@@ -174,7 +174,7 @@ def test_evaluate_refuses_a_truth_in_which_nobody_is_to_be_found(here):
 
 
 @pytest.mark.usefixtures("here")
-def test_evaluate_tells_between_what_measures_lie():
+def test_evaluate_intervals():
     [told] = evaluate("--intervals")
     found = ww.replay(OTHERS, taught(), ww.Overtakes("at risk"))
     expected = {name: [one.low, one.high] for name, one in found.intervals().items()}
@@ -192,7 +192,7 @@ def test_evaluate_tells_between_what_measures_lie():
 
 
 @pytest.mark.usefixtures("here")
-def test_tune_takes_erde_of_any_deadline_and_refuses_other_measures():
+def test_tune_accepts_any_erde_deadline_and_rejects_other_measures():
     [best] = tune("--measure", "erde7", "--policy", "overtakes", "--top", 1)
     assert 0 <= best["erde7"] <= 1
     said = failure("tune", "people.jsonl", "--positive", "at risk", "--measure", "accuracy", code=2)
@@ -200,7 +200,7 @@ def test_tune_takes_erde_of_any_deadline_and_refuses_other_measures():
 
 
 @pytest.mark.usefixtures("here")
-def test_tune_checks_where_to_write_before_it_begins():
+def test_tune_checks_output_paths_first():
     said = failure(
         "tune", "people.jsonl", "--positive", "at risk", "--report", "no/report.json", code=2
     )
@@ -216,7 +216,7 @@ def test_tune_tries_several_kinds_of_policies_for_another_measure():
 
 
 @pytest.mark.usefixtures("here")
-def test_tune_tries_thresholds_that_fit_unless_told_otherwise():
+def test_tune_tries_thresholds_by_default():
     found = tune("--folds", 3, "--top", 2)
     tuning = ww.tune(PEOPLE, ww.Thresholds("at risk"), folds=3)
     assert [trial["erde50"] for trial in found] == [one.value for one in tuning.trials[:2]]
@@ -237,7 +237,7 @@ def test_tune_tries_thresholds_that_fit_unless_told_otherwise():
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_thresholds_that_cannot_be_are_refused(policy, words):
+def test_invalid_thresholds_are_rejected(policy, words):
     said = failure("tune", "people.jsonl", "--positive", "at risk", "--policy", policy, code=2)
     assert words in said
 
@@ -283,5 +283,5 @@ def test_tune_as_a_table():
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_tune_says_what_is_wrong(arguments, code, message):
+def test_tune_errors(arguments, code, message):
     assert message in failure("tune", *arguments, code=code)

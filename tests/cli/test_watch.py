@@ -90,7 +90,7 @@ def test_compressed_data_may_come_in_a_named_pipe(here):
 @posix
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("packed", [False, True])
-def test_rows_of_a_table_are_read_as_they_come_and_kept_when_it_stops(packed):
+def test_csv_rows_are_read_as_they_arrive_and_kept_on_stop(packed):
     arguments = ("--format", "csv", "--positive", "at risk", "--state", "state")
     packer = zlib.compressobj(wbits=31)
 
@@ -110,7 +110,7 @@ def test_rows_of_a_table_are_read_as_they_come_and_kept_when_it_stops(packed):
     assert known == {"ann": 1, "bob": 1, "eve": 1}
 
 
-def test_a_folder_without_texts_is_a_mistake(here):
+def test_folder_without_texts_is_an_error(here):
     (here / "collection").mkdir()
     arguments = ("watch", "model.ww", "collection", "--positive", "at risk")
     assert "there are no subjects (LABEL/SUBJECT.txt) in it" in failure(*arguments)
@@ -125,7 +125,7 @@ def test_a_line_may_be_a_subject_with_all_posts():
 
 
 @pytest.mark.usefixtures("here")
-def test_all_prints_what_is_decided_after_every_post():
+def test_all_prints_a_decision_after_every_post():
     found = watch("--all", posts=[post("ann"), post("ann", ALARMING), post("ann", ALARMING)])
     assert [one["event"] for one in found] == ["post", "post", "alert"]
     assert [one["posts"] for one in found] == [1, 2, 3]
@@ -150,7 +150,7 @@ def test_the_policy_decides():
 
 
 @pytest.mark.usefixtures("here")
-def test_rows_for_eyes_are_safe():
+def test_table_rows_make_control_characters_visible():
     done = call(
         "watch", "model.ww", "--positive", "at risk", "--table",
         input=lines(post("a\x1b[31m\nb", ALARMING)),
@@ -184,7 +184,7 @@ def test_a_named_pipe_is_read_as_it_fills(here):
 
 
 @pytest.mark.usefixtures("here")
-def test_bad_lines_are_told_and_skipped():
+def test_bad_lines_are_reported_and_skipped():
     bad = '{"text": "who?"}\nnonsense\n\n{"subject": ["ann"], "text": ""}\n'
     given = bad + lines(post("ann", ALARMING))
     done = call("watch", "model.ww", "--positive", "at risk", input=given)
@@ -199,7 +199,7 @@ def test_bad_lines_are_told_and_skipped():
 
 
 @pytest.mark.usefixtures("here")
-def test_bad_lines_can_end_it_and_what_came_before_counts():
+def test_bad_lines_error_keeps_earlier_posts():
     given = lines(post("ann", ALARMING)) + "nonsense\n" + lines(post("bob", ALARMING))
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state")
     done = call(*arguments, "--bad-lines", "error", input=given)
@@ -231,7 +231,7 @@ def test_an_alert_is_not_repeated_by_later_runs():
 
 
 @pytest.mark.usefixtures("here")
-def test_from_start_leaves_out_what_was_read():
+def test_from_start_skips_posts_already_read():
     posts = [post("ann"), post("bob"), post("ann", ALARMING), post("ann", ALARMING)]
     watch("--state", "state", posts=posts[:2])
     found = watch("--state", "state", "--from-start", "--final", posts=posts)
@@ -240,7 +240,7 @@ def test_from_start_leaves_out_what_was_read():
 
 
 @pytest.mark.usefixtures("here")
-def test_from_start_notices_that_the_input_is_another():
+def test_from_start_warns_about_another_input():
     watch("--state", "state", posts=[post("ann"), post("bob")])
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state", "--from-start")
     done = call(*arguments, input=lines(post("ann")))
@@ -335,7 +335,7 @@ def test_a_killed_watch_repeats_alerts_but_loses_none(here):
 
 
 @posix
-def test_alerts_that_nobody_took_are_not_in_the_state(here):
+def test_undelivered_alerts_are_not_in_the_state(here):
     with started("watch", "model.ww", "--positive", "at risk", "--state", "state") as process:
         process.stdout.close()
         say(process, post("ann", ALARMING))
@@ -361,7 +361,7 @@ def test_a_signal_ends_the_waiting_at_once():
     assert stops.exit_code == 143
 
 
-def test_what_was_read_when_a_signal_came_is_not_lost():
+def test_posts_read_before_a_signal_are_not_lost():
     def items():
         yield "first"
         signal.raise_signal(signal.SIGTERM)  # after the waiting, while the item is being made
@@ -374,7 +374,7 @@ def test_what_was_read_when_a_signal_came_is_not_lost():
     assert stops.exit_code == 143
 
 
-def test_nobody_begins_to_wait_after_a_signal():
+def test_no_waiting_after_a_signal():
     def items():
         signal.raise_signal(signal.SIGTERM)
         with stops.waiting():
@@ -386,7 +386,7 @@ def test_nobody_begins_to_wait_after_a_signal():
     assert stops.exit_code == 143
 
 
-def test_a_signal_lets_the_work_in_hand_be_finished():
+def test_a_signal_lets_the_current_item_finish():
     done = []
     with Stops() as stops:
         for item in stops.until_stopped("abc"):
@@ -396,7 +396,7 @@ def test_a_signal_lets_the_work_in_hand_be_finished():
     assert stops.exit_code == 130
 
 
-def test_a_second_signal_does_not_wait_for_the_work_in_hand():
+def test_a_second_signal_exits_at_once():
     def work(stops):
         for _ in stops.until_stopped("abc"):
             signal.raise_signal(signal.SIGINT)
@@ -406,14 +406,14 @@ def test_a_second_signal_does_not_wait_for_the_work_in_hand():
         work(stops)
 
 
-def test_signals_are_as_before_afterwards():
+def test_signal_handlers_are_restored():
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with Stops():
         assert signal.getsignal(signal.SIGINT) != before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
-def test_signals_that_are_ignored_stay_so():
+def test_ignored_signals_stay_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with Stops() as stops:
@@ -425,7 +425,7 @@ def test_signals_that_are_ignored_stay_so():
 
 @posix
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_signal_ends_it_quietly_with_all_that_was_read(here, number, code):
+def test_a_signal_ends_watch_quietly_and_saves_the_state(here, number, code):
     arguments = ("watch", "model.ww", "--positive", "at risk", "--state", "state", "--final")
     with started(*arguments) as process:
         say(process, post("ann", ALARMING))
@@ -469,5 +469,5 @@ def test_ctrl_c_ends_other_commands_quietly():
     ],
 )
 @pytest.mark.usefixtures("here")
-def test_watch_says_what_is_wrong(arguments, code, message):
+def test_watch_errors(arguments, code, message):
     assert message in failure("watch", *arguments, code=code, input="")

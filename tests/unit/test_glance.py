@@ -206,4 +206,4 @@ def test_inspect_refuses_pages_that_do_not_exist(arguments, message):
 
 @pytest.mark.usefixtures("model_file")
 def test_inspect_refuses_to_write_where_there_is_no_folder():
-    assert "there is no folder" in failure("inspect", "model.ww", "--html", "no/x.html", code=2)
+    assert "does not exist" in failure("inspect", "model.ww", "--html", "no/x.html", code=2)
