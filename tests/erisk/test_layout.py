@@ -38,13 +38,13 @@ def test_a_test_set_is_read_chunk_by_chunk(the_set):
     assert second.chunks == (1,) * 10
 
 
-def test_chunks_of_nine_posts_are_empty_but_for_the_last(the_set):
+def test_nine_posts_are_all_in_the_last_chunk(the_set):
     last = read_erisk(the_set)[-1]
     assert last.chunks == (0,) * 9 + (9,)
     assert [post.text for post in last.posts] == texts(9)
 
 
-def test_files_of_empty_chunks_need_not_be_there(the_set):
+def test_files_of_empty_chunks_may_be_missing(the_set):
     for number in range(1, 10):
         (the_set / f"chunk{number}" / f"subject10_{number}.xml").unlink()
     assert read_erisk(the_set)[-1].chunks == (0,) * 9 + (9,)
@@ -85,12 +85,12 @@ def test_missing_chunks_are_named(the_set):
     refuses(the_set, "test: chunk 4 is missing")
 
 
-def test_a_chunk_must_be_there_once(the_set):
+def test_duplicate_chunk_is_rejected(the_set):
     write(the_set / "chunk 1" / "subject2_1.xml", individual("subject2"))
     refuses(the_set, "duplicate chunk")
 
 
-def test_there_is_no_eleventh_chunk(the_set):
+def test_eleventh_chunk_is_rejected(the_set):
     write(the_set / "chunk11" / "subject2_11.xml", individual("subject2"))
     refuses(the_set, "chunk11: duplicate chunk, or not one of 10 chunks")
 
@@ -100,18 +100,18 @@ def test_a_file_of_another_chunk_is_refused(the_set):
     refuses(the_set, r"subject2_7\.xml: must be named SUBJECT_2\.xml")
 
 
-def test_a_file_of_somebody_else_is_refused(the_set):
+def test_file_of_another_subject_is_rejected(the_set):
     write(the_set / "chunk2" / "subject2_2.xml", individual("subject3", "a", "b"))
     refuses(the_set, r"subject2_2\.xml: subject 'subject3', but .*subject2_1\.xml has 'subject2'")
 
 
-def test_two_subjects_of_one_name_are_refused(tmp_path):
+def test_duplicate_subject_id_is_rejected(tmp_path):
     write(tmp_path / "a.xml", individual("ann", "a"))
     write(tmp_path / "b.xml", individual("ann", "b"))
     refuses(tmp_path, "duplicate subject id 'ann'")
 
 
-def test_a_file_without_an_id_is_that_of_its_name(tmp_path):
+def test_subject_id_defaults_to_the_file_name(tmp_path):
     write(tmp_path / "ann.xml", individual("", "Hello."))
     assert read_erisk(tmp_path)[0].id == "ann"
 
@@ -160,7 +160,7 @@ def test_bad_truth_is_refused_with_file_and_line(the_set, content, message):
 
 
 @pytest.mark.parametrize("which", [None, "test"])
-def test_people_of_the_truth_without_writings_are_subjects_without_posts(the_set, which):
+def test_truth_subjects_without_writings_are_read_without_posts(the_set, which):
     with (the_set / TRUTH).open("a") as file:
         file.write("subject9 1\nsubject1 0\n")
     with pytest.warns(
@@ -178,7 +178,7 @@ def test_people_of_the_truth_without_writings_are_subjects_without_posts(the_set
     assert subjects[0].chunks == (0,) * 10
 
 
-def test_people_with_a_count_of_writings_but_without_files_are_refused(the_set):
+def test_counted_subjects_without_files_are_rejected(the_set):
     for name, line in ((TRUTH, "subject99 1\n"), (COUNTS, "subject99\t\t12\n")):
         with (the_set / name).open("a") as file:
             file.write(line)
@@ -281,7 +281,7 @@ def test_truth_nearby_that_is_not_used_is_a_warning(tmp_path, place, content):
     assert labels_of(found) == {"ann": None, "bob": None}
 
 
-def test_the_truth_of_a_set_beside_is_no_reason_for_a_warning(tmp_path):
+def test_no_warning_about_the_truth_of_a_sibling_set(tmp_path):
     write_test_set(tmp_path / "train", PEOPLE)
     write_files(tmp_path / "test", "ann")
     assert labels_of(read_erisk(tmp_path / "test")) == {"ann": None}
@@ -322,7 +322,7 @@ def test_cases_of_two_years_are_one_training_set(tmp_path):
     refuses(tmp_path, "no test collection", which="test")
 
 
-def test_cases_of_two_years_stand_beside_test_data(tmp_path):
+def test_cases_of_two_years_next_to_test_data(tmp_path):
     cases(tmp_path / "training_data", ann="2017 pos", bob="2017 neg")
     cases(tmp_path / "training_data", cid="2018 pos", dan="2018 neg")
     write_files(tmp_path / "test_data" / "datos", "eve")
@@ -390,7 +390,7 @@ def test_labels_of_a_training_set_are_those_of_its_folders(tmp_path):
     assert subjects[0].chunks == (1,) * 9 + (3,)
 
 
-def test_whole_histories_serve_where_there_are_no_chunks(tmp_path):
+def test_whole_histories_are_read_without_chunks(tmp_path):
     first, _ = read_erisk(training_set(tmp_path, chunked=False))
     assert len(first.posts) == 5
     assert first.chunks is None
@@ -408,7 +408,7 @@ def test_a_training_set_needs_both_labels(tmp_path):
     refuses(tmp_path, "negative examples are missing")
 
 
-def test_both_labels_must_come_alike(tmp_path):
+def test_only_one_label_in_chunks_is_rejected(tmp_path):
     write_chunks(tmp_path / "positive_examples", "subject1", texts(12))
     write(tmp_path / "negative_examples" / "subject2.xml", individual("subject2", "a"))
     refuses(tmp_path, "only the examples of one label are in chunks")
@@ -498,7 +498,7 @@ def by_id(subjects):
 
 @pytest.mark.parametrize("task", ["2017-depression", "2018-anorexia"])
 @pytest.mark.parametrize("which", ["train", "test"])
-def test_what_was_made_is_what_is_read(tmp_path, task, which):
+def test_made_collection_round_trip(tmp_path, task, which):
     make_collection(tmp_path / "made", task, **SMALL)
     found = read_erisk(tmp_path / "made", which=which)
     assert by_id(found) == by_id(made_subjects(task, which, **SMALL))

@@ -66,7 +66,7 @@ def test_the_same_seed_makes_the_same_files(tmp_path):
     assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
 
 
-def test_who_is_made_up_is_the_same_everywhere():
+def test_synthetic_subjects_are_deterministic():
     first, *_ = planned_sets(TASKS["2017-depression"], subjects=None, most_writings=2000, seed=7)
     shown = [(one.id, one.label, one.writings) for one in first.people[:3]]
     assert shown == [
@@ -143,7 +143,7 @@ def test_sequences_carry_what_their_words_do_not():
     assert counts["positive", "risky"] > 0
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+def test_non_empty_folder_is_rejected(tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(FileExistsError, match="already exists"):
         make_collection(tmp_path, "2017-depression", **SMALL)
@@ -160,7 +160,7 @@ def test_nothing_is_left_of_a_collection_that_was_interrupted(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_folder_may_be_there(tmp_path):
+def test_existing_empty_folder_is_used(tmp_path):
     make_collection(tmp_path, "2018-anorexia", **SMALL)
     assert (tmp_path / "2018 anorexia").is_dir()
 

@@ -105,7 +105,7 @@ def test_references_are_decoded_once(written, meant):
         "an opening <TEXT> tag and a closing </TEXT> tag",
     ],
 )
-def test_what_only_looks_like_markup_is_text(text):
+def test_text_that_looks_like_markup_is_kept(text):
     assert text_of(text) == text
 
 
@@ -245,7 +245,7 @@ ORDINARY = st.text(
 
 
 @given(ORDINARY, ORDINARY)
-def test_what_is_xml_is_read_as_xml(title, text):
+def test_valid_xml_is_read_like_an_xml_parser(title, text):
     content = individual("ann", escape(text), title=escape(title))
     strict = ElementTree.fromstring(content).find("WRITING")
     post = parsed(content).posts[0]

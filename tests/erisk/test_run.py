@@ -132,7 +132,7 @@ def test_a_training_set_may_be_cases_of_two_years(made, tmp_path):
     assert result.score.subjects > 0
 
 
-def test_a_model_that_has_learnt_is_used_as_it_is(made):
+def test_trained_model_is_used_without_training(made):
     model = ww.TauSS3.paper()
     for subject in read_erisk(made / "depression" / "2017" / "train"):
         model.learn_many(
@@ -153,13 +153,13 @@ def test_2018_learns_the_whole_of_2017(made):
     assert sets.test.collection.path == made / "depression" / "2018 depression" / "test"
 
 
-def test_cases_of_2022_do_as_well(made, tmp_path):
+def test_run_reads_cases_of_2022(made, tmp_path):
     make_collection(tmp_path / "again", "2018-depression", **SMALL, release="2022")
     for task in ("2017-depression", "2018-depression"):
         assert run_task(task, tmp_path / "again").score == run_task(task, made).score
 
 
-def test_our_row_stands_in_the_published_table_by_erde50(made):
+def test_run_is_sorted_into_the_table_by_erde50(made):
     result = run_task("2017-depression", made)
     for value, place in ((7.0, 0), (8.0, 1), (99.0, 11)):
         erde50 = replace(result.score.erde50, value=value)
@@ -175,7 +175,7 @@ def test_a_table_has_the_papers_rows_and_both_bounds(made):
     assert re.search(r"^  \(best possible\) +\d+\.\d\d +\d+\.\d\d$", table, re.MULTILINE)
 
 
-def test_a_table_of_made_up_people_says_so(made):
+def test_table_of_a_synthetic_set_says_so(made):
     assert "synthetic: do not compare" in str(run_task("2018-anorexia", made))
 
 
@@ -257,7 +257,7 @@ def test_missing_sets_are_named(tmp_path):
         run_task("2017-depression", tmp_path)
 
 
-def test_the_other_tasks_test_is_not_taken(tmp_path):
+def test_test_set_of_another_task_is_not_used(tmp_path):
     for label in ("positive", "negative"):
         write_chunks(tmp_path / "train" / f"{label}_examples", f"subject_{label}", texts(12))
     write_test_set(tmp_path / "task 1 - depression", {"subject1": (1, texts(20))})

@@ -96,7 +96,7 @@ def test_delays_are_rounds_plus_one():
     assert result.measures.latency == 2
 
 
-def test_without_the_truth_nothing_is_measured():
+def test_no_measures_without_labels():
     task = PracticeTask([ANN, BOB])
     task.writings()
     task.submit(0, NOBODY)
@@ -113,7 +113,7 @@ def test_without_true_positives_there_is_no_latency():
     assert measures.erde5 == 0.5
 
 
-def test_rankings_are_of_the_rounds_that_happened_and_the_last():
+def test_rankings_cover_reached_rounds_and_the_last():
     ann = Subject("ann", [Post("a")] * 101, "risk")
     bob = Subject("bob", [Post("b")], "none")
     task = PracticeTask([ann, bob], positive="risk")
@@ -159,12 +159,12 @@ def test_measures_are_those_of_the_metrics():
         ([ANN, Subject("eve", [Post("a")])], {"positive": "risk"}, "'eve' has no label"),
     ],
 )
-def test_tasks_that_cannot_be_played_are_refused(people, options, message):
+def test_invalid_tasks_are_rejected(people, options, message):
     with pytest.raises(ValueError, match=message):
         PracticeTask(people, **options)
 
 
-def test_subjects_without_posts_are_not_named_but_measured_as_never_alerted():
+def test_subjects_without_posts_count_as_never_alerted():
     people = [ANN, Subject("bob", [Post("b")], "none"), Subject("eve", [], "risk")]
     task = PracticeTask(people, positive="risk")
     assert [writing.nick for writing in task.writings()] == ["ann", "bob"]
@@ -235,14 +235,14 @@ def test_a_whole_task_over_http():
         ([{"nick": 7, "decision": 0, "score": 0}], "nick must be a string, got 7"),
     ],
 )
-def test_bad_answers_are_refused_with_the_reason(shared, body, message):
+def test_invalid_answers_are_rejected_with_a_reason(shared, body, message):
     status, said = ask(shared.url, f"/submit/{TOKEN}/0", body)
     assert status == 400
     assert message in said["error"]
 
 
 @pytest.mark.parametrize("run", ["2", "-1", "x", "00", "٠"])
-def test_runs_that_there_are_not_are_refused(shared, run):
+def test_unknown_runs_are_rejected(shared, run):
     quoted = run.encode().hex("%")
     status, said = ask(shared.url, f"/submit/{TOKEN}/%{quoted}", NOBODY)
     assert status == 404
@@ -255,12 +255,12 @@ def test_a_wrong_token_is_refused(shared, path):
     assert ask(shared.url, f"/{path}", body) == (401, {"error": "unknown token"})
 
 
-def test_other_addresses_are_answered_in_json_too(shared):
+def test_unknown_paths_return_json(shared):
     assert ask(shared.url, "/") == (404, {"error": "Not Found"})
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "nonsense"])
-def test_answers_may_say_to_be_of_any_type(kind):
+def test_submissions_accept_any_content_type(kind):
     with running_server([ANN, BOB], token=TOKEN) as server:
         ask(server.url, f"/getwritings/{TOKEN}")
         headers = {"Content-Type": kind}
@@ -276,7 +276,7 @@ def test_another_answer_to_the_same_round_is_refused():
     assert "already answered round 0" in said["error"]
 
 
-def test_answers_before_the_first_question_are_refused():
+def test_answers_before_round_0_are_rejected():
     with running_server([ANN, BOB], token=TOKEN) as server:
         assert ask(server.url, f"/submit/{TOKEN}/0", NOBODY)[0] == 409
 
@@ -301,7 +301,7 @@ def test_a_body_that_is_too_large_is_refused():
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a/b", "é", None])
-def test_tokens_that_do_not_fit_into_an_address_are_refused(token):
+def test_tokens_invalid_in_a_url_are_rejected(token):
     with pytest.raises(ValueError, match="token must be"):
         make_app([ANN], token=token)
 
@@ -317,12 +317,12 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
 # serve
 
 
-def test_to_be_reached_by_others_a_server_needs_a_token():
+def test_server_on_another_host_needs_a_token():
     with pytest.raises(ValueError, match=r"0\.0\.0\.0 can be reached by other machines"):
         serve([ANN], host="0.0.0.0")
 
 
-def test_serve_says_where_it_is_with_a_token_of_its_own(monkeypatch):
+def test_serve_generates_a_token_and_calls_on_ready(monkeypatch):
     def stop_at_once(_server, sockets):
         assert [each.getsockname()[0] for each in sockets] == ["127.0.0.1"]
         raise KeyboardInterrupt
@@ -336,7 +336,7 @@ def test_serve_says_where_it_is_with_a_token_of_its_own(monkeypatch):
     assert not results.finished
 
 
-def test_the_server_tells_of_every_round():
+def test_on_round_is_called_for_every_round():
     told = []
     task = PracticeTask([ANN, BOB], runs=2, on_round=told.append)
     while task.writings():
@@ -373,7 +373,7 @@ def with_fault(**faults):
 
 
 @pytest.mark.parametrize("kind", ["drop", "lose"])
-def test_a_dropped_connection_says_nothing(kind):
+def test_dropped_connection_sends_no_response(kind):
     with with_fault(**{kind: 1.0}) as server:
         assert raw(server) == b""
 

@@ -46,7 +46,7 @@ def test_a_decision_is_repeated_in_all_later_files(tmp_path):
     assert cid == "0000000002"  # no alert is a negative decision, given at the end
 
 
-def test_what_was_written_can_be_read(tmp_path):
+def test_submission_round_trip(tmp_path):
     write_submissions(tmp_path, DECISIONS, name="ours")
     ended = DECISIONS | {"cid": ChunkDecision("negative", 10)}
     assert read_submissions(tmp_path) == ("ours", ended)
@@ -196,7 +196,7 @@ def test_a_run_must_have_the_subjects_of_the_truth_and_the_counts(run):
 
 
 @pytest.mark.parametrize("named", [(), ("run",), ("counts",), ("run", "counts")])
-def test_people_of_the_truth_without_writings_are_never_alerted(tmp_path, named):
+def test_truth_subjects_without_writings_count_as_never_alerted(tmp_path, named):
     truth = {"ann": "positive", "bob": "negative", "cid": "negative", "eve": "positive"}
     counts = {"ann": 30, "bob": 30, "cid": 30} | ({"eve": 0} if "counts" in named else {})
     decisions = {"ann": ChunkDecision("positive", 1), "bob": None, "cid": None}
