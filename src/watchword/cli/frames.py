@@ -51,10 +51,10 @@ def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSessi
 # Data
 
 
-def kind_of(data: tuple[str, ...], told: str | None) -> str:
+def kind_of(data: tuple[str, ...], given: str | None) -> str:
     """Return the format of the data: the one given, or the one its file name implies."""
-    if told is not None:
-        return told
+    if given is not None:
+        return given
     name = data[0].removesuffix(".gz").rstrip("/*")
     found = _SUFFIXES.get(Path(name).suffix)
     if found is None and Path(name).is_dir():

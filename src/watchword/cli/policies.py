@@ -101,9 +101,11 @@ def spell_policy(policy: Policy) -> str:
         return f"{_inside(policy.of, AnyOf, AllOf)} after {policy.posts}"
     if type(policy) not in NAMES.values():
         return repr(policy)
-    told = {name: (getattr(policy, name), one) for name, one in _options(type(policy)).items()}
+    arguments = {name: (getattr(policy, name), one) for name, one in _options(type(policy)).items()}
     shown = [
-        f"{name}={_plain(value)}" for name, (value, one) in told.items() if value != one.default
+        f"{name}={_plain(value)}"
+        for name, (value, one) in arguments.items()
+        if value != one.default
     ]
     return _spelling(type(policy)) + (f"({', '.join(shown)})" if shown else "")
 
@@ -248,32 +250,32 @@ class _Parser:
         if chosen is None:
             raise ValueError(f"unknown policy {spelt!r} (known: {known_policies()})")
         self._at += 1
-        told = self._arguments(spelt, chosen) if self._take("(") else {}
-        names = list(told)
+        arguments = self._arguments(spelt, chosen) if self._take("(") else {}
+        names = list(arguments)
         return self._combined(
-            list(told.values()),
+            list(arguments.values()),
             lambda *values: chosen(self._positive, **dict(zip(names, values, strict=True))),  # type: ignore[call-arg]
         )
 
     def _arguments(self, spelt: str, chosen: type[Policy]) -> dict[str, list[Any]]:
         known = _options(chosen)
-        told: dict[str, list[Any]] = {}
+        arguments: dict[str, list[Any]] = {}
         while self._next[0] == "word":
             name = self._next[1].lower()
             if name not in known:
                 raise ValueError(
                     f"unknown argument {name!r} of {spelt} (known: {', '.join(known)})"
                 )
-            if name in told:
+            if name in arguments:
                 raise ValueError(f"duplicate argument {name!r} of {spelt}")
             self._at += 1
             if not self._take("="):
                 self._fail(f"'=' after {name}")
-            told[name] = self._values()
+            arguments[name] = self._values()
             if not self._take(","):
                 break
         self._close()
-        return told
+        return arguments
 
     def _close(self) -> None:
         if not self._take(")"):

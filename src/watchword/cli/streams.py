@@ -249,18 +249,18 @@ def evaluate(
         return
     between = _intervals_of(found) if intervals else {}
     if table:
-        show(console(), "\n".join([str(found), *_told_intervals(between)]))
+        show(console(), "\n".join([str(found), *_interval_lines(between)]))
     else:
         emit([_record_of(found) | ({"intervals": between} if between else {})])
 
 
-def _told_intervals(between: dict[str, tuple[float, float]]) -> list[str]:
-    told = ["", "95 % bootstrap intervals:"] if between else []
+def _interval_lines(between: dict[str, tuple[float, float]]) -> list[str]:
+    lines = ["", "95 % bootstrap intervals:"] if between else []
     for name, ends in between.items():
         is_cost = name.startswith("erde")
         low, high = (f"{100 * end:.2f} %" if is_cost else f"{end:.3f}" for end in ends)
-        told.append(f"{name.upper() if is_cost else name.capitalize()} from {low} to {high}")
-    return told
+        lines.append(f"{name.upper() if is_cost else name.capitalize()} from {low} to {high}")
+    return lines
 
 
 def _intervals_of(found: Replay) -> dict[str, tuple[float, float]]:

@@ -83,9 +83,10 @@ def seen_by_driver(
     check_shippable("summary", summary)
     functions = _digest(word_hook, tokenizer, summary)
     model = ModelFile(absolute, None, word_hook, tokenizer, summary, functions).open()
-    engine_of(model).refuse_if_unreadable()
-    told = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary, functions)
-    return told, model
+    engine_of(model).refuse_if_empty()
+    engine_of(model).refuse_if_incomplete()
+    reference = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary, functions)
+    return reference, model
 
 
 def _digest(*functions: object) -> str:

@@ -91,7 +91,7 @@ def watch(
         model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
     )
     model.reader(policy)  # raises for an unknown label
-    told = Watching(
+    watching = Watching(
         model=file,
         policy=policy,
         has_id=post_id is not None,
@@ -105,7 +105,7 @@ def watch(
     stream.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
     given = {"subject": subject, "post_id": post_id, "order": order}
     named = tuple(name for name in given.values() if name is not None)
-    decided = _decided(posts, told, (*named, text))
+    decided = _decided(posts, watching, (*named, text))
     return decided.select(*_shown(stream, model, policy, subject, post_id, order))
 
 
@@ -121,7 +121,7 @@ def _plain(
     return stream.select(*chosen)
 
 
-def _decided(posts: DataFrame, told: Watching, named: tuple[str, ...]) -> DataFrame:
+def _decided(posts: DataFrame, watching: Watching, named: tuple[str, ...]) -> DataFrame:
     from pyspark.sql.types import (
         ArrayType,
         BinaryType,
@@ -133,7 +133,7 @@ def _decided(posts: DataFrame, told: Watching, named: tuple[str, ...]) -> DataFr
     )
 
     kinds = {"subject": StringType(), "post_id": StringType(), "order": LongType()}
-    kept = [StructField(name, kinds[name]) for name in told.columns]
+    kept = [StructField(name, kinds[name]) for name in watching.columns]
     scored = StructType(
         [*kept, StructField("gains", BinaryType()), StructField("place", LongType())]
     )
@@ -145,9 +145,9 @@ def _decided(posts: DataFrame, told: Watching, named: tuple[str, ...]) -> DataFr
             StructField("sums", ArrayType(DoubleType())),
         ]
     )
-    processor: Any = SubjectProcessor(told)
+    processor: Any = SubjectProcessor(watching)
     return (
-        posts.mapInArrow(Scoring(told.model, "text", told.columns, named), scored)
+        posts.mapInArrow(Scoring(watching.model, "text", watching.columns, named), scored)
         .groupBy("subject")
         .transformWithState(processor, result, outputMode="Append", timeMode="None")
     )
