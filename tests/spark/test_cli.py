@@ -143,8 +143,9 @@ def test_watch_goes_on_from_its_checkpoint(here, spark):
 @pytest.mark.usefixtures("here")
 def test_mistakes_are_one_line():
     records("train", "posts.jsonl", "-o", "model.ww")
-    assert failure("spark", "train", "nowhere.jsonl", "-o", "x.ww").startswith("Error: there is no")
-    assert "give --format" in failure("spark", "train", "data", "-o", "x.ww", code=2)
+    missing = failure("spark", "train", "nowhere.jsonl", "-o", "x.ww")
+    assert missing == "Error: nowhere.jsonl: no such file or folder\n"
+    assert "use --format" in failure("spark", "train", "data", "-o", "x.ww", code=2)
     wrong = failure("spark", "train", "posts.jsonl", "-o", "x.ww", "--text", "body")
     assert wrong.startswith("Error: there is no column 'body' for text")
     assert wrong.endswith("(use --text COLUMN)\n")
@@ -154,7 +155,7 @@ def test_mistakes_are_one_line():
     assert "is not KEY=VALUE" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--set", "x", code=2
     )
-    assert "give --prune instead" in failure(
+    assert "use --prune instead" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--prune-floor", 5, code=2
     )
     assert "depends on the order of texts" in failure(
