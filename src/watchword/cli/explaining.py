@@ -102,7 +102,7 @@ def explain(
     chosen = [one for one in known if one.id == subject]
     if not chosen:
         raise UnknownSubjectError(f"unknown subject {subject!r} in {data} ({len(known)} subjects)")
-    story = tell(engine_of(taught), chosen[0], rule)
+    story = taught.story(chosen[0], rule)
     _write(story.to_dict, lambda: story.to_html(page=True), html_file, json_file)
     if html_file is None and json_file is None:
         show_story(story, _label(label, taught) or story.positive)

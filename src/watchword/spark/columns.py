@@ -15,7 +15,7 @@ from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
 
 
-def terms_of(column: Any, source: TextSource) -> _native.TermBatch:
+def terms_of(column: Any, source: TextSource) -> TermBatch:
     """Return the terms of a column of texts, as `TextSource.read` does."""
     import pyarrow as pa
 

@@ -132,9 +132,7 @@ def label_type(kind: Any) -> Any:
     raise DataFormatError(f"labels must be strings or whole numbers, but are {kind}")
 
 
-def _slices(
-    batches: Iterator[Any], how: Counting
-) -> Iterator[tuple[_native.TermBatch, list[Label], Any]]:
+def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[TermBatch, list[Label], Any]]:
     """Yield terms and labels in slices of bounded size, with the Arrow type of the labels."""
     source = how.source
     for batch in batches:
@@ -157,11 +155,11 @@ def _bounded(texts: Any) -> Iterator[tuple[int, int]]:
         begin, read = end, int(ends[end - 1])
 
 
-def _drained(native: _native.Model, kind: Any, sign: int) -> Iterator[Any]:
+def _drained(engine: Engine, kind: Any, sign: int) -> Iterator[Any]:
     """Yield all counts so far as rows, and remove them from the model."""
-    labels = native.labels()
-    yield _totals(native, kind, sign)
-    yield from _batches(native.drain().next, labels, kind, sign)
+    labels = list(engine.labels)
+    yield _totals(engine, kind, sign)
+    yield from _batches(engine.native.drain().next, labels, kind, sign)
 
 
 def _totals(engine: Engine, kind: Any, sign: int) -> Any:

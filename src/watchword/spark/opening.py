@@ -83,8 +83,7 @@ def seen_by_driver(
     check_shippable("summary", summary)
     functions = _digest(word_hook, tokenizer, summary)
     model = ModelFile(absolute, None, word_hook, tokenizer, summary, functions).open()
-    engine_of(model).refuse_if_empty()
-    engine_of(model).refuse_if_incomplete()
+    engine_of(model).refuse_if_unreadable()
     reference = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary, functions)
     return reference, model
 

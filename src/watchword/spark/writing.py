@@ -163,7 +163,7 @@ class _Writing:
             known[row["label"]] = row["count"]
         self._label_type = label_type(batch.column("label").type)
 
-    def _begun(self) -> _native.Assembler:
+    def _begun(self) -> Assembler:
         """Return the assembler of the core, which needs the labels first."""
         if self._core is None:
             import pyarrow as pa
@@ -234,7 +234,7 @@ class _Writing:
     def _label_entries(self) -> Iterator[dict[str, Any]]:
         for label, documents in self._totals[DOCUMENTS].items():
             words = self._totals[WORDS].get(label, 0)  # rows with count 0 may be missing
-            if not 1 <= documents <= _native.max_count:
+            if not 1 <= documents <= max_count:
                 raise RowsError(f"the label {label!r} has {documents} documents")
             if not 0 <= words <= max_count:
                 raise RowsError(f"the label {label!r} has {words} words")
