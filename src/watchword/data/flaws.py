@@ -62,7 +62,7 @@ class BadLines:
             self.meet(flaw, name=name)
 
     def nothing_in(self, name: str, what: str) -> DataFormatError:
-        """The error of a source in which nothing could be read."""
+        """Return the error for a source without a readable record."""
         if self._first is None:
             return DataFormatError(f"{name} is empty: there are no {what} in it")
         first = self._first
@@ -73,7 +73,7 @@ class BadLines:
 
 
 def shown(value: object) -> str:
-    """A value in a message: as Python writes it, and never long.
+    """Return a value as messages show it: its repr, shortened.
 
     >>> shown("a" * 1000)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…"

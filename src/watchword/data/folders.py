@@ -89,7 +89,7 @@ def is_clutter(name: str) -> bool:
 
 
 def natural(name: str) -> tuple[list[tuple[str, int]], str]:
-    """A key that sorts names with their numbers counted.
+    """Return a sort key that compares the numbers in names by value.
 
     >>> sorted(["post10", "post9", "Post1"], key=natural)
     ['Post1', 'post9', 'post10']
@@ -100,7 +100,7 @@ def natural(name: str) -> tuple[list[tuple[str, int]], str]:
 
 
 def _labelled(folder: Path) -> Iterator[tuple[str | None, Path]]:
-    """What lies in the folders of labels, or in the folder itself if it has none."""
+    """List the entries of the label folders, or of the folder itself if it has none."""
     if not folder.is_dir():
         if folder.exists():
             raise DataFormatError(f"{folder} is a file, not a folder")
@@ -132,7 +132,7 @@ def _posts_in_folder(folder: Path, bad: BadLines) -> Iterator[Post]:
 
 
 def _posts_in(file: Path, posts: PostsChoice, bad: BadLines) -> Iterator[Post]:
-    """Posts of a file; one of several lines is left out whole if a line cannot be read."""
+    """Read the posts of a file; skip a post of several lines if one of them is bad."""
     gathered: list[str] = []
     damaged = False
     for number, line in chain(numbered_lines(file), [(0, "")]):

@@ -42,7 +42,7 @@ Entry = tuple[
 
 
 def named(fields: Fields, names: Mapping[str, str]) -> Fields:
-    """The fields under the names that a caller gave them.
+    """Return the fields, renamed as the caller asked.
 
     >>> named(DOCUMENT_FIELDS, {"text": "body"})["text"]
     ('body',)
@@ -107,7 +107,7 @@ def _carefully_parsed(line: str) -> Record:
 
 
 def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
-    """A function that reads records of one post, or of one subject with all posts."""
+    """Return a function that reads records of one post, or of one subject with its posts."""
     read_post = _post_reader(fields)
     text_name, label_name, seq_name = (fields[one][0] for one in ("text", "label", "seq"))
     posts_name, chunks_name = (fields.get(one, ("",))[0] for one in ("posts", "chunks"))
@@ -158,7 +158,7 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
 
 
 def document_reader(fields: Fields) -> Callable[[Record], Document]:
-    """A function that reads records of one document."""
+    """Return a function that reads records of one document."""
     (text_name,), (label_name,), id_names = fields["text"], fields["label"], fields["id"]
 
     def read(record: Record) -> Document:
@@ -204,7 +204,7 @@ def _posts(given: object, text_name: str) -> list[Record]:
 
 
 def as_identity(name: str, value: object, *, empty: bool = False) -> str:
-    """The id of a subject or of a post as text.
+    """Return the id of a subject or of a post as text.
 
     >>> as_identity("subject", 12)
     '12'
@@ -255,7 +255,7 @@ def _chunks(given: object, posts: int) -> tuple[int, ...] | None:
 
 
 def _json(value: object) -> str:
-    """A value in a message, spelt as in the file."""
+    """Return a value as messages show it, spelt as in the file."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return shown(value)
@@ -273,7 +273,7 @@ _ISO = re.compile(
 
 
 def as_time(value: object) -> datetime:
-    """A time from ISO 8601 or from seconds since 1970, which are UTC.
+    """Parse a time in ISO 8601 or in seconds since 1970 (UTC).
 
     >>> as_time("2024-05-01T12:30:00Z")
     datetime.datetime(2024, 5, 1, 12, 30, tzinfo=datetime.timezone.utc)
@@ -306,7 +306,7 @@ def _time_of_text(text: str) -> datetime:
 
 
 def _time_of_any_iso(text: str) -> datetime:
-    """What Python 3.10 does not read: Z, fractions of any length, a blank before the zone."""
+    """Rewrite what Python 3.10 cannot parse: Z, long fractions, a blank before the zone."""
     found = _ISO.fullmatch(text)
     if found is None:
         raise ValueError(text)

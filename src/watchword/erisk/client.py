@@ -226,7 +226,7 @@ class _Client:
         return self._number + 1, "empty"
 
     def _ask(self) -> Round | None:
-        """The round that the server is at; None after the last."""
+        """Return the server's current round, or None after the last."""
         attempts = Attempts(self._backoff)
         while True:
             try:

@@ -68,7 +68,7 @@ class Engine(NamedTuple):
         return self.source.description | counted
 
     def statistics(self) -> ModelStatistics:
-        """What was learnt; costs a pass over the model."""
+        """Return the totals of the model; costs a pass over it."""
         totals = self.native.totals()
         return ModelStatistics(
             documents=dict(zip(totals["labels"], totals["documents"], strict=True)),
@@ -80,7 +80,7 @@ class Engine(NamedTuple):
         )
 
     def replaced(self, parameters: Parameters) -> Engine:
-        """The same counts with other parameters."""
+        """Return an engine with the same counts and other parameters."""
         longest = self.parameters.max_ngram
         if parameters.max_ngram > longest:
             raise ValueError(
@@ -153,7 +153,7 @@ class Engine(NamedTuple):
     # Reading
 
     def confidence(self, texts: list[str], threads: int) -> ConfidenceTable:
-        """The confidence vectors of texts."""
+        """Return the confidence vectors of texts."""
         self.refuse_if_unreadable()
         if self.parameters.has_own_operators:
             return self._own_confidence(texts)
@@ -193,18 +193,18 @@ class Engine(NamedTuple):
         )
 
     def decide(self, labels: Sequence[Label], values: FloatArray) -> list[Label]:
-        """The label of each row of confidences; the default where all are 0."""
+        """Return the label of each row of confidences; the default where all are 0."""
         return decide(labels, values, default=self.default_label)
 
     def default_label(self) -> Label:
-        """What to predict where nothing is known."""
+        """Return the label to predict without evidence."""
         if self.parameters.default_label is not None:
             return self.known_label(self.parameters.default_label)
         self.refuse_if_empty()
         return self.label_with_most_words()
 
     def label_with_most_words(self) -> Label:
-        """What to predict where nothing is known and nothing else was asked for."""
+        """Return the label to predict without evidence if no default label is set."""
         totals = self.native.totals()
         words: dict[Label, int] = dict(zip(totals["labels"], totals["words"], strict=True))
         return max(words, key=lambda label: words[label])  # the first of equals
@@ -212,7 +212,7 @@ class Engine(NamedTuple):
     # Checking
 
     def known_label(self, label: Label) -> Label:
-        """The label as a plain `str` or `int`, if the model knows it."""
+        """Return the label as a plain `str` or `int`; raise if the model does not know it."""
         self.refuse_if_empty()
         known = as_label(label)
         labels = self.labels
@@ -222,7 +222,7 @@ class Engine(NamedTuple):
         return known
 
     def words_of(self, ngram: str | Sequence[str]) -> list[str]:
-        """The words of an n-gram: a string is read, a sequence of words is taken as it is."""
+        """Return the words of an n-gram: a string is tokenised, a sequence is taken as it is."""
         words: list[Any]
         if isinstance(ngram, str):
             batch = self.source.read([ngram], with_spans=True)
@@ -276,7 +276,7 @@ def engine_of(model: TauSS3) -> Engine:
 def decide(
     labels: Sequence[Label], values: FloatArray, *, default: Callable[[], Label]
 ) -> list[Label]:
-    """The label of each row of confidences; the default where all are 0."""
+    """Return the label of each row of confidences; the default where all are 0."""
     best, silent = winners(values)
     decided = [labels[at] for at in best.tolist()]
     if silent.any():
@@ -287,12 +287,12 @@ def decide(
 
 
 def decide_several(labels: Sequence[Label], values: FloatArray) -> list[tuple[Label, ...]]:
-    """The labels in the upper of the two clusters of each row of confidences (2-means)."""
+    """Return the labels in the upper of two clusters of each row of confidences (2-means)."""
     return [tuple(labels[at] for at in columns) for columns in _native.several(values)]
 
 
 def winners(values: FloatArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The column of the highest value of each row, and the rows where all are 0."""
+    """Return the column of the highest value of each row, and the rows where all are 0."""
     if not len(values):
         return np.empty(0, np.int64), np.empty(0, np.bool_)
     return values.argmax(axis=1), (values == 0).all(axis=1)

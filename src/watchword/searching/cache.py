@@ -117,7 +117,7 @@ def digest_of(
     source: TextSource,
     terms: _native.TermBatch,
 ) -> str:
-    """A digest of data, folds, how texts are read, and the program that does it."""
+    """Return a digest of data, folds, tokenisation and the program."""
     hashed = hashlib.sha256()
 
     def feed(part: bytes) -> None:
@@ -140,7 +140,7 @@ def digest_of(
 
 @lru_cache(maxsize=1)
 def _program() -> str:
-    """The version, and the compiled core itself: what was built anew may count anew."""
+    """Return the version and the compiled core: a new build may count differently."""
     from watchword import __version__
 
     core = Path(str(_native.__file__)).read_bytes()
