@@ -88,7 +88,7 @@ def as_number(name: str, value: object) -> float:
     return number
 
 
-def as_positive(name: str, value: object) -> float:
+def as_not_negative(name: str, value: object) -> float:
     """Return a finite number that is not negative."""
     number = as_number(name, value)
     if number < 0:

@@ -1,4 +1,4 @@
-"""Plain data as JSON and CSV, and tables of plain text."""
+"""Data made safe to show: text without control characters, JSON, CSV, aligned tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,42 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+_REPLACEMENT = "\ufffd"
+# Characters that reverse the text direction or are invisible, so that different ids would look the
+# same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them, and so do
+# the tags (from U+E0020) that spell some flags.
+_INVISIBLE = (
+    [0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xE0001],
+    range(0x202A, 0x202F),
+    range(0x2060, 0x2070),
+    range(0xFFF9, 0xFFFC),
+)
+
+
+def _stand_ins() -> dict[int, str]:
+    """Return a visible replacement for each control character and lone surrogate."""
+    table = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
+    table[0x7F] = "\u2421"
+    table |= dict.fromkeys(range(0x80, 0xA0), _REPLACEMENT)
+    table |= {code: _REPLACEMENT for codes in _INVISIBLE for code in codes}
+    table |= dict.fromkeys([0x2028, 0x2029], "\u2424")
+    return table | dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT)
+
+
+_STAND_INS = _stand_ins()
+
+
+def visible(text: str) -> str:
+    r"""Replace each control character by one visible character, so that offsets stay the same.
+
+    Line feeds and tabs stay. Characters that could move the cursor, recolour the terminal or
+    reverse the text direction, and lone surrogates, are made visible.
+
+    >>> visible("red\x1b[31m alert\n")
+    'red␛[31m alert\n'
+    """
+    return text.translate(_STAND_INS)
 
 
 def finite(value: Any) -> Any:

@@ -11,9 +11,10 @@ from rich.console import Console
 
 import watchword as ww
 from painted import shares_at, with_shares
+from watchword._display import visible
 from watchword.show.blocks import LEVELS
 from watchword.show.palette import label_ground
-from watchword.show.terminal import strongest_ngrams, to_terminal, visible
+from watchword.show.terminal import strongest_ngrams, to_terminal
 
 MODEL = ww.TauSS3()
 MODEL.learn_many(

@@ -26,13 +26,12 @@ from rich.text import Text
 import watchword
 from watchword import TauSS3, WatchwordError
 from watchword._checks import Label
-from watchword._display import finite
+from watchword._display import finite, visible
 from watchword._files import atomic_file, writing_to
 from watchword._interrupts import INTERRUPTED, interruptible
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.errors import DataFormatError, UnknownLabelError
 from watchword.model import RankedNgram
-from watchword.show.terminal import visible
 
 _Item = TypeVar("_Item")
 

@@ -12,6 +12,7 @@ import click
 import watchword
 from watchword import Explanation, TauSS3
 from watchword._checks import Label
+from watchword._display import visible
 from watchword.cli.base import (
     FILE,
     check_folder,
@@ -37,7 +38,7 @@ from watchword.data.lines import numbered_lines
 from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped
-from watchword.show.terminal import strongest_ngrams, to_terminal, visible
+from watchword.show.terminal import strongest_ngrams, to_terminal
 
 _TOP = 5  # n-grams and posts to print
 _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from watchword import Decision, TauSS3, Watcher
+from watchword._display import visible
 from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import emit, warn, write_text_output, writing_output
 from watchword.cli.signals import Stops
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.texts import Item
 from watchword.errors import StateError
-from watchword.show.terminal import visible
 from watchword.streams.policies import Policy
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from watchword._checks import as_positive, as_whole
+from watchword._checks import as_not_negative, as_whole
 from watchword.web.connections import LimitedProtocol
 
 LAGGING = "watchword.lagging"  # in the scope of a request: give the old round again
@@ -61,10 +61,10 @@ class Faults:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        total = sum(as_positive(name, getattr(self, name)) for name in KINDS)
+        total = sum(as_not_negative(name, getattr(self, name)) for name in KINDS)
         if total > 1:
             raise ValueError(f"the probabilities must not add up to more than 1, got {total:g}")
-        as_positive("delay", self.delay)
+        as_not_negative("delay", self.delay)
         as_whole("seed", self.seed, 0)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urljoin, urlsplit
 
-from watchword._checks import as_number, as_positive, as_whole
+from watchword._checks import as_not_negative, as_number, as_whole
 from watchword.erisk.protocol import ServerError
 
 logger = logging.getLogger("watchword.erisk")
@@ -208,8 +208,8 @@ class Backoff:
 
     def __init__(self, *, retries: int, patience: float, first_wait: float, seed: int) -> None:
         self.retries = as_whole("retries", retries, 0)
-        self.patience = as_positive("patience", patience)
-        self._first = as_positive("first_wait", first_wait)
+        self.patience = as_not_negative("patience", patience)
+        self._first = as_not_negative("first_wait", first_wait)
         self._longest = max(60.0, self._first)
         self._random = random.Random(seed)  # noqa: S311
 

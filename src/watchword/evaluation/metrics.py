@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from watchword._checks import as_number, as_positive, as_whole
+from watchword._checks import as_not_negative, as_number, as_whole
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -62,7 +62,7 @@ def latency_cost(delays: ArrayLike, deadline: float) -> FloatArray:
     >>> latency_cost([1, 50, 99, 100_000], 50).round(3).tolist()
     [0.0, 0.5, 1.0, 1.0]
     """
-    distance = _numbers("delays", delays) - as_positive("deadline", deadline)
+    distance = _numbers("delays", delays) - as_not_negative("deadline", deadline)
     with np.errstate(under="ignore"):
         decay = np.exp(-np.abs(distance))  # exp(distance) could overflow
     return np.where(distance >= 0, 1.0, decay) / (1.0 + decay)
@@ -199,7 +199,7 @@ def penalty(delays: ArrayLike, p: float = 0.0078) -> FloatArray:
     # tanh is the same function, without an exponential that could overflow. The chunk delay of a
     # subject with few posts may be 0; it costs the same as a delay of 1.
     steps = np.maximum(_numbers("delays", delays) - 1, 0)
-    return np.asarray(np.tanh(as_positive("p", p) * steps / 2))
+    return np.asarray(np.tanh(as_not_negative("p", p) * steps / 2))
 
 
 def latency(
@@ -346,10 +346,10 @@ def _mean_cost(
     actual: BoolArray, alerted: BoolArray, delays: FloatArray, deadline: float, costs: _Costs
 ) -> float:
     false_positive = float(actual.mean()) if costs[0] is None else costs[0]
-    total = as_positive("cost_false_positive", false_positive) * int((alerted & ~actual).sum())
-    total += as_positive("cost_false_negative", costs[1]) * int((actual & ~alerted).sum())
+    total = as_not_negative("cost_false_positive", false_positive) * int((alerted & ~actual).sum())
+    total += as_not_negative("cost_false_negative", costs[1]) * int((actual & ~alerted).sum())
     late = float(latency_cost(delays[actual & alerted], deadline).sum())
-    return (total + as_positive("cost_true_positive", costs[2]) * late) / actual.size
+    return (total + as_not_negative("cost_true_positive", costs[2]) * late) / actual.size
 
 
 def _outcomes(

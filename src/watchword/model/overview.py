@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label, as_whole
+from watchword._display import visible
 from watchword.model.engine import Engine
 from watchword.model.results import NextWord, RankedNgram, Value
 
@@ -158,8 +159,6 @@ class Glance:
         return self.to_html()
 
     def __str__(self) -> str:
-        from watchword.show.terminal import visible
-
         lengths = ", ".join(
             f"{many:,} of {_number_of(at, 'word')}" for at, many in enumerate(self.ngrams, 1)
         )

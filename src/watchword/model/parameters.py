@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword import _native
-from watchword._checks import Label, as_choice, as_label, as_number, as_positive, as_whole
+from watchword._checks import Label, as_choice, as_label, as_not_negative, as_number, as_whole
 from watchword.model.functions import name_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,7 +71,7 @@ class Parameters:
         if not 0 < self.smoothness <= 1:
             raise ValueError(f"smoothness must be in (0, 1], got {self.smoothness:g}")
         for name in ("significance", "sanction", "alpha", "prior"):
-            self._set(name, as_positive(name, getattr(self, name)))
+            self._set(name, as_not_negative(name, getattr(self, name)))
         limit = _native.max_ngram_limit
         self._set("max_ngram", as_whole("max_ngram", self.max_ngram, 1, limit))
         self._set("min_count", as_whole("min_count", self.min_count, 1))

@@ -14,7 +14,7 @@ from watchword._checks import (
     as_label,
     as_labels,
     as_list,
-    as_positive,
+    as_not_negative,
     as_text,
     as_texts,
     as_threads,
@@ -505,7 +505,7 @@ class TauSS3:
         Most frequent first. They stay in the model, which needs their counts.
         """
         self._engine.refuse_if_empty()
-        return self._engine.native.stop_words(as_positive("threshold", threshold))
+        return self._engine.native.stop_words(as_not_negative("threshold", threshold))
 
     def counts(self) -> dict[str, dict[Label, int]]:
         """Return every n-gram with its count per label, sorted by spelling.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchword._display import aligned
+from watchword._display import aligned, visible
 from watchword.show.confusion import most_mistaken
-from watchword.show.terminal import visible
 
 __all__ = ["MAIN_MEASURES", "evaluation_text"]
 

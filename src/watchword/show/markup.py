@@ -11,8 +11,8 @@ import hashlib
 import html
 import re
 
+from watchword._display import visible
 from watchword.show.style import STYLE
-from watchword.show.terminal import visible
 
 __all__ = ["STYLE", "css_string", "document", "escaped", "kept", "stand_ins"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from statistics import stdev
 from typing import Any
 
-from watchword._display import finite
+from watchword._display import finite, visible
 from watchword.model.parameters import Parameters
 from watchword.show.pictures import excerpt
 from watchword.show.search_axes import (
@@ -20,7 +20,6 @@ from watchword.show.search_axes import (
     parameter_axis,
     told_by,
 )
-from watchword.show.terminal import visible
 
 __all__ = ["Packed", "json_inside", "pack_search", "python_line", "shown_value", "spelt_measure"]
 

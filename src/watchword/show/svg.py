@@ -15,8 +15,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import SupportsFloat
 
+from watchword._display import visible
 from watchword.show import palette
-from watchword.show.terminal import visible
 
 __all__ = [
     "STYLE",

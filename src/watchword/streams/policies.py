@@ -30,8 +30,8 @@ from watchword._checks import (
     as_above_zero,
     as_choice,
     as_label,
+    as_not_negative,
     as_number,
-    as_positive,
     as_share,
     as_whole,
 )
@@ -89,7 +89,7 @@ class Overtakes(Policy):
     margin: float = 0.0
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, ratio=as_positive, margin=as_number)
+        settle(self, positive=as_label, ratio=as_not_negative, margin=as_number)
 
     @property
     def needs(self) -> frozenset[Quantity]:
@@ -118,7 +118,7 @@ class Leaps(Policy):
     factor: float = 4.0
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, factor=as_positive)
+        settle(self, positive=as_label, factor=as_not_negative)
 
     @property
     def needs(self) -> frozenset[Quantity]:
@@ -281,7 +281,7 @@ class StandsOut(Policy):
     gamma: float = 2.0
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, gamma=as_positive)
+        settle(self, positive=as_label, gamma=as_not_negative)
 
     @property
     def is_population(self) -> bool:

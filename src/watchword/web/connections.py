@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from watchword._checks import as_positive, as_whole
+from watchword._checks import as_not_negative, as_whole
 
 try:
     import resource
@@ -48,8 +48,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         as_whole("connections", self.connections, 1)
-        as_positive("header_timeout", self.header_timeout)
-        as_positive("body_timeout", self.body_timeout)
+        as_not_negative("header_timeout", self.header_timeout)
+        as_not_negative("body_timeout", self.body_timeout)
 
     @property
     def affordable(self) -> int:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from watchword import __version__
 from watchword._checks import as_whole
+from watchword._display import visible
 from watchword._files import atomic_file
 from watchword.errors import HookError
 from watchword.model.functions import name_of
 from watchword.show.palette import palette_css
-from watchword.show.terminal import visible
 from watchword.web.packing import pack_model
 
 if TYPE_CHECKING:
