@@ -222,7 +222,10 @@ def test_another_model_goes_on_only_if_it_may(spark, known, tmp_path):
     other = tmp_path / "other.ww"
     model.replace(smoothness=0.2).save(other)
     changed = ws.watch(stream, other, POLICY, post_id="id", order="seq")
-    with pytest.raises(ww.errors.StateError, match="belongs to another model"), ws.clear_errors():
+    with (
+        pytest.raises(ww.errors.StateError, match="was saved with another model"),
+        ws.clear_errors(),
+    ):
         run(changed, tmp_path)
     allowed = ws.watch(stream, other, POLICY, post_id="id", order="seq", allow_changed_model=True)
     assert len(run(allowed, tmp_path)) == len(posts)
