@@ -21,7 +21,10 @@ POINTS = 95  # moments at which the client could die in this task: see the test 
 PEOPLE = subjects(6, posts=(2, 3))
 MORE_PEOPLE = subjects(12, posts=(3, 6))
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
+]
 
 
 class Killable:
@@ -167,7 +170,6 @@ def acknowledged(journal):
     return set(databases.rows(journal, "SELECT round, run FROM sendings WHERE acknowledged"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("life", [8, 11, 29])
 def test_killed_again_and_again_every_round_is_answered_once(killable, tmp_path, life):
     calm = PracticeTask(MORE_PEOPLE, runs=3)
