@@ -7,7 +7,7 @@ histories. Both follow the same rules, implemented in `advance`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +35,7 @@ def advance(
     if a post was read. `step.memory` holds the policy's memory from before the step.
     """
     before = step.memory
-    noted = step.with_memory(0, before.shape[1], copy=True)
+    noted = replace(step, memory=before.copy())
     alerts = checked_alerts(policy, noted) & read & ~decided
     if noted.memory.shape[1] and not read.all():
         noted.memory[~read] = before[~read]

@@ -62,10 +62,9 @@ class Step:
         self.memory[:, 0] = np.where(holds, self.memory[:, 0] + 1, 0)
         return np.asarray(self.memory[:, 0])
 
-    def with_memory(self, begin: int, end: int, *, copy: bool = False) -> Step:
-        """Return the step with only these columns of the memory."""
-        memory = self.memory[:, begin:end]
-        return replace(self, memory=memory.copy() if copy else memory)
+    def with_memory(self, begin: int, end: int) -> Step:
+        """Return the step as seen by a policy that has only these columns of the memory."""
+        return replace(self, memory=self.memory[:, begin:end])
 
 
 def share_of(value: FloatArray, other: FloatArray) -> FloatArray:
