@@ -38,6 +38,7 @@ lint: build  ## style, types, and whether generated files are what they should b
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/python tools/make_parameters.py --check
 	$(BIN)/python tools/make_unicode_table.py --check || \
 	    { [ $$? -eq 3 ] && echo "the Unicode table was not checked"; }
 	$(STUBGEN) build/_native.pyi

@@ -7,7 +7,7 @@ explaining, inspecting and saving.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from watchword._checks import Label
 from watchword.errors import MissingExtraError
 from watchword.model.engine import winners
-from watchword.model.parameters import FloatArray, Level, SummaryOperator
+from watchword.model.parameter_kinds import FloatArray
+from watchword.model.parameters import DEFAULTS, takes_parameters
 from watchword.model.tau_ss3 import TauSS3
-from watchword.model.text import Tokenizer, WordHook
 
 try:
     from joblib import effective_n_jobs  # type: ignore[import-untyped]
@@ -41,6 +41,15 @@ __all__ = ["TauSS3Classifier"]
 _Array = npt.NDArray[Any]
 
 
+# Arguments beside the parameters of the model.
+_OTHERS = {
+    "word_hook": "WordHook | None",
+    "tokenizer": "Tokenizer | None",
+    "n_jobs": "int | None",
+}
+
+
+@takes_parameters(**_OTHERS)
 class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The τ-SS3 text classifier as a scikit-learn estimator.
 
@@ -49,6 +58,9 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    {parameters}
+    word_hook, tokenizer
+        as of `watchword.TauSS3`.
     n_jobs
         number of threads for learning and reading: None for one (or the value of
         `joblib.parallel_config`), -1 for all cores. The result does not depend on it. With
@@ -77,54 +89,16 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: _Array
     model_: TauSS3
+    default_label: Hashable
+    prune_period: int | None
+    n_jobs: int | None
     _labels: tuple[Label, ...]  # the model's label of each class
 
-    def __init__(
-        self,
-        *,
-        smoothness: float = 0.13,
-        significance: float = 0.7,
-        sanction: float = 0.25,
-        max_ngram: int = 3,
-        min_count: int = 1,
-        alpha: float = 0.0,
-        prior: float = 3.0,
-        ngram_scale: Literal["length", "words", "label"] = "label",
-        significance_function: Literal["vanilla", "xai", "ratio"] = "ratio",
-        confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
-        reading: Literal["paper", "words_sum"] = "paper",
-        summary: SummaryOperator | Mapping[Level, SummaryOperator] = "sum",
-        default_label: Hashable = None,
-        counting: Literal["occurrences", "documents"] = "documents",
-        paragraphs: Literal["lines", "blank_lines"] = "lines",
-        word_hook: WordHook | None = None,
-        tokenizer: Tokenizer | None = None,
-        prune_period: int | None = None,
-        prune_floor: int = 10,
-        prune_shortest: int = 1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.smoothness = smoothness
-        self.significance = significance
-        self.sanction = sanction
-        self.max_ngram = max_ngram
-        self.min_count = min_count
-        self.alpha = alpha
-        self.prior = prior
-        self.ngram_scale = ngram_scale
-        self.significance_function = significance_function
-        self.confidence_function = confidence_function
-        self.reading = reading
-        self.summary = summary
-        self.default_label = default_label
-        self.counting = counting
-        self.paragraphs = paragraphs
-        self.word_hook = word_hook
-        self.tokenizer = tokenizer
-        self.prune_period = prune_period
-        self.prune_floor = prune_floor
-        self.prune_shortest = prune_shortest
-        self.n_jobs = n_jobs
+    def __init__(self, **parameters: Any) -> None:
+        for name, default in (DEFAULTS | dict.fromkeys(_OTHERS)).items():
+            setattr(self, name, parameters.pop(name, default))
+        for unknown in parameters:
+            raise TypeError(f"TauSS3Classifier() got an unexpected keyword argument {unknown!r}")
 
     # Learning
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 import click
@@ -12,25 +11,15 @@ import click
 from watchword.cli.policies import check_policy, known_policies
 from watchword.cli.texts import Data
 from watchword.data.records import SUBJECT_FIELDS
-from watchword.model.parameters import LEVELS, Parameters
+from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
+from watchword.model.parameters import DEFAULTS, TABLE
 from watchword.model.presets import PAPER_TASKS
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A TauSS3 parameter as a command-line option."""
-
-    name: str
-    help: str
-    convert: Callable[[str], Any] = str
-    metavar: str = "TEXT"
-    choices: tuple[str, ...] | None = None
-
-
-def _summary(text: str) -> Any:
+def _operators(text: str) -> Any:
     """Parse one operator for all levels, or one per level: `sentence=max,document=sum`."""
     if "=" not in text:
         return text
@@ -43,68 +32,40 @@ def _summary(text: str) -> Any:
     return levels
 
 
-PARAMETERS = (
-    Parameter("smoothness", "σ: exponent of the relative frequency, in (0, 1].", float, "NUMBER"),
-    Parameter("significance", "λ: margin over other labels to be significant.", float, "NUMBER"),
-    Parameter("sanction", "ρ: penalty for significance in several labels.", float, "NUMBER"),
-    Parameter("max_ngram", "Length of the longest n-grams.", int, "WORDS"),
-    Parameter("min_count", "Smallest count of an n-gram for a value above 0.", int, "TIMES"),
-    Parameter("alpha", "Threshold: values at or below it are 0.", float, "NUMBER"),
-    Parameter("prior", "Prior count over all labels.", float, "NUMBER"),
-    Parameter(
-        "ngram_scale",
-        "Reference for frequency: n-grams of equal length, words, or all words of the label.",
-        choices=("length", "words", "label"),
-    ),
-    Parameter(
-        "significance_function",
-        "Significance: the original (vanilla), one that also silences common words (xai), or the "
-        "original rule for two labels (ratio).",
-        choices=("vanilla", "xai", "ratio"),
-    ),
-    Parameter(
-        "confidence_function", "Confidence: values (gv), or values divided by the largest.",
-        choices=("gv", "norm_gv", "norm_gv_xai"),
-    ),
-    Parameter("reading", "Rule to split sentences into n-grams.", choices=("paper", "words_sum")),
-    Parameter(
-        "summary",
-        f"Summary operator: sum, max, mean, or one per level: {LEVELS[0]}=max,{LEVELS[2]}=sum.",
-        _summary, "OPERATOR",
-    ),
-)  # fmt: skip
-ONLY_TRAINING = (
-    Parameter("default_label", "Label to predict without evidence.", metavar="LABEL"),
-    Parameter(
-        "counting",
-        "Unit of counts: every occurrence of an n-gram, or every document that contains it.",
-        choices=("occurrences", "documents"),
-    ),
-    Parameter("paragraphs", "Paragraph separator.", choices=("lines", "blank_lines")),
-    Parameter("prune_period", "Words between prunings while learning.", int, "WORDS"),
-    Parameter("prune_floor", "With --prune-period: drop n-grams with count ≤ TIMES.", int, "TIMES"),
-    Parameter("prune_shortest", "Length of the shortest n-grams to prune.", int, "WORDS"),
-)
-
-_DEFAULTS = {field.name: field.default for field in fields(Parameters)}
+def converter_of(one: Parameter) -> Callable[[str], Any]:
+    """Return the function that parses a parameter on the command line."""
+    if isinstance(one, SummaryOperators):
+        return _operators
+    if isinstance(one, Choice):
+        return one_of(one.choices)
+    if isinstance(one, Number):
+        return float
+    return int if isinstance(one, Whole) else str
 
 
-def parameter_options(function: Function, defaults: Mapping[str, Any] = _DEFAULTS) -> Function:
+def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS) -> Function:
     """Add an option per TauSS3 parameter; `parameters` holds those given on the command line."""
     options = []
-    for one in PARAMETERS + ONLY_TRAINING:
+    for one in TABLE:
         default = defaults[one.name]
         shown = "" if default is None else f"  [default: {default}]"
+        choices = _choices(one)
         options.append(
             click.option(
                 _flag(one.name),
-                type=click.Choice(one.choices) if one.choices else None,
-                metavar=None if one.choices else one.metavar,
-                callback=None if one.choices else _converter(one.convert),
+                type=click.Choice(choices) if choices else None,
+                metavar=None if choices else one.metavar,
+                callback=None if choices else _converter(converter_of(one)),
                 help=one.help + shown,
             )
         )
     return joined(function, options, "parameters", _given)
+
+
+def _choices(one: Parameter) -> tuple[str, ...]:
+    if isinstance(one, SummaryOperators) or not isinstance(one, Choice):
+        return ()
+    return one.choices
 
 
 def preset_options(function: Function) -> Function:
@@ -125,7 +86,7 @@ def _only_one(**flags: bool) -> str | None:
 
 def paper_parameter_options(function: Function) -> Function:
     """Add an option per TauSS3 parameter, with the paper's values as defaults."""
-    return parameter_options(function, _DEFAULTS | PAPER_TASKS)
+    return parameter_options(function, DEFAULTS | PAPER_TASKS)
 
 
 def list_options(function: Function) -> Function:
@@ -133,19 +94,19 @@ def list_options(function: Function) -> Function:
     options = [
         click.option(
             _flag(one.name),
-            metavar=one.metavar + ",…" if not one.choices else f"[{'|'.join(one.choices)}],…",
-            callback=_list_converter(one_of(one.choices) if one.choices else one.convert),
+            metavar=f"[{'|'.join(_choices(one))}],…" if _choices(one) else one.metavar + ",…",
+            callback=_list_converter(converter_of(one)),
             help=f"{one.help.rstrip('.')} (values to try).",
         )
-        for one in PARAMETERS
-        if one.name != "summary"  # its values contain commas
+        for one in TABLE
+        # Other parameters take effect while learning; the values of a summary contain commas.
+        if one.title is not None and one.name != "summary"
     ]
     return joined(function, options, "parameters", _given)
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    names = [one.name for one in PARAMETERS + ONLY_TRAINING]
-    return {name: options[name] for name in names if options.get(name) is not None}
+    return {one.name: options[one.name] for one in TABLE if options.get(one.name) is not None}
 
 
 def joined(

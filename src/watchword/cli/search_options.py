@@ -10,23 +10,20 @@ from typing import Any
 import click
 
 from watchword.cli.options import (
-    ONLY_TRAINING,
-    PARAMETERS,
     Function,
     Option,
-    Parameter,
     converted,
+    converter_of,
     joined,
-    one_of,
 )
 from watchword.evaluation.labels import MEASURES
+from watchword.model.parameter_kinds import Number, Parameter, Whole
+from watchword.model.parameters import TABLE
 from watchword.searching.searcher import seconds_of
 from watchword.searching.space import PRUNE, Between, Space, check_space
 
-_PRUNE = Parameter(PRUNE, "Drop n-grams with count ≤ TIMES after training.", int, "TIMES")
-_SEARCHED = {
-    one.name: one for one in (*PARAMETERS, *ONLY_TRAINING, _PRUNE) if one.name != "default_label"
-}
+_PRUNE = Whole(name=PRUNE, help="Largest count that is dropped after training.", least=0)
+_SEARCHED = {one.name: one for one in (*TABLE, _PRUNE) if one.name != "default_label"}
 _MOST_WHOLE = 1000  # most values in a range of integers
 _BUDGET = 30.0  # seconds to tune
 
@@ -73,11 +70,11 @@ def _values(
 ) -> list[Any] | Between:
     """Parse a list of values, or a range."""
     first, dots, last = text.partition("..")
-    if not dots or one.convert not in (int, float):
-        convert = one_of(one.choices) if one.choices else one.convert
+    convert = converter_of(one)
+    if not dots or not isinstance(one, Number | Whole):
         return [converted(convert, part.strip(), ctx, param) for part in text.split(",")]
-    low, high = (converted(one.convert, end.strip(), ctx, param) for end in (first, last))
-    if one.convert is float:
+    low, high = (converted(convert, end.strip(), ctx, param) for end in (first, last))
+    if isinstance(one, Number):
         try:
             return Between(low, high, log=low > 0)
         except ValueError as error:

@@ -25,7 +25,8 @@ from watchword.errors import (
 from watchword.model.explanation import BlockValues, Explanation
 from watchword.model.file import container
 from watchword.model.functions import name_of, refuse_missing, same
-from watchword.model.parameters import FloatArray, Parameters
+from watchword.model.parameter_kinds import FloatArray
+from watchword.model.parameters import Parameters
 from watchword.model.results import ConfidenceTable, ModelStatistics
 from watchword.model.text import TextSource
 

@@ -16,13 +16,8 @@ import numpy.typing as npt
 
 from watchword._checks import Label
 from watchword.errors import HookError
-from watchword.model.parameters import (
-    FloatArray,
-    Level,
-    Parameters,
-    SummaryFunction,
-    SummaryOperator,
-)
+from watchword.model.parameter_kinds import FloatArray, Level, SummaryFunction, SummaryOperator
+from watchword.model.parameters import Parameters
 
 
 @dataclass(frozen=True)

@@ -14,24 +14,11 @@ from typing import TYPE_CHECKING, Any
 from watchword._checks import Label, as_whole
 from watchword._display import visible
 from watchword.model.engine import Engine
+from watchword.model.parameters import TABLE, Parameters
 from watchword.model.results import NextWord, RankedNgram, Value
 
 if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
-
-_SHOWN_PARAMETERS = (
-    "smoothness",
-    "significance",
-    "sanction",
-    "max_ngram",
-    "min_count",
-    "alpha",
-    "prior",
-    "counting",
-    "ngram_scale",
-    "significance_function",
-    "confidence_function",
-)
 
 
 @dataclass(frozen=True)
@@ -199,9 +186,15 @@ def glance_at(engine: Engine, n: int) -> Glance:
         labels=tuple(rows),
         ngrams=statistics.ngrams,
         bin_width=survey["width"],
-        parameters={name: getattr(engine.parameters, name) for name in _SHOWN_PARAMETERS},
+        parameters=_shown(engine.parameters),
         pruned=statistics.pruned,
     )
+
+
+def _shown(parameters: Parameters) -> dict[str, Any]:
+    """Return the parameters that decide values, as plain data."""
+    shown = {one.name for one in TABLE if one.title is not None or one.shapes_counts}
+    return {name: value for name, value in parameters.plain().items() if name in shown}
 
 
 def _length_glance(

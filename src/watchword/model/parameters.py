@@ -1,45 +1,45 @@
-"""What a model can be told: checked once, here, for constructor, file and `replace` alike."""
+"""The table of a model's parameters: types, ranges, defaults, presets and help texts.
+
+The constructor, its docstring and the presets, the model file, the command line, the scikit-learn
+estimator, the live page and docs/parameters.md derive from it.
+"""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Literal, cast
-
-import numpy as np
-import numpy.typing as npt
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 from watchword import _native
-from watchword._checks import Label, as_choice, as_label, as_not_negative, as_number, as_whole
+from watchword._checks import Label
 from watchword.model.functions import name_of
+from watchword.model.parameter_kinds import (
+    LEVELS,
+    REQUIRED,
+    Choice,
+    DefaultLabel,
+    Level,
+    Number,
+    Parameter,
+    Summary,
+    SummaryOperator,
+    SummaryOperators,
+    Whole,
+)
 
-FloatArray = npt.NDArray[np.float64]
-SummaryFunction = Callable[[FloatArray], FloatArray]
-SummaryName = Literal["sum", "max", "mean"]
-SummaryOperator = SummaryName | SummaryFunction
-Level = Literal["sentence", "paragraph", "document"]
-Summary = SummaryOperator | Mapping[Level, SummaryOperator]
+_Class = TypeVar("_Class")
 
-LEVELS: tuple[Level, ...] = ("sentence", "paragraph", "document")
-SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
 
-# The core defines which choices there are.
-_NATIVE_CHOICES: dict[str, type[enum.Enum]] = {
-    "significance_function": _native.SignificanceFunction,
-    "confidence_function": _native.ConfidenceFunction,
-    "ngram_scale": _native.NgramScale,
-    "reading": _native.ReadingRule,
-    "counting": _native.Counting,
-    "paragraphs": _native.Paragraphs,
-}
-_CHOICES = {name: tuple(kind.__members__) for name, kind in _NATIVE_CHOICES.items()}
-_ONLY_IN_PYTHON = ("default_label",)
+def _row(default: Any, parameter: Parameter) -> Any:
+    return field(default=default, metadata={"parameter": parameter})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """The parameters of a model; see `watchword.TauSS3` for what each is.
+    """The parameters of a model.
 
     >>> Parameters(smoothness=3)
     Traceback (most recent call last):
@@ -47,46 +47,220 @@ class Parameters:
     ValueError: smoothness must be in (0, 1], got 3
     """
 
-    smoothness: float = 0.13
-    significance: float = 0.7
-    sanction: float = 0.25
-    max_ngram: int = 3
-    min_count: int = 1
-    alpha: float = 0.0
-    prior: float = 3.0
-    ngram_scale: Literal["length", "words", "label"] = "label"
-    significance_function: Literal["vanilla", "xai", "ratio"] = "ratio"
-    confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv"
-    reading: Literal["paper", "words_sum"] = "paper"
-    summary: Summary = "sum"
-    default_label: Label | None = None
-    counting: Literal["occurrences", "documents"] = "documents"
-    paragraphs: Literal["lines", "blank_lines"] = "lines"
-    prune_period: int | None = None
-    prune_floor: int = 10
-    prune_shortest: int = 1
+    smoothness: float = _row(
+        0.13,
+        Number(
+            help="σ: exponent of the relative frequency.",
+            details="In lv = (tf / max tf)^σ, the weight of frequent n-grams.",
+            above_zero=True,
+            most=1,
+            paper=0.455,
+            pyss3=0.45,
+            title="Smoothness σ",
+            slider=(0.01, 1, 0.01),
+        ),
+    )
+    significance: float = _row(
+        0.7,
+        Number(
+            help="λ: margin over other labels to be significant.",
+            details="In sg, how much more frequent an n-gram must be in a label than in others.",
+            paper=1.0,
+            pyss3=0.5,
+            title="Significance λ",
+            slider=(0, 5, 0.05),
+        ),
+    )
+    sanction: float = _row(
+        0.25,
+        Number(
+            help="ρ: penalty for significance in several labels.",
+            details="The exponent of sn.",
+            paper=1.0,
+            pyss3=1.0,
+            title="Sanction ρ",
+            slider=(0, 5, 0.05),
+        ),
+    )
+    max_ngram: int = _row(
+        3,
+        Whole(
+            help="Length of the longest n-grams, in words.",
+            least=1,
+            most=_native.max_ngram_limit,
+            paper=3,
+            pyss3=1,
+            metavar="WORDS",
+            title="Longest n-gram",
+        ),
+    )
+    min_count: int = _row(
+        1,
+        Whole(
+            help="Smallest count of an n-gram under a label for a value above 0.",
+            least=1,
+            paper=1,
+            pyss3=2,
+            metavar="TIMES",
+            title="Minimum count",
+        ),
+    )
+    alpha: float = _row(
+        0.0,
+        Number(
+            help="Threshold: values at or below it are 0.",
+            paper=0.0,
+            pyss3=0.0,
+            title="Threshold α",
+        ),
+    )
+    prior: float = _row(
+        3.0,
+        Number(
+            help="Prior count over all labels.",
+            details="Counts assumed beforehand where labels are compared (in sg), so that a single "
+            "occurrence is no proof. With only a handful of texts, all values are small. Use 0 for "
+            "the paper's behaviour.",
+            paper=0.0,
+            pyss3=0.0,
+            earlier=0.0,
+            title="Prior count",
+        ),
+    )
+    ngram_scale: Literal["length", "words", "label"] = _row(
+        "label",
+        Choice(
+            help="Reference for frequency: n-grams of equal length, words, or all words of the "
+            "label.",
+            details='The maximum in lv: with `"length"`, as in the paper, a rare long n-gram has a '
+            'higher value than a common word; `"words"` takes the most frequent of the words; '
+            '`"label"` all words of the label, so that no single word scales all others.',
+            of=_native.NgramScale,
+            paper="length",
+            pyss3="length",
+            earlier="length",
+            title="N-gram scale",
+        ),
+    )
+    significance_function: Literal["vanilla", "xai", "ratio"] = _row(
+        "ratio",
+        Choice(
+            help="Significance: the original (vanilla), one that also silences common words (xai), "
+            "or the original rule for two labels (ratio).",
+            details='For two labels, only the ratio of their values matters; `"ratio"` extends '
+            "this to any number of labels.",
+            of=_native.SignificanceFunction,
+            paper="vanilla",
+            pyss3="xai",
+            title="Significance function",
+        ),
+    )
+    confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = _row(
+        "gv",
+        Choice(
+            help="Confidence: values (gv), or values divided by the largest.",
+            details="The largest value costs a pass over the model after every change.",
+            of=_native.ConfidenceFunction,
+            paper="gv",
+            pyss3="norm_gv_xai",
+            title="Confidence function",
+            titles={
+                "gv": "global value",
+                "norm_gv": "normalised",
+                "norm_gv_xai": "normalised (xai)",
+            },
+        ),
+    )
+    reading: Literal["paper", "words_sum"] = _row(
+        "paper",
+        Choice(
+            help="Rule to split sentences into n-grams.",
+            details='`"paper"` takes those of highest value, `"words_sum"` takes single words '
+            "where their sum is higher.",
+            of=_native.ReadingRule,
+            paper="paper",
+            pyss3="words_sum",
+            title="Reading rule",
+            titles={"words_sum": "sum of words"},
+        ),
+    )
+    summary: Summary = _row(
+        "sum",
+        SummaryOperators(
+            help=f"Summary operator: sum, max, mean, or one per level: {LEVELS[0]}=max,"
+            f"{LEVELS[2]}=sum.",
+            details="In Python, also a function from an array (blocks, labels) to one vector; or "
+            'one of these per level, as `{"sentence": …, "paragraph": …, "document": …}`.',
+            of=_native.SummaryOperator,
+            paper="sum",
+            pyss3="sum",
+            metavar="OPERATOR",
+            title="Summary operator",
+            titles={"max": "maximum"},
+        ),
+    )
+    default_label: Label | None = _row(
+        None,
+        DefaultLabel(
+            help="Label to predict without evidence.",
+            details="By default the label with the most words. It may be set before it is learnt; "
+            "predicting it before then raises `UnknownLabelError`.",
+        ),
+    )
+    counting: Literal["occurrences", "documents"] = _row(
+        "documents",
+        Choice(
+            help="Unit of counts: every occurrence of an n-gram, or every document that contains "
+            "it.",
+            details='The paper counts `"occurrences"`; but words come in bursts, so repetition '
+            "adds little evidence.",
+            of=_native.Counting,
+            paper="occurrences",
+            pyss3="occurrences",
+            earlier="occurrences",
+            shapes_counts=True,
+        ),
+    )
+    paragraphs: Literal["lines", "blank_lines"] = _row(
+        "lines",
+        Choice(
+            help="Paragraph separator.",
+            details='Use `"blank_lines"` for hard-wrapped text.',
+            of=_native.Paragraphs,
+            shapes_counts=True,
+        ),
+    )
+    prune_period: int | None = _row(
+        None,
+        Whole(
+            help="Words between prunings while learning.",
+            details="Pruning drops the n-grams of at least `prune_shortest` words with a count of "
+            "at most `prune_floor` under a label. Off by default.",
+            least=1,
+            metavar="WORDS",
+        ),
+    )
+    prune_floor: int = _row(
+        10,
+        Whole(
+            help="Largest count that periodic pruning drops.",
+            least=0,
+            metavar="TIMES",
+        ),
+    )
+    prune_shortest: int = _row(
+        1,
+        Whole(
+            help="Length of the shortest n-grams to prune.",
+            least=1,
+            most=_native.max_ngram_limit,
+            metavar="WORDS",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        self._set("smoothness", as_number("smoothness", self.smoothness))
-        if not 0 < self.smoothness <= 1:
-            raise ValueError(f"smoothness must be in (0, 1], got {self.smoothness:g}")
-        for name in ("significance", "sanction", "alpha", "prior"):
-            self._set(name, as_not_negative(name, getattr(self, name)))
-        limit = _native.max_ngram_limit
-        self._set("max_ngram", as_whole("max_ngram", self.max_ngram, 1, limit))
-        self._set("min_count", as_whole("min_count", self.min_count, 1))
-        self._set("prune_floor", as_whole("prune_floor", self.prune_floor, 0))
-        self._set("prune_shortest", as_whole("prune_shortest", self.prune_shortest, 1, limit))
-        if self.prune_period is not None:
-            self._set("prune_period", as_whole("prune_period", self.prune_period, 1))
-        for name, choices in _CHOICES.items():
-            self._set(name, as_choice(name, getattr(self, name), choices))
-        self._set("summary", _per_level(self.summary))
-        if self.default_label is not None:
-            self._set("default_label", as_label(self.default_label))
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+        for one in TABLE:
+            object.__setattr__(self, one.name, one.check(getattr(self, one.name)))
 
     @property
     def operators(self) -> dict[Level, SummaryOperator]:
@@ -106,34 +280,106 @@ class Parameters:
         """Whether some level is summarised by a function of the user's."""
         return any(callable(operator) for operator in self.operators.values())
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {one.name: getattr(self, one.name) for one in TABLE}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the parameters as plain data: functions by name, one operator where all agree."""
+        names = self.operator_names
+        alike = len(set(names.values())) == 1
+        return self.as_dict() | {"summary": names["sentence"] if alike else names}
+
     def for_native(self) -> _native.Parameters:
         """Return the parameters as the core has them; levels with the user's functions are sums."""
         native = _native.Parameters()
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name == "summary":
-                native.summary = [
-                    _native.SummaryOperator["sum" if callable(operator) else operator]
-                    for operator in self.operators.values()
-                ]
-            elif one.name in _NATIVE_CHOICES:
-                setattr(native, one.name, _NATIVE_CHOICES[one.name][value])
-            elif one.name not in _ONLY_IN_PYTHON:
-                setattr(native, one.name, value)
+        for one in TABLE:
+            if one.name != "default_label":
+                setattr(native, one.name, one.to_native(getattr(self, one.name)))
         return native
 
 
-def _per_level(summary: Summary) -> dict[Level, SummaryOperator]:
-    if not isinstance(summary, Mapping):
-        return dict.fromkeys(LEVELS, _operator(summary))
-    unknown = [level for level in summary if level not in LEVELS]
-    if unknown:
-        raise ValueError(f"summary has levels {', '.join(LEVELS)}, got {unknown[0]!r}")
-    return {level: _operator(summary.get(level, "sum")) for level in LEVELS}
+TABLE: tuple[Parameter, ...] = tuple(
+    replace(one.metadata["parameter"], name=one.name, default=one.default)
+    for one in fields(Parameters)
+)
+DEFAULTS: dict[str, Any] = {one.name: one.default for one in TABLE}
+EARLIER: dict[str, Any] = {one.name: one.earlier for one in TABLE if one.earlier is not REQUIRED}
 
 
-def _operator(operator: SummaryOperator) -> SummaryOperator:
-    if callable(operator) or (isinstance(operator, str) and operator in SUMMARY_NAMES):
-        return operator
-    names = ", ".join(map(repr, SUMMARY_NAMES))
-    raise ValueError(f"summary must be one of {names} or a function, got {operator!r}")
+class ParameterTypes(TypedDict, total=False):
+    """The parameters as keyword arguments, for type checkers."""
+
+    smoothness: float
+    significance: float
+    sanction: float
+    max_ngram: int
+    min_count: int
+    alpha: float
+    prior: float
+    ngram_scale: Literal["length", "words", "label"]
+    significance_function: Literal["vanilla", "xai", "ratio"]
+    confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"]
+    reading: Literal["paper", "words_sum"]
+    summary: Summary
+    default_label: Label | None
+    counting: Literal["occurrences", "documents"]
+    paragraphs: Literal["lines", "blank_lines"]
+    prune_period: int | None
+    prune_floor: int
+    prune_shortest: int
+
+
+def check_names(function: str, given: Iterable[str]) -> None:
+    """Raise `TypeError` for a name that is not a parameter.
+
+    >>> check_names("TauSS3()", ["smoothness", "smoothnes"])
+    Traceback (most recent call last):
+    ...
+    TypeError: TauSS3() got an unexpected keyword argument 'smoothnes'
+    """
+    for name in given:
+        if name not in DEFAULTS:
+            raise TypeError(f"{function} got an unexpected keyword argument {name!r}")
+
+
+def takes_parameters(**others: str) -> Callable[[type[_Class]], type[_Class]]:
+    """Return a class decorator that completes the signature and the docstring of a constructor.
+
+    Its keyword arguments become all parameters and the `others`, given with their types, which
+    default to None. The line `{parameters}` in the docstring becomes their description.
+    """
+
+    def complete(kind: type[_Class]) -> type[_Class]:
+        types = {one.name: one.type for one in fields(Parameters)}
+        listed = [(one.name, one.default, types[one.name]) for one in TABLE]
+        listed += [(name, None, type_) for name, type_ in others.items()]
+        constructor: Any = kind.__init__
+        constructor.__signature__ = inspect.Signature(
+            [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+            + [
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_
+                )
+                for name, default, type_ in listed
+            ]
+        )
+        if kind.__doc__ is not None:
+            kind.__doc__ = _PLACE.sub(lambda found: _descriptions(found[1]), kind.__doc__)
+        return kind
+
+    return complete
+
+
+_PLACE = re.compile(r"^( *)\{parameters\}$", re.MULTILINE)
+
+
+def _descriptions(indent: str) -> str:
+    lines = []
+    for one in TABLE:
+        lines.append(indent + one.name)
+        deeper = indent + "    "
+        lines += textwrap.wrap(
+            one.description, 100, initial_indent=deeper, subsequent_indent=deeper
+        )
+    return "\n".join(lines)

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-PAPER: dict[str, Any] = {
-    "smoothness": 0.455,
-    "significance": 1.0,
-    "sanction": 1.0,
-    "max_ngram": 3,
-    "min_count": 1,
-    "alpha": 0.0,
-    "prior": 0.0,
-    "ngram_scale": "length",
-    "significance_function": "vanilla",
-    "confidence_function": "gv",
-    "reading": "paper",
-    "summary": "sum",
-    "counting": "occurrences",
-}
+from watchword.model.parameters import TABLE
+
+PAPER: dict[str, Any] = {one.name: one.paper for one in TABLE if one.paper is not None}
 
 # The paper's training for its tasks: every million words, drop n-grams with a count of at most ten
 # under a label. Not part of PAPER, because a pruned model cannot merge, unlearn or learn in several
@@ -29,12 +17,4 @@ PAPER_TASKS: dict[str, Any] = PAPER | {
     "prune_shortest": 1,
 }
 
-PYSS3: dict[str, Any] = PAPER | {
-    "smoothness": 0.45,
-    "significance": 0.5,
-    "max_ngram": 1,
-    "min_count": 2,
-    "significance_function": "xai",
-    "confidence_function": "norm_gv_xai",
-    "reading": "words_sum",
-}
+PYSS3: dict[str, Any] = {one.name: one.pyss3 for one in TABLE if one.pyss3 is not None}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from watchword._checks import Label
-from watchword.model.parameters import FloatArray
+from watchword.model.parameter_kinds import FloatArray
 
 # The field `count` hides the tuple method of the same name.
 

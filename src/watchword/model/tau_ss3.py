@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from watchword import _native
 from watchword._checks import (
@@ -26,7 +26,14 @@ from watchword.model.engine import Engine, decide_several
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
 from watchword.model.overview import Glance, glance_at
-from watchword.model.parameters import FloatArray, Parameters, Summary
+from watchword.model.parameter_kinds import FloatArray, Summary
+from watchword.model.parameters import (
+    TABLE,
+    Parameters,
+    ParameterTypes,
+    check_names,
+    takes_parameters,
+)
 from watchword.model.presets import PAPER, PYSS3
 from watchword.model.results import (
     ConfidenceTable,
@@ -39,6 +46,8 @@ from watchword.model.results import (
 from watchword.model.text import TextSource, Tokenizer, WordHook
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from watchword.evaluation.targets import Targets
     from watchword.evaluation.tuning import Progress
     from watchword.reasons.change import Change
@@ -48,69 +57,23 @@ if TYPE_CHECKING:
     from watchword.streams.policies import Policy
     from watchword.streams.reading import Reader, Watcher
 
-_SHAPING = (
-    "counting",
-    "paragraphs",
-    "word_hook",
-    "tokenizer",
-)  # arguments that change the counts
+# Arguments that change the counts.
+_SHAPING = (*(one.name for one in TABLE if one.shapes_counts), "word_hook", "tokenizer")
 
 
+@takes_parameters(word_hook="WordHook | None", tokenizer="Tokenizer | None")
 class TauSS3:
     """The τ-SS3 text classifier: incremental learning of word n-grams, with explanations.
 
     Parameters
     ----------
-    smoothness
-        σ in lv = (tf / max tf)^σ, in (0, 1]: the weight of frequent n-grams.
-    significance
-        λ in sg: how much more frequent an n-gram must be in a label than in the others.
-    sanction
-        ρ in sn: the penalty for being significant in several labels.
-    max_ngram
-        the length of the longest n-grams learnt, in words.
-    min_count
-        n-grams with a lower count under a label have the value 0 there.
-    alpha
-        values at or below this count as 0.
-    prior
-        counts assumed beforehand, over all labels, for the comparison of labels (in sg), so that a
-        single occurrence is no proof. With only a handful of texts, all values are small. Use 0
-        for the paper's behaviour.
-    ngram_scale
-        the reference for frequency (max tf in lv): n-grams of equal `"length"`, as in the paper,
-        where a rare long n-gram has a higher value than a common word; the most frequent of the
-        `"words"`; or all words of the `"label"`, so that no single word scales all others.
-    significance_function
-        `"vanilla"`, the authors' first; `"xai"`, which also silences common words; or `"ratio"`,
-        which extends the vanilla rule for two labels, where only the ratio matters, to any number.
-    confidence_function
-        `"gv"` (online), or `"norm_gv"`, `"norm_gv_xai"`: divided by the model's largest value,
-        which costs a pass over the model after every change.
-    reading
-        how sentences are split into n-grams: `"paper"` takes those of highest value,
-        `"words_sum"` takes single words where their sum is higher.
-    summary
-        how values are summarised: `"sum"`, `"max"`, `"mean"` or a function from an array
-        (blocks, labels) to one vector; or one of these per level, as
-        `{"sentence": …, "paragraph": …, "document": …}`.
-    default_label
-        the prediction without evidence [default: the label with the most words]. It may be set
-        before it is learnt; predicting it before then raises `UnknownLabelError`.
-    counting
-        whether to count all `"occurrences"` of an n-gram, as in the paper, or the `"documents"`
-        that contain it: words come in bursts, so repetition adds little evidence.
-    paragraphs
-        whether paragraphs end at `"lines"` or, for hard-wrapped text, at `"blank_lines"`.
+    {parameters}
     word_hook
         a function of each distinct word (for stemming or a stop list) that returns the word to
         learn, or None to skip it. Results are cached.
     tokenizer
         a function from a text to an iterable of (start, end, word), in order, with None as word
         for a break.
-    prune_period, prune_floor, prune_shortest
-        every `prune_period` words, drop the n-grams of at least `prune_shortest` words with a count
-        of at most `prune_floor` under a label. Off by default.
 
     The defaults were chosen on several corpora and streams; `TauSS3.paper()` has the paper's.
 
@@ -128,32 +91,14 @@ class TauSS3:
     def __init__(
         self,
         *,
-        smoothness: float = 0.13,
-        significance: float = 0.7,
-        sanction: float = 0.25,
-        max_ngram: int = 3,
-        min_count: int = 1,
-        alpha: float = 0.0,
-        prior: float = 3.0,
-        ngram_scale: Literal["length", "words", "label"] = "label",
-        significance_function: Literal["vanilla", "xai", "ratio"] = "ratio",
-        confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = "gv",
-        reading: Literal["paper", "words_sum"] = "paper",
-        summary: Summary = "sum",
-        default_label: Label | None = None,
-        counting: Literal["occurrences", "documents"] = "documents",
-        paragraphs: Literal["lines", "blank_lines"] = "lines",
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
-        prune_period: int | None = None,
-        prune_floor: int = 10,
-        prune_shortest: int = 1,
+        **parameters: Unpack[ParameterTypes],
     ) -> None:
-        given = dict(locals())
-        own = {field.name: given[field.name] for field in fields(Parameters)}
-        parameters = Parameters(**own)
-        source = TextSource(paragraphs, word_hook=word_hook, tokenizer=tokenizer)
-        self._engine = Engine.empty(parameters, source)
+        check_names("TauSS3()", parameters)
+        settled = Parameters(**parameters)
+        source = TextSource(settled.paragraphs, word_hook=word_hook, tokenizer=tokenizer)
+        self._engine = Engine.empty(settled, source)
 
     @classmethod
     def paper(cls, **overrides: Any) -> TauSS3:
@@ -258,7 +203,7 @@ class TauSS3:
     def parameters(self) -> dict[str, Any]:
         """The constructor arguments of this model."""
         settled, source = self._engine.parameters, self._engine.source
-        own = {field.name: getattr(settled, field.name) for field in fields(Parameters)}
+        own = settled.as_dict()
         operators = list(settled.operators.values())
         alike = all(operator == operators[0] for operator in operators)
         own["summary"] = operators[0] if alike else dict(settled.operators)

@@ -11,7 +11,7 @@ import numpy as np
 from watchword.errors import HookError
 from watchword.model.engine import Engine
 from watchword.model.explanation import Block
-from watchword.model.parameters import LEVELS
+from watchword.model.parameter_kinds import LEVELS
 from watchword.streams.steps import BoolArray, FloatArray, IntArray
 
 _ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution

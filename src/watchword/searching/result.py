@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -45,8 +45,7 @@ def rank_of(value: float, measure: Measure) -> tuple[bool, float]:
 
 def parameters_of(parameters: Parameters) -> dict[str, Any]:
     """Return the parameters as plain data; user-defined summary functions are not supported."""
-    own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
-    return own | {"summary": parameters.operator_names}
+    return parameters.as_dict() | {"summary": parameters.operator_names}
 
 
 @dataclass(frozen=True)

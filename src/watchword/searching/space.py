@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from watchword._checks import as_above_zero, as_number, as_whole
-from watchword.model.parameters import Parameters
+from watchword.model.parameters import TABLE, Parameters
 
 _DIGITS = 3  # significant digits of drawn numbers
 _DRAWS_PER_SETTING = 100  # limit, because drawing from an exhausted space would never end
 
 PRUNE = "prune"  # floor for pruning after learning, 0 for none; not an argument of a model
-SEARCHED = (*(field.name for field in fields(Parameters) if field.name != "default_label"), PRUNE)
+SEARCHED = (*(one.name for one in TABLE if one.name != "default_label"), PRUNE)
 
 
 @dataclass(frozen=True)

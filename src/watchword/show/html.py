@@ -11,7 +11,7 @@ from heapq import nlargest
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
-from watchword.model.parameters import SUMMARY_NAMES
+from watchword.model.parameter_kinds import SUMMARY_NAMES
 from watchword.show.blocks import (
     LEVEL_NAMES,
     LEVELS,

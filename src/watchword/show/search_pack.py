@@ -6,12 +6,12 @@ import base64
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import stdev
 from typing import Any
 
 from watchword._display import finite, visible
-from watchword.model.parameters import Parameters
+from watchword.model.parameters import DEFAULTS
 from watchword.show.pictures import excerpt
 from watchword.show.search_axes import (
     Axis,
@@ -31,7 +31,6 @@ MOST_COUNTS = 700_000  # characters of all counts together
 _EXACT = 2**53  # largest whole number that is exact in a browser
 
 _PRUNE = "prune"  # varied like a parameter, but applied after learning
-_DEFAULTS = {field.name: field.default for field in fields(Parameters)}
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def _as_options(base: Plain) -> str:
 
 def _unusual(base: Plain) -> Iterable[tuple[str, Any]]:
     for name, value in base.items():
-        usual = _DEFAULTS.get(name)
+        usual = DEFAULTS.get(name)
         everywhere = isinstance(value, Mapping) and set(value.values()) == {usual}
         if value != usual and not everywhere:
             yield name, value

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label
-from watchword.model.parameters import Summary
+from watchword.model.parameter_kinds import Summary
 from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import check_workers, column, require, require_free, require_text
 from watchword.spark.opening import seen_by_driver

@@ -11,7 +11,7 @@ from pathlib import Path
 from watchword.errors import ModelFormatError
 from watchword.model.engine import engine_of
 from watchword.model.functions import check_function
-from watchword.model.parameters import Summary
+from watchword.model.parameter_kinds import Summary
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import check_shippable

@@ -13,7 +13,7 @@ import numpy as np
 
 from watchword.errors import DataFormatError
 from watchword.model.engine import engine_of
-from watchword.model.parameters import FloatArray
+from watchword.model.parameter_kinds import FloatArray
 from watchword.model.results import ConfidenceTable
 from watchword.spark.columns import confidence_of
 from watchword.spark.needs import quoted

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import as_whole
-from watchword.model.parameters import Summary
+from watchword.model.parameter_kinds import Summary
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.carried import id_as_text, id_from_text, order_as_number, order_from_number

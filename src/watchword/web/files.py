@@ -1,4 +1,4 @@
-"""The static files of the live page: those in static/, and the common colours."""
+"""The static files of the live page: those in static/, completed from the tables in Python."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from watchword.show import palette
+from watchword.web.controls import controls_html
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -35,4 +36,7 @@ def static_files() -> dict[str, StaticFile]:
         kind = _TYPES.get("." + entry.name.rpartition(".")[2])
         if kind is not None and entry.is_file():
             found[entry.name] = StaticFile(entry.read_bytes(), kind)
+    page = found["index.html"]
+    whole = page.content.replace(b"<!-- settings -->", controls_html().encode())
+    found["index.html"] = page._replace(content=whole)
     return found

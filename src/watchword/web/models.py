@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
+from watchword.model.parameter_kinds import Choice, Whole
+from watchword.model.parameters import TABLE
 from watchword.model.tau_ss3 import TauSS3
 from watchword.web.wire import compact
 
@@ -22,10 +24,7 @@ _NUMBERS_LIMIT = 4_000_000  # characters times labels: about 150 MB while a text
 _LONG = 10  # texts longer than the limit divided by this are explained one at a time
 _KEPT = 8
 
-_NUMBERS = ("smoothness", "significance", "sanction", "alpha", "prior")
-_WHOLES = ("max_ngram", "min_count")
-_CHOICES = ("ngram_scale", "significance_function", "confidence_function", "reading", "summary")
-SETTINGS = (*_NUMBERS, *_WHOLES, *_CHOICES)
+SETTINGS = {one.name: one for one in TABLE if one.title is not None}
 
 Settings = tuple[tuple[str, Any], ...]  # differences from the model's own, sorted by name
 
@@ -69,15 +68,15 @@ class Models:
         """
         own = self.first.parameters
         found: dict[str, Any] = {}
-        for name in SETTINGS:
+        for name, one in SETTINGS.items():
             value = given.get(name)
             if value is None or value == "":
                 continue
-            if name in _CHOICES:
+            if isinstance(one, Choice):
                 if not isinstance(value, str):
                     raise ValueError(f"{name} must be a string, got {value!r}")
             else:
-                value = _number(name, value, int if name in _WHOLES else float)
+                value = _number(name, value, int if isinstance(one, Whole) else float)
             if value != own[name]:
                 found[name] = value
         return tuple(sorted(found.items()))

@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from watchword import _native
@@ -14,7 +13,8 @@ from watchword.errors import HookError, ModelFormatError
 from watchword.model.engine import Engine, MappedFile
 from watchword.model.file import container, layout
 from watchword.model.functions import MissingFunction, check_function, name_of
-from watchword.model.parameters import LEVELS, SUMMARY_NAMES, Parameters, Summary, SummaryOperator
+from watchword.model.parameter_kinds import LEVELS, SUMMARY_NAMES, Summary, SummaryOperator
+from watchword.model.parameters import EARLIER, TABLE, Parameters
 from watchword.model.text import TextSource, Tokenizer, WordHook
 
 
@@ -27,8 +27,7 @@ def parts_of(engine: Engine) -> tuple[dict[str, Any], container.Arrays]:
 def settings_of(engine: Engine) -> dict[str, Any]:
     """Return the parameters and the text settings of a model for the manifest."""
     parameters = engine.parameters
-    own = {field.name: getattr(parameters, field.name) for field in fields(Parameters)}
-    own["summary"] = parameters.operator_names
+    own = parameters.as_dict() | {"summary": parameters.operator_names}
     return {"parameters": own, "reading": engine.source.description}
 
 
@@ -148,20 +147,12 @@ class _Functions:
         return parameters, TextSource(parameters.paragraphs, **functions)
 
 
-# The values of parameters that older files do not have.
-_LATER_PARAMETERS: dict[str, Any] = {
-    "prior": 0.0,
-    "ngram_scale": "length",
-    "counting": "occurrences",
-}
-
-
 def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:
-    own = _LATER_PARAMETERS | dict(kept)
+    own = EARLIER | dict(kept)
     # Every parameter must be in the file: a later version may have other defaults.
-    for field in fields(Parameters):
-        if field.name not in own:
-            raise KeyError(field.name)
+    for one in TABLE:
+        if one.name not in own:
+            raise KeyError(one.name)
     if not set(own["summary"]) <= set(LEVELS):
         raise ValueError(f"summary {own['summary']!r}")
     if summary is None:
