@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from command_line import ENVIRONMENT
+from untyped import untyped
 from watchword.cli.texts import Data
 from watchword.data import lines
 from watchword.data.lines import Wait, line_batches
@@ -55,7 +56,7 @@ def test_lines_do_not_depend_on_how_they_arrive(given, data, size):
 
 def test_whole_lines_are_handed_out_before_the_rest_arrives(given):
     given(b"one\ntwo\nthr" + b"ee\n", 11)
-    assert [len(batch) for batch in line_batches("-")] == [2, 1]
+    assert [len(list(batch)) for batch in line_batches("-")] == [2, 1]
 
 
 @pytest.mark.parametrize("size", [1, 2, 1000])
@@ -95,7 +96,7 @@ def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
     data = b"".join(b"line %d\n" % at for at in range(3000))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(data)[:-1000])
     batches = line_batches(str(tmp_path / "cut.gz"))
-    first = next(batches)
+    first = list(next(batches))
     assert first[0] == (1, b"line 0")
     assert len(first) > 100
     with pytest.raises(DataFormatError, match=f"after line {len(first)}"):
@@ -105,7 +106,7 @@ def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
 def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "_BATCH_LINES", 3)
     (tmp_path / "file").write_bytes(b"x\n" * 8)
-    sizes = [len(batch) for batch in line_batches(str(tmp_path / "file"))]
+    sizes = [len(list(batch)) for batch in line_batches(str(tmp_path / "file"))]
     assert sizes == [3, 3, 2]
 
 
@@ -177,7 +178,7 @@ def test_what_comes_before_a_bad_row_is_handed_out(tmp_path):
 
 def in_pieces(monkeypatch, data, size):
     """Standard input that gives so many bytes at a time."""
-    stream = io.BytesIO(data)
+    stream = untyped(io.BytesIO(data))
     stream.read1 = lambda _: stream.read(size)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
 

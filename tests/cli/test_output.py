@@ -38,7 +38,7 @@ def here(tmp_path_factory):
         ]
         write_lines(folder / f"{name}.jsonl", lines)
     named = {"control": "=control", "at risk": f"at {RED}risk\u202eü"}
-    texts = [{"text": text, "label": named[label]} for label, own in posts for text in own]
+    texts = [{"text": text, "label": named[str(label)]} for label, own in posts for text in own]
     write_lines(folder / "labels.jsonl", texts)
     return folder
 

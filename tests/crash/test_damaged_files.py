@@ -9,6 +9,7 @@ import re
 import struct
 import tracemalloc
 import zipfile
+from typing import Any
 
 import numpy as np
 import pytest
@@ -267,7 +268,7 @@ NOT_SECTIONS = [None, 0, "x", True, [[]], ["x"]]
 NOT_NUMBERS = [None, True, "1", [], {}, -1]
 NOT_WHOLE = [*NOT_NUMBERS, 1.5, 2**32]
 NOT_NAMES = [None, True, 1, "?", [], {}]
-WRONG_PARAMETERS = {
+WRONG_PARAMETERS: dict[str, list[Any]] = {
     "smoothness": [*NOT_NUMBERS, 0, 1.1],
     "significance": NOT_NUMBERS,
     "sanction": NOT_NUMBERS,
@@ -638,6 +639,15 @@ def test_words_that_only_add_up_by_wrapping_are_refused():
     assert "out of range" in refusal(with_parts(model.to_bytes(), change))
 
 
+def _small_addition():
+    model = ww.TauSS3.paper(max_ngram=1)
+    model.learn_many(["z", "a"], ["new", "x"])
+    return model.to_bytes()
+
+
+SMALL_ADDITION = _small_addition()
+
+
 FULL = {
     key: ww.TauSS3.from_bytes(with_total(key, MOST)).to_bytes() for key in ("documents", "words")
 }
@@ -647,15 +657,6 @@ GROWING = {
     "merge": lambda model: model.merge(ww.TauSS3.from_bytes(SMALL_ADDITION)),
     "merge_with_itself": lambda model: model.merge(model),
 }
-
-
-def _small_addition():
-    model = ww.TauSS3.paper(max_ngram=1)
-    model.learn_many(["z", "a"], ["new", "x"])
-    return model.to_bytes()
-
-
-SMALL_ADDITION = _small_addition()
 
 
 @pytest.mark.parametrize("key", FULL)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from watchword.searching.cache import KeptResults
 from watchword.searching.result import is_fold_result
 
 TEXTS, LABELS, GROUPS = sample()
-GRID = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
+GRID: dict[str, list[Any]] = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
 
 
 @pytest.fixture
@@ -163,11 +164,11 @@ def test_a_row_of_other_types_is_damage(keep, column, value):
         results(keep)
 
 
-SOUND = {
+SOUND: dict[bool, dict[str, Any]] = {
     False: {"confusion": [[0, 1, 3], [1, 1, 2]]},
     True: {"texts": 3, "right": 1, "per_label": [[1, 1, 1], [2, 2, 0]]},
 }
-UNSOUND = {
+UNSOUND: dict[bool, list[Any]] = {
     False: [
         None,
         [],

@@ -11,8 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -104,7 +106,8 @@ def records_in(output):
 class Case:
     """A command that writes to a folder, and what must hold of the folder."""
 
-    keeps = ()  # files that stay: states, locks, journals
+    keeps: tuple[str, ...] = ()  # files that stay: states, locks, journals
+    arguments: Sequence[Any]
 
     def __init__(self, data):
         self.data = data
@@ -218,8 +221,8 @@ def simple(*arguments):
 class EriskMake(Case):
     """Makes a folder, which must not be there."""
 
-    arguments = ("erisk", "make", "made", "--task", "2018-anorexia", "--subjects", "12")
-    arguments += ("--most-writings", "12")
+    arguments: tuple[str, ...] = ("erisk", "make", "made", "--task", "2018-anorexia")
+    arguments += ("--subjects", "12", "--most-writings", "12")
     whole = None
 
     def check_killed(self, folder):

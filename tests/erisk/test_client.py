@@ -30,6 +30,7 @@ from erisk_tasks import (
     take_part,
     taught,
 )
+from untyped import untyped
 from watchword.data import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import _names_of, run_client
@@ -588,7 +589,7 @@ def test_redirects_stay_on_the_server_or_begin_encryption(monkeypatch, url, loca
     def exchange(_self, address, _body, _what):
         headers = {"Location": location}
         asked.append(address)
-        return _Response(302 if len(asked) == 1 else 200, headers, b"[]")
+        return _Response(302 if len(asked) == 1 else 200, untyped(headers), b"[]")
 
     monkeypatch.setattr(Transport, "_exchange", exchange)
     with contextlib.nullcontext() if followed else pytest.raises(ServerError, match="redirects to"):

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from watchword.erisk import TASKS, made_subjects, make_collection
 from watchword.erisk.made import planned_sets
 
-SMALL = {"subjects": 20, "most_writings": 25}
+SMALL: dict[str, Any] = {"subjects": 20, "most_writings": 25}
 
 
 def digest(folder):

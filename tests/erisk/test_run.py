@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from watchword.erisk import (
 from watchword.errors import DataFormatError
 from watchword.model.presets import PAPER_TASKS
 
-SMALL = {"subjects": 250, "most_writings": 80}
+SMALL: dict[str, Any] = {"subjects": 250, "most_writings": 80}
 
 
 @pytest.fixture(scope="module")

@@ -272,6 +272,9 @@ def change_database(path: Path, chance: random.Random) -> None:
                 change_rows(connection, chance)
 
 
+JOURNAL: bytes  # a sound one, written by main
+
+
 def a_journal(chance: random.Random, folder: Path) -> None:
     path = folder / "journal"
     path.write_bytes(JOURNAL)

@@ -450,12 +450,12 @@ def test_tie_goes_to_the_earlier_label():
 
 
 def test_without_evidence_the_label_with_most_words_is_predicted():
-    model = Reference()
-    model.learn("a", "x")
-    model.learn("b b", "y")
+    model, other = Reference(), Reference(default_label="x")
+    for one in (model, other):
+        one.learn("a", "x")
+        one.learn("b b", "y")
     assert model.predict("unheard") == "y"
-    model.default_label = "x"
-    assert model.predict("unheard") == "x"
+    assert other.predict("unheard") == "x"
 
 
 @pytest.mark.parametrize(

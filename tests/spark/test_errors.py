@@ -215,7 +215,7 @@ def test_workers_with_another_python(spark, monkeypatch):
 
 def test_workers_without_a_module(spark):
     def check(batches):
-        import watchword_that_is_nowhere
+        import watchword_that_is_nowhere  # type: ignore[import-not-found]
 
         yield from watchword_that_is_nowhere.something(batches)
 

@@ -1,6 +1,7 @@
 """watchword.spark.fit: the model of one machine, count for count, byte for byte."""
 
 import secrets
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_what_a_worker_may_hold_does_not_matter(spark):
 def test_labels_may_be_numbers_and_parameters_are_those_of_a_model(spark):
     numbered = [(text, -1 if label == "rare" else 2**40) for text, label in ROWS]
     frame = frame_of(spark, numbered, "long").withColumnsRenamed({"text": "t", "label": "l"})
-    settings = {"max_ngram": 2, "smoothness": 0.3, "paragraphs": "blank_lines"}
+    settings: dict[str, Any] = {"max_ngram": 2, "smoothness": 0.3, "paragraphs": "blank_lines"}
     model = ws.fit(frame, text="t", label="l", **settings)
     assert model.to_bytes() == learnt(numbered, **settings).to_bytes()
 

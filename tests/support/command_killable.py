@@ -18,7 +18,15 @@ import watchword.web.export
 from databases import put_points_in_transactions
 
 # What Python reports before it touches a file, a folder or a lock.
-EVENTS = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "fcntl.flock")
+EVENTS: tuple[str, ...] = (
+    "open",
+    "os.mkdir",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.truncate",
+    "fcntl.flock",
+)
 EVENTS += ("sqlite3.connect", "sqlite3.connect/handle")
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 
+from untyped import untyped
 from watchword import _database
 
 
@@ -37,4 +38,4 @@ def put_points_in_transactions(passed):
             passed()
         passed()
 
-    _database.Database.transaction = marked
+    untyped(_database.Database).transaction = marked

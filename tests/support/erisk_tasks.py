@@ -6,6 +6,7 @@ import threading
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import watchword as ww
 from watchword.data import AT_RISK, make_risk_streams
@@ -14,7 +15,7 @@ from watchword.erisk.task import PracticeTask
 from watchword.streams.policies import Overtakes, Repeats, StandsOut
 
 TOKEN = "very-secret-token"
-QUICK = {"timeout": 60.0, "first_wait": 0.001, "threads": 1}
+QUICK: dict[str, Any] = {"timeout": 60.0, "first_wait": 0.001, "threads": 1}
 
 
 def subjects(count=12, *, posts=(3, 7), seed=3):

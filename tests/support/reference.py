@@ -5,12 +5,14 @@ of its words, its child is the tuple with one word more.  Nothing here is shared
 Sums are explicit loops, because `sum` of floats is compensated from Python 3.12 on.
 """
 
+from __future__ import annotations
+
 import math
 import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 # --- from characters to terms ---------------------------------------------------------------------
 
@@ -226,7 +228,7 @@ def reduce_rows(operator, rows):
 class Value(NamedTuple):
     """What a sequence is worth in one label."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of this name
     lv: float
     sg: float
     sn: float
@@ -241,10 +243,10 @@ class Block:
     kind: str
     start: int
     end: int
-    value: list
-    blocks: list = field(default_factory=list)
-    words: tuple = ()
-    contribution: list | None = None
+    value: list[float]
+    blocks: list[Block] = field(default_factory=list)
+    words: tuple[str, ...] = ()
+    contribution: list[float] | None = None
 
 
 DEFAULTS = {
@@ -277,10 +279,15 @@ class CannotUnlearnError(Exception):
 class Reference:
     """τ-SS3 with the arguments of the package's model."""
 
+    if TYPE_CHECKING:  # the parameters are attributes
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init__(self, **parameters):
         self.__dict__.update(DEFAULTS | parameters)
         if not isinstance(self.summary, dict):
-            self.summary = dict.fromkeys(("sentence", "paragraph", "document"), self.summary)
+            operators = dict.fromkeys(("sentence", "paragraph", "document"), self.summary)
+            self.__dict__["summary"] = operators
         self.trees = {}  # label -> Counter of word tuples
         self.documents, self.words = Counter(), Counter()
         self.words_since_pruning = self.pruned_ngrams = self.pruned_counts = 0

@@ -9,12 +9,18 @@ import os
 import signal
 import sys
 import time
+from typing import Any
 
 from search_samples import sample
 from watchword import Between, search
+from watchword.searching.space import Space
 
-SPACE = {"smoothness": Between(0.05, 1), "significance": Between(0.1, 4), "max_ngram": [1, 2, 3]}
-OPTIONS = {"folds": 4, "threads": 2, "measure": "macro_f1"}
+SPACE: Space = {
+    "smoothness": Between(0.05, 1),
+    "significance": Between(0.1, 4),
+    "max_ngram": [1, 2, 3],
+}
+OPTIONS: dict[str, Any] = {"folds": 4, "threads": 2, "measure": "macro_f1"}
 
 
 def found(order, texts, labels, **more):

@@ -74,9 +74,9 @@ def label_sets(min_size=1, max_size=6):
     """Return 1 to 6 labels, all of one kind."""
     names = st.sampled_from(["x", "y", "z", "B", "é", "two words", "ß"])
     numbers = st.integers(-3, 20)
+    kinds: tuple[st.SearchStrategy[str | int], ...] = (names, numbers)
     return st.one_of(
-        st.lists(kind, min_size=min_size, max_size=max_size, unique=True)
-        for kind in (names, numbers)
+        [st.lists(kind, min_size=min_size, max_size=max_size, unique=True) for kind in kinds]
     )
 
 

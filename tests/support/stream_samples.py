@@ -34,7 +34,7 @@ def taught(labels=LABELS[1], *, exact=False):
     return model
 
 
-POSTS = [
+POSTS: list[str | ww.Post] = [
     "",
     "nobody knows these words",
     "alone",

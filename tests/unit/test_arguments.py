@@ -2,6 +2,7 @@
 
 import enum
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 
 import watchword as ww
+from untyped import untyped
 
 TEXTS = ["machine learning", "the match", "deep learning"]
 LABELS = ["tech", "sports", "tech"]
@@ -57,7 +59,7 @@ def test_numbers_must_be_finite(name, value):
 @pytest.mark.parametrize("name", ["significance", "sanction", "alpha"])
 def test_negative_numbers_are_refused(name):
     with pytest.raises(ValueError, match=says(f"{name} must not be negative, got -0.5")):
-        ww.TauSS3(**{name: -0.5})
+        ww.TauSS3(**{name: untyped(-0.5)})
 
 
 @pytest.mark.parametrize("value", [0, -1, 3])
@@ -68,7 +70,7 @@ def test_smoothness_lies_between_0_and_1(value):
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_may_come_from_numpy(name):
-    value = ww.TauSS3(**{name: np.float32(0.5)}).parameters[name]
+    value = ww.TauSS3(**{name: untyped(np.float32(0.5))}).parameters[name]
     assert value == 0.5
     assert type(value) is float
 
@@ -83,12 +85,12 @@ def test_what_is_no_whole_number_is_refused(name, value):
 @pytest.mark.parametrize("name", WHOLE_NUMBERS)
 def test_whole_numbers_have_a_least_value(name):
     with pytest.raises(ValueError, match=f"^{name} must be (at least|from) [01].*, got -1$"):
-        ww.TauSS3(**{name: -1})
+        ww.TauSS3(**{name: untyped(-1)})
 
 
 @pytest.mark.parametrize("name", WHOLE_NUMBERS)
 def test_whole_numbers_may_come_from_numpy(name):
-    value = ww.TauSS3(**{name: np.uint8(2)}).parameters[name]
+    value = ww.TauSS3(**{name: untyped(np.uint8(2))}).parameters[name]
     assert value == 2
     assert type(value) is int
 
@@ -129,19 +131,19 @@ def test_an_unknown_parameter_is_named(make):
 @pytest.mark.parametrize("name", ["word_hook", "tokenizer"])
 def test_a_hook_must_be_a_function(name):
     with pytest.raises(TypeError, match=says(f"{name} must be a function, got 5")):
-        ww.TauSS3(**{name: 5})
+        ww.TauSS3(**{name: untyped(5)})
     with pytest.raises(TypeError, match=says(f"{name} must be a function, got 5")):
-        ww.TauSS3.from_bytes(ww.TauSS3().to_bytes(), **{name: 5})
+        ww.TauSS3.from_bytes(ww.TauSS3().to_bytes(), **{name: untyped(5)})
 
 
 def test_a_bad_summary_is_not_blamed_on_the_file(model):
     with pytest.raises(ValueError, match=r"^summary must be"):
-        ww.TauSS3.from_bytes(model.to_bytes(), summary="median")
+        ww.TauSS3.from_bytes(model.to_bytes(), summary=untyped("median"))
 
 
 @pytest.mark.parametrize("name", ["counting", "paragraphs", "word_hook", "tokenizer"])
 def test_parameters_that_change_counts_cannot_be_replaced(model, name):
-    other = {"counting": "occurrences"}
+    other: dict[str, Any] = {"counting": "occurrences"}
     other |= {"paragraphs": "blank_lines", "word_hook": str.upper, "tokenizer": str.split}
     with pytest.raises(ValueError, match=f"^{name} cannot be replaced"):
         model.replace(**{name: other[name]})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import strategies
 import watchword as ww
+from untyped import untyped
 from watchword.model.engine import engine_of
 from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import change_of_label
@@ -343,7 +344,7 @@ def test_changes_of_other_policies_are_not_exact(policy, aim):
     change = change_of_alert(history, aim)
     assert change
     assert change.exact == (len(change.occurrences) == 1)
-    assert change.after == 0 or (aim == "delay" and change.after > history.alert)
+    assert change.after == 0 or (aim == "delay" and untyped(change.after) > history.alert)
 
 
 def test_a_delayed_alert_may_come_later_and_a_cancelled_one_never_does():
@@ -404,13 +405,10 @@ def test_greedy_over_posts_is_the_smallest_of_all_covers():
                 for post, need in enumerate(needs)
             )
 
-        found = cover(
-            gains,
-            gains[:, None],
-            at,
-            last=posts - 1,
-            misses=lambda post, removed, needs=needs: removed[0] < needs[post],
-        )
+        def misses(post, removed, needs=needs):
+            return removed[0] < needs[post]
+
+        found = cover(gains, gains[:, None], at, last=posts - 1, misses=misses)
         best = smallest_size(list(range(size)), reached)
         assert best == (None if found is None else len(found))
         assert found is None or reached(set(found.tolist()))
@@ -447,8 +445,10 @@ def test_too_many_ties_are_not_called_certain():
 
 def test_doubling_and_halving_finds_where_an_order_begins_to_work():
     for size, needed in product(range(1, 12), range(1, 14)):
-        found = fewest_in_order(
-            np.arange(size), lambda places, needed=needed: len(places) >= needed
-        )
+
+        def works(places, needed=needed):
+            return len(places) >= needed
+
+        found = fewest_in_order(np.arange(size), works)
         assert not found.certain
         assert found.size == (needed if needed <= size else np.inf)

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 import watchword as ww
+from untyped import untyped
 from watchword import data as datasets
 from watchword.data import CONTROL, Document, Post, Subject
 
@@ -46,7 +47,7 @@ def test_a_subject_has_no_chunks_unless_it_came_in_some():
 
 def test_chunks_may_be_empty():
     posts = [Post(str(place)) for place in range(9)]
-    assert Subject("ann", posts, chunks=[0] * 9 + [9]).chunks == (0,) * 9 + (9,)
+    assert Subject("ann", posts, chunks=untyped([0] * 9 + [9])).chunks == (0,) * 9 + (9,)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import watchword as ww
+from untyped import untyped
 from watchword.evaluation.labels import MEASURES, Evaluation, LabelMeasures
 from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, confusion_html
 from watchword.show.markup import document
@@ -159,8 +160,8 @@ def test_of_rejects_bad_arguments(truth, predicted, error, message):
 
 def test_arrays_hold_labels_like_lists():
     lists = Evaluation.of(["a", "b"], ["a", "a"])
-    assert Evaluation.of(np.array(["a", "b"]), np.array(["a", "a"])) == lists
-    assert Evaluation.of(np.array([1, 2]), [1, 1]).labels == (1, 2)
+    assert Evaluation.of(untyped(np.array(["a", "b"])), untyped(np.array(["a", "a"]))) == lists
+    assert Evaluation.of(untyped(np.array([1, 2])), [1, 1]).labels == (1, 2)
 
 
 # Confusion
@@ -453,7 +454,9 @@ def test_matplotlib_draws_several_labels_as_bars():
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.add_subplot()
     assert SEVERAL.plot(axes) is axes
-    assert [bar.get_width() for bar in axes.patches] == [one.f1 for one in SEVERAL.per_label]
+    assert [untyped(bar).get_width() for bar in axes.patches] == [
+        one.f1 for one in SEVERAL.per_label
+    ]
     figure.canvas.draw()
 
 
@@ -500,7 +503,7 @@ def test_evaluate_asks_for_several_labels_if_texts_have_several():
 
 def test_evaluate_accepts_iterables():
     whole = ww.evaluate(taught(), TEXTS, TRUTH)
-    assert ww.evaluate(taught(), iter(TEXTS), np.array(TRUTH)) == whole
+    assert ww.evaluate(taught(), iter(TEXTS), untyped(np.array(TRUTH))) == whole
 
 
 @pytest.mark.parametrize(
@@ -526,4 +529,4 @@ def test_evaluate_tells_how_to_judge_a_classifier():
     with pytest.raises(TypeError, match="pass its model_"):
         ww.evaluate(classifier, TEXTS, TRUTH)
     judged = ww.evaluate(classifier.model_, TEXTS, TRUTH)
-    assert judged == Evaluation.of(TRUTH, classifier.predict(TEXTS))
+    assert judged == Evaluation.of(TRUTH, untyped(classifier.predict(TEXTS)))

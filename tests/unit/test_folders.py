@@ -3,6 +3,7 @@
 import pytest
 
 from data_files import ANN, HELLO, failure, saved, texts
+from untyped import untyped
 from watchword.data import Post, Subject, read_folder, read_texts
 
 
@@ -24,7 +25,7 @@ def test_posts_of_a_file_may_be_paragraphs(tmp_path):
 
 def test_other_ways_to_tell_posts_apart_are_refused(tmp_path):
     with pytest.raises(ValueError, match="posts must be one of 'lines', 'blank_lines'"):
-        read_folder(tmp_path, posts="pages")
+        read_folder(tmp_path, posts=untyped("pages"))
 
 
 def test_a_folder_of_a_label_is_a_subject_with_one_post_per_file(tmp_path):

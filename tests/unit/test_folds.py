@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from untyped import untyped
 from watchword.evaluation.folds import deal
 
 LABELS = st.lists(st.sampled_from(["a", "a", "a", "b", "b", "c"]), min_size=4, max_size=60)
@@ -97,7 +98,7 @@ def test_groups_of_equal_size_are_spread_evenly():
 def test_small_groups_fill_what_large_ones_leave():
     labels = ["a"] * 10 + ["b"] * 10
     groups = ["large"] * 10 + list(range(10))
-    dealt = deal(labels, folds=2, groups=groups)
+    dealt = deal(untyped(labels), folds=2, groups=untyped(groups))
     assert spread_of(labels, dealt) == {"a": [10, 0], "b": [5, 5]}
 
 
@@ -121,7 +122,7 @@ def test_groups_may_be_anything_hashable_in_any_container():
     labels = np.array([1, 2, 1, 2])
     groups = np.array(["x", "x", "y", "y"])
     expected = held_out(deal([1, 2, 1, 2], folds=2, groups=[("x",), ("x",), 3, 3]))
-    assert held_out(deal(labels, folds=2, groups=groups)) == expected
+    assert held_out(deal(untyped(labels), folds=2, groups=untyped(groups))) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import watchword as ww
+from untyped import untyped
 
 
 def stem(word):
@@ -112,7 +113,10 @@ def test_none_is_no_block_of_an_explanation():
 def test_spans_are_those_of_the_original_words():
     model = taught(word_hook=stem)
     [[sentence]] = [paragraph.blocks for paragraph in model.explain("So, DOGS!").blocks]
-    assert [(n.start, n.end, n.ngram) for n in sentence.blocks] == [(0, 2, "so"), (4, 8, "dog")]
+    assert [(n.start, n.end, n.ngram) for n in untyped(sentence.blocks)] == [
+        (0, 2, "so"),
+        (4, 8, "dog"),
+    ]
 
 
 @pytest.mark.parametrize("result", ["two words", "", "\u00a0", "line\n", 5, b"bytes", "\ud800"])
@@ -158,7 +162,10 @@ def test_spans_of_the_tokenizer_are_those_of_the_explanation():
     model = ww.TauSS3(tokenizer=letters, max_ngram=1)
     model.learn_one("ab", "x")
     [[sentence]] = [paragraph.blocks for paragraph in model.explain("b-a").blocks]
-    assert [(n.start, n.end, n.ngram) for n in sentence.blocks] == [(0, 1, "b"), (2, 3, "a")]
+    assert [(n.start, n.end, n.ngram) for n in untyped(sentence.blocks)] == [
+        (0, 1, "b"),
+        (2, 3, "a"),
+    ]
 
 
 def test_paragraphs_of_the_text_hold_for_a_tokenizer_too():
@@ -184,7 +191,7 @@ def test_a_tokenizer_may_be_a_generator():
 
 
 def test_places_may_be_numbers_of_numpy():
-    model = ww.TauSS3(tokenizer=lambda text: [(np.int64(0), np.int64(len(text)), text)])
+    model = ww.TauSS3(tokenizer=lambda text: untyped([(np.int64(0), np.int64(len(text)), text)]))
     model.learn_one("ab", "x")
     assert model.counts() == {"ab": {"x": 1}}
 

@@ -14,6 +14,7 @@ import watchword as ww
 from hostile import HOSTILE, whole_words
 from painted import Painted, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
+from untyped import untyped
 from watchword.show import palette
 from watchword.show.blocks import LEVELS, Rules
 from watchword.show.html import document, escaped, explanation_html, kept, stand_ins
@@ -271,7 +272,7 @@ def test_an_unknown_label_is_named(page):
 
 def test_an_unknown_level_is_named():
     with pytest.raises(ValueError, match=r"level must be one of 'paragraph', .* got 'word'"):
-        MODEL.explain("soup").to_html(level="word")
+        MODEL.explain("soup").to_html(level=untyped("word"))
 
 
 @pytest.mark.parametrize("page", [True, False])

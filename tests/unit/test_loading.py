@@ -8,12 +8,14 @@ import os
 import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from data_files import ANN, HELLO, failure, line, saved, texts
+from untyped import untyped
 from watchword.data import (
     Post,
     Subject,
@@ -105,7 +107,8 @@ def test_whole_numbers_are_ids_too():
 
 def test_fields_can_be_renamed():
     record = {"user": "ann", "body": "Hello.", "class": "control", "tweet": "t1", "at": 0}
-    names = {"subject": "user", "text": "body", "label": "class", "post_id": "tweet", "time": "at"}
+    names: dict[str, Any] = {"subject": "user", "text": "body", "label": "class"}
+    names |= {"post_id": "tweet", "time": "at"}
     time = datetime(1970, 1, 1, tzinfo=timezone.utc)
     expected = Subject("ann", [Post("Hello.", time=time, id="t1")], "control")
     assert read_jsonl([json.dumps(record)], **names) == [expected]
@@ -310,7 +313,7 @@ def test_bad_lines_can_be_skipped_and_told(tmp_path, bad):
     content = content if isinstance(content, bytes) else content.encode()
     told = []
     path = saved(tmp_path, b"\n".join([HELLO.encode(), content, HELLO.encode()]))
-    options = {"bad_lines": "skip", "on_bad_line": told.append}
+    options: dict[str, Any] = {"bad_lines": "skip", "on_bad_line": told.append}
     assert texts(read_jsonl(path, **options)[0]) == ["Hello.", "Hello."]
     assert len(list(iterate_posts(path, **options))) == 2
     assert [type(error) for error in told] == [DataFormatError] * 2
@@ -519,7 +522,7 @@ def test_an_empty_stream_has_no_posts():
 def test_a_file_is_closed_when_nobody_reads_on(tmp_path):
     posts = iterate_posts(saved(tmp_path, f"{HELLO}\n" * 3))
     next(posts)
-    posts.close()  # a file left open would be a warning, which fails the test
+    untyped(posts).close()  # a file left open would be a warning, which fails the test
 
 
 # Subjects of any kind
@@ -541,7 +544,7 @@ def test_what_a_source_is_can_be_given_with_options(tmp_path):
 
 def test_other_kinds_are_refused(tmp_path):
     with pytest.raises(ValueError, match="kind must be one of"):
-        read_subjects(saved(tmp_path, HELLO), kind="xml")
+        read_subjects(saved(tmp_path, HELLO), kind=untyped("xml"))
 
 
 # Writing
@@ -631,7 +634,13 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, bad, fault):
 
 
 @pytest.mark.parametrize(
-    "bad", [Subject(3, []), Subject("ann", [Post(3)]), Subject("ann", [], True), ANN.posts[0]]
+    "bad",
+    [
+        Subject(untyped(3), []),
+        Subject("ann", [Post(untyped(3))]),
+        Subject("ann", [], True),
+        ANN.posts[0],
+    ],
 )
 def test_what_has_the_wrong_type_is_not_written(tmp_path, bad):
     with pytest.raises(TypeError):

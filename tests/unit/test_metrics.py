@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def columns(rows):
     return tuple(zip(*rows, strict=True))
 
 
-def looped_erde(truth, alerts, delays, deadline):
+def looped_erde(deadline, truth, alerts, delays):
     """ERDE as the definition reads, subject by subject."""
     total = 0.0
     for positive, alert, k in zip(truth, alerts, delays, strict=True):
@@ -109,7 +110,11 @@ def test_a_false_positive_costs_the_share_of_positives():
 
 
 def test_costs_can_be_given():
-    costs = {"cost_false_positive": 0.1, "cost_false_negative": 2.0, "cost_true_positive": 3.0}
+    costs: dict[str, Any] = {
+        "cost_false_positive": 0.1,
+        "cost_false_negative": 2.0,
+        "cost_true_positive": 3.0,
+    }
     # (.1 + 2 + 3·.5 + 0) / 4
     value = erde([0, 1, 1, 0], [1, 0, 1, 0], [1, 0, 5, 0], deadline=5, positive=1, **costs)
     assert value == pytest.approx(0.9)
@@ -133,7 +138,7 @@ def test_arrays_of_labels_are_read_like_lists():
 @given(SETS, st.integers(1, 100))
 def test_erde_equals_a_loop_over_subjects(rows, deadline):
     value = erde(*columns(rows), deadline=deadline, positive=True)
-    assert value == pytest.approx(looped_erde(*columns(rows), deadline), abs=1e-12)
+    assert value == pytest.approx(looped_erde(deadline, *columns(rows)), abs=1e-12)
 
 
 @given(SETS)
@@ -303,7 +308,7 @@ def test_bootstrap_keeps_the_false_positive_cost_of_the_whole_set():
 
 
 def test_paired_difference_is_narrower_than_its_parts():
-    options = {"positive": 1, "seed": 3, "deadline": 50}
+    options: dict[str, Any] = {"positive": 1, "seed": 3, "deadline": 50}
     both = bootstrap_interval(erde, TRUTH, BAD, baseline=GOOD, **options)
     bad, good = (bootstrap_interval(erde, TRUTH, side, **options) for side in (BAD, GOOD))
     assert both.value == pytest.approx(bad.value - good.value)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from stream_samples import policies, population_policies
+from untyped import untyped
 from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Step, policy_from_dict
 
 
@@ -221,7 +222,7 @@ def test_policies_for_different_labels_are_not_combined(other):
 
 def test_a_policy_is_not_combined_with_something_else():
     with pytest.raises(TypeError, match="must be a Policy"):
-        ww.Overtakes("x") | "y"
+        ww.Overtakes("x") | untyped("y")
     with pytest.raises(ValueError, match="must not be empty"):
         AnyOf(())
 
@@ -237,7 +238,7 @@ def test_a_policy_is_not_combined_with_something_else():
         (lambda: ww.Leaps("x", factor=-0.1), "factor must not be negative"),
         (lambda: ww.Reaches("x", threshold=1.1), r"threshold must be in \[0, 1\], got 1.1"),
         (lambda: ww.Reaches("x", threshold=math.inf), "threshold must be finite"),
-        (lambda: ww.Reaches("x", score="mean"), "score must be one of 'share', 'softmax'"),
+        (lambda: ww.Reaches("x", score=untyped("mean")), "score must be one of 'share', 'softmax'"),
         (lambda: ww.Stays("x", threshold=-1), r"threshold must be in \[0, 1\]"),
         (lambda: ww.Stays("x", last=-1), "last must be at least 0, got -1"),
         (lambda: ww.Repeats("x", times=0), "times must be at least 1, got 0"),
@@ -260,11 +261,11 @@ def test_bad_values_are_refused(make, message):
     [
         (lambda: ww.Overtakes(None), "a label must be str or int"),
         (lambda: ww.Overtakes(True), "a label must be str or int"),
-        (lambda: ww.Overtakes("x", ratio="1"), "ratio must be a number"),
-        (lambda: ww.Stays("x", last=1.5), "last must be a whole number"),
+        (lambda: ww.Overtakes("x", ratio=untyped("1")), "ratio must be a number"),
+        (lambda: ww.Stays("x", last=untyped(1.5)), "last must be a whole number"),
         (lambda: ww.Repeats("x", times=True), "times must be a whole number"),
-        (lambda: ww.Overtakes("x").after(2.0), "posts must be a whole number"),
-        (lambda: After("x", 3), "of must be a Policy"),
+        (lambda: ww.Overtakes("x").after(untyped(2.0)), "posts must be a whole number"),
+        (lambda: After(untyped("x"), 3), "of must be a Policy"),
     ],
 )
 def test_values_of_the_wrong_kind_are_refused(make, message):
@@ -273,7 +274,7 @@ def test_values_of_the_wrong_kind_are_refused(make, message):
 
 
 def test_values_of_numpy_become_plain():
-    policy = ww.Stays(np.int64(3), np.float32(0.5), np.int64(4))
+    policy = ww.Stays(*untyped((np.int64(3), np.float32(0.5), np.int64(4))))
     assert policy == ww.Stays(3, 0.5, 4)
     assert [type(each) for each in (policy.positive, policy.threshold, policy.last)] == [
         int,
@@ -286,7 +287,7 @@ def test_policies_are_frozen_and_can_be_keys():
     policy = ww.Overtakes("x") | ww.Leaps("x").after(2)
     assert {policy: 1}[ww.Overtakes("x") | ww.Leaps("x").after(2)] == 1
     with pytest.raises(FrozenInstanceError):
-        policy.policies = ()
+        untyped(policy).policies = ()
 
 
 # Plain data

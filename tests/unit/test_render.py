@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from rich.console import Console
 
 import watchword as ww
 from painted import shares_at, with_shares
+from untyped import untyped
 from watchword._display import visible
 from watchword.show.blocks import LEVELS
 from watchword.show.palette import label_ground
@@ -27,8 +29,8 @@ HOSTILE = "red \x1b[31malert\x07 \x9b2J back\b \u202emachine learning\u2066 \ud8
 
 def printed(text, **options):
     output = io.StringIO()
-    settings = {"force_terminal": True, "color_system": "truecolor", "width": 200} | options
-    Console(file=output, **settings).print(text)
+    settings: dict[str, Any] = {"force_terminal": True, "color_system": "truecolor", "width": 200}
+    Console(file=output, **settings | options).print(text)
     return output.getvalue()
 
 
@@ -61,7 +63,7 @@ def test_blocks_have_the_colours_of_a_notebook(level, summary):
     for column, label in enumerate(explanation.labels):
         painted = to_terminal(explanation, label, level=level)
         grounds = [label_ground(own[column], column) for own in shares if own[column] >= 0.05]
-        assert [span.style.bgcolor.name for span in painted.spans] == grounds
+        assert [untyped(span.style).bgcolor.name for span in painted.spans] == grounds
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_each_level_can_be_painted(level, blocks):
 
 def test_an_unknown_level_is_named():
     with pytest.raises(ValueError, match="level must be one of"):
-        to_terminal(MODEL.explain("a match"), level="word")
+        to_terminal(MODEL.explain("a match"), level=untyped("word"))
 
 
 def test_blocks_without_contribution_are_not_painted():

@@ -1,6 +1,7 @@
 """What policies look at over time, by post and by chunk, against the oracle and by hand."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from stream_samples import (
     worlds,
     worth,
 )
-from watchword.evaluation.scores import Scores, Series, alerts_of, score_streams
+from untyped import untyped
+from watchword.evaluation.scores import Scores, alerts_of, score_streams
+from watchword.streams.driver import Series
 
 LONG_STREAMS = st.dictionaries(SUBJECTS, st.lists(PLACES, max_size=25), max_size=4)
 LONELY = "alone"  # worth something for "at risk", nothing for others
@@ -189,7 +192,7 @@ def test_of_whom_nothing_was_read_in_a_chunk_there_is_no_alert():
         scores = score_streams([silent, short, *others], model, "at risk", by="chunk")
         alerted, _ = alerts_of(scores, policy)
         assert not alerted[0]
-    [once] = [ww.Subject("once", [ww.Post("alone")], chunks=[1] + [0] * 9)]
+    [once] = [ww.Subject("once", [ww.Post("alone")], chunks=(1, *[0] * 9))]
     scores = score_streams([once], model, "at risk", by="chunk")
     alerted, _ = alerts_of(scores, ww.Stays("at risk", last=1, threshold=0))
     assert not alerted.any()
@@ -261,7 +264,7 @@ def test_shares_are_compared_as_they_are():
 
 
 SHARES = Scores.from_shares(["a", "b"], [1, 0], [np.array([0.9, 0.2]), np.zeros(0)], positive=1)
-SOFTMAX = {"score": "softmax"}
+SOFTMAX: dict[str, Any] = {"score": "softmax"}
 
 
 @pytest.mark.parametrize(
@@ -357,7 +360,7 @@ def test_an_unknown_label_is_refused():
 
 def test_steps_are_posts_or_chunks():
     with pytest.raises(ValueError, match="by must be one of 'post', 'chunk', got 'week'"):
-        score_streams([], taught(), "at risk", by="week")
+        score_streams([], taught(), "at risk", by=untyped("week"))
 
 
 def test_columns_of_scores_must_be_equally_long():

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,17 +15,21 @@ import databases
 import watchword as ww
 from search_samples import by_hand, plain, sample
 from strategies import corpora, examples
+from untyped import untyped
 from watchword import Between, TauSS3, search
 from watchword.errors import EmptyModelError, UnknownLabelError
-from watchword.searching import searcher
 from watchword.searching.searcher import search_within, seconds_of
-from watchword.searching.space import DEFAULT_SPACE, all_of
+from watchword.searching.space import DEFAULT_SPACE, Space, all_of
 
 TEXTS, LABELS, GROUPS = sample()
 MANY = sample(several=True)
 
-GRID = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
-LONG = {"smoothness": Between(0.05, 1), "significance": Between(0.1, 4), "max_ngram": [1, 2, 3]}
+GRID: Space = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
+LONG: Space = {
+    "smoothness": Between(0.05, 1),
+    "significance": Between(0.1, 4),
+    "max_ngram": [1, 2, 3],
+}
 
 
 def usual(names):
@@ -109,7 +114,7 @@ def test_all_parameters_give_what_they_give_by_hand(space, several):
     ids=lambda base: " ".join(base),
 )
 def test_the_model_gives_all_other_parameters_and_hooks(base):
-    space = {"max_ngram": [1, 2], "paragraphs": ["lines", "blank_lines"]}
+    space: Space = {"max_ngram": [1, 2], "paragraphs": ["lines", "blank_lines"]}
     found = search(TEXTS, LABELS, space, model=TauSS3(**base), folds=2)
     equal_to_hand(found, TEXTS, LABELS, base=base, folds=2)
 
@@ -124,7 +129,7 @@ def test_any_texts_give_what_they_give_by_hand(corpus, seed):
 
 def test_numbers_may_be_labels():
     labels = [sorted(set(LABELS)).index(one) for one in LABELS]
-    found = search(TEXTS, np.array(labels), GRID, folds=2)
+    found = search(TEXTS, untyped(np.array(labels)), GRID, folds=2)
     assert found.labels == (0, 1, 2)
     equal_to_hand(found, TEXTS, labels, folds=2)
 
@@ -177,7 +182,7 @@ def test_default_space_is_searched():
 
 
 def test_a_list_of_settings_is_tried_as_it_is():
-    given = [{"smoothness": 0.2}, {"max_ngram": 1, "prune": 1}, {}]
+    given: list[dict[str, Any]] = [{"smoothness": 0.2}, {"max_ngram": 1, "prune": 1}, {}]
     found = search(TEXTS, LABELS, given, folds=2)
     full = usual(["smoothness", "max_ngram"]) | {"prune": 0}
     expected = sorted(str(full | one) for one in given)
@@ -239,7 +244,7 @@ def test_what_a_file_knows_of_other_folds_does_not_change_halving(tmp_path):
 
 @pytest.mark.parametrize("measure", ["accuracy", "macro_f1", "hamming"])
 def test_the_best_comes_first_and_of_equals_the_one_asked_for_first(measure):
-    space = {"smoothness": [0.1, 0.2, 0.4, 0.8], "max_ngram": [1, 2, 3], "alpha": [0, 1e-9]}
+    space: Space = {"smoothness": [0.1, 0.2, 0.4, 0.8], "max_ngram": [1, 2, 3], "alpha": [0, 1e-9]}
     found = search(TEXTS, LABELS, space, measure=measure)
     sign = 1 if measure == "hamming" else -1
     asked = [str(one) for one in all_of(space)]
@@ -377,7 +382,7 @@ def test_settings_are_compared_by_the_same_folds_whichever_ended_first(tmp_path)
 @pytest.mark.parametrize("late_after", [1, 3, 9, 11])
 def test_the_budget_ends_it(method, late_after, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(searcher.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("watchword.searching.searcher.time.monotonic", lambda: now[0])
 
     def progress(items, total):
         del total
@@ -459,8 +464,8 @@ def test_the_model_of_several_labels_learns_each_text_under_all_of_them():
 
 
 def test_tuned_gives_the_model_of_the_best_setting():
-    space = {"max_ngram": [1, 2], "smoothness": [0.2, 0.5]}
-    options = {"folds": 3, "measure": "macro_f1", "groups": GROUPS, "seed": 2}
+    space: Space = {"max_ngram": [1, 2], "smoothness": [0.2, 0.5]}
+    options: dict[str, Any] = {"folds": 3, "measure": "macro_f1", "groups": GROUPS, "seed": 2}
     model = TauSS3.tuned(TEXTS, LABELS, space=space, budget="1h", prior=1.5, **options)
     found = search_within("1h", TEXTS, LABELS, space, model=TauSS3(prior=1.5), **options)
     assert len(found.settings) == 5  # with the model's own

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from watchword import Between, TauSS3
 from watchword.searching.space import (
     DEFAULT_SPACE,
+    Space,
     all_of,
     check_setting,
     check_space,
@@ -15,7 +16,11 @@ from watchword.searching.space import (
     draw,
 )
 
-RANGES = {"smoothness": Between(0.05, 1), "max_ngram": [1, 2, 3], "prior": Between(0, 9, log=False)}
+RANGES: Space = {
+    "smoothness": Between(0.05, 1),
+    "max_ngram": [1, 2, 3],
+    "prior": Between(0, 9, log=False),
+}
 
 
 def test_all_combinations_in_the_order_of_the_lists():
@@ -47,7 +52,7 @@ def test_drawn_numbers_are_in_range_with_three_digits(low, factor, log, seed):
 
 
 def test_no_setting_is_drawn_twice_and_drawing_ends_where_all_are_drawn():
-    lists = {"max_ngram": [1, 2, 3], "alpha": [0.0, 0.1], "sanction": [1, 1]}
+    lists: Space = {"max_ngram": [1, 2, 3], "alpha": [0.0, 0.1], "sanction": [1, 1]}
     drawn = draw(lists, 1000, seed=0)
     assert sorted(map(str, drawn)) == sorted({str(one) for one in all_of(lists)})
     assert combinations(lists) == len(drawn) == 6
@@ -66,7 +71,7 @@ def test_small_numbers_are_as_likely_as_large_ones():
 
 
 def test_numbers_of_arrays_become_plain():
-    space = {"max_ngram": list(np.arange(1, 3)), "smoothness": list(np.float32([0.5]))}
+    space = {"max_ngram": list(np.arange(1, 3)), "smoothness": list(np.array([0.5], np.float32))}
     for setting in [*all_of(space), *draw(space, 2, seed=0)]:
         assert [type(value) for value in setting.values()] == [int, float]
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 import watchword as ww
 from model_files import parts, taught
 from strategies import any_texts, corpora, parameters
+from untyped import untyped
 from watchword._files import atomic_file
 from watchword.model.file import container
 
@@ -52,7 +54,7 @@ def first_row(rows):
     return rows[0]
 
 
-VARIANTS = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "single_words": {"max_ngram": 1},
     "long_ngrams": {"max_ngram": 6},
@@ -174,7 +176,7 @@ def test_shorter_ngrams_are_saved_as_if_no_others_were_learnt():
 # --- functions, which a file cannot hold ----------------------------------------------------------
 
 
-FUNCTIONS = {"word_hook": first_letter, "tokenizer": by_blanks, "summary": last_row}
+FUNCTIONS: dict[str, Any] = {"word_hook": first_letter, "tokenizer": by_blanks, "summary": last_row}
 
 
 @pytest.mark.parametrize(("name", "function"), FUNCTIONS.items(), ids=FUNCTIONS)
@@ -212,7 +214,7 @@ class TestFunctions:
 def test_another_function_is_refused(path, name):
     taught(**{name: FUNCTIONS[name]}).save(path)
     with pytest.raises(ww.errors.HookError, match=FUNCTIONS[name].__name__):
-        ww.TauSS3.load(path, **{name: keep_a})
+        ww.TauSS3.load(path, **{name: untyped(keep_a)})
 
 
 def test_another_summary_is_taken_since_counts_do_not_depend_on_it():
@@ -600,7 +602,12 @@ class TestSample:
 
     def test_has_its_parameters(self):
         model = ww.TauSS3.load(SAMPLE)
-        expected = {"smoothness": 0.5, "significance": 0.75, "sanction": 1.25, "max_ngram": 3}
+        expected: dict[str, Any] = {
+            "smoothness": 0.5,
+            "significance": 0.75,
+            "sanction": 1.25,
+            "max_ngram": 3,
+        }
         expected |= {"significance_function": "xai", "confidence_function": "norm_gv"}
         expected |= {"reading": "words_sum", "default_label": "sports", "paragraphs": "lines"}
         expected |= {"prune_period": 1000, "prune_floor": 1, "prune_shortest": 2}

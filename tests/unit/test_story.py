@@ -5,6 +5,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime, timezone
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_weights_are_what_explanations_say_and_add_up_as_the_core_does(data):
     weights = weigh(engine_of(model), text)
     nothing = np.zeros(len(weights.places), np.bool_)
     assert weights.without(nothing).tolist() == list(model.confidence_one(text).values())
-    ngrams = [
+    ngrams: list[Any] = [
         ngram
         for paragraph in model.explain(text).blocks
         for sentence in paragraph.blocks
@@ -108,9 +109,12 @@ def test_only_shown_posts_are_explained(monkeypatch):
     explained = []
     engine = type(story.posts[0]._engine)
     explain = engine.explain
-    monkeypatch.setattr(
-        engine, "explain", lambda self, text: explained.append(text) or explain(self, text)
-    )
+
+    def noted(self, text):
+        explained.append(text)
+        return explain(self, text)
+
+    monkeypatch.setattr(engine, "explain", noted)
     plain = story.to_dict(texts=7)
     assert len(explained) == len(plain["shown"]) <= 7
 

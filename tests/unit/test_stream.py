@@ -3,7 +3,9 @@
 import gc
 import itertools
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +30,7 @@ from stream_samples import (
     worlds,
     worth,
 )
+from untyped import untyped
 
 RISK = ww.Overtakes("at risk")
 
@@ -236,7 +239,7 @@ def test_an_alert_stays_when_all_speaks_against_it():
 
 def test_a_decision_is_frozen():
     with pytest.raises(AttributeError):
-        ww.Decision(None, 0, 0, {}).label = "x"
+        untyped(ww.Decision(None, 0, 0, {})).label = "x"
 
 
 def test_before_the_first_post_nothing_is_decided():
@@ -497,7 +500,7 @@ class Returns(ww.Policy):
     """Gives whatever it is told to give."""
 
     positive: str
-    what: object
+    what: Callable[[Any], Any]
 
     def alerts(self, step):
         return self.what(step)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_files import ANN, failure, saved, texts
+from untyped import untyped
 from watchword.data import Post, Subject, read_csv
 
 
@@ -91,7 +92,7 @@ def test_a_bad_header_is_an_error(header, fault, bad_lines):
     assert fault in message
 
 
-BAD_ROWS = {
+BAD_ROWS: dict[str, tuple[list[str | bytes], str]] = {
     "too few cells": (["ann"], "1 cells where the header has 4"),
     "too many cells": (["ann,a,b,,c"], "5 cells where the header has 4"),
     "no subject": ([",a,,"], 'no "subject"'),
@@ -118,7 +119,7 @@ def test_bad_rows_can_be_skipped_and_told(bad):
     rows, fault = BAD_ROWS[bad]
     lines = ["subject,text,time,seq", 'ann,"two', 'lines",,', "", *rows, "ann,last,,"]
     told = []
-    [subject] = read_csv(lines, bad_lines="skip", on_bad_line=told.append)
+    [subject] = read_csv(untyped(lines), bad_lines="skip", on_bad_line=told.append)
     assert texts(subject) == ["two\nlines", "last"]
     [error] = told
     assert fault in str(error)

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,7 +130,7 @@ def test_a_function_is_minimised():
 
     tuning = tune(PEOPLE, MARGINS, measure=false_alarms, folds=2)
     assert tuning.measure == "false_alarms"
-    assert tuning.best.policy.margin == 0.05
+    assert tuning.best.policy == ww.Overtakes("at risk", margin=0.05)
     assert [trial.value for trial in tuning.trials] == sorted(
         trial.value for trial in tuning.trials
     )
@@ -453,7 +454,8 @@ def shares_of(*people):
 
 def test_thresholds_are_scores_that_were_met():
     met = np.linspace(0.1, 0.9, 401).round(4)
-    policies = ww.Thresholds("at risk", (3,)).policies([shares_of(met[::2]), shares_of(met[1::2])])
+    thresholds = ww.Thresholds("at risk", (3,))
+    policies: list[Any] = thresholds.policies([shares_of(met[::2]), shares_of(met[1::2])])
     assert {policy.posts for policy in policies} == {3}
     reached = [one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)]
     margins = [one.of.margin for one in policies if isinstance(one.of, ww.Overtakes)]
@@ -470,9 +472,10 @@ def test_thresholds_are_scores_that_were_met():
 
 
 def test_subjects_have_equal_weight_regardless_of_posts():
-    policies = ww.Thresholds("at risk", (1,)).policies([shares_of([0.9] * 1000, [0.2])])
+    thresholds = ww.Thresholds("at risk", (1,))
+    policies: list[Any] = thresholds.policies([shares_of([0.9] * 1000, [0.2])])
     assert {one.of.threshold for one in policies if isinstance(one.of, ww.Reaches)} == {0.2, 0.9}
-    rare = ww.Thresholds("at risk", (1,)).policies([shares_of(*[[0.2]] * 9, [0.9] * 1000)])
+    rare: list[Any] = thresholds.policies([shares_of(*[[0.2]] * 9, [0.9] * 1000)])
     reached = [one.of.threshold for one in rare if isinstance(one.of, ww.Reaches)]
     assert set(reached) == {0.2, 0.9}
 
@@ -483,7 +486,7 @@ def test_where_nothing_was_read_there_is_still_a_policy():
 
 @pytest.mark.parametrize("by", ["post", "chunk"])
 def test_thresholds_are_tried_like_any_policies(by):
-    asked = [ww.Thresholds("at risk", (1, 4)), RISK]
+    asked: list[ww.Policy | ww.Thresholds] = [ww.Thresholds("at risk", (1, 4)), RISK]
     tuning = tune(
         PEOPLE, asked, folds=3, by=by, measure="f1", parameters={"smoothness": [0.3, 0.6]}
     )

@@ -1,8 +1,11 @@
 """Cross-validation: every text is judged by a model that never saw it."""
 
+from typing import Any
+
 import pytest
 
 import watchword as ww
+from untyped import untyped
 from watchword.evaluation.folds import deal
 from watchword.evaluation.labels import Evaluation
 
@@ -22,7 +25,7 @@ def by_hand(labels, **options):
                 model.learn_one(TEXTS[at], label)
         places = fold.held_out.tolist()
         predict = model.predict_labels_one if several else model.predict_one
-        found = [predict(TEXTS[at]) for at in places]
+        found: list[Any] = [predict(TEXTS[at]) for at in places]
         parts.append(Evaluation.of([labels[at] for at in places], found))
     return Evaluation.pooled(parts)
 
@@ -117,4 +120,4 @@ def test_it_says_what_is_wrong(arguments, error, message):
 
 def test_only_a_model_gives_parameters():
     with pytest.raises(TypeError, match="must be a TauSS3, got dict"):
-        ww.cross_validate(TEXTS, LABELS, model={})
+        ww.cross_validate(TEXTS, LABELS, model=untyped({}))

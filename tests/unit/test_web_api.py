@@ -1,5 +1,6 @@
 """The JSON API of the live page: model, documents and subjects, with any settings."""
 
+import functools
 import json
 import urllib.parse
 import urllib.request
@@ -95,7 +96,7 @@ def test_any_string_becomes_valid_json_of_equal_length(text):
 def test_only_the_latest_results_are_kept():
     kept, made = LatestUsed(2), []
     for key in "abac":
-        kept.get(key, lambda key=key: made.append(key))
+        kept.get(key, functools.partial(made.append, key))
     kept.get("a", lambda: made.append("again"))
     assert made == ["a", "b", "c"]
     kept.get("b", lambda: made.append("b"))
@@ -440,7 +441,7 @@ def test_texts_and_labels_must_be_equally_many():
 
 
 def policy_query(policy):
-    return "policy=" + urllib.request.quote(json.dumps(policy.to_dict()))
+    return "policy=" + urllib.parse.quote(json.dumps(policy.to_dict()))
 
 
 @pytest.mark.parametrize(
@@ -546,7 +547,7 @@ def test_custom_policies_are_accepted():
     ],
 )
 def test_bad_policies_are_refused_with_the_reason(page, policy, message):
-    status, _, found = ask(page, "/api/subjects?policy=" + urllib.request.quote(policy))
+    status, _, found = ask(page, "/api/subjects?policy=" + urllib.parse.quote(policy))
     assert status == 400
     assert message in found["error"]
 
