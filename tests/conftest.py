@@ -1,4 +1,4 @@
-"""Settings shared by all tests, and what CI asks of them besides."""
+"""Settings of all tests, and the additional rules of CI."""
 
 import os
 import signal
@@ -11,11 +11,10 @@ from spark_cluster import HAS_SPARK, cluster, spark  # noqa: F401
 
 IN_CI = bool(os.environ.get("CI"))
 
-# Reasons of the tests that may be skipped in CI. Any other skip fails the run: what nobody runs
-# nobody knows.
+# Reasons of the tests that may be skipped in CI. Any other skip fails the run.
 EXPECTED_SKIPS: frozenset[str] = frozenset()
 
-# What is left out is said, before and after.
+# The report says, before and after, that these tests are left out.
 collect_ignore_glob = [] if HAS_SPARK else ["spark/*.py", "crash/test_spark_kills.py"]
 NO_SPARK = "tests of Spark are left out: pyspark needs Python 3.11"
 
@@ -48,7 +47,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="session")
 def usual_signals():
-    """As on a terminal: what runs in the background may have been told to ignore some."""
+    """Restore the default signal handlers: a background process may ignore some signals."""
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {name: signal.getsignal(getattr(signal, name)) for name in names}
     for name in names:
@@ -60,7 +59,7 @@ def usual_signals():
 
 
 def unexpected_skips(reporter):
-    """Reason of every skip that nobody allowed, whole files included."""
+    """Return the reason of every skip that is not expected, including skipped files."""
     reasons = [str(report.longrepr[2]) for report in reporter.stats.get("skipped", [])]
     return [one for one in reasons if one.removeprefix("Skipped: ") not in EXPECTED_SKIPS]
 

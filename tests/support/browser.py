@@ -1,11 +1,10 @@
-"""A real browser for tests: Debian's chromium, driven by Playwright, which downloads nothing.
+"""A real browser for tests: the system's Chromium, driven by Playwright; nothing is downloaded.
 
     def test_…(browser):  # a fixture, known to all tests through conftest.py
         page = browser.open("http://127.0.0.1:…")
 
-Every page is watched: a request to anywhere but the page's own server, a violation of its
-Content-Security-Policy or an error in a script fails the test at its end, unless it says which it
-expects.
+Every page is watched: a request to any other server, a violation of its Content-Security-Policy or
+an error in a script fails the test at its end, unless the test expects it.
 """
 
 import os
@@ -33,7 +32,7 @@ _FLAGS = [
     "--no-first-run",
 ]
 
-# Set before any script of the page runs. What is written by strangers tries to set `hacked`.
+# Set before any script of the page runs. Hostile texts try to set `hacked`.
 _WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -43,7 +42,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 
 
 def chromium():
-    """Where the browser is; None if there is none."""
+    """Return the path of the browser, None if there is none."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -55,7 +54,7 @@ _RUNNING = []
 
 @pytest.fixture(scope="session")
 def browser_process():
-    """One browser for all tests."""
+    """Start one browser for all tests."""
     if _RUNNING:  # a fixture that another module imports is another fixture to pytest
         yield _RUNNING[0]
         return
@@ -79,7 +78,7 @@ def browser_process():
 
 
 class Pages:
-    """Pages by their options, used again and again: a new one takes longer than many a test."""
+    """Pages by their options, reused because opening a page takes longer than most tests."""
 
     def __init__(self, process):
         self._process = process
@@ -96,7 +95,7 @@ class Pages:
 
 
 class Browser:
-    """Opens pages and watches them."""
+    """Pages that a test opens, with all that went wrong on them."""
 
     def __init__(self, pages):
         self._pages = pages
@@ -106,7 +105,7 @@ class Browser:
         self.elsewhere = []
 
     def open(self, url, *, wait=True, **options):
-        """A page with the address; `wait`: until its scripts say that it is ready."""
+        """Return a page with the URL open; with `wait`, only when its scripts report ready."""
         options = {"viewport": DESKTOP, "reduced_motion": "reduce"} | options
         page, idle = self._pages.take(**options)
         own = urlsplit(url).netloc
@@ -134,7 +133,7 @@ class Browser:
             self.elsewhere.append(url)
 
     def check(self):
-        """Nothing strange has happened on any page."""
+        """Check that no page broke a rule or raised an error."""
         for page in self.pages:
             assert page.evaluate("window.hacked") is None
             assert page.evaluate("window.violations") == []
@@ -142,7 +141,7 @@ class Browser:
         assert self.elsewhere == []
 
     def close(self):
-        """Give the pages back, empty."""
+        """Empty the pages and return them to the pool."""
         for page, idle, listeners in self._taken:
             for event, listener in listeners.items():
                 page.remove_listener(event, listener)
@@ -153,7 +152,7 @@ class Browser:
 
 @contextmanager
 def watched(pages):
-    """A `Browser` that is checked at the end."""
+    """Yield a `Browser` and check its pages at the end."""
     opened = Browser(pages)
     try:
         yield opened

@@ -1,7 +1,7 @@
-"""A program that runs commands and kills them, at a moment or when they touch a file.
+"""A program that runs commands and kills them, after a delay or when they touch a file.
 
-It reads a line of JSON per command and answers with one. Commands are forked: starting Python and
-loading the package for each would take far longer than they do.
+It reads a line of JSON per command and answers with one. Commands are forked, because starting
+Python and importing the package takes far longer than most commands.
 """
 
 import json
@@ -17,7 +17,7 @@ import watchword.erisk.journal
 import watchword.web.export
 from databases import put_points_in_transactions
 
-# What Python reports before it touches a file, a folder or a lock.
+# Audit events that Python raises before it touches a file, a folder or a lock.
 EVENTS: tuple[str, ...] = (
     "open",
     "os.mkdir",
@@ -31,7 +31,7 @@ EVENTS += ("sqlite3.connect", "sqlite3.connect/handle")
 
 
 class Points:
-    """Counts the moments when a file is touched, and kills the process at one of them."""
+    """Count the accesses to files and kill the process at one of them."""
 
     def __init__(self, last):
         self.last = last

@@ -1,4 +1,4 @@
-"""Running the command line as a user does: in this process, in another one, on a terminal."""
+"""The command line as users run it: in this process, in another process, on a terminal."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from watchword.cli import cli
 
-# Nothing in the tester's own environment may say how to print, or hold a token.
+# The caller's environment must not change the output or provide a token.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
@@ -27,7 +27,7 @@ def call(*arguments, input=None):  # noqa: A002
 
 
 def records(*arguments, input=None):  # noqa: A002
-    """What a command prints, line by line; it must succeed and say nothing else."""
+    """Return the records that a command prints; it must succeed and print nothing else."""
     done = call(*arguments, input=input)
     assert done.exit_code == 0, done.output
     assert done.stderr == ""
@@ -35,7 +35,7 @@ def records(*arguments, input=None):  # noqa: A002
 
 
 def failure(*arguments, input=None, code=1):  # noqa: A002
-    """What a command says that fails in this way."""
+    """Return the message of a command that must fail."""
     done = call(*arguments, input=input)
     assert done.exit_code == code, done.output
     assert "Traceback" not in done.output
@@ -43,7 +43,7 @@ def failure(*arguments, input=None, code=1):  # noqa: A002
 
 
 def run(*arguments, **variables):
-    """Run a command in a process of its own, away from any terminal."""
+    """Run a command in its own process, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "watchword", *map(str, arguments)],
         capture_output=True,
@@ -54,7 +54,7 @@ def run(*arguments, **variables):
 
 
 def run_on_terminal(*arguments, **variables):
-    """Run the command on a pseudo-terminal: the exit code, and all that appeared there."""
+    """Run a command on a pseudo-terminal; return its exit code and all output."""
     import pty  # not everywhere
 
     ours, theirs = pty.openpty()
@@ -78,7 +78,7 @@ def run_on_terminal(*arguments, **variables):
 
 @contextlib.contextmanager
 def started(*arguments, cwd=None):
-    """A command that goes on running, with pipes to its input and outputs."""
+    """Start a command and yield the process, with pipes to its input and outputs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "watchword", *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -98,26 +98,26 @@ def started(*arguments, cwd=None):
 
 
 def next_line(process, seconds=60):
-    """The next line that a running command prints, as a record."""
+    """Return the next record that a running command prints."""
     ready, _, _ = select.select([process.stdout], [], [], seconds)
     assert ready, "nothing was printed"
     return json.loads(process.stdout.readline())
 
 
 def say(process, *records):
-    """Give a running command lines of JSON."""
+    """Write records as JSON lines to the input of a running command."""
     for record in records:
         process.stdin.write(json.dumps(record).encode() + b"\n")
     process.stdin.flush()
 
 
 def free_port():
-    """A port that nobody listened on a moment ago."""
+    """Return a port that is free at the time of the call."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
 
 def write_lines(path, records):
-    """A file of JSON lines."""
+    """Write records to a file as JSON lines."""
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""Rows of counts added up and sorted as Spark would, in plain Python."""
+"""Rows of counts, added and sorted in plain Python as Spark would."""
 
 from collections import Counter
 
@@ -11,14 +11,14 @@ NAMES = ["label", "ngram", "count"]
 
 
 def frame(documents, size=3):
-    """Batches of at most so many (text, label), with a column that nobody needs."""
+    """Return batches of at most `size` rows (text, label), with an unused column."""
     for begin in range(0, len(documents), size):
         texts, labels = zip(*documents[begin : begin + size], strict=True)
         yield pa.record_batch([labels, list(range(len(texts))), texts], ["label", "n", "text"])
 
 
 def added(batches):
-    """The sum of every (key, label), sorted."""
+    """Return the sum of every (key, label), sorted."""
     sums = Counter()
     for batch in batches:
         assert batch.schema.names == NAMES
@@ -28,7 +28,7 @@ def added(batches):
 
 
 def floored(sums, floor, shortest=1):
-    """What is kept, and how many n-grams and counts are not."""
+    """Return the counts above the floor, and the numbers of dropped n-grams and counts."""
     first = max(FIRST_WORD, bytes([shortest]))
     gone = {key: count for key, count in sums.items() if key[0] >= first and count <= floor}
     kept = {key: count for key, count in sums.items() if key not in gone}
@@ -36,7 +36,7 @@ def floored(sums, floor, shortest=1):
 
 
 def batches_of(sums, size=5):
-    """Record batches of sorted rows."""
+    """Return record batches of sorted rows."""
     rows = [(label, key, count) for (key, label), count in sums.items() if count]
     for begin in range(0, len(rows), size):
         labels, keys, counts = zip(*rows[begin : begin + size], strict=True)
@@ -55,5 +55,5 @@ def learnt(documents, **parameters):
 
 
 def controls(word):
-    """Words with the two bytes that keys need for themselves."""
+    """Return a word with the two bytes that keys use as separators."""
     return {"a": "\0", "b": "\x01", "c": "\0\x01\x02"}.get(word, f"{word}\0")

@@ -1,4 +1,4 @@
-"""Small files of posts, and the errors of those who read them."""
+"""Small files of posts, and the errors of reading them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Databases from outside: read, changed without checks, and points at which a writer may die."""
+"""SQLite files: reading, changes without checks, and points at which a writer may die."""
 
 import contextlib
 import sqlite3
@@ -8,19 +8,19 @@ from watchword import _database
 
 
 def rows(path, query, *values):
-    """The rows of a database that no process has open."""
+    """Return the rows of a query on a database that no process has open."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         return connection.execute(query, values).fetchall()
 
 
 def content(path):
-    """All that a database holds, as SQL."""
+    """Return the content of a database as SQL."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         return list(connection.iterdump())
 
 
 def change(path, statement, *values):
-    """Change a database without any check of types and references."""
+    """Change a database without checks of types and references."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         connection.execute(statement, values)

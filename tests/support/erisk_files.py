@@ -4,7 +4,7 @@ from watchword.evaluation.metrics import chunk_sizes
 
 
 def individual(name, *texts, title="", dates=None):
-    """The file of a subject; texts get one date a day, the last the newest, unless given."""
+    """Return the XML file of a subject; by default one text per day, the last one newest."""
     dates = dates or [f"2016-01-{day:02} 10:00:00" for day in range(1, len(texts) + 1)]
     writings = [
         f"<WRITING><TITLE> {title} </TITLE><DATE> {date} </DATE>"
@@ -21,7 +21,7 @@ def write(path, content):
 
 
 def write_chunks(folder, name, texts, *, chunk="chunk{}"):
-    """A subject in ten chunks as the rule has it, newest first in each file."""
+    """Write a subject in ten chunks by the official rule, newest post first in each file."""
     begin = 0
     for number, size in enumerate(chunk_sizes(len(texts)).tolist(), 1):
         part = texts[begin : begin + size]
@@ -32,7 +32,7 @@ def write_chunks(folder, name, texts, *, chunk="chunk{}"):
 
 
 def write_test_set(folder, people, *, truth=True, counts=True, chunk="chunk{}"):
-    """A test set of name → (label, texts)."""
+    """Write a test set from name → (label, texts)."""
     for name, (_, texts) in people.items():
         write_chunks(folder, name, texts, chunk=chunk)
     if truth:

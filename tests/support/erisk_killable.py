@@ -1,7 +1,7 @@
-"""A program that runs clients which die at a chosen point, as if by `kill -9`.
+"""A program that runs clients and kills them at a chosen point, as by `kill -9`.
 
-It reads a line of JSON per client and answers with one. Clients are forked: starting Python and
-loading the package once for each would take far longer than the tasks.
+It reads a line of JSON per client and answers with one. Clients are forked, because starting Python
+and importing the package takes far longer than the tasks.
 """
 
 import json
@@ -18,7 +18,7 @@ from watchword.erisk.client import run_client
 
 
 class Points:
-    """Counts the moments at which a process could die, and dies at one of them."""
+    """Count the points at which a process may die, and kill it at one of them."""
 
     def __init__(self, last):
         self.last = last
@@ -31,7 +31,7 @@ class Points:
 
 
 def put_points_in(points):
-    """Before, in the middle of and after all that leaves traces on the disk or on the server."""
+    """Add points before, within and after every write to the disk and every request."""
     exchange = transport.Transport._exchange
 
     def marked_exchange(self, *arguments):
@@ -45,7 +45,7 @@ def put_points_in(points):
 
 
 def telling(points, path):
-    """Reports go to a file beside the journal; the process may die before and after each."""
+    """Return a callback that appends reports to a file, with a point before and after each."""
 
     def on_round(report):
         points.passed()

@@ -1,4 +1,4 @@
-"""Small eRisk tasks, servers that follow a script, and a client that can be killed anywhere."""
+"""Small eRisk tasks, scripted servers, and a proxy that drops replies."""
 
 import contextlib
 import json
@@ -41,12 +41,12 @@ def take_part(server, crew, journal, **options):
 
 
 def accepted(task):
-    """What was taken, in order: (round, run, digest of the answers)."""
+    """Return the accepted answers in order: (round, run, digest of the answers)."""
     return [(each.round, each.run, each.digest) for each in task.submissions if not each.repeated]
 
 
 class HastyTask(PracticeTask):
-    """Goes on as soon as all runs have answered: an answer sent again counts for the next round."""
+    """A task that goes on once all runs have answered: a duplicate counts for the next round."""
 
     def submit(self, run, data):
         super().submit(run, data)
@@ -54,11 +54,11 @@ class HastyTask(PracticeTask):
             self.round += 1
 
 
-# HTTP, by hand
+# HTTP without the client
 
 
 def ask(url, path, body=None, *, headers=None):
-    """Status and JSON of an answer."""
+    """Return the status and the JSON of a reply."""
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(f"{url}{path}", data=data, headers=headers or {})
     try:
@@ -70,9 +70,9 @@ def ask(url, path, body=None, *, headers=None):
 
 
 class Script:
-    """Answers by a function of method, path and body, which gives (status, headers, body).
+    """A server whose replies (status, headers, body) are a function of method, path and body.
 
-    Without a status the connection is closed; a header Content-Length may lie.
+    Without a status the connection is closed; the header Content-Length may be wrong.
     """
 
     def __init__(self, answer):
@@ -119,7 +119,7 @@ def scripted(answer):
 
 
 def dropping(url, drops):
-    """A proxy in front of a server that closes the connection instead of passing on some replies.
+    """Start a proxy that closes the connection instead of passing on some replies.
 
     `drops` is called with the method and the path of each request, after the server has replied.
     """
@@ -139,7 +139,7 @@ def dropping(url, drops):
 
 
 def playing(task, *, spoil=lambda _method: None):
-    """A script that plays a task; `spoil` may answer instead."""
+    """Return a script that serves a task; `spoil` may reply instead."""
 
     def answer(method, path, body):
         spoilt = spoil(method)

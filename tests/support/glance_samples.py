@@ -1,4 +1,4 @@
-"""Models whose words and labels try to get out of a page, for tests of pictures."""
+"""Models with hostile words and labels, for tests of pictures."""
 
 import watchword as ww
 
@@ -23,7 +23,7 @@ def learn(corpus, arguments):
 
 
 def at_blanks(text):
-    """A tokenizer that takes whatever stands between blanks for a word."""
+    """Split a text at blanks: a tokenizer that keeps every character."""
     at = 0
     for word in text.split():
         at = text.index(word, at)

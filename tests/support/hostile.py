@@ -24,5 +24,5 @@ HOSTILE_TEXT = (
 
 
 def whole_words(text):
-    """A tokenizer to which everything between blanks is a word as it stands."""
+    """Split a text at blanks: a tokenizer that keeps every character."""
     return [(found.start(), found.end(), found[0]) for found in re.finditer(r"\S+", text)]

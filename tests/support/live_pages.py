@@ -1,4 +1,4 @@
-"""What tests of the live page do again and again in the browser."""
+"""Steps shared by the browser tests of the live page."""
 
 import re
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ TEXT = "Another day of being so tired.\nI cannot sleep, so I work 😀. And agai
 
 @contextmanager
 def whole_page():
-    """A page that has everything: a model, documents and subjects."""
+    """Serve a page with a model, documents and subjects."""
     texts, labels = documents()
     with running_page(model(), texts, labels, subjects=people(), name="small.ww") as served:
         yield served
 
 
 def visitor(browser, live):
-    """Opens the page at an address of its own, such as "documents/3"."""
+    """Return a function that opens a view of the page, such as "documents/3"."""
     return lambda address="", **options: browser.open(f"{live.url}#{address}", **options)
 
 
@@ -33,29 +33,29 @@ def write(page, text=TEXT):
 
 
 def block(page, text, view="write"):
-    """The painted block with just this text."""
+    """Return the painted block with exactly this text."""
     exactly = re.compile(f"^{re.escape(text)}$")
     return page.locator(f"#{view}-painted .block").filter(has_text=exactly).first
 
 
 def scores(page, view="write"):
-    """What the bars say, by label."""
+    """Return the values of the bars by label."""
     rows = page.locator(f"[data-reading={view}] .score")
     cells = "all => all.map((row) => [row.children[0].textContent, row.children[2].textContent])"
     return dict(rows.evaluate_all(cells))
 
 
 def spelled(values):
-    """Values as the page writes them; none of them is tiny."""
+    """Format values as the page does; none may be tiny."""
     return {label: f"{value:.3f}" if value else "0" for label, value in values.items()}
 
 
 def right_ones():
-    """Whether the model is right about each document."""
+    """Return for each document whether the model predicts its label."""
     texts, labels = documents()
     return [one == other for one, other in zip(model().predict_many(texts), labels, strict=True)]
 
 
 def outcomes(policy=None):
-    """What is decided about each subject."""
+    """Return the outcome of each subject."""
     return ww.replay(people(), model(), policy or ww.Overtakes(AT_RISK)).outcomes

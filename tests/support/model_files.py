@@ -1,4 +1,4 @@
-"""Model files taken apart and put together again, for tests that need them slightly wrong."""
+"""Model files taken apart and reassembled, for tests that need invalid ones."""
 
 import io
 import json
@@ -13,7 +13,7 @@ MANIFEST = "manifest.json"
 
 
 def taught(**parameters):
-    """Return a small model in which every array has something to say."""
+    """Return a small model in which no array is trivial."""
     model = ww.TauSS3.paper(**parameters)
     model.learn_one("a b c. a b d, b c", "x")
     model.learn_one("a b c a b é", "y")
@@ -22,13 +22,13 @@ def taught(**parameters):
 
 
 def members(data):
-    """Every member's bytes by name, in the order of the file."""
+    """Return the bytes of every member by name, in file order."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def parts(data):
-    """The manifest and the arrays, read with NumPy and the standard library alone."""
+    """Return the manifest and the arrays, read with NumPy and the standard library only."""
     contents = members(data)
     manifest = json.loads(contents.pop(MANIFEST))
     arrays = {
@@ -39,7 +39,7 @@ def parts(data):
 
 
 def with_parts(data, change):
-    """A file whose manifest and arrays were changed, with checksums that are right for them."""
+    """Return the file with a changed manifest and arrays, and with valid checksums."""
     manifest, arrays = parts(data)
     change(manifest, arrays)
     del manifest["arrays"]
@@ -49,7 +49,7 @@ def with_parts(data, change):
 
 
 def zipped(contents, compression=zipfile.ZIP_STORED, prepare=None):
-    """A zip of (name, bytes); `prepare` may tamper with its directory before it is written."""
+    """Return a zip of (name, bytes); `prepare` may change its directory before it is written."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in contents:
@@ -60,7 +60,7 @@ def zipped(contents, compression=zipfile.ZIP_STORED, prepare=None):
 
 
 def with_members(data, change, **how):
-    """A file whose members were changed as bytes; checksums in the manifest stay as they were."""
+    """Return the file with changed members; the checksums in the manifest stay unchanged."""
     contents = members(data)
     change(contents)
     return zipped(contents.items(), **how)

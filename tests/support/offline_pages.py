@@ -1,4 +1,4 @@
-"""Exported pages in a real browser, and the numbers that they give."""
+"""Exported pages in a real browser, and the values they compute."""
 
 import copy
 import json
@@ -8,12 +8,12 @@ from watchword.web.packing import pack_model
 
 
 def characters_of(text):
-    """What a browser makes of a text: two halves of a pair side by side are one character there."""
+    """Return the text as a browser sees it: two adjacent surrogates are one character."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def pruned(model, floor):
-    """The model whose values a page has that was exported with this floor."""
+    """Return the model whose values a page exported with this floor shows."""
     model = copy.copy(model)
     if floor > 0:
         model.prune(floor)
@@ -21,13 +21,13 @@ def pruned(model, floor):
 
 
 class OfflineReader:
-    """The exported page's own functions, on any model without opening a page for each."""
+    """The functions of the exported page, callable with any model in one open page."""
 
     def __init__(self, page):
         self._page = page
 
     def open(self, model):
-        """Read with this model from now on."""
+        """Use this model from now on."""
         self._page.evaluate(
             """(packed) => {
                 const characters = JSON.parse(document.getElementById("characters").textContent);
@@ -37,7 +37,7 @@ class OfflineReader:
         )
 
     def open_own(self):
-        """Read with the model that is in the page."""
+        """Use the model in the page."""
         self._page.evaluate(
             """() => {
                 const contents = (id) => JSON.parse(document.getElementById(id).textContent);
@@ -46,8 +46,8 @@ class OfflineReader:
         )
 
     def call(self, function, text):
-        """What a function of the page makes of (the model, a text), as plain data."""
-        # Characters travel as numbers: halves of pairs would be lost on the way.
+        """Return the result of a function of the page for (the model, a text) as plain data."""
+        # Characters are sent as numbers: lone surrogates would be lost.
         codes = json.dumps(list(map(ord, text)))
         answer = self._page.evaluate(
             f"""(codes) => {{
@@ -68,7 +68,7 @@ class OfflineReader:
         return self.call("(model, text) => model.reader.read(text)", text)
 
     def ngrams(self):
-        """Every n-gram that is in the page, with its counts by label."""
+        """Return every n-gram in the page with its counts by label."""
         return self.call(
             """(model) => {
                 const found = [];
@@ -89,7 +89,7 @@ class OfflineReader:
 
 
 def exported(folder, model, **options):
-    """The file and the report."""
+    """Export a page; return its path and the report."""
     path = folder / "page.html"
     report = export_page(model, path, **options)
     return path, report

@@ -1,4 +1,4 @@
-"""Painted pages and snippets, taken apart again with the standard library's parser."""
+"""Painted pages and snippets, parsed with the standard library."""
 
 import math
 import re
@@ -8,7 +8,7 @@ VOID = {"meta", "input", "link", "br", "hr", "img", "rect", "path", "circle", "l
 
 
 class Painted(HTMLParser):
-    """What is in a page: elements with their attributes, and the text that was painted."""
+    """The elements of a page with their attributes, and its painted text."""
 
     def __init__(self, markup):
         super().__init__()
@@ -54,7 +54,7 @@ class Painted(HTMLParser):
         raise AssertionError(f"a comment: {data}")
 
     def find(self, tag, **attributes):
-        """Attributes of every element with this tag and these attributes."""
+        """Return the attributes of every element with this tag and these attributes."""
         return [
             found
             for name, found in self.elements
@@ -62,7 +62,7 @@ class Painted(HTMLParser):
         ]
 
     def rules(self):
-        """Of each class that the painter numbered: its shares by column, and what it tells."""
+        """Return for each numbered class its shares by column and its tooltip."""
         found = {}
         for name, declarations in re.findall(r"^\.ww \.([nsp]\d+)\{(.*)\}$", self.style, re.M):
             shares, telling = re.fullmatch(r'(.*?)--t:"(.*)"', declarations).groups()
@@ -72,12 +72,12 @@ class Painted(HTMLParser):
 
 
 def unquoted(string):
-    """What a CSS string says."""
+    """Return the content of a CSS string."""
     return re.sub(r"\\([0-9a-f]+) ", lambda found: chr(int(found[1], 16)), string)
 
 
 def with_shares(explanation):
-    """Plain data of an explanation, with how strongly each block must be painted."""
+    """Return an explanation as plain data, with the expected colour strength of each block."""
     plain = explanation.to_dict()
     levels = [plain["blocks"]]
     for _ in range(2):
@@ -94,7 +94,7 @@ def with_shares(explanation):
 
 
 def shares_at(plain, level):
-    """Of every block of a level, how strongly it must be painted for each label."""
+    """Return the expected colour strength for each label of every block of a level."""
     blocks = plain["blocks"]
     while blocks and blocks[0]["kind"] != level:
         blocks = [inner for block in blocks for inner in block["blocks"]]

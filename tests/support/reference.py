@@ -1,4 +1,4 @@
-"""The model in plain Python: slow, obvious, and written apart from the core that it judges.
+"""The model in plain Python: slow, obvious, and written independently of the core.
 
 One dict of counts per label stands for the paper's one prefix tree per label; a node is the tuple
 of its words, its child is the tuple with one word more.  Nothing here is shared with the package.
@@ -44,7 +44,7 @@ def is_mark(character):
 
 
 def fold(word):
-    """Fold a word character by character: no neighbour has a say."""
+    """Fold a word character by character, without context."""
     folded = ""
     for character in word:
         kept = ACCENTS.sub("", unicodedata.normalize("NFKD", character))
@@ -55,7 +55,7 @@ def fold(word):
 
 
 def end_of_link(text, at, end):
-    """Where what the word goes on with here ends; None if the word is at its end."""
+    """Return the end of what continues the word at `at`, None if the word ends there."""
     if at == end:
         return None
     if is_word_character(text[at]) or is_mark(text[at]):
@@ -86,7 +86,7 @@ def terms_between(text, start, end):
 
 
 def paragraph_spans(text, paragraphs):
-    """The spans of the lines, or of the runs of lines between blank ones."""
+    """Return the spans of the lines, or of the runs of lines between blank ones."""
     spans, start = [], 0
     for line_end in LINE_END.finditer(text):
         spans.append((start, line_end.start()))
@@ -116,7 +116,7 @@ def sentence_spans(text, start, end):
 
 
 def read_terms(text, paragraphs="lines"):
-    """Paragraphs of sentences of terms; what holds no term at all is left out."""
+    """Return paragraphs of sentences of terms, without empty ones."""
     document = []
     for paragraph_start, paragraph_end in paragraph_spans(text, paragraphs):
         sentences = []
@@ -133,7 +133,7 @@ def read_terms(text, paragraphs="lines"):
 
 
 def centre_and_spread(values, function="vanilla"):
-    """Lower median and mean absolute deviation from it; of two values, twice the smaller.
+    """Return the lower median and the mean absolute deviation; twice the smaller of two values.
 
     By "ratio" it is twice the lower median, however many values there are.
     """
@@ -150,7 +150,7 @@ def centre_and_spread(values, function="vanilla"):
 
 
 def significance(local_values, index, weight, function):
-    """sg of the label at `index`, given that it has seen the sequence; `weight` is λ."""
+    """Return sg of the label at `index`, which has seen the sequence; `weight` is λ."""
     centre, spread = centre_and_spread(local_values, function)
     if function == "xai":
         if weight * spread <= 0.03:
@@ -170,7 +170,7 @@ def significance(local_values, index, weight, function):
 
 
 def sanction(significances, index, weight):
-    """sn of the label at `index`; `weight` is ρ."""
+    """Return sn of the label at `index`; `weight` is ρ."""
     labels = len(significances)
     if labels == 1:
         return 1.0
@@ -183,7 +183,7 @@ def sanction(significances, index, weight):
 
 
 def two_means(values):
-    """Indices of the upper of two clusters; none if all values are equal."""
+    """Return the indices of the upper of two clusters, none if all values are equal."""
     ranked = sorted(values, reverse=True)
     centres = (ranked[-1], ranked[0])
     if centres[0] == centres[1]:
@@ -226,7 +226,7 @@ def reduce_rows(operator, rows):
 
 
 class Value(NamedTuple):
-    """What a sequence is worth in one label."""
+    """The value of a sequence in one label, with its factors."""
 
     count: int  # type: ignore[assignment]  # a tuple has a method of this name
     lv: float
@@ -365,7 +365,7 @@ class Reference:
         self.forget_values()
 
     def prune(self, floor=10, shortest=1):
-        """Remove, label by label, what was seen at most `floor` times; how much that was."""
+        """Drop, label by label, n-grams with count ≤ `floor`; return how many."""
         ngrams = counts = 0
         for tree in self.trees.values():
             for sequence, n in list(tree.items()):
@@ -535,7 +535,7 @@ class Reference:
         return Block(kind, start, end, value, blocks)
 
     def share(self, block, divisors):
-        """Give the block its contribution: its value over the divisors, which grow downwards."""
+        """Set the contribution of the block and those in it: its value over the divisors so far."""
         if divisors is not None:
             block.contribution = [v / d for v, d in zip(block.value, divisors, strict=True)]
         if block.kind == "ngram":

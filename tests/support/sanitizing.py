@@ -1,4 +1,4 @@
-"""Whether the tests run under the sanitizers, which some of them cannot."""
+"""Whether the tests run under the sanitizers, which some tests do not support."""
 
 import os
 

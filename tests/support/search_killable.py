@@ -1,7 +1,7 @@
-"""A program that searches, and may be killed or interrupted at any moment.
+"""A program that runs searches, which tests kill or interrupt.
 
-It reads a line of JSON per search and answers with one. Searches are forked: starting Python and
-loading the package for each would take far longer than they do.
+It reads a line of JSON per search and answers with one. Searches are forked, because starting
+Python and importing the package takes far longer than a search.
 """
 
 import json
@@ -59,7 +59,7 @@ def main():
         with os.fdopen(reading, "rb") as answer:
             answer.readline()
             if order["signal"] is not None:
-                # The child is waited for below: its number is nobody else's.
+                # The child is reaped below, so no other process has its id.
                 time.sleep(order["delay"])
                 os.kill(child, order["signal"])
             said = answer.read()

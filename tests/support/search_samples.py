@@ -1,4 +1,4 @@
-"""Small texts with labels, and searches on them, for the tests of searching."""
+"""Small labelled texts and searches on them."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ TOPICS = {
 
 
 def sample(texts=48, *, seed=0, several=False):
-    """Return texts, their labels (or sets of labels) and who wrote them."""
+    """Return texts, their labels (or sets of labels) and their authors."""
     generator = np.random.default_rng(seed)
     names = list(TOPICS)
     documents, labels, groups = [], [], []
@@ -29,12 +29,12 @@ def sample(texts=48, *, seed=0, several=False):
 
 
 def plain(found):
-    """All that a search gives, to be compared."""
+    """Return a result as plain data that can be compared."""
     return found.to_dict()
 
 
 def by_hand(texts, labels, setting, *, base=None, **dealing):
-    """The same setting, taught and judged anew on every fold."""
+    """Cross-validate one setting with a new model for every fold."""
     chosen = dict(base or {}) | setting
     floor = chosen.pop("prune", 0)
     model = ww.TauSS3(**chosen)

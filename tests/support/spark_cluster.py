@@ -1,4 +1,4 @@
-"""A real cluster of Spark on loopback: a master and two workers, each a process of its own."""
+"""A Spark cluster on loopback: a master and two workers, each in its own process."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 def configured(builder):
-    """A builder of sessions with the settings of all tests."""
+    """Return the session builder with the settings of all tests."""
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     return builder
@@ -44,19 +44,19 @@ def free_port():
 
 
 def environment():
-    """As a user has it who follows the documentation; nothing of the tester's own Spark."""
+    """Return the documented environment, without the caller's SPARK_ variables."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     return own | {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # Processes that live for a minute: compiling well costs more than it saves.
+        # The processes live for a minute: optimising compilation costs more than it saves.
         "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
 
 
 class Cluster:
-    """The processes of a master and two workers, and those that these start."""
+    """The processes of a master and two workers, with their descendants."""
 
     def __init__(self, folder):
         import pyspark
@@ -67,7 +67,7 @@ class Cluster:
         port = free_port()
         self.url = f"spark://127.0.0.1:{port}"
         self._start("master.Master", "--port", port, "--webui-port", 0)
-        # Before the workers take ports of their own.
+        # Before the workers take ports.
         _wait_for(lambda: _listens(port), "the master of Spark")
         for name in ("one", "two"):
             work = folder / name
@@ -93,7 +93,7 @@ class Cluster:
         return [process.pid for process in self._processes[1:]]
 
     def executors(self, application):
-        """Processes of executors that run for an application."""
+        """Return the executor processes of an application."""
         found = [pid for worker in self.workers for pid in descendants(worker)]
         return [
             pid
@@ -117,7 +117,7 @@ def command_of(pid):
 
 
 def descendants(pid):
-    """All processes that a process started, and those that these did."""
+    """Return all descendants of a process."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -145,7 +145,7 @@ def _wait_for(is_true, what, seconds=60):
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    """A standalone cluster for all tests."""
+    """Start a standalone cluster for all tests."""
     if SANITIZED:
         pytest.skip("Spark does not run with the sanitizers")
     running = Cluster(tmp_path_factory.mktemp("spark"))
@@ -155,7 +155,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(cluster, tmp_path_factory):
-    """The one session of all tests, on the cluster."""
+    """Start one session on the cluster for all tests."""
     from pyspark.sql import SparkSession
 
     before = dict(os.environ)

@@ -1,6 +1,6 @@
-"""A client of Spark Connect, which has no session of its own kind beside it in a process.
+"""A client of Spark Connect, which needs a process without a classic session.
 
-python spark_connected.py FOLDER: does with everything what tests/spark/test_connect.py looks at.
+python spark_connected.py FOLDER writes the results that tests/spark/test_connect.py checks.
 """
 
 import sys

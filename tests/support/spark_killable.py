@@ -1,4 +1,4 @@
-"""A driver of its own that watches a stream, for tests that kill it.
+"""A driver process that watches a stream, for tests that kill it.
 
 python spark_killable.py MASTER FOLDER
 """

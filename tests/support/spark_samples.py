@@ -1,4 +1,4 @@
-"""Texts and posts for tests of Spark, and what one machine makes of them."""
+"""Texts and posts for tests of Spark, and the results of one machine."""
 
 import json
 import os
@@ -15,7 +15,7 @@ STRANGE = [
 
 
 def texts(count=300):
-    """Texts under labels of which one has nearly all, and Unicode of all kinds."""
+    """Return texts with very unequal labels and all kinds of Unicode."""
     people = ww.make_risk_streams(20, seed=3)
     posts = [post.content for person in people for post in person.posts][:count]
     return STRANGE + [(text, "rare" if at % 50 == 0 else "common") for at, text in enumerate(posts)]
@@ -35,7 +35,7 @@ def frame_of(spark, rows, label="string"):
 
 
 def people_and_model(folder, subjects=12, seed=5):
-    """Subjects, and the file of a model that knows their kind."""
+    """Return subjects, and the file of a model trained on similar ones."""
     model = ww.TauSS3()
     ww.teach(model, ww.make_risk_streams(40, seed=0))
     path = folder / "model.ww"
@@ -47,7 +47,7 @@ SCHEMA = "subject string, seq int, id string, text string"
 
 
 def posts_of(people):
-    """One record per post, person by person."""
+    """Return one record per post, subject by subject."""
     return [
         {"subject": person.id, "seq": at, "id": f"{person.id}/{at}", "text": post.content}
         for person in people
@@ -56,17 +56,17 @@ def posts_of(people):
 
 
 def in_batches(posts, count):
-    """Posts as they would come: everybody's first ones in the first batch, and so on."""
+    """Return the posts in batches: the first posts of all subjects in the first one, and so on."""
     last = max(post["seq"] for post in posts) + 1
     batches = [[] for _ in range(count)]
     for post in posts:
         batches[post["seq"] * count // last].append(post)
-    # Nothing but the order column says what came first.
+    # Only the order column says which post came first.
     return [sorted(batch, key=lambda post: (post["text"], post["id"])) for batch in batches]
 
 
 def write_batches(folder, batches, begin=0):
-    """A file per batch, older files first."""
+    """Write one file per batch, oldest first."""
     folder.mkdir(exist_ok=True)
     for at, batch in enumerate(batches, start=begin):
         path = folder / f"{at:04}.json"
@@ -75,13 +75,13 @@ def write_batches(folder, batches, begin=0):
 
 
 def stream_of(spark, folder):
-    """A stream of which every file is a batch."""
+    """Return a stream in which every file is a batch."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     return reader.json(str(folder))
 
 
 def run(decisions, folder):
-    """Read a stream to its end; the rows that came of it by now."""
+    """Read a stream to its end; return all rows written so far."""
     query = start(decisions, folder)
     query.awaitTermination()
     return rows_in(decisions.sparkSession, folder)
@@ -98,7 +98,7 @@ def rows_in(spark, folder):
 
 
 def expected(model, policy, posts):
-    """What a reader per subject decides after every post, and its last state."""
+    """Return the decision of a reader after every post, and the last state of each subject."""
     readers, found = {}, {}
     for post in posts:
         reader = readers.setdefault(post["subject"], model.reader(policy))
@@ -111,7 +111,7 @@ def as_decision(row):
 
 
 def states_in(spark, folder):
-    """The states that Spark keeps, by subject."""
+    """Return the states that Spark keeps, by subject."""
     reader = spark.read.format("statestore").option("stateVarName", "subject")
     rows = reader.load(str(folder / "checkpoint")).collect()
     return {row["key"]["subject"]: bytes(row["value"]["reader"]) for row in rows}

@@ -1,10 +1,10 @@
-"""Pages of stories, taken apart again, and plain data."""
+"""Pages of stories, parsed, and plain data."""
 
 from html.parser import HTMLParser
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: its elements, and the texts of posts."""
+    """The elements of a page, and the texts of posts in it."""
 
     def __init__(self, page):
         super().__init__(convert_charrefs=True)

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import settings
 from hypothesis import strategies as st
 
-# Few words, some of them spelt in several ways that fold to one; phrases make long n-grams repeat.
+# Few words, some in several spellings that fold to one; phrases make long n-grams repeat.
 SPELLINGS = ["A", "is", "Don't", "don’t", "caf\u00e9", "cafe\u0301", "co\u00adop", "½"]
 WORDS = ["a", "b", "c"] * 3 + ["a b c", "b c", "c a b is"] * 2 + SPELLINGS
 PUNCTUATION = [", ", " - ", ". ", "! ", "?\n", ".", "…”  ", '." ', ") "]
@@ -39,7 +39,7 @@ PINNED = unicodedata.unidata_version == "14.0.0"
 
 
 def settled(text):
-    """Keep the characters on which this Python and the pinned table of 14.0.0 agree."""
+    """Keep the characters on which this Python and the pinned Unicode table (14.0.0) agree."""
     if PINNED:
         return text
     return "".join(c for c in text if unicodedata.ucd_3_2_0.category(c) != "Cn")
@@ -50,7 +50,7 @@ def joined(pieces, **sizes):
 
 
 def texts(max_words=14):
-    """Short texts of few words, with punctuation and line ends."""
+    """Return short texts of few different words, with punctuation and line ends."""
     piece = st.tuples(st.sampled_from(WORDS), st.sampled_from(SEPARATORS)).map("".join)
     opening = st.sampled_from(["", "", "", "  ", "... ", "\n", "“"])
     few = st.lists(piece, max_size=3)
@@ -59,7 +59,7 @@ def texts(max_words=14):
 
 
 def unicode_texts(max_size=24):
-    """Any code points at all, the awkward ones oftener than their share."""
+    """Return texts of any code points, with awkward ones overrepresented."""
     anything = st.text(st.characters(exclude_categories=()), max_size=max_size)
     awkward = joined(AWKWARD, max_size=max_size)
     mixed = st.lists(st.one_of(anything, awkward, texts(4)), max_size=4).map("".join)
@@ -103,7 +103,7 @@ def summaries(own_operators=True):
 
 @st.composite
 def parameters(draw, own_operators=True):
-    """Return arguments that the model and the oracle both take."""
+    """Return parameters that the model and the reference both accept."""
     smoothness = st.one_of(st.sampled_from([0.455, 1.0, 0.5, 0.1]), st.floats(0.01, 1))
     significance = st.one_of(st.sampled_from([1.0, 0.0, 0.5, 4.0]), st.floats(0.01, 8))
     sanction = st.one_of(st.sampled_from([1.0, 0.0, 0.5, 2.0]), st.floats(0, 4))

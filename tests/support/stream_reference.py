@@ -1,8 +1,8 @@
-"""Streams, policies and replays as the specification words them: histories, dicts and loops.
+"""Streams, policies and replays by the letter of the specification: histories, dicts and loops.
 
-A policy is taken as plain data, as `Policy.to_dict` gives it. Nothing is remembered from one post
-to the next: whether an alert is due is found out from the whole history, again and again. A history
-is a list of steps; a step has the posts read by then, the sum and the latest gain of every label.
+A policy is plain data, as returned by `Policy.to_dict`. No state is kept between posts: every
+decision is computed from the whole history. A history is a list of steps; a step has the number of
+posts read so far, and the sum and the latest gain of every label.
 """
 
 import math
@@ -17,7 +17,7 @@ class TooCloseError(Exception):
 
 
 def by_post(gains):
-    """The history of a subject whose posts were worth these dicts of label to value."""
+    """Return the history of a subject from the confidence of each post (label → value)."""
     history, sums = [], {}
     for number, gain in enumerate(gains, 1):
         sums = {label: sums.get(label, 0.0) + gain[label] for label in gain}
@@ -26,12 +26,12 @@ def by_post(gains):
 
 
 def chunks_of(count):
-    """Chunks 1 to 9 hold floor(N/10) posts, chunk 10 the rest."""
+    """Return the sizes of ten chunks: floor(N/10) posts in 1 to 9, the rest in 10."""
     return [count // 10] * 9 + [count - 9 * (count // 10)]
 
 
 def by_chunk(gains, labels, sizes=None):
-    """The history of the same subject, read in ten chunks; without posts there is none."""
+    """Return the history of the same subject read in ten chunks, empty without posts."""
     if not gains:
         return []
     posts, nothing = by_post(gains), dict.fromkeys(labels, 0.0)
@@ -46,7 +46,7 @@ def by_chunk(gains, labels, sizes=None):
 
 
 def chunk_delay(chunk, count):
-    """The official delay of an alert at chunk 1 to 10."""
+    """Return the official delay of an alert at chunk 1 to 10."""
     return count if chunk == 10 else count // 10 * chunk
 
 
@@ -60,7 +60,7 @@ def positive_of(policy):
 
 
 def against(values, positive):
-    """The value of the positive label and that of the best other one."""
+    """Return the value of the positive label and that of the best other label."""
     return values[positive], max((values[each] for each in values if each != positive), default=0.0)
 
 
@@ -87,7 +87,7 @@ def speaks_for(policy, step):
 
 
 def wants_alert(policy, history, number=0, scores=()):
-    """Whether the policy wants an alert now, in this round, with these scores of everybody."""
+    """Return whether the policy alerts in this round, given the scores of all subjects."""
     kind, now = policy["policy"], history[-1]
     if kind == "AnyOf":
         return any(wants_alert(one, history, number, scores) for one in policy["policies"])
@@ -129,7 +129,7 @@ def wants_alert(policy, history, number=0, scores=()):
 
 
 def decisions(policy, history):
-    """Of a lone subject after every step: the label (or None), the delay, posts and sums."""
+    """Return a lone subject's label (or None), delay, posts and sums after every step."""
     found, delay = [], 0
     for end in range(1, len(history) + 1):
         now = history[end - 1]
@@ -141,11 +141,11 @@ def decisions(policy, history):
 
 
 def first_alerts(policy, timelines, rounds, *, known_from=None):
-    """At which of its own steps, from 1, each subject's alert falls; None if none does.
+    """Return the step (from 1) of each subject's first alert, None without an alert.
 
-    A timeline maps the number of a round to the step that the subject makes in it. Everybody known
-    is compared with in every round, with the latest score, or 0 before the first post. Unless
-    `known_from` says otherwise, these are all subjects that ever make a step.
+    A timeline maps rounds to the step of the subject in that round. Every known subject counts in
+    the comparison of every round, with its latest score, or 0 before its first post. Without
+    `known_from`, these are all subjects with at least one step.
     """
     found = dict.fromkeys(timelines)
     positive = positive_of(policy)
@@ -168,7 +168,7 @@ def first_alerts(policy, timelines, rounds, *, known_from=None):
 
 
 def replayed(policy, histories):
-    """The same by chunk: at which one, from 1; where a chunk is empty, nobody makes a step."""
+    """Return the chunk (from 1) of each subject's first alert; empty chunks are not steps."""
     timelines = {}
     for subject, history in histories.items():
         before = [0, *(step["posts"] for step in history)]

@@ -1,4 +1,4 @@
-"""Small models, posts and policies that tests of streams draw from."""
+"""Small models, posts and policies for tests of streams."""
 
 from functools import cache
 
@@ -21,13 +21,13 @@ TEXTS = [
 
 
 def eighths(rows):
-    """Sums of which no digit is ever lost, so that differences of sums are exact too."""
+    """Sum rows and round to eighths, which makes sums and differences of the results exact."""
     return np.round(8 * rows.sum(axis=0)) / 8
 
 
 @cache
 def taught(labels=LABELS[1], *, exact=False):
-    """A model in which most words speak for one label, some for two."""
+    """Return a model in which most words indicate one label, some two."""
     rounded = {"sentence": "sum", "paragraph": "sum", "document": eighths}
     model = ww.TauSS3.paper(summary=rounded if exact else "sum", max_ngram=2)
     model.learn_many(TEXTS[: len(labels)], labels)
@@ -56,7 +56,7 @@ AS_POSTS = [post if isinstance(post, ww.Post) else ww.Post(post) for post in POS
 
 @cache
 def worth(model):
-    """What each post is worth, as the model says of it alone."""
+    """Return the confidence of each post by itself."""
     return [model.confidence_one(content) for content in CONTENTS]
 
 
@@ -98,7 +98,7 @@ def combined(first, second):
 
 @cache
 def policies(positive):
-    """Policies about one subject, combined up to a few levels deep."""
+    """Return a strategy of policies about one subject, nested a few levels deep."""
     return st.recursive(
         simple_policies(positive), lambda inner: combined(inner, inner), max_leaves=5
     )
@@ -106,7 +106,7 @@ def policies(positive):
 
 @cache
 def population_policies(positive):
-    """Policies that compare subjects, some combined with others."""
+    """Return a strategy of policies that compare subjects, some combined with others."""
     gammas = st.sampled_from([0.0, 0.5, 1.0, 2.0, 2.5])
     base = st.builds(ww.StandsOut, st.just(positive), gammas)
     return st.recursive(base, lambda inner: combined(inner, policies(positive)), max_leaves=3)
@@ -114,7 +114,7 @@ def population_policies(positive):
 
 @st.composite
 def worlds(draw, kind=policies, labels=LABELS, exact=False):
-    """A model and a policy for one of its labels."""
+    """Draw a model and a policy for one of its labels."""
     model = taught(draw(st.sampled_from(labels)), exact=exact)
     return model, draw(kind(draw(st.sampled_from(model.labels))))
 
@@ -130,13 +130,13 @@ STREAMS = st.dictionaries(SUBJECTS, st.lists(PLACES, max_size=9), max_size=4)
 
 @st.composite
 def cut(draw, items):
-    """The same items in consecutive parts, some of them empty."""
+    """Cut the items into consecutive parts, some of them empty."""
     ends = sorted(draw(st.lists(st.integers(0, len(items)), max_size=4)))
     return [items[a:b] for a, b in zip([0, *ends], [*ends, len(items)], strict=True)]
 
 
 def places_by_subject(events):
-    """The posts of each subject, in the order of events."""
+    """Return the indices of each subject's posts, in the order of events."""
     found = {}
     for subject, place in events:
         found.setdefault(subject, []).append(place)

@@ -1,4 +1,4 @@
-"""Small models for the live page, hostile ones too, and asking it without a socket."""
+"""Small models for the live page, some hostile, and requests to it without a socket."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from watchword.web.app import make_app
 AT_RISK = "at risk"
 HOST = {"host": "127.0.0.1:8000"}
 
-# What must never run, in every shape that has ever run somewhere.
+# Code that must never run, in every known form of injection.
 HOSTILE = [
     "<script>window.hacked = 1</script>",
     '"><img src=x onerror="window.hacked = 1">',
@@ -41,20 +41,20 @@ def model():
 
 @cache
 def documents():
-    """Texts and labels of other people's posts."""
+    """Return the texts and the labels of all posts."""
     pairs = [(post.content, one.label) for one in people() for post in one.posts]
     return [text for text, _ in pairs], [label for _, label in pairs]
 
 
 def content(**options):
-    """Everything that a page can show."""
+    """Return content of every kind that a page can show."""
     texts, labels = documents()
     shown = {"texts": texts, "labels": labels, "subjects": people(), "name": "small.ww"} | options
     return Content(model(), **shown)
 
 
 def hostile_model():
-    """A model whose labels and words are attacks."""
+    """Return a model whose labels and words are attacks."""
     taught = ww.TauSS3()
     for label in HOSTILE:
         taught.learn_many(
@@ -72,14 +72,14 @@ def hostile_subjects():
 
 
 def ask(app, path, *, method="GET", headers=HOST, body=None, pieces=None):
-    """Status, headers and JSON (or text) of an answer; the body may come in pieces."""
-    # Where a browser is driven, this thread has a loop already.
+    """Return the status, headers and JSON (or text) of a response; `body` may be in pieces."""
+    # In browser tests this thread already has an event loop.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(anyio.run, _ask, app, path, method, headers, body, pieces).result()
 
 
 def send(app, path, value, **headers):
-    """Post JSON."""
+    """Send JSON by POST."""
     given = HOST | {"content-type": "application/json"} | headers
     status, _, found = ask(app, path, method="POST", headers=given, body=json.dumps(value).encode())
     return status, found
@@ -116,5 +116,5 @@ async def _ask(app, path, method, headers, body, pieces):
 
 
 def app(**options):
-    """The page of `content` as an application."""
+    """Return the page of `content` as an application."""
     return make_app(content(), **options)
