@@ -47,21 +47,21 @@ def all_lines(source="-"):
 @pytest.mark.parametrize(
     "data", [b"", b"a", b"a\n", b"a\nbb\n", b"a\n\nbb", b"\n", b"\n\n\n", b"long " * 20 + b"\nx"]
 )
-def test_lines_do_not_depend_on_how_they_arrive(given, data, size):
+def test_lines_do_not_depend_on_the_size_of_the_pieces_read(given, data, size):
     given(data, size)
     pieces = data.split(b"\n")
     expected = pieces if pieces[-1] else pieces[:-1]
     assert all_lines() == list(enumerate(expected, 1))
 
 
-def test_whole_lines_are_handed_out_before_the_rest_arrives(given):
+def test_complete_lines_are_yielded_before_the_rest_arrives(given):
     given(b"one\ntwo\nthr" + b"ee\n", 11)
     assert [len(list(batch)) for batch in line_batches("-")] == [2, 1]
 
 
 @pytest.mark.parametrize("size", [1, 2, 1000])
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path, compress, size):
+def test_only_a_leading_byte_order_mark_is_removed(given, tmp_path, compress, size):
     data = compress(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo")
     given(data, size)
     (tmp_path / "file").write_bytes(data)
@@ -69,7 +69,7 @@ def test_a_byte_order_mark_is_no_part_of_the_data(given, tmp_path, compress, siz
         assert all_lines(source) == [(1, b"one"), (2, b"\xef\xbb\xbftwo")]
 
 
-def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
+def test_a_line_longer_than_the_limit_is_an_error(given, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST_LINE", 100)
     given(b"short\n" + b"x" * 1000, 64)
     batches = line_batches("-")
@@ -80,7 +80,7 @@ def test_a_line_without_end_does_not_fill_the_memory(given, monkeypatch):
 
 @posix
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch, compress):
+def test_an_empty_batch_is_yielded_while_no_data_arrives(monkeypatch, compress):
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb") as reading, os.fdopen(theirs, "wb", buffering=0) as writing:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=reading))
@@ -92,7 +92,7 @@ def test_an_empty_batch_comes_while_nothing_arrives(monkeypatch, compress):
         assert next(batch for batch in batches if batch) == [(2, b"two")]
 
 
-def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
+def test_lines_before_damaged_compressed_data_are_yielded_first(tmp_path):
     data = b"".join(b"line %d\n" % at for at in range(3000))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(data)[:-1000])
     batches = line_batches(str(tmp_path / "cut.gz"))
@@ -103,14 +103,14 @@ def test_what_was_read_of_a_damaged_file_is_handed_out_first(tmp_path):
         next(batches)
 
 
-def test_a_large_file_comes_in_batches(tmp_path, monkeypatch):
+def test_a_large_file_is_read_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "_BATCH_LINES", 3)
     (tmp_path / "file").write_bytes(b"x\n" * 8)
     sizes = [len(list(batch)) for batch in line_batches(str(tmp_path / "file"))]
     assert sizes == [3, 3, 2]
 
 
-def test_without_a_standard_input_there_is_a_message(monkeypatch):
+def test_missing_standard_input_is_an_error(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataFormatError, match="there is no standard input"):
         all_lines()
@@ -143,15 +143,15 @@ def test_standard_input_may_be_compressed(tmp_path):
         (".", "folder"),
     ],
 )
-def test_the_name_says_what_it_is(name, kind):
+def test_the_format_follows_from_the_file_name(name, kind):
     assert Data().format_of(name) == kind
 
 
-def test_the_format_can_be_told():
+def test_the_format_can_be_given():
     assert Data(format="csv").format_of("-") == "csv"
 
 
-def test_csv_may_have_subjects_or_not(tmp_path):
+def test_csv_may_have_a_subject_column(tmp_path):
     (tmp_path / "a.csv").write_text("text,label,id\nhello,x,7\n")
     (tmp_path / "b.csv").write_text("subject,title,text\nann,Monday,hello\nbob,,so\n")
     [texts] = Data().batches([str(tmp_path / "a.csv")])
@@ -165,7 +165,7 @@ def test_csv_may_have_subjects_or_not(tmp_path):
     ]
 
 
-def test_what_comes_before_a_bad_row_is_handed_out(tmp_path):
+def test_rows_before_a_bad_row_are_yielded(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\nhello,x\nso\n")
     batches = Data().batches([str(tmp_path / "a.csv")])
     assert [one.text for one in next(batches)] == ["hello"]
@@ -188,7 +188,7 @@ TABLE = 'text,label,id\n"a ""b""\nc",x,1\r\n\n5" tape,y,2\n"d\n\ne",x,3\nf,y,4'
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_table_is_the_same_however_it_arrives(monkeypatch, tmp_path, size, packed):
+def test_csv_rows_do_not_depend_on_the_size_of_the_pieces_read(monkeypatch, tmp_path, size, packed):
     (tmp_path / "whole.csv").write_bytes(TABLE.encode())
     [whole] = Data().batches([str(tmp_path / "whole.csv")])
     data = gzip.compress(TABLE.encode()) + gzip.compress(b"") if packed else TABLE.encode()
@@ -200,7 +200,7 @@ def test_a_table_is_the_same_however_it_arrives(monkeypatch, tmp_path, size, pac
     assert [item.line for item in found] == [2, 5, 6, 9]
 
 
-def test_a_huge_cell_is_read_a_few_times_and_not_with_every_piece(monkeypatch):
+def test_a_huge_csv_cell_is_not_parsed_again_for_every_piece(monkeypatch):
     cell = "so so\n" * 500_000
     in_pieces(monkeypatch, f'text,id\n"{cell}",1\nlast,2\n'.encode(), 1 << 12)
     held = []
@@ -213,7 +213,7 @@ def test_a_huge_cell_is_read_a_few_times_and_not_with_every_piece(monkeypatch):
 
 
 @pytest.mark.parametrize("cut", [1, 20])
-def test_what_is_compressed_and_cut_off_is_told_after_what_was_whole(monkeypatch, cut):
+def test_truncated_compressed_input_is_an_error_after_its_complete_lines(monkeypatch, cut):
     lines = b"".join(b'{"text": "%d"}\n' % number for number in range(20_000))
     in_pieces(monkeypatch, gzip.compress(lines)[:-cut], 1000)
     found = []
@@ -222,7 +222,7 @@ def test_what_is_compressed_and_cut_off_is_told_after_what_was_whole(monkeypatch
     assert sum(found) > 10_000
 
 
-def test_a_header_alone_is_a_table_without_rows(monkeypatch):
+def test_csv_with_only_a_header_has_no_rows(monkeypatch):
     in_pieces(monkeypatch, b'text,"la\nbel"\n', 3)
     assert [batch for batch in Data(format="csv").batches(["-"]) if batch] == []
     in_pieces(monkeypatch, b" \n\n", 1)

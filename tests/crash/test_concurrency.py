@@ -263,7 +263,7 @@ def learns_in_a_child():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.skipif(SANITIZED, reason="the sanitizers' own memory does not survive forks")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_child_can_learn_whatever_other_threads_of_its_parent_were_doing():
+def test_a_forked_child_can_learn_while_threads_of_its_parent_learn():
     over = threading.Event()
 
     def learn():

@@ -148,7 +148,7 @@ def test_a_compressed_file_is_refused_unopened(compression):
     tracemalloc.stop()
 
 
-def test_a_name_that_is_there_twice():
+def test_a_duplicate_member_name():
     contents = [*members(GOOD).items(), (MANIFEST, members(GOOD)[MANIFEST])]
     with pytest.warns(UserWarning, match="Duplicate name"):
         data = zipped(contents)
@@ -176,7 +176,7 @@ def test_a_member_larger_than_the_file(name, size):
 
 
 @pytest.mark.parametrize("offset", [2**30, 2**32 - 2, 2**40, 2**62])
-def test_a_member_that_begins_behind_the_file(offset):
+def test_a_member_that_begins_after_the_end_of_the_file(offset):
     def tamper(archive):
         directory_entry(archive, "maxima.npy").header_offset = offset
 
@@ -217,7 +217,7 @@ def test_encrypted_and_other_members(flag):
     )
 
 
-def test_members_that_nobody_asked_for_do_no_harm():
+def test_unknown_members_do_no_harm():
     data = with_members(GOOD, lambda contents: contents.update({"../../evil": b"", "x.npy": b""}))
     assert ww.TauSS3.from_bytes(data).to_bytes() == GOOD
 
@@ -255,7 +255,7 @@ def changed_text(old, new):
         ),
     ],
 )
-def test_a_manifest_that_is_not_good_json(text):
+def test_a_manifest_that_is_not_valid_json(text):
     refusal(with_manifest_text(GOOD, text))
 
 
@@ -661,7 +661,7 @@ GROWING = {
 
 @pytest.mark.parametrize("key", FULL)
 @pytest.mark.parametrize("grow", GROWING.values(), ids=GROWING)
-def test_a_full_label_takes_no_more_and_nothing_changes(key, grow):
+def test_learning_beyond_the_limit_of_a_label_is_refused_without_changes(key, grow):
     model = ww.TauSS3.from_bytes(FULL[key])
     with pytest.raises(ww.errors.ModelLimitError, match=f"more than 2\\^40 - 1 {key}"):
         grow(model)
@@ -669,7 +669,7 @@ def test_a_full_label_takes_no_more_and_nothing_changes(key, grow):
 
 
 @pytest.mark.parametrize("key", FULL)
-def test_of_many_texts_none_is_learnt_if_the_last_one_does_not_fit(key):
+def test_learn_many_learns_nothing_if_the_last_text_exceeds_the_limit(key):
     # More than are read in one go.
     texts = ["b " * 550_000] * 6 + ["a"]
     model = ww.TauSS3.from_bytes(FULL[key])
@@ -698,7 +698,7 @@ def pruned_often(key, value, **parameters):
 
 
 @pytest.mark.parametrize("key", ["ngrams", "counts"])
-def test_pruning_that_cannot_be_counted_is_refused_and_nothing_changes(key):
+def test_pruning_beyond_the_counter_limit_is_refused_without_changes(key):
     data = pruned_often(key, 2**63 - 1)
     model = ww.TauSS3.from_bytes(data)
     with pytest.raises(ww.errors.ModelLimitError, match=r"pruned more than 2\^63 - 1"):
@@ -706,7 +706,7 @@ def test_pruning_that_cannot_be_counted_is_refused_and_nothing_changes(key):
     assert model.to_bytes() == data
 
 
-def test_pruning_that_can_just_be_counted_is_exact():
+def test_pruning_up_to_the_counter_limit_is_exact():
     model = ww.TauSS3.from_bytes(pruned_often("counts", 2**63 - 1 - 2))
     before = ww.TauSS3.from_bytes(pruned_often("counts", 100))
     assert before.prune(0) == model.prune(0) == (0, 0)
@@ -715,7 +715,7 @@ def test_pruning_that_can_just_be_counted_is_exact():
     assert model.to_bytes() == pruned_often("counts", 2**63 - 1 - 2)
 
 
-def test_learning_is_refused_if_the_pruning_after_it_cannot_be_counted():
+def test_learning_is_refused_if_its_pruning_exceeds_the_counter_limit():
     data = pruned_often("counts", 2**63 - 1, prune_period=8)
     model = ww.TauSS3.from_bytes(data)
     with pytest.raises(ww.errors.ModelLimitError):
@@ -807,7 +807,7 @@ def test_a_large_manifest_of_a_small_model_is_not_parsed(text):
 @pytest.mark.parametrize(
     "item", ['{"a":{"b":{"c":0}}}', "[[[]]]", "[]", "{}", '{"a":0}', '{"label":0}', '["a\\"["]']
 )
-def test_a_manifest_of_many_entries_takes_little_memory_whatever_labels_a_file_seems_to_have(item):
+def test_a_manifest_of_many_entries_takes_little_memory(item):
     def change(contents):
         contents[MANIFEST] = nested(item)
         contents["maxima.npy"] += bytes(100_000)
@@ -821,7 +821,7 @@ def test_a_manifest_of_many_entries_takes_little_memory_whatever_labels_a_file_s
         tracemalloc.stop()
 
 
-def test_labels_as_long_as_a_manifest_can_hold_are_kept_and_longer_ones_are_not_saved(tmp_path):
+def test_labels_too_long_for_the_manifest_are_not_saved(tmp_path):
     path = tmp_path / "some.ww"
     model = ww.TauSS3(max_ngram=1)
     model.learn_one("a", "[{" * 20_000)

@@ -58,12 +58,12 @@ def fill(path, count, digest="d"):
 # The file
 
 
-def test_what_was_added_is_there_again(keep):
+def test_added_results_are_read_back(keep):
     fill(keep, 3)
     assert results(keep) == {("s", fold): {"confusion": [[0, 0, fold]]} for fold in range(3)}
 
 
-def test_what_was_added_is_in_the_file_at_once(keep, tmp_path):
+def test_added_results_are_durable_at_once(keep, tmp_path):
     with KeptResults.open(keep, "d") as kept:
         kept.add("s", 0, {"right": 1})
         for part in ("kept", "kept-wal"):
@@ -78,7 +78,7 @@ def test_without_a_file_results_are_in_memory():
         assert kept.get("s", 1) is None
 
 
-def test_a_file_is_for_its_owner_alone(keep):
+def test_a_file_is_readable_by_its_owner_only(keep):
     fill(keep, 1)
     assert keep.stat().st_mode & 0o777 == 0o600
 
@@ -91,7 +91,7 @@ def test_one_file_may_hold_results_of_many_data_sets(keep):
     assert results(keep, "third") == {}
 
 
-def test_a_result_that_was_damaged_is_as_if_it_were_not_there(keep, tmp_path):
+def test_a_damaged_result_is_treated_as_missing(keep, tmp_path):
     fill(keep, 3)
     whole, damaged = keep.read_bytes(), tmp_path / "damaged"
     expected, found, refused = results(keep), [], 0
@@ -109,7 +109,7 @@ def test_a_result_that_was_damaged_is_as_if_it_were_not_there(keep, tmp_path):
     assert refused > 0
 
 
-def test_a_file_that_was_cut_is_refused_and_left_as_it_is(keep):
+def test_a_truncated_file_is_refused_and_unchanged(keep):
     fill(keep, 30)
     whole = keep.read_bytes()
     for size in range(100, len(whole), 997):
@@ -137,7 +137,7 @@ def test_a_file_that_was_cut_is_refused_and_left_as_it_is(keep):
     ],
     ids=range(10),
 )
-def test_a_row_with_a_right_checksum_that_is_no_result_does_no_harm(keep, text):
+def test_an_invalid_result_with_a_valid_checksum_is_ignored(keep, text):
     fill(keep, 1)
     row = ("d", "s", 1, text, cache._checksum("d", "s", 1, text))
     databases.change(keep, "INSERT INTO results VALUES (?, ?, ?, ?, ?)", *row)
@@ -157,7 +157,7 @@ def test_a_row_with_a_right_checksum_that_is_no_result_does_no_harm(keep, text):
         ("digest", b"d"),
     ],
 )
-def test_a_row_of_other_types_is_damage(keep, column, value):
+def test_a_row_with_wrong_types_is_corrupt(keep, column, value):
     fill(keep, 1)
     databases.change(keep, f"UPDATE results SET {column} = ?", value)
     with pytest.raises(StateError, match="is damaged"):
@@ -191,13 +191,13 @@ UNSOUND: dict[bool, list[Any]] = {
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_only_what_a_search_can_have_found_is_a_result(several):
+def test_impossible_results_are_recognised(several):
     assert is_fold_result(SOUND[several], labels=2, several=several)
     for result in UNSOUND[several]:
         assert not is_fold_result(result, labels=2, several=several), result
 
 
-def test_a_result_that_no_search_can_have_found_is_computed_again(keep, computed):
+def test_an_impossible_result_is_computed_again(keep, computed):
     first = search(TEXTS, LABELS, GRID, groups=GROUPS, keep=keep)
     query = "SELECT digest, setting, fold FROM results LIMIT 1"
     [(digest, setting, fold)] = databases.rows(keep, query)
@@ -211,7 +211,7 @@ def test_a_result_that_no_search_can_have_found_is_computed_again(keep, computed
     assert [one.value for one in again.settings] == [one.value for one in first.settings]
 
 
-def test_a_journal_is_no_file_of_results(keep):
+def test_a_journal_is_refused_as_a_file_of_results(keep):
     with Journal.open(keep, Identity("http://127.0.0.1:9", "token", ("one",))):
         pass
     before = keep.read_bytes()
@@ -220,7 +220,7 @@ def test_a_journal_is_no_file_of_results(keep):
     assert keep.read_bytes() == before
 
 
-def test_a_model_is_no_file_of_results(keep):
+def test_a_model_is_refused_as_a_file_of_results(keep):
     TauSS3().save(keep)
     before = keep.read_bytes()
     with pytest.raises(StateError, match="is not a file of search results"):
@@ -228,7 +228,7 @@ def test_a_model_is_no_file_of_results(keep):
     assert keep.read_bytes() == before
 
 
-def test_whoever_comes_second_is_refused(keep):
+def test_a_second_process_is_refused(keep):
     program = (
         "import sys; from watchword.searching.cache import KeptResults\n"
         "with KeptResults.open(sys.argv[1], 'd'):\n"
@@ -246,7 +246,7 @@ def test_whoever_comes_second_is_refused(keep):
 # What is computed again
 
 
-def test_the_same_search_computes_nothing(keep, computed):
+def test_repeating_a_search_computes_nothing(keep, computed):
     first = search(TEXTS, LABELS, GRID, folds=3, keep=keep)
     assert len(computed) == len(set(computed)) == 4 * 3
     computed.clear()
@@ -256,7 +256,7 @@ def test_the_same_search_computes_nothing(keep, computed):
     assert first.measure == "accuracy"
 
 
-def test_a_larger_search_computes_only_what_is_new(keep, computed):
+def test_a_larger_search_computes_only_new_settings(keep, computed):
     search(TEXTS, LABELS, GRID, folds=3, keep=keep)
     computed.clear()
     larger = GRID | {"smoothness": [0.2, 0.4, 0.6]}
@@ -272,7 +272,7 @@ def test_more_trials_compute_only_the_new_ones(keep, computed):
     assert len(computed) == 3 * 2
 
 
-def test_what_is_known_counts_as_found_though_time_was_over(keep):
+def test_kept_results_count_even_after_the_budget_is_used_up(keep):
     known = search(TEXTS, LABELS, trials=5, keep=keep)
     found = search(TEXTS, LABELS, trials=9, keep=keep, budget=1e-9)
     assert len(found.settings) == 5
@@ -280,7 +280,7 @@ def test_what_is_known_counts_as_found_though_time_was_over(keep):
     assert [one.value for one in found.settings] == [one.value for one in known.settings]
 
 
-def test_numbers_may_be_spelt_in_several_ways(keep, computed):
+def test_equal_settings_written_differently_share_results(keep, computed):
     search(TEXTS, LABELS, [{"sanction": 1, "summary": "max"}], folds=2, keep=keep)
     computed.clear()
     levels = dict.fromkeys(("sentence", "paragraph", "document"), "max")
@@ -323,7 +323,7 @@ def other_text():
     ],
     ids=lambda change: " ".join(change),
 )
-def test_what_may_have_another_result_is_computed_again(keep, computed, change):
+def test_a_change_that_may_affect_results_computes_again(keep, computed, change):
     usual = {"texts": TEXTS, "labels": LABELS, "folds": 3}
 
     def searched(keep, texts, labels, **options):
@@ -336,7 +336,7 @@ def test_what_may_have_another_result_is_computed_again(keep, computed, change):
     assert found.to_dict() == searched(None, **(usual | change)).to_dict()
 
 
-def test_hooks_of_one_name_are_told_apart_by_what_they_do(keep, computed):
+def test_hooks_of_the_same_name_are_distinguished_by_their_code(keep, computed):
     search(TEXTS, LABELS, GRID, keep=keep, model=TauSS3(word_hook=cut))
     computed.clear()
     other = TauSS3(word_hook=same_name)
@@ -397,9 +397,7 @@ def searches():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("method", ["random", "halving"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
-def test_a_search_that_was_ended_at_random_and_resumed_finds_the_same(
-    searches, tmp_path, method, number
-):
+def test_a_search_stopped_at_random_and_resumed_finds_the_same(searches, tmp_path, method, number):
     keep = tmp_path / "kept"
     expected = searches.run(method, tmp_path / "whole")["said"]["table"]
     generator = random.Random(f"{method} {number}")

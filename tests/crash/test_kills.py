@@ -259,7 +259,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("verb", CASES)
-def test_a_killed_command_loses_doubles_and_leaves_nothing(verb, commands, data, tmp_path):
+def test_a_killed_command_loses_and_repeats_nothing_and_leaves_no_files(
+    verb, commands, data, tmp_path
+):
     chance = random.Random(f"kill {verb}")
     app = Starlette()
     with listening("127.0.0.1", 0) as listener, running_in_thread(app, listener):

@@ -67,7 +67,7 @@ def client(url, journal, crew, **options):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_alerts_and_delays_are_those_of_a_replay(model, journal, count):
+def test_alerts_and_delays_equal_those_of_a_replay(model, journal, count):
     people, crew = subjects(), runs(count, model)
     with running_server(people, runs=count, positive=AT_RISK) as server:
         report = take_part(server, crew, journal)
@@ -88,7 +88,7 @@ def test_alerts_and_delays_are_those_of_a_replay(model, journal, count):
     )
 
 
-def test_measures_of_the_server_are_those_of_a_replay(model, journal):
+def test_measures_of_the_server_equal_those_of_a_replay(model, journal):
     people = subjects()
     with running_server(people, positive=AT_RISK) as server:
         take_part(server, runs(1, model), journal)
@@ -99,7 +99,7 @@ def test_measures_of_the_server_are_those_of_a_replay(model, journal):
     assert list(found.rankings[:1]) == replayed.ranking([1])
 
 
-def test_a_population_policy_alerts_over_the_server(model, journal):
+def test_a_policy_that_compares_subjects_works_over_the_server(model, journal):
     people = subjects(20, posts=(5, 8))
     with running_server(people, positive=AT_RISK) as server:
         report = take_part(server, [(model, StandsOut(AT_RISK, gamma=0.5))], journal)
@@ -118,7 +118,7 @@ def test_every_round_is_reported_with_its_new_alerts(model, journal):
         assert len(alerts) == len(delays)
 
 
-def test_all_subjects_are_answered_for_in_every_round(model, journal):
+def test_every_answer_covers_all_subjects(model, journal):
     bodies = []
     task = PracticeTask([Subject("ann", [Post("a")] * 3), Subject("bob", [Post("b")])])
     play = playing(task)
@@ -133,7 +133,7 @@ def test_all_subjects_are_answered_for_in_every_round(model, journal):
     assert bodies == [["ann", "bob"]] * 3
 
 
-def test_a_task_below_a_path_is_found(model, journal):
+def test_the_url_may_have_a_path(model, journal):
     with scripted(playing(PracticeTask([Subject("ann", [Post("a")])]))) as server:
         client(f"{server.url}/challenge/", journal, runs(1, model))
     assert server.requests[0] == ("GET", f"/challenge/getwritings/{TOKEN}")
@@ -142,7 +142,7 @@ def test_a_task_below_a_path_is_found(model, journal):
 # How a task ends
 
 
-def test_a_round_given_again_too_soon_is_not_answered_twice(model, journal):
+def test_a_repeated_round_is_answered_once(model, journal):
     task = PracticeTask(subjects(), runs=2)
     complete = set()
 
@@ -172,7 +172,7 @@ def repeating(task):
     return scripted(playing(task, spoil=spoil))
 
 
-def test_the_last_round_again_and_again_is_the_end(model, journal):
+def test_a_task_ends_when_the_server_keeps_repeating_the_last_round(model, journal):
     task = PracticeTask(subjects())
     with repeating(task) as server:
         report = client(server.url, journal, runs(1, model), repeats=2)
@@ -181,7 +181,7 @@ def test_the_last_round_again_and_again_is_the_end(model, journal):
     assert [method for method, _ in server.requests[-4:]] == ["POST", "GET", "GET", "GET"]
 
 
-def test_after_such_an_end_a_restart_answers_nothing(model, journal):
+def test_a_restart_after_a_repeated_last_round_sends_nothing(model, journal):
     task = PracticeTask(subjects())
     with repeating(task) as server:
         first = client(server.url, journal, runs(1, model), repeats=1)
@@ -189,7 +189,7 @@ def test_after_such_an_end_a_restart_answers_nothing(model, journal):
     assert len(task.submissions) == first.rounds
 
 
-def test_round_0_again_and_again_means_that_runs_are_missing(model, journal):
+def test_a_server_that_keeps_repeating_round_0_waits_for_more_runs(model, journal):
     with (
         running_server(subjects(), runs=3) as server,
         pytest.raises(ServerError, match="all 2 runs: have you registered for more"),
@@ -197,7 +197,7 @@ def test_round_0_again_and_again_means_that_runs_are_missing(model, journal):
         take_part(server, runs(2, model), journal, repeats=1)
 
 
-def test_more_runs_than_the_server_knows_are_an_error(model, journal):
+def test_more_runs_than_registered_are_an_error(model, journal):
     with (
         running_server(subjects(), runs=1) as server,
         pytest.raises(ServerError, match="the number of runs"),
@@ -205,7 +205,7 @@ def test_more_runs_than_the_server_knows_are_an_error(model, journal):
         take_part(server, runs(2, model), journal)
 
 
-def test_a_server_without_writings_is_an_error(model, journal):
+def test_a_task_without_writings_is_an_error(model, journal):
     with (
         scripted(lambda *_: (200, {}, b"[]")) as server,
         pytest.raises(ServerError, match="has not begun or is over"),
@@ -248,7 +248,7 @@ BAD_ROUNDS = {
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_what_fails_is_tried_again(model, journal, failure, method):
+def test_failed_requests_are_retried(model, journal, failure, method):
     task = PracticeTask(subjects(), runs=2)
     with scripted(playing(task, spoil=once(failure, failure, method=method))) as server:
         report = client(server.url, journal, runs(2, model))
@@ -256,7 +256,7 @@ def test_what_fails_is_tried_again(model, journal, failure, method):
     assert len(task.submissions) == 2 * report.rounds
 
 
-def test_answers_whose_receipt_was_lost_are_not_sent_again(model, journal):
+def test_an_accepted_answer_without_a_reply_is_not_sent_again(model, journal):
     task, told = PracticeTask(subjects(), runs=2), []
     play = playing(task)
 
@@ -272,14 +272,14 @@ def test_answers_whose_receipt_was_lost_are_not_sent_again(model, journal):
 
 
 @pytest.mark.parametrize("body", BAD_ROUNDS.values(), ids=BAD_ROUNDS)
-def test_rounds_that_cannot_be_understood_are_asked_for_again(model, journal, body):
+def test_invalid_rounds_are_requested_again(model, journal, body):
     task = PracticeTask(subjects())
     with scripted(playing(task, spoil=once((200, {}, body)))) as server:
         client(server.url, journal, runs(1, model))
     assert task.finished
 
 
-def test_the_client_gives_up_in_the_end(model, journal):
+def test_the_client_gives_up_after_the_given_retries(model, journal):
     with (
         scripted(lambda *_: (500, {}, b"oops")) as server,
         pytest.raises(ServerError, match=r"gave up after 4 attempts: .* 500 \(oops\)"),
@@ -288,7 +288,7 @@ def test_the_client_gives_up_in_the_end(model, journal):
     assert len(server.requests) == 4
 
 
-def test_the_client_gives_up_when_its_patience_ends(model, journal):
+def test_the_client_gives_up_when_waiting_exceeds_its_patience(model, journal):
     with (
         scripted(lambda *_: (503, {"Retry-After": "3600"}, b"")) as server,
         pytest.raises(ServerError, match="gave up after 1 attempts"),
@@ -296,7 +296,7 @@ def test_the_client_gives_up_when_its_patience_ends(model, journal):
         client(server.url, journal, runs(1, model), patience=60)
 
 
-def test_a_server_that_is_not_there_is_an_error(model, journal):
+def test_an_unreachable_server_is_an_error(model, journal):
     with pytest.raises(ServerError, match="Connection refused"):
         client("http://127.0.0.1:1", journal, runs(1, model), retries=1)
 
@@ -319,7 +319,7 @@ def test_a_server_that_is_not_there_is_an_error(model, journal):
         ),
     ],
 )
-def test_the_server_says_how_long_to_wait(model, journal, monkeypatch, header, least, most):
+def test_retry_after_sets_the_wait(model, journal, monkeypatch, header, least, most):
     waits = []
     monkeypatch.setattr("watchword.erisk.transport.time.sleep", waits.append)
     task = PracticeTask(subjects())
@@ -329,7 +329,7 @@ def test_the_server_says_how_long_to_wait(model, journal, monkeypatch, header, l
     assert least <= waits[0] <= most
 
 
-def test_waits_grow_and_differ_and_are_the_same_for_the_same_seed():
+def test_waits_grow_with_jitter_determined_by_the_seed():
     def waits(seed):
         backoff = Backoff(retries=9, patience=1, first_wait=1, seed=seed)
         return [backoff.wait_after(failures) for failures in range(1, 12)]
@@ -339,7 +339,7 @@ def test_waits_grow_and_differ_and_are_the_same_for_the_same_seed():
     assert max(waits(1)) <= 60
 
 
-def test_a_slow_server_is_asked_again(model, journal):
+def test_a_request_that_times_out_is_retried(model, journal):
     faults = Faults(slow=0.3, delay=1, seed=4)
     with running_server(subjects(5, posts=(1, 2)), faults=faults) as server:
         take_part(server, runs(1, model), journal, timeout=0.4)
@@ -351,7 +351,9 @@ def test_a_slow_server_is_asked_again(model, journal):
     [(401, "check the token"), (403, "check the token"), (404, "check the URL")],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_refusals_are_final_and_say_what_to_check(model, journal, status, advice, method):
+def test_client_errors_are_not_retried_and_say_what_to_check(
+    model, journal, status, advice, method
+):
     spoil = once((status, {}, b"no"), method=method)
     with (
         scripted(playing(PracticeTask(subjects()), spoil=spoil)) as server,
@@ -361,7 +363,7 @@ def test_refusals_are_final_and_say_what_to_check(model, journal, status, advice
     assert [each for each, _ in server.requests].count(method) == 1
 
 
-def test_messages_do_not_tell_the_token(model, journal, caplog):
+def test_messages_do_not_contain_the_token(model, journal, caplog):
     said = f"no such page: /getwritings/{TOKEN}".encode()
     with (
         scripted(
@@ -398,7 +400,7 @@ def refused(journal, crew, *answer, token=f"  {ODD_TOKEN} "):
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("status", [404, 500])
-def test_no_form_of_the_token_is_told(model, journal, caplog, form, status):
+def test_messages_contain_no_encoded_form_of_the_token(model, journal, caplog, form, status):
     said = refused(journal, runs(1, model), status, {}, f"page <{form}> not there".encode())
     assert re.search(r"page < *\*\*\* *> not there", said)
     assert "Ab" not in said + caplog.text
@@ -407,7 +409,7 @@ def test_no_form_of_the_token_is_told(model, journal, caplog, form, status):
 @pytest.mark.parametrize(
     "before", ["x" * 290, "x" * 4088, " " * 4088], ids=["300", "4096", "blank"]
 )
-def test_no_part_of_the_token_is_told_where_a_page_is_cut(model, journal, caplog, before):
+def test_messages_contain_no_part_of_the_token_where_a_page_is_cut(model, journal, caplog, before):
     body = f"{before}{TOKEN} is unknown".encode()
     said = refused(journal, runs(1, model), 500, {}, body, token=TOKEN)
     assert TOKEN[:4] not in said + caplog.text
@@ -424,13 +426,13 @@ def test_no_part_of_the_token_is_told_where_a_page_is_cut(model, journal, caplog
         [{"nick": "ann", "number": 0, "content": [TOKEN]}],
     ],
 )
-def test_messages_about_rounds_do_not_tell_the_token(model, journal, caplog, data):
+def test_messages_about_invalid_rounds_do_not_contain_the_token(model, journal, caplog, data):
     said = refused(journal, runs(1, model), 200, {}, json.dumps(data).encode(), token=TOKEN)
     assert "getwritings: " in said
     assert TOKEN[:4] not in said + caplog.text
 
 
-def test_messages_about_rounds_do_not_tell_a_token_of_digits(model, journal, caplog):
+def test_messages_about_invalid_rounds_do_not_contain_a_numeric_token(model, journal, caplog):
     said = refused(journal, runs(1, model), 200, {}, b"-12345678", token="12345678")
     assert "got -***" in said
     assert "1234" not in said + caplog.text
@@ -469,7 +471,7 @@ def dripping(head, *, drops):
     ],
     ids=["length", "chunked", "until closed"],
 )
-def test_a_body_that_drips_in_is_not_waited_for(model, journal, header, drop):
+def test_the_timeout_covers_a_body_sent_byte_by_byte(model, journal, header, drop):
     head = b"HTTP/1.1 200 OK\r\n" + header + b"\r\n\r\n"
     with (
         dripping(head, drops=[drop] * 400) as (url, sent),
@@ -479,7 +481,7 @@ def test_a_body_that_drips_in_is_not_waited_for(model, journal, header, drop):
     assert len(sent) < 400
 
 
-def test_a_body_in_pieces_is_read_whole():
+def test_a_body_in_pieces_is_read_completely():
     drops = [b"[1,", b" 2", b"]"]
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
     with dripping(head, drops=drops) as (url, _):
@@ -488,7 +490,7 @@ def test_a_body_in_pieces_is_read_whole():
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_page_is_no_receipt(model, journal, count):
+def test_an_html_reply_does_not_count_as_received(model, journal, count):
     task = PracticeTask(subjects(), runs=count)
     pages = [(200, {"Content-Type": "text/html"}, b"\n<html>Maintenance</html>")]
     spoil = lambda method: pages.pop() if method == "POST" and pages else None  # noqa: E731
@@ -498,7 +500,7 @@ def test_a_page_is_no_receipt(model, journal, count):
     assert task.finished
 
 
-def test_answers_that_are_too_large_are_refused(model, journal):
+def test_replies_above_the_size_limit_are_rejected(model, journal):
     with (
         scripted(lambda *_: (200, {}, b"[" + b" " * 5000 + b"]")) as server,
         pytest.raises(ServerError, match="larger than 1000 bytes"),
@@ -506,7 +508,7 @@ def test_answers_that_are_too_large_are_refused(model, journal):
         client(server.url, journal, runs(1, model), size_limit=1000)
 
 
-def test_redirects_on_the_same_host_are_followed_with_the_answer(model, journal):
+def test_redirects_on_the_same_host_keep_method_and_body(model, journal):
     task = PracticeTask(subjects())
     play = playing(task)
 
@@ -537,7 +539,7 @@ def test_redirects_on_the_same_host_are_followed_with_the_answer(model, journal)
         (f"//{TOKEN}.example/", r"another host, '\*\*\*\.example'"),
     ],
 )
-def test_redirects_to_elsewhere_are_refused(model, journal, location, message):
+def test_redirects_to_other_servers_are_refused(model, journal, location, message):
     with (
         scripted(lambda *_: (302, {"Location": location}, b"")) as server,
         pytest.raises(ServerError, match=message),
@@ -560,12 +562,12 @@ def test_redirects_to_elsewhere_are_refused(model, journal, location, message):
         None,
     ],
 )
-def test_bad_addresses_are_refused(url):
+def test_invalid_urls_are_rejected(url):
     with pytest.raises(ValueError, match="url must"):
         Transport(url, TOKEN, timeout=1, size_limit=1)
 
 
-def test_an_address_that_cannot_be_asked_is_an_error():
+def test_a_url_with_other_characters_than_ascii_is_an_error():
     transport = Transport("http://127.0.0.1:1/\xe4", TOKEN, timeout=1, size_limit=1)
     with pytest.raises(ServerError, match="invalid URL"):
         transport.get_writings()
@@ -583,7 +585,7 @@ def test_an_address_that_cannot_be_asked_is_an_error():
         ("http://host/task", "http://me@host/x", False),
     ],
 )
-def test_redirects_stay_on_the_server_or_begin_encryption(monkeypatch, url, location, followed):
+def test_redirects_may_only_change_http_to_https(monkeypatch, url, location, followed):
     asked = []
 
     def exchange(_self, address, _body, _what):
@@ -601,14 +603,14 @@ def test_redirects_stay_on_the_server_or_begin_encryption(monkeypatch, url, loca
     "options",
     [{"timeout": 0}, {"retries": -1}, {"patience": -1}, {"snapshot_every": 0}, {"size_limit": 0}],
 )
-def test_bad_settings_are_refused(model, journal, options):
+def test_invalid_settings_are_rejected(model, journal, options):
     with pytest.raises(ValueError, match=next(iter(options))):
         client("http://127.0.0.1:1", journal, runs(1, model), **options)
     assert not journal.exists()
 
 
 @pytest.mark.parametrize("count", [0, 6])
-def test_there_are_one_to_five_runs(model, journal, count):
+def test_one_to_five_runs_are_allowed(model, journal, count):
     with pytest.raises(ValueError, match="runs must be 1 to 5"):
         client("http://127.0.0.1:1", journal, runs(1, model) * count)
 
@@ -616,7 +618,7 @@ def test_there_are_one_to_five_runs(model, journal, count):
 # What a server says
 
 
-def test_odd_but_harmless_writings_are_read():
+def test_unusual_fields_of_a_writing_are_accepted():
     data = [{"nick": "ann", "number": "3", "title": None, "content": "a\ud800b", "more": [1]}]
     [writing] = as_round(data).writings
     assert (writing.number, writing.title, writing.content) == (3, "", "a\ufffdb")
@@ -632,17 +634,17 @@ def test_odd_but_harmless_writings_are_read():
         ("yesterday", None),
     ],
 )
-def test_dates_are_understood_or_left_out(date, time):
+def test_unreadable_dates_are_left_out(date, time):
     assert Writing("ann", 0, date=date).post.time == time
 
 
 @pytest.mark.parametrize("number", [-1, True, 1.5, "x", None, 2**40])
-def test_numbers_of_rounds_that_are_none_are_refused(number):
+def test_invalid_round_numbers_are_rejected(number):
     with pytest.raises(DataFormatError, match="number must be"):
         as_round([{"nick": "ann", "number": number}])
 
 
-def test_the_order_of_writings_does_not_matter():
+def test_the_digest_of_a_round_ignores_the_order_of_writings():
     ann, bob = Writing("ann", 0, content="a"), Writing("bob", 0, content="b")
     assert Round(0, (ann, bob)).digest == Round(0, (bob, ann)).digest
     assert Round(0, (ann, bob)).digest != Round(0, (ann,)).digest
@@ -679,7 +681,7 @@ POSITIONS = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
 
 @pytest.mark.parametrize("kind", [PracticeTask, HastyTask])
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_a_lost_reply_and_a_refused_duplicate_are_a_receipt(three, journal, positions, kind):
+def test_a_second_sending_refused_with_400_counts_as_received(three, journal, positions, kind):
     crew, expected, whole = three
     task = kind(subjects(), runs=3, refuse_duplicates=True)
     with (
@@ -692,7 +694,7 @@ def test_a_lost_reply_and_a_refused_duplicate_are_a_receipt(three, journal, posi
 
 @pytest.mark.parametrize("kind", [PracticeTask, HastyTask])
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_a_restart_after_a_lost_reply_is_not_stuck(three, journal, positions, kind):
+def test_a_restart_after_a_lost_reply_finishes_the_task(three, journal, positions, kind):
     crew, expected, whole = three
     task = kind(subjects(), runs=3, refuse_duplicates=True)
     with (
@@ -706,7 +708,7 @@ def test_a_restart_after_a_lost_reply_is_not_stuck(three, journal, positions, ki
     assert (report, accepted(task), task.finished) == (whole, expected, True)
 
 
-def test_no_answer_is_sent_to_the_next_round_when_a_refusal_was_no_receipt(model, journal):
+def test_an_answer_is_not_sent_to_the_next_round_after_a_refusal(model, journal):
     crew, people = runs(2, model), subjects()
     calm, task = PracticeTask(people, runs=2), HastyTask(people, runs=2)
     with running_server(calm, token=TOKEN) as server:
@@ -732,7 +734,7 @@ def test_no_answer_is_sent_to_the_next_round_when_a_refusal_was_no_receipt(model
     assert sorted(accepted(task)) == sorted(accepted(calm))
 
 
-def test_a_first_answer_that_is_refused_stays_an_error(model, journal):
+def test_a_first_sending_refused_with_400_is_an_error(model, journal):
     with scripted(lambda method, *_: (200, {}, ROUND) if method == "GET" else (400, {}, b"no")) as (
         script
     ):
@@ -746,7 +748,7 @@ def test_a_first_answer_that_is_refused_stays_an_error(model, journal):
     ] * 2
 
 
-def test_answers_that_were_lost_and_are_refused_are_reported(model, journal):
+def test_a_lost_answer_that_is_then_refused_is_an_error(model, journal):
     """The server never received run 0, refuses it, and stays at the round."""
     posts = itertools.count()
 
@@ -785,7 +787,7 @@ def interrupted(server, crew, journal, after, **options):
 
 
 @pytest.mark.parametrize("snapshot_every", [1, 2, 100])
-def test_a_stopped_client_goes_on_where_it_was(model, tmp_path, snapshot_every):
+def test_an_interrupted_client_resumes_from_its_journal(model, tmp_path, snapshot_every):
     people, crew = subjects(posts=(6, 6)), runs(3, model)
     with running_server(people, runs=3) as server:
         whole = take_part(server, crew, tmp_path / "whole")
@@ -799,7 +801,7 @@ def test_a_stopped_client_goes_on_where_it_was(model, tmp_path, snapshot_every):
     assert report == whole
 
 
-def test_a_report_that_was_not_taken_is_given_again(model, journal):
+def test_a_round_whose_callback_failed_is_reported_again(model, journal):
     told = []
     with running_server(subjects(posts=(6, 6)), runs=2) as server:
         interrupted(server, runs(2, model), journal, 2)
@@ -807,7 +809,7 @@ def test_a_report_that_was_not_taken_is_given_again(model, journal):
     assert [each.number for each in told] == [2, 3, 4, 5]
 
 
-def test_a_report_that_was_taken_is_not_given_again(model, journal):
+def test_a_reported_round_is_not_reported_again(model, journal):
     told = []
     with running_server(subjects(posts=(6, 6))) as server:
         take_part(server, runs(1, model), journal)
@@ -815,7 +817,7 @@ def test_a_report_that_was_taken_is_not_given_again(model, journal):
     assert told == []
 
 
-def test_an_old_journal_is_short(model, tmp_path):
+def test_snapshots_keep_the_journal_small(model, tmp_path):
     people = subjects(posts=(20, 20))
     sizes = []
     for every in (1, 100):
@@ -827,7 +829,7 @@ def test_an_old_journal_is_short(model, tmp_path):
     assert people[0].posts[-1].text.encode() in (tmp_path / "100").read_bytes()
 
 
-def test_the_journal_tells_the_token_to_nobody(model, journal):
+def test_the_journal_does_not_contain_the_token(model, journal):
     with running_server(subjects(), token=TOKEN) as server:
         take_part(server, runs(1, model), journal)
     assert TOKEN.encode() not in journal.read_bytes()
@@ -871,36 +873,36 @@ def test_a_journal_of_another_policy_is_refused(model, journal, begun):
         take_part(begun, [(model, Overtakes(AT_RISK, margin=1))], journal)
 
 
-def test_a_journal_of_other_runs_is_refused(model, journal, begun):
+def test_a_journal_with_another_number_of_runs_is_refused(model, journal, begun):
     with pytest.raises(StateError, match="is of 1 runs, not 2"):
         take_part(begun, runs(2, model), journal)
 
 
-def test_a_server_begun_anew_is_noticed(model, journal, begun):
+def test_a_restarted_task_is_detected(model, journal, begun):
     begun.task.__init__(subjects(posts=(6, 6)))
     with pytest.raises(StateError, match=r"at round 0, expected was round 2; was the task begun"):
         take_part(begun, runs(1, model), journal)
 
 
-def test_a_server_far_ahead_is_noticed(model, journal, begun):
+def test_a_server_ahead_of_the_journal_is_detected(model, journal, begun):
     begun.task.round += 2
     with pytest.raises(StateError, match="does another client use this token"):
         take_part(begun, runs(1, model), journal)
 
 
-def test_a_task_begun_without_the_journal_is_noticed(model, tmp_path, begun):
+def test_a_task_that_began_without_the_journal_is_detected(model, tmp_path, begun):
     with pytest.raises(StateError, match="expected was round 0"):
         take_part(begun, runs(1, model), tmp_path / "new")
 
 
-def test_another_task_at_the_same_round_is_noticed(model, journal, begun):
+def test_another_task_at_the_same_round_is_detected(model, journal, begun):
     begun.task.__init__(subjects(posts=(6, 6), seed=99))
     begun.task.round = 1
     with pytest.raises(StateError, match="round 1 is not the one that was read"):
         take_part(begun, runs(1, model), journal)
 
 
-def test_a_server_that_goes_on_without_answers_is_noticed(model, journal):
+def test_a_server_that_advances_without_our_answers_is_detected(model, journal):
     with running_server(subjects(posts=(6, 6)), token=TOKEN, runs=2) as server:
         with Journal.open(journal, identity_of(server, runs(2, model))) as opened:
             opened.received(Round(0, tuple(server.task.writings())))
@@ -918,7 +920,7 @@ def identity_of(server, crew):
 
 
 @pytest.mark.parametrize("cut", [1, 100, 4096, 10_000])
-def test_a_journal_that_was_cut_is_damaged(model, journal, begun, cut):
+def test_a_truncated_journal_is_refused(model, journal, begun, cut):
     whole = journal.read_bytes()[:-cut]
     journal.write_bytes(whole)
     with pytest.raises(StateError, match="journal is damaged"):
@@ -926,14 +928,14 @@ def test_a_journal_that_was_cut_is_damaged(model, journal, begun, cut):
     assert journal.read_bytes() == whole
 
 
-def test_what_was_appended_to_a_journal_is_ignored(model, journal, begun):
+def test_bytes_appended_to_a_journal_are_ignored(model, journal, begun):
     journal.write_bytes(journal.read_bytes() + b"1234")
     take_part(begun, runs(1, model), journal)
     assert begun.task.finished
     assert len(accepted(begun.task)) == 6
 
 
-def test_a_journal_damaged_anywhere_is_refused_or_answers_every_round(model, journal, begun):
+def test_a_flipped_bit_in_a_journal_is_refused_or_harmless(model, journal, begun):
     whole, chance = journal.read_bytes(), random.Random(3)
     identity, refused = identity_of(begun, runs(1, model)), 0
     with Journal.open(journal, identity) as opened:
@@ -975,7 +977,7 @@ def kept(journal):
     return journal
 
 
-def test_a_journal_knows_what_was_recorded(kept):
+def test_a_journal_returns_what_was_recorded(kept):
     with Journal.open(kept, IDENTITY) as opened:
         past = opened.past
     assert (past.number, past.digest, past.watchers) == (
@@ -1014,7 +1016,7 @@ def test_a_journal_knows_what_was_recorded(kept):
         ("PRAGMA user_version = 2", ()),
     ],
 )  # fmt: skip
-def test_a_valid_database_that_no_client_wrote_is_refused(kept, statement, values):
+def test_a_valid_database_with_impossible_content_is_refused(kept, statement, values):
     databases.change(kept, statement, *values)
     before = databases.content(kept)
     with pytest.raises(StateError), Journal.open(kept, IDENTITY):
@@ -1022,14 +1024,14 @@ def test_a_valid_database_that_no_client_wrote_is_refused(kept, statement, value
     assert databases.content(kept) == before
 
 
-def test_decisions_that_cannot_be_repeated_are_noticed(model, journal, begun):
+def test_decisions_that_differ_on_resume_are_detected(model, journal, begun):
     databases.change(journal, "UPDATE answers SET decision = 1 - decision WHERE round = 0")
     with pytest.raises(StateError, match="round 0, read again, gives other decisions"):
         take_part(begun, runs(1, model), journal)
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"hello", b"\0" * 100, b"{}\n"])
-def test_other_files_are_no_journals_and_stay_as_they_are(model, journal, content):
+def test_other_files_are_refused_as_journals_and_unchanged(model, journal, content):
     journal.write_bytes(content)
     with pytest.raises(StateError, match="not a journal"):
         client("http://127.0.0.1:1", journal, runs(1, model))
@@ -1055,7 +1057,7 @@ def test_two_clients_cannot_share_a_journal(model, journal):
         assert server.task.finished
 
 
-def test_the_client_needs_only_the_standard_library_and_the_core():
+def test_the_client_imports_no_extra_dependencies():
     program = """
 import sys
 import watchword.erisk.client

@@ -52,7 +52,7 @@ def test_files_of_empty_chunks_may_be_missing(the_set):
     assert read_erisk(the_set)[-1].chunks == (0,) * 9 + (9,)
 
 
-def test_sizes_of_chunks_are_those_found(the_set):
+def test_chunk_sizes_are_those_of_the_files(the_set):
     write(the_set / "chunk1" / "subject10_1.xml", individual("subject10", "early", "bird"))
     (the_set / "writings-per-subject-all-test.txt").unlink()
     last = read_erisk(the_set)[-1]
@@ -73,7 +73,7 @@ def test_a_missing_file_of_a_chunk_is_named(the_set):
 
 
 @pytest.mark.parametrize(("posts", "chunk"), [(10, 4), (18, 10), (9, 10)])
-def test_a_missing_file_is_named_though_few_posts_are_left(tmp_path, posts, chunk):
+def test_a_missing_chunk_file_is_named_even_with_few_posts(tmp_path, posts, chunk):
     write_chunks(tmp_path, "subject1", texts(posts))
     (tmp_path / f"chunk{chunk}" / f"subject1_{chunk}.xml").unlink()
     write_chunks(tmp_path, "subject2", texts(10))
@@ -188,7 +188,7 @@ def test_counted_subjects_without_files_are_rejected(the_set):
         refuses(the_set, "subject99 is listed with writings, but without files")
 
 
-def test_a_truth_of_two_parts_is_about_the_part_that_is_read(tmp_path):
+def test_truth_of_two_parts_is_used_for_the_part_that_is_read(tmp_path):
     write(tmp_path / "train_ann.xml", individual("train_ann", "Hello."))
     write(tmp_path / "test_bob.xml", individual("test_bob", "Hello."))
     truth = "train_ann 0\ntest_bob 1\ntest_eve 1\n"
@@ -229,7 +229,7 @@ def test_truth_above_the_chunks_is_used(tmp_path):
     assert labels_of(read_erisk(tmp_path)) == {"ann": "positive"}
 
 
-def test_training_and_test_data_are_told_apart_by_their_paths(tmp_path):
+def test_paths_distinguish_training_from_test_data(tmp_path):
     write_files(tmp_path / "erisk2021_training_data" / "data", "ann", "bob")
     write(tmp_path / "erisk2021_training_data" / "golden_truth.txt", "ann 1\nbob 0\n")
     write_files(tmp_path / "test_data" / "datos", "cid")
@@ -239,7 +239,7 @@ def test_training_and_test_data_are_told_apart_by_their_paths(tmp_path):
     assert labels_of(read_erisk(tmp_path, which="test")) == {"cid": "positive"}
 
 
-def test_truth_above_two_folders_is_about_both(tmp_path):
+def test_truth_above_two_folders_applies_to_both(tmp_path):
     write_files(tmp_path / "train", "ann", "bob")
     write_chunks(tmp_path / "test", "cid", texts(10))
     write(tmp_path / "golden_truth.txt", "ann 1\nbob 0\ncid 0\neve 1\n")
@@ -248,13 +248,13 @@ def test_truth_above_two_folders_is_about_both(tmp_path):
     assert labels_of(found) == LABELS | {"eve": "positive"}
 
 
-def test_truth_above_that_lacks_a_subject_is_refused(tmp_path):
+def test_truth_above_the_files_must_name_every_subject(tmp_path):
     write_files(tmp_path / "data", "ann", "bob")
     write(tmp_path / "golden_truth.txt", "ann 1\n")
     refuses(tmp_path, "golden_truth.txt: bob is missing, but with files")
 
 
-def test_the_truth_above_is_the_one_that_names_the_subjects(tmp_path):
+def test_the_truth_file_that_names_the_subjects_is_used(tmp_path):
     write_files(tmp_path / "data", "ann", "bob")
     write(tmp_path / "golden_truth_1.txt", "ann 1\nbob 0\n")
     write(tmp_path / "golden_truth_2.txt", "cid 1\n")
@@ -274,7 +274,7 @@ def test_the_truth_above_is_the_one_that_names_the_subjects(tmp_path):
         ("labels/risk-golden-truth.txt", "somebody 1\n"),
     ],
 )
-def test_truth_nearby_that_is_not_used_is_a_warning(tmp_path, place, content):
+def test_unused_truth_nearby_is_a_warning(tmp_path, place, content):
     files = write_files(tmp_path / "data", "ann", "bob")
     write(tmp_path / place, content)
     name = re.escape(place.rpartition("/")[2])
@@ -289,7 +289,7 @@ def test_no_warning_about_the_truth_of_a_sibling_set(tmp_path):
     assert labels_of(read_erisk(tmp_path / "test")) == {"ann": None}
 
 
-def test_what_macos_leaves_in_archives_is_ignored_everywhere(tmp_path):
+def test_macos_archive_metadata_is_ignored(tmp_path):
     write_files(tmp_path / "data", "ann", "bob")
     write(tmp_path / "golden_truth.txt", "ann 1\nbob 0\n")
     write(tmp_path / "._golden_truth.txt", b"\0\5\x16\7")
@@ -334,7 +334,7 @@ def test_cases_of_two_years_next_to_test_data(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pos", "neg"])
-def test_a_subject_in_the_cases_of_two_years_is_refused(tmp_path, kind):
+def test_a_subject_in_the_cases_of_two_years_is_rejected(tmp_path, kind):
     cases(tmp_path, ann="2017 pos", bob="2017 neg", cid="2018 pos", dan="2018 neg")
     cases(tmp_path, ann=f"2018 {kind}")
     refuses(tmp_path, "duplicate of the subject in")
@@ -353,7 +353,7 @@ def test_two_files_of_truth_are_refused(the_set):
 COUNTS = "writings-per-subject-all-test.txt"
 
 
-def test_other_counts_are_a_warning_and_everything_is_read(the_set):
+def test_differing_post_counts_are_a_warning(the_set):
     write(the_set / COUNTS, "subject2\t\t24\nsubject10\t\t9\nsubject7\t\t10\n")
     with pytest.warns(
         CollectionWarning, match=r"1 of 3 subjects .* subject2 with 23 instead of 24"
@@ -452,7 +452,7 @@ def test_which_must_name_something_there(tmp_path):
     refuses(tmp_path, "contains no file test_", which="test")
 
 
-def test_nothing_to_read_is_an_error(tmp_path):
+def test_a_folder_without_collections_is_an_error(tmp_path):
     refuses(tmp_path, "contains no collection of eRisk")
     refuses(tmp_path / "nowhere", "nowhere: no such folder")
     write(tmp_path / "chunk1" / "readme.txt", "no files of subjects")
@@ -465,7 +465,7 @@ def test_chunks_without_files_are_an_error(tmp_path):
     refuses(tmp_path, "contains no files of subjects")
 
 
-def test_several_collections_must_be_told_apart(tmp_path):
+def test_several_collections_need_the_option_which(tmp_path):
     training_set(tmp_path / "2017" / "train")
     write_test_set(tmp_path / "2017" / "test", PEOPLE)
     names = refuses(tmp_path, "several collections \\(choose one\\)")
@@ -474,12 +474,12 @@ def test_several_collections_must_be_told_apart(tmp_path):
     assert len(read_erisk(tmp_path, which="test")) == 3
 
 
-def test_which_is_train_or_test(tmp_path):
+def test_which_must_be_train_or_test(tmp_path):
     with pytest.raises(ValueError, match="which must be one of 'train', 'test'"):
         read_erisk(tmp_path, which=untyped("dev"))
 
 
-def test_progress_sees_every_subject(the_set):
+def test_progress_is_called_for_every_subject(the_set):
     seen = []
 
     def progress(items, total):

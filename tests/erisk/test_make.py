@@ -22,7 +22,7 @@ def digest(folder):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_full_size_is_that_of_the_real_sets(name):
+def test_full_size_equals_that_of_the_official_sets(name):
     task = TASKS[name]
     sets = planned_sets(task, subjects=None, most_writings=2000, seed=0)
     for made, size in zip(sets, [*task.train, task.test], strict=True):
@@ -44,7 +44,7 @@ def test_2017_has_887_subjects_and_531394_writings():
     assert 1900 < max(lengths) <= 2000
 
 
-def test_a_smaller_size_is_exact_and_keeps_both_labels():
+def test_a_smaller_size_is_exact_and_has_both_labels():
     for count in (8, 9, 100):
         sets = planned_sets(TASKS["2017-depression"], subjects=count, most_writings=30, seed=0)
         assert sum(len(made.people) for made in sets) == count
@@ -77,7 +77,7 @@ def test_synthetic_subjects_are_deterministic():
     ]
 
 
-def test_files_are_where_the_official_ones_are(tmp_path):
+def test_the_folder_layout_is_the_official_one(tmp_path):
     make_collection(tmp_path / "depression", "2018-depression", **SMALL)
     make_collection(tmp_path / "anorexia", "2018-anorexia", **SMALL)
     there = {
@@ -98,7 +98,7 @@ def test_files_are_where_the_official_ones_are(tmp_path):
     }
 
 
-def test_truth_and_counts_are_called_as_the_official_ones(tmp_path):
+def test_truth_and_count_files_have_the_official_names(tmp_path):
     make_collection(tmp_path / "made", "2018-depression", **SMALL)
     tables = {path.relative_to(tmp_path / "made").as_posix() for path in tmp_path.rglob("*.txt")}
     assert {name for name in tables if not name.endswith("made-up.txt")} == {
@@ -110,7 +110,7 @@ def test_truth_and_counts_are_called_as_the_official_ones(tmp_path):
     }
 
 
-def test_quirks_are_there(tmp_path):
+def test_quirks_of_the_official_files_are_reproduced(tmp_path):
     make_collection(tmp_path / "made", "2017-depression", subjects=60, most_writings=60)
     test = tmp_path / "made" / "2017" / "test"
     truth = (test / "test_golden_truth.txt").read_text()
@@ -131,7 +131,7 @@ def test_depression_files_have_the_newest_first(tmp_path):
     assert dates == sorted(dates, reverse=True)
 
 
-def test_sequences_carry_what_their_words_do_not():
+def test_word_order_distinguishes_the_labels():
     people = list(made_subjects("2017-depression", "train", subjects=60, most_writings=60, seed=1))
     risky, harmless = "I cannot sleep, so I work.", "I cannot work, so I sleep."
     counts = Counter()
@@ -151,7 +151,7 @@ def test_non_empty_folder_is_rejected(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_nothing_is_left_of_a_collection_that_was_interrupted(tmp_path):
+def test_an_interrupted_collection_leaves_no_files(tmp_path):
     def progress(items, _):
         yield items[0]
         raise KeyboardInterrupt

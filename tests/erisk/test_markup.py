@@ -24,7 +24,7 @@ def text_of(markup_text):
     return parsed(individual("ann", markup_text)).posts[0].text
 
 
-def test_padding_is_no_part_of_a_value():
+def test_padding_of_values_is_stripped():
     found = parsed(individual("ann", "\n  Hello. \t\n", title="  Today "))
     assert found.id == "ann"
     assert found.posts == [Post("Hello.", title="Today", time=datetime(2016, 1, 1, 10))]
@@ -124,7 +124,7 @@ def test_encodings_need_not_be_declared(encoding):
     )
 
 
-def test_a_stray_byte_does_not_spoil_the_rest():
+def test_text_around_an_invalid_byte_is_kept():
     data = individual("ann", "café BYTE naïve").encode().replace(b"BYTE", b"it\x92s")
     assert parsed(data).posts[0].text == "café it’s naïve"
 
@@ -204,7 +204,7 @@ def test_a_huge_attribute_is_dropped():
 
 
 @pytest.mark.parametrize("piece", ["<WRITING>", "<![CDATA[", "<TEXT ", "</TEXT>", "&", " #", "<"])
-def test_many_openings_are_read_or_refused(piece):
+def test_many_opening_tags_are_read_or_refused(piece):
     assert read_or_refused(individual("ann", piece * 100_000).encode())
 
 
@@ -266,13 +266,13 @@ def order(*hours):
     return [int(post.text) for post in in_order(posts, newest_first=trend(posts) < 0)]
 
 
-def test_posts_of_a_file_are_put_in_the_order_of_time():
+def test_posts_of_a_file_are_sorted_by_time():
     assert order(3, 2, 1) == [2, 1, 0]
     assert order(1, 2, 3) == [0, 1, 2]
     assert order(9, 7, 8, 5) == [3, 1, 2, 0]
 
 
-def test_posts_of_the_same_second_follow_the_order_of_the_file():
+def test_posts_of_the_same_second_stay_in_file_order():
     assert order(1, 2, 2, 3) == [0, 1, 2, 3]
     assert order(3, 2, 2, 1) == [3, 2, 1, 0]
 

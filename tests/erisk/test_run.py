@@ -43,13 +43,13 @@ def test_a_task_runs_from_files_to_table(made, tmp_path, task):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_the_files_score_as_the_result_says(made, tmp_path, task):
+def test_submission_files_score_like_the_result(made, tmp_path, task):
     result = run_task(task, made, out=tmp_path / "run")
     test = find_sets(task, made).test.collection
     assert score_submissions(tmp_path / "run", test.truth, test.counts) == result.score
 
 
-def test_the_score_is_that_of_the_replay(made):
+def test_the_score_equals_that_of_the_replay(made):
     result = run_task("2017-depression", made)
     measures = result.replay.measures
     assert result.score.erde5.value == pytest.approx(100 * measures.erde5)
@@ -60,7 +60,7 @@ def test_the_score_is_that_of_the_replay(made):
     assert result.files == ()
 
 
-def test_the_model_and_the_policy_are_the_papers_by_default(made):
+def test_model_and_policy_default_to_those_of_the_paper(made):
     own = run_task("2017-depression", made)
     same = run_task(
         "2017-depression",
@@ -168,7 +168,7 @@ def test_run_is_sorted_into_the_table_by_erde50(made):
         assert [line[0] for line in lines[4:16]].index(">") == place
 
 
-def test_a_table_has_the_papers_rows_and_both_bounds(made):
+def test_a_table_has_the_rows_of_the_paper_and_both_bounds(made):
     table = str(run_task("2017-depression", made))
     assert re.search(r"^  τ-SS3 +12\.6 +7\.70  0\.43  0\.77  0\.55$", table, re.MULTILINE)
     assert re.search(r"^  LyRE +13\.74 +13\.74$", table, re.MULTILINE)
@@ -204,7 +204,7 @@ def taught():
     return model
 
 
-def test_delays_go_by_the_official_counts(tmp_path, taught):
+def test_delays_use_the_official_post_counts(tmp_path, taught):
     people = {"subject1": (1, ["good", "bad bad", *texts(18, "good")]), "subject2": (0, texts(20))}
     write_test_set(tmp_path / "test", people)
     counts = "subject1\t\t60\nsubject2\t\t20\n"
@@ -216,7 +216,7 @@ def test_delays_go_by_the_official_counts(tmp_path, taught):
     assert result.score.erde5.value == pytest.approx(100 * (1 - 1 / (1 + 2.718281828459045)) / 2)
 
 
-def test_an_alert_in_an_early_chunk_of_few_posts_is_in_its_file(tmp_path, taught):
+def test_an_early_alert_of_a_subject_with_few_posts_is_in_the_file_of_its_chunk(tmp_path, taught):
     for chunk in range(1, 11):
         text = "bad" if chunk == 4 else "so so"
         posts = [text] if chunk % 2 == 0 else []
@@ -230,7 +230,7 @@ def test_an_alert_in_an_early_chunk_of_few_posts_is_in_its_file(tmp_path, taught
     assert "".join(path.read_text()[-2] for path in files) == "0001111111"
 
 
-def test_without_truth_there_are_submissions_but_no_score(made, tmp_path, taught):
+def test_submissions_without_truth_have_no_score(made, tmp_path, taught):
     write_test_set(tmp_path / "test", {"subject1": (1, texts(20, "bad"))}, truth=False)
     result = run_task(
         "2018-depression", made, test=tmp_path / "test", model=taught, out=tmp_path / "run"
@@ -241,7 +241,7 @@ def test_without_truth_there_are_submissions_but_no_score(made, tmp_path, taught
     assert result.to_dict()["score"] is None
 
 
-def test_a_training_set_without_truth_teaches_nothing(made, tmp_path):
+def test_a_training_set_without_truth_is_an_error(made, tmp_path):
     write_test_set(tmp_path / "set", {"subject1": (1, texts(20))}, truth=False)
     with pytest.raises(DataFormatError, match="no golden truth"):
         run_task("2018-anorexia", made, train=[tmp_path / "set"])
@@ -275,7 +275,7 @@ def test_a_damaged_set_of_another_task_does_not_matter(made, tmp_path):
     assert find_sets("2018-anorexia", tmp_path).test.collection.layout == "test"
 
 
-def test_two_sets_of_a_kind_must_be_told_apart(made, tmp_path):
+def test_two_sets_of_one_kind_are_ambiguous(made, tmp_path):
     for name in ("one", "two"):
         shutil.copytree(made / "anorexia", tmp_path / name)
     with pytest.raises(DataFormatError, match="several anorexia train sets"):
@@ -290,7 +290,7 @@ def test_a_named_folder_must_have_one_set(made, tmp_path):
         find_sets("2018-anorexia", made, test=tmp_path)
 
 
-def test_progress_sees_reading_and_learning(made):
+def test_progress_is_called_for_reading_and_learning(made):
     totals = []
 
     def progress(items, total):
@@ -302,7 +302,7 @@ def test_progress_sees_reading_and_learning(made):
     assert totals[0] + totals[2] == SMALL["subjects"]
 
 
-def test_published_tables_are_those_of_the_paper():
+def test_published_tables_equal_those_of_the_paper():
     rows = {name: len(task.table) for name, task in TASKS.items()}
     assert rows == {"2017-depression": 11, "2018-depression": 19, "2018-anorexia": 16}
     for task in TASKS.values():
@@ -312,6 +312,6 @@ def test_published_tables_are_those_of_the_paper():
         assert ours.erde50 < theirs.erde50
 
 
-def test_never_alerting_on_sets_of_the_official_sizes_costs_what_is_published():
+def test_never_alerting_costs_the_published_value():
     shares = [100 * task.test.positives / task.test.subjects for task in TASKS.values()]
     assert [round(share, 2) for share in shares] == [12.97, 9.63, 12.81]

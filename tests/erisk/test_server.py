@@ -61,7 +61,7 @@ def test_the_next_round_waits_for_every_run():
     assert task.writings() != first
 
 
-def test_the_end_is_an_empty_list():
+def test_a_finished_task_returns_an_empty_list():
     task = PracticeTask([BOB])
     task.writings()
     task.submit(0, answers({"bob": 0}))
@@ -104,7 +104,7 @@ def test_no_measures_without_labels():
     assert task.results().runs[0].measures is None
 
 
-def test_without_true_positives_there_is_no_latency():
+def test_no_latency_without_true_positives():
     task = PracticeTask([ANN, BOB], positive="risk")
     task.writings()
     task.submit(0, NOBODY)
@@ -126,7 +126,7 @@ def test_rankings_cover_reached_rounds_and_the_last():
     assert rankings[0].precision_at_10 == 0.1
 
 
-def test_measures_are_those_of_the_metrics():
+def test_measures_equal_those_of_the_metrics_module():
     people = subjects(20)
     task = PracticeTask(people, positive=AT_RISK)
     alerted = {subject.id: place % 4 for place, subject in enumerate(people) if place % 3}
@@ -378,7 +378,7 @@ def test_dropped_connection_sends_no_response(kind):
         assert raw(server) == b""
 
 
-def test_a_cut_answer_is_half_an_answer():
+def test_a_cut_reply_is_half_a_reply():
     with with_fault(cut=1.0) as server:
         head, _, body = raw(server).partition(b"\r\n\r\n")
     promised = int(re.search(rb"content-length: (\d+)", head)[1])
@@ -386,19 +386,19 @@ def test_a_cut_answer_is_half_an_answer():
 
 
 @pytest.mark.parametrize(("kind", "status"), [("error", b" 500 "), ("busy", b" 503 ")])
-def test_refusals_have_their_status(kind, status):
+def test_injected_errors_have_their_status(kind, status):
     with with_fault(**{kind: 1.0}) as server:
         head = raw(server).partition(b"\r\n\r\n")[0]
     assert status in head
     assert (b"retry-after: 1" in head) == (kind == "busy")
 
 
-def test_garbage_is_no_json():
+def test_garbage_replies_are_not_json():
     with with_fault(garbage=1.0) as server:
         assert raw(server).endswith(b"<p>Maintenance</p>")
 
 
-def test_a_lagging_server_gives_an_answered_round_again():
+def test_a_lagging_server_repeats_an_answered_round():
     task = PracticeTask([ANN, BOB])
     first = task.writings()
     task.submit(0, NOBODY)
@@ -406,7 +406,7 @@ def test_a_lagging_server_gives_an_answered_round_again():
     assert task.writings() != first
 
 
-def test_slow_answers_are_whole():
+def test_slow_replies_are_complete():
     with with_fault(slow=1.0, delay=0.01) as server:
         assert len(ask(server.url, f"/getwritings/{TOKEN}")[1]) == 2
 
@@ -421,7 +421,7 @@ def test_the_same_seed_gives_the_same_faults():
     assert first != statuses(2)
 
 
-def test_nothing_is_left_running():
+def test_no_thread_is_left_running():
     before = threading.active_count()
     with running_server([ANN], token=TOKEN):
         assert threading.active_count() > before

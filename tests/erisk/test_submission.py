@@ -53,19 +53,19 @@ def test_submission_round_trip(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../up", "a b", "a\n"])
-def test_a_name_is_part_of_a_file_name(tmp_path, name):
+def test_the_name_of_a_run_must_fit_a_file_name(tmp_path, name):
     with pytest.raises(ValueError, match="name must be"):
         write_submissions(tmp_path, DECISIONS, name=name)
 
 
-def test_the_first_decision_counts_whatever_follows(tmp_path):
+def test_the_first_decision_is_final(tmp_path):
     for chunk in range(1, 11):
         value = {3: 1, 4: 2, 5: 0}.get(chunk, 0)
         write(tmp_path / f"THEIRS_{chunk}.txt", f"ann {value}\n\n")
     assert read_submissions(tmp_path)[1] == {"ann": ChunkDecision("positive", 3)}
 
 
-def test_no_decision_at_all_is_negative(tmp_path):
+def test_a_subject_without_a_decision_is_negative(tmp_path):
     for chunk in range(1, 11):
         write(tmp_path / f"THEIRS_{chunk}.txt", "ann 0\nbob 0\n")
     truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 20, "bob": 20}
@@ -91,7 +91,7 @@ def scored(decisions, labels, counts):
         (57, 1, 5),
     ],
 )
-def test_the_delay_is_that_of_the_official_rule(posts, chunk, delay):
+def test_the_delay_follows_the_official_rule(posts, chunk, delay):
     decisions = {"ann": ChunkDecision("positive", chunk), "bob": None}
     score = scored(decisions, {"ann": 1, "bob": 0}, {"ann": posts, "bob": 30})
     assert score.erde5.value == pytest.approx(100 * cost(delay, 5) / 2)
@@ -157,14 +157,14 @@ def test_missing_files_are_named(run):
         read_submissions(run)
 
 
-def test_several_runs_must_be_told_apart(run):
+def test_several_runs_are_ambiguous(run):
     write_submissions(run, {"ann": None}, name="theirs")
     with pytest.raises(DataFormatError, match="several runs \\(choose one\\): ours, theirs"):
         read_submissions(run)
     assert read_submissions(run, name="ours")[1]["ann"] == DECISIONS["ann"]
 
 
-def test_a_run_that_is_not_there_is_an_error(tmp_path):
+def test_an_unknown_run_is_an_error(tmp_path):
     with pytest.raises(DataFormatError, match=r"NAME_1\.txt, .* and 5 more are missing"):
         read_submissions(tmp_path)
     with pytest.raises(DataFormatError, match="no such folder"):
@@ -212,7 +212,7 @@ def test_truth_subjects_without_writings_count_as_never_alerted(tmp_path, named)
     assert score.erde50.best == score.erde50.value
 
 
-def test_hidden_files_are_no_submissions(tmp_path):
+def test_hidden_files_are_ignored(tmp_path):
     write_submissions(tmp_path, DECISIONS, name="ours")
     for chunk in range(1, 11):
         write(tmp_path / f"._ours_{chunk}.txt", b"\0\5\x16\7")

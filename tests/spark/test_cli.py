@@ -20,14 +20,14 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_train_writes_the_model_of_the_ordinary_verb(here):
+def test_train_writes_the_same_model_as_without_spark(here):
     records("train", "posts.jsonl", "-o", "one.ww", "--max-ngram", 2)
     [told] = records("spark", "train", "posts.jsonl", "-o", "many.ww", "--max-ngram", 2)
     assert told["model"] == "many.ww"
     assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
 
 
-def test_the_verbs_run_under_spark_submit(here, cluster):
+def test_train_runs_under_spark_submit(here, cluster):
     """As the page on Spark says, with a driver of its own."""
     import pyspark
 
@@ -46,7 +46,7 @@ def test_the_verbs_run_under_spark_submit(here, cluster):
     assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
 
 
-def test_train_reads_text_files_and_goes_on_from_a_model(here):
+def test_train_reads_text_files_and_adds_to_a_model(here):
     for label, number, text in (("good day", 1, "a+b"), ("bad", 1, "c d"), ("bad", 2, "e\n\nf")):
         (here / "texts" / label).mkdir(parents=True, exist_ok=True)
         (here / "texts" / label / f"{number}.txt").write_text(text, encoding="utf-8")
@@ -76,7 +76,7 @@ def test_classify_adds_columns(here, spark):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_classification_that_fails_leaves_nothing(here):
+def test_a_failed_classify_leaves_no_output(here):
     records("train", "posts.jsonl", "-o", "model.ww")
     write_lines(here / "some.jsonl", [{"text": "tired", "title": "So"}, {"text": None}])
     command = ("spark", "classify", "model.ww", "some.jsonl", "-o", "out.json")
@@ -90,7 +90,7 @@ def test_a_classification_that_fails_leaves_nothing(here):
     assert (row["text"], row["title"]) == ("tired", "So")
 
 
-def test_nothing_to_classify_is_no_mistake(here, spark):
+def test_classify_accepts_an_empty_table(here, spark):
     records("train", "posts.jsonl", "-o", "model.ww")
     spark.createDataFrame([], "text string").write.parquet(str(here / "none.parquet"))
     command = ("spark", "classify", "model.ww", "none.parquet")
@@ -112,7 +112,7 @@ def test_times_in_parquet_may_be_text_or_naive(here, spark, kind):
     assert told["alerts"] == len(alerts) > 0
 
 
-def test_watch_goes_on_from_its_checkpoint(here, spark):
+def test_watch_resumes_from_its_checkpoint(here, spark):
     records("train", "posts.jsonl", "-o", "model.ww")
     records("make", "new.jsonl", "--subjects", 20, "--seed", 1, "--by-time")
     lines = [json.loads(line) for line in (here / "new.jsonl").read_text().splitlines()]
@@ -141,7 +141,7 @@ def test_watch_goes_on_from_its_checkpoint(here, spark):
 
 
 @pytest.mark.usefixtures("here")
-def test_mistakes_are_one_line():
+def test_errors_are_one_line():
     records("train", "posts.jsonl", "-o", "model.ww")
     missing = failure("spark", "train", "nowhere.jsonl", "-o", "x.ww")
     assert missing == "Error: nowhere.jsonl: no such file or folder\n"

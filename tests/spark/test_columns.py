@@ -21,7 +21,7 @@ def valid(text):
 
 
 @given(st.lists(any_texts().map(valid), max_size=6), st.integers(0, 3))
-def test_confidences_are_those_of_the_texts(texts, skipped):
+def test_confidences_equal_those_of_the_texts(texts, skipped):
     model = taught()
     column = pa.array([*["d é", "", "a"][:skipped], *texts], pa.string()).slice(skipped)
     labels, values = confidence_of(column, engine_of(model))
@@ -30,12 +30,12 @@ def test_confidences_are_those_of_the_texts(texts, skipped):
 
 
 @given(st.lists(any_texts().map(valid), max_size=6))
-def test_terms_are_those_of_the_texts(texts):
+def test_terms_equal_those_of_the_texts(texts):
     assert terms_of(pa.array(texts, pa.string()), PLAIN).words == PLAIN.read(texts).words
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
-def test_strings_of_every_kind_are_read(kind):
+def test_all_arrow_string_types_are_read(kind):
     model = taught()
     values = confidence_of(pa.array(["a b é", "d"], kind), engine_of(model)).values
     assert (values == model.confidence_many(["a b é", "d"])).all()
@@ -46,7 +46,7 @@ def last_row(rows):
 
 
 @pytest.mark.parametrize("own", [{"summary": last_row}, {"word_hook": str.upper}])
-def test_functions_of_the_user_are_asked(own):
+def test_summary_functions_and_word_hooks_are_called(own):
     model = taught(**own)
     values = confidence_of(pa.array(["a b. c d", "d"]), engine_of(model)).values
     assert (values == model.confidence_many(["a b. c d", "d"])).all()
@@ -62,7 +62,7 @@ NOT_UTF8 = [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80"
 
 @pytest.mark.parametrize("data", NOT_UTF8)
 @pytest.mark.parametrize("source", [PLAIN, TextSource("lines", word_hook=str.upper)])
-def test_bytes_that_are_no_text_are_refused(data, source):
+def test_invalid_utf_8_is_refused(data, source):
     column = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(np.array([0, len(data)], "i4")), pa.py_buffer(data)]
     )
@@ -77,7 +77,7 @@ def test_offsets_outside_the_bytes_are_refused(offsets):
 
 
 @given(st.lists(st.sampled_from(["x", "ß", ""])), st.integers(0, 2))
-def test_labels_are_those_of_the_column(labels, skipped):
+def test_labels_are_read_from_sliced_columns(labels, skipped):
     assert labels_of(pa.array(labels, pa.string()).slice(skipped)) == labels[skipped:]
     numbers = [len(label) for label in labels]
     assert labels_of(pa.array(numbers, pa.int16())) == numbers

@@ -42,7 +42,7 @@ def client(cluster, tmp_path_factory):  # noqa: ARG001  (with the sanitizers it 
     return folder, model, posts
 
 
-def test_models_are_those_of_one_machine(client):
+def test_models_equal_those_of_one_machine(client):
     folder, _, _ = client
     assert (folder / "learnt.ww").read_bytes() == learnt(ROWS).to_bytes()
     assert (folder / "unlearnt.ww").read_bytes() == learnt(ROWS[:50]).to_bytes()
@@ -51,7 +51,7 @@ def test_models_are_those_of_one_machine(client):
     assert ww.TauSS3.load(folder / "floor.ww").counts() == pruned.counts()
 
 
-def test_labels_and_confidences_are_those_of_one_machine(client, spark):
+def test_labels_and_confidences_equal_those_of_one_machine(client, spark):
     folder, _, _ = client
     model = learnt(ROWS)
     rows = spark.read.parquet(str(folder / "classified")).collect()
@@ -60,12 +60,12 @@ def test_labels_and_confidences_are_those_of_one_machine(client, spark):
         assert row["confidence"] == model.confidence_one(row["text"])
 
 
-def test_decisions_are_those_of_a_reader(client, spark):
+def test_decisions_equal_those_of_a_reader(client, spark):
     folder, model, posts = client
     wanted, _ = expected(model, POLICY, posts)
     assert {row["id"]: as_decision(row) for row in rows_in(spark, folder)} == wanted
 
 
-def test_mistakes_are_one_line(client):
+def test_errors_name_the_missing_column(client):
     folder, _, _ = client
     assert "'nowhere'" in (folder / "error.txt").read_text()

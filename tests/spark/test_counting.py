@@ -26,14 +26,14 @@ countings = st.sampled_from(["occurrences", "documents"])
 
 
 @given(documents, st.integers(1, 4), countings, st.sampled_from([1, 5, 1 << 22]))
-def test_the_rows_of_parts_add_up_to_the_model_of_all(documents, max_ngram, counting, most):
+def test_partial_counts_add_up_to_the_whole_model(documents, max_ngram, counting, most):
     own = {"max_ngram": max_ngram, "counting": counting}
     how = Counting(text="post", label="own", **own, most_ngrams=most)
     rows = added(count_batches(frame(documents), how))
     assert rows == added(rows_of(learnt(documents, **own)))
 
 
-def test_the_size_of_batches_and_slices_does_not_show(monkeypatch):
+def test_counts_do_not_depend_on_the_sizes_of_batches_and_slices(monkeypatch):
     documents = [("a b c. a b", "x"), ("b c a", "y"), ("a b c d e", "x")] * 3
     rows = added(count_batches(frame(documents), HOW))
     monkeypatch.setattr(counting, "_BATCH_ROWS", 2)
@@ -42,23 +42,23 @@ def test_the_size_of_batches_and_slices_does_not_show(monkeypatch):
     assert added(rows_of(learnt(documents))) == rows
 
 
-def test_a_document_without_words_still_counts_for_its_label():
+def test_a_document_without_words_is_counted_under_its_label():
     rows = added(count_batches(frame([("", "x"), ("a", "y")]), HOW))
     assert documents_of(rows) == {"x": 1, "y": 1}
 
 
-def test_no_rows_come_of_no_documents():
+def test_no_documents_give_no_rows():
     assert list(count_batches(iter([]), HOW)) == []
 
 
-def test_documents_taken_back_leave_nothing():
+def test_unlearnt_documents_leave_only_zeros():
     documents = [("a b c", "x"), ("b c", "y")]
     taken = Counting(text="post", label="own", sign=-1)
     both = [*count_batches(frame(documents), HOW), *count_batches(frame(documents), taken)]
     assert set(added(both).values()) == {0}
 
 
-def test_words_of_hooks_may_hold_any_byte():
+def test_words_from_a_hook_may_contain_any_byte():
     how = Counting(text="post", label="own", word_hook=controls, max_ngram=2)
     documents = [("a b c d a c", "x"), ("b a", "y")]
     rows = added(count_batches(frame(documents), how))
@@ -66,7 +66,7 @@ def test_words_of_hooks_may_hold_any_byte():
     assert (b"\x02\x01\x01\x00\x01\x02", "x") in rows
 
 
-def test_keys_sort_as_the_words_do():
+def test_keys_sort_like_their_words():
     words = ["a", "ab", "a\0", "a\x01", "a\x02", "é", "z", "\0", "\x01", "\x7f"]
     pairs = [(one, other) for one in words for other in words]
 
@@ -108,7 +108,7 @@ def level_by_level(documents, how, floor, folder):
     counting=countings,
     most=st.sampled_from([1, 1 << 22]),
 )
-def test_counting_level_by_level_keeps_what_one_count_and_one_pruning_keep(
+def test_levelwise_counting_equals_counting_and_pruning_once(
     tmp_path_factory, documents, floor, counting, most
 ):
     how = Counting(text="post", label="own", max_ngram=3, counting=counting, most_ngrams=most)
@@ -116,7 +116,7 @@ def test_counting_level_by_level_keeps_what_one_count_and_one_pruning_keep(
     assert kept == floored(added(count_batches(frame(documents), how)), floor)[0]
 
 
-def test_level_by_level_reads_as_the_hook_does(tmp_path):
+def test_levelwise_counting_applies_the_word_hook(tmp_path):
     how = Counting(text="post", label="own", word_hook=controls)
     documents = [("a b c a b c", "x"), ("b a d d", "y")] * 2
     kept = level_by_level(documents, how, 1, tmp_path)
@@ -124,7 +124,7 @@ def test_level_by_level_reads_as_the_hook_does(tmp_path):
     assert any(key[0] == 3 for key, _ in kept)
 
 
-def test_level_by_level_refuses_labels_that_were_not_there_before(tmp_path):
+def test_levelwise_counting_refuses_new_labels(tmp_path):
     write_sorted(
         tmp_path / "kept.ww", rows_of(learnt([("a", "x")], max_ngram=1)), parameters=ww.TauSS3()
     )
@@ -153,7 +153,7 @@ def test_rows_that_cannot_be_learnt_are_refused(texts, labels, message):
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.uint16(), pa.large_string()])
-def test_labels_of_any_width_become_plain(kind):
+def test_labels_of_any_width_become_int64_or_string(kind):
     labels = pa.array([1, 2]).cast(kind)
     batch = pa.record_batch([labels, pa.array(["a", "b"])], ["label", "text"])
     first = next(count_batches(iter([batch]), HOW))
@@ -161,7 +161,7 @@ def test_labels_of_any_width_become_plain(kind):
     assert first.column("label").to_pylist()[:2] == labels.to_pylist()
 
 
-def test_a_pruned_model_is_not_counted_on_from():
+def test_rows_of_a_pruned_model_are_refused():
     model = learnt([("a b", "x")])
     model.prune(1)
     with pytest.raises(ww.errors.PrunedModelError, match="counting on from this model is refused"):

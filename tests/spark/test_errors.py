@@ -29,7 +29,7 @@ def said(error):
 
 
 @pytest.mark.parametrize("module", ["pyspark", "pyarrow", "pandas", "google.protobuf"])
-def test_what_is_not_installed_is_named_with_the_line_that_installs_it(monkeypatch, module):
+def test_a_missing_package_is_named_with_the_install_command(monkeypatch, module):
     found = importlib.util.find_spec
 
     def find_spec(name):
@@ -59,7 +59,7 @@ def test_an_old_pyspark_is_refused(monkeypatch):
         needs.require()
 
 
-def test_a_machine_without_java_is_told_so(monkeypatch, tmp_path):
+def test_missing_java_is_an_error_with_advice(monkeypatch, tmp_path):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ws.SparkError) as error:
@@ -73,7 +73,7 @@ def test_a_machine_without_java_is_told_so(monkeypatch, tmp_path):
 # Frames
 
 
-def test_a_missing_column_is_named_with_those_there_are(spark, path):
+def test_a_missing_column_is_named_with_the_existing_columns(spark, path):
     frame = spark.createDataFrame([("a", "b")], "body string, label string")
     for attempt in (
         lambda: ws.fit(frame),
@@ -101,7 +101,7 @@ def test_columns_of_the_wrong_type_are_refused(spark, path):
         ws.watch(nested, path, POLICY, subject="text", post_id="id")
 
 
-def test_a_value_that_is_no_time_is_named(spark, path):
+def test_a_value_that_cannot_be_cast_to_a_time_is_named(spark, path):
     posts = spark.createDataFrame(
         [("ann", "tired", "soon")], "subject string, text string, at string"
     )
@@ -114,14 +114,14 @@ def test_a_value_that_is_no_time_is_named(spark, path):
     )
 
 
-def test_a_column_is_not_replaced(spark, path):
+def test_existing_columns_are_not_replaced(spark, path):
     frame = spark.createDataFrame([("a", "b")], "text string, label string")
     with pytest.raises(ww.errors.DataFormatError, match="there is a column 'label' already"):
         ws.classify(frame, path)
 
 
 @pytest.mark.parametrize("row", [(None, "x"), ("a", None)])
-def test_null_is_refused_where_it_is_met(spark, row):
+def test_null_is_refused_in_fit(spark, row):
     frame = spark.createDataFrame([("good", "x"), row], "text string, label string")
     name = "text" if row[0] is None else "label"
     with pytest.raises(ww.errors.DataFormatError) as error:
@@ -139,7 +139,7 @@ def test_null_is_refused_in_a_stream(spark, path):
         ws.watch(frame, path, POLICY, order="seq").collect()
 
 
-def test_a_stream_has_no_end_to_learn_to(spark):
+def test_fit_refuses_a_stream(spark):
     stream = spark.readStream.format("rate").load()
     frame = stream.selectExpr("cast(value as string) as text", "value as label")
     with pytest.raises(ww.errors.DataFormatError, match="a stream has no end"):
@@ -149,14 +149,14 @@ def test_a_stream_has_no_end_to_learn_to(spark):
 # Models and functions
 
 
-def test_a_model_that_the_driver_cannot_see(spark, tmp_path):
+def test_a_model_file_missing_on_the_driver_is_an_error(spark, tmp_path):
     frame = spark.createDataFrame([("a",)], "text string")
     with pytest.raises(ww.errors.ModelFormatError) as error:
         ws.classify(frame, tmp_path / "nowhere.ww")
     assert "the driver must see it, too" in said(error)
 
 
-def test_a_model_that_workers_cannot_see(spark):
+def test_a_model_file_missing_on_the_workers_is_an_error(spark):
     from watchword.spark.opening import ModelFile
 
     with pytest.raises(ww.errors.ModelFormatError) as error:
@@ -164,14 +164,14 @@ def test_a_model_that_workers_cannot_see(spark):
     assert "a worker cannot see the model file /nowhere/model.ww" in said(error)
 
 
-def test_workers_with_another_model_are_found_out(spark, path):
+def test_a_different_model_file_on_the_workers_is_an_error(spark, path):
     from watchword.spark.opening import ModelFile
 
     with pytest.raises(ww.errors.ModelFormatError, match="another model file at"):
         needs.check_workers(spark, ModelFile(str(path), "0" * 32))
 
 
-def test_a_tokenizer_that_cannot_be_shipped(spark):
+def test_a_tokenizer_that_cannot_be_pickled_is_an_error(spark):
     lock = threading.Lock()
 
     def tokenizer(text):
@@ -184,7 +184,7 @@ def test_a_tokenizer_that_cannot_be_shipped(spark):
     assert "the tokenizer cannot be sent to the workers" in said(error)
 
 
-def test_a_function_that_fails_is_reported_by_its_error(spark):
+def test_errors_of_a_word_hook_keep_their_type(spark):
     def word_hook(word):
         return word + " "
 
@@ -196,7 +196,7 @@ def test_a_function_that_fails_is_reported_by_its_error(spark):
 # Workers
 
 
-def test_workers_without_that_python(spark, monkeypatch):
+def test_a_python_missing_on_the_workers_is_an_error(spark, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/nowhere/python")
     with pytest.raises(ws.SparkError) as error:
         needs.check_workers(spark)
@@ -206,14 +206,14 @@ def test_workers_without_that_python(spark, monkeypatch):
     )
 
 
-def test_workers_with_another_python(spark, monkeypatch):
+def test_another_python_version_on_the_workers_is_an_error(spark, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.9")
     with pytest.raises(ws.SparkError) as error:
         needs.check_workers(spark)
     assert "let PYSPARK_PYTHON name the same" in said(error)
 
 
-def test_workers_without_a_module(spark):
+def test_a_module_missing_on_the_workers_is_named(spark):
     def check(batches):
         import watchword_that_is_nowhere  # type: ignore[import-not-found]
 
@@ -224,7 +224,7 @@ def test_workers_without_a_module(spark):
     assert "no module watchword_that_is_nowhere" in said(error)
 
 
-def test_errors_that_nobody_explains_stay_as_they_are(spark):
+def test_other_errors_are_left_unchanged(spark):
     with pytest.raises(ZeroDivisionError), ws.clear_errors():
         _ = 1 / 0
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"), ws.clear_errors():

@@ -13,7 +13,7 @@ ROWS = texts()
 
 
 @pytest.mark.parametrize("partitions", [1, pytest.param(2, marks=pytest.mark.quick), 7])
-def test_the_model_is_that_of_one_machine(spark, partitions):
+def test_the_model_equals_that_of_one_machine(spark, partitions):
     frame = frame_of(spark, ROWS).repartition(partitions)
     assert ws.fit(frame).to_bytes() == learnt(ROWS).to_bytes()
 
@@ -27,12 +27,12 @@ def test_a_frame_without_rows_gives_an_empty_model(spark):
     assert ws.fit(frame_of(spark, [])).to_bytes() == ww.TauSS3().to_bytes()
 
 
-def test_what_a_worker_may_hold_does_not_matter(spark):
+def test_the_model_does_not_depend_on_most_ngrams(spark):
     frame = frame_of(spark, ROWS).repartition(2)
     assert ws.fit(frame, most_ngrams=10).to_bytes() == learnt(ROWS).to_bytes()
 
 
-def test_labels_may_be_numbers_and_parameters_are_those_of_a_model(spark):
+def test_fit_accepts_numeric_labels_and_model_parameters(spark):
     numbered = [(text, -1 if label == "rare" else 2**40) for text, label in ROWS]
     frame = frame_of(spark, numbered, "long").withColumnsRenamed({"text": "t", "label": "l"})
     settings: dict[str, Any] = {"max_ngram": 2, "smoothness": 0.3, "paragraphs": "blank_lines"}
@@ -45,13 +45,13 @@ def test_labels_may_be_numbers_and_parameters_are_those_of_a_model(spark):
     [ww.TauSS3.paper(), ww.TauSS3(), ww.TauSS3.paper(prune_floor=3, prune_shortest=2, prior=1)],
     ids=["paper", "default", "other"],
 )
-def test_the_parameters_of_a_model_give_that_model(spark, model):
+def test_the_parameters_of_a_model_give_an_equal_model(spark, model):
     found = ws.fit(frame_of(spark, ROWS), **model.parameters)
     assert found.to_bytes() == learnt(ROWS, **model.parameters).to_bytes()
     assert not found.statistics.pruned
 
 
-def test_a_function_on_words_goes_along(spark):
+def test_a_word_hook_is_sent_to_the_workers(spark):
     def shortened(word):
         return None if word == "the" else word[:4]
 
@@ -61,7 +61,7 @@ def test_a_function_on_words_goes_along(spark):
 
 
 @pytest.mark.parametrize("shortest", [1, 2])
-def test_a_floor_is_pruning_once_at_the_end(spark, shortest):
+def test_prune_equals_pruning_once_at_the_end(spark, shortest):
     frame = frame_of(spark, ROWS).repartition(2)
     wanted = learnt(ROWS, prune_shortest=shortest)
     wanted.prune(3, shortest)
@@ -70,7 +70,7 @@ def test_a_floor_is_pruning_once_at_the_end(spark, shortest):
 
 
 @pytest.mark.parametrize("shortest", [1, 2])
-def test_level_by_level_the_counts_are_the_same(spark, shortest):
+def test_levelwise_counts_equal_counts_pruned_at_the_end(spark, shortest):
     frame = frame_of(spark, ROWS).repartition(3)
     wanted = learnt(ROWS)
     wanted.prune(3, shortest)
@@ -81,20 +81,20 @@ def test_level_by_level_the_counts_are_the_same(spark, shortest):
     assert found.statistics.pruned
 
 
-def test_a_floor_that_nothing_reaches_leaves_the_labels(spark):
+def test_pruning_all_ngrams_keeps_the_labels(spark):
     found = ws.fit(frame_of(spark, ROWS), prune=10**6, levelwise=True)
     assert found.counts() == {}
     assert found.labels == ("common", "rare")
 
 
-def test_counting_goes_on_from_a_model(spark):
+def test_fit_adds_to_a_model(spark):
     known = learnt(ROWS[:100])
     found = ws.fit(frame_of(spark, ROWS[100:]), add_to=known)
     assert found.to_bytes() == learnt(ROWS).to_bytes()
     assert known.to_bytes() == learnt(ROWS[:100]).to_bytes()
 
 
-def test_counting_goes_on_from_a_file_into_a_file(spark, tmp_path):
+def test_fit_file_adds_to_a_model_file(spark, tmp_path):
     learnt(ROWS[:100]).save(tmp_path / "known.ww")
     path = tmp_path / "all.ww"
     ws.fit_file(frame_of(spark, ROWS[100:]), path, add_to=tmp_path / "known.ww", max_ngram=2)
@@ -102,29 +102,29 @@ def test_counting_goes_on_from_a_file_into_a_file(spark, tmp_path):
     assert path.read_bytes() == shorter.to_bytes()
 
 
-def test_a_frame_is_unlearnt(spark):
+def test_unlearn_removes_the_texts_of_a_frame(spark):
     rest = ws.unlearn(frame_of(spark, ROWS[100:]), learnt(ROWS))
     assert rest.to_bytes() == learnt(ROWS[:100]).to_bytes()
 
 
-def test_a_label_is_unlearnt_with_its_last_text(spark):
+def test_unlearning_all_texts_of_a_label_removes_it(spark):
     rare = [row for row in ROWS if row[1] == "rare"]
     assert ws.unlearn(frame_of(spark, rare), learnt(ROWS)).labels == ("common",)
 
 
-def test_what_was_not_learnt_is_not_unlearnt(spark):
+def test_unlearning_texts_that_were_not_learnt_is_refused(spark):
     with pytest.raises(ww.errors.UnlearnError, match="cannot unlearn this frame"):
         ws.unlearn(frame_of(spark, ROWS), learnt(ROWS[:100]))
 
 
 @pytest.mark.parametrize("text", ["a", "c", "b b", "b b b", "a b c"])
-def test_what_is_as_long_as_what_was_learnt_is_not_unlearnt(spark, text):
+def test_unlearning_other_texts_of_the_same_length_is_refused(spark, text):
     model = learnt([("b", "x"), ("b b b", "y")])
     with pytest.raises(ww.errors.UnlearnError, match="not all of it was learnt"):
         ws.unlearn(frame_of(spark, [(text, "x")]), model)
 
 
-def test_a_model_with_a_summary_function_is_gone_on_from(spark, tmp_path):
+def test_fit_adds_to_a_model_with_a_summary_function(spark, tmp_path):
     def largest(rows):
         return rows.max(axis=0)
 
@@ -135,7 +135,7 @@ def test_a_model_with_a_summary_function_is_gone_on_from(spark, tmp_path):
     assert more.to_bytes() == learnt(ROWS, summary=summary).to_bytes()
 
 
-def test_a_pruned_model_is_not_gone_on_from(spark, tmp_path):
+def test_adding_to_a_pruned_model_is_refused(spark, tmp_path):
     pruned = learnt(ROWS)
     pruned.prune(2)
     pruned.save(tmp_path / "pruned.ww")
@@ -144,12 +144,12 @@ def test_a_pruned_model_is_not_gone_on_from(spark, tmp_path):
             ws.fit(frame_of(spark, ROWS), add_to=model)
 
 
-def test_periodic_pruning_is_refused_and_why(spark):
+def test_periodic_pruning_is_refused_with_the_reason(spark):
     with pytest.raises(ValueError, match="depends on the order of texts"):
         ws.fit(frame_of(spark, ROWS), prune_period=1000)
 
 
-def test_a_frame_that_changes_is_not_counted_level_by_level(spark):
+def test_levelwise_counting_refuses_a_frame_that_changes(spark):
     def at_least_half(batches):  # what Spark calls random is the same again for the same frame
         for batch in batches:
             half = batch.num_rows // 2
@@ -161,14 +161,14 @@ def test_a_frame_that_changes_is_not_counted_level_by_level(spark):
         ws.fit(some, prune=2, levelwise=True)
 
 
-def test_a_model_that_prunes_from_time_to_time_is_not_gone_on_from(spark):
+def test_adding_to_a_model_with_periodic_pruning_is_refused(spark):
     model = ww.TauSS3(prune_period=10**9)
     model.learn_one("a b", "x")
     with pytest.raises(ValueError, match="depends on the order of texts"):
         ws.fit(frame_of(spark, ROWS), add_to=model)
 
 
-def test_nothing_to_learn_level_by_level_breaks_nothing(spark):
+def test_levelwise_counting_of_an_empty_frame_gives_no_labels(spark):
     frame = frame_of(spark, ROWS)
     assert ws.fit(frame.where("false"), prune=3, levelwise=True).labels == ()
     assert frame.repartition(3).count() == len(ROWS)
@@ -183,7 +183,7 @@ def written(change):
     return spoken
 
 
-def test_the_same_file_with_other_functions_is_another_model(spark, tmp_path):
+def test_a_model_file_can_be_used_with_another_word_hook(spark, tmp_path):
     path, rows = tmp_path / "hooked.ww", [("Good", "x"), ("bad", "y")] * 3
     loud, quiet = written(str.upper), written(str.lower)
     model = ww.TauSS3(prior=0, word_hook=loud)

@@ -33,7 +33,7 @@ def known(tmp_path_factory):
 
 
 @pytest.mark.parametrize("partitions", [1, 7])
-def test_labels_and_confidences_are_those_of_one_machine(spark, known, partitions):
+def test_labels_and_confidences_equal_those_of_one_machine(spark, known, partitions):
     posts, model, path = known
     posts = [*posts, {"subject": "x", "seq": 0, "id": "x/0", "text": ""}]
     frame = spark.createDataFrame(posts, SCHEMA).repartition(partitions)
@@ -84,7 +84,7 @@ def test_labels_that_are_numbers_stay_numbers(spark, tmp_path):
 
 
 @pytest.mark.quick
-def test_every_decision_is_that_of_a_reader(spark, known, tmp_path):
+def test_every_decision_equals_that_of_a_reader(spark, known, tmp_path):
     posts, model, path = known
     write_batches(tmp_path / "posts", in_batches(posts, 4))
     stream = stream_of(spark, tmp_path / "posts")
@@ -97,7 +97,7 @@ def test_every_decision_is_that_of_a_reader(spark, known, tmp_path):
     assert states_in(spark, tmp_path) == states
 
 
-def test_an_ordinary_frame_is_read_to_its_end(spark, known):
+def test_a_batch_frame_is_read_to_its_end(spark, known):
     posts, model, path = known
     frame = spark.createDataFrame(posts, SCHEMA).repartition(5)
     rows = ws.watch(frame, path, POLICY, post_id="id", order="seq", alerts_only=True).collect()
@@ -107,7 +107,7 @@ def test_an_ordinary_frame_is_read_to_its_end(spark, known):
     }
 
 
-def test_posts_that_come_twice_are_read_once(spark, known, tmp_path):
+def test_duplicate_posts_are_read_once(spark, known, tmp_path):
     posts, model, path = known
     first, second = in_batches(posts, 2)
     write_batches(tmp_path / "posts", [first + first[:20], first[::3] + second + second[::2]])
@@ -119,7 +119,7 @@ def test_posts_that_come_twice_are_read_once(spark, known, tmp_path):
     assert states_in(spark, tmp_path) == states
 
 
-def test_ids_may_be_bytes_of_any_kind(spark, known):
+def test_post_ids_may_be_any_bytes(spark, known):
     _, _, path = known
     ids = [b"\xff", b"\xfe", b"\xff"]  # as text, all would be alike
     posts = [("ann", "tired", each) for each in ids]
@@ -128,7 +128,7 @@ def test_ids_may_be_bytes_of_any_kind(spark, known):
     assert [bytes(row["id"]) for row in told] == ids[:2]
 
 
-def test_beyond_the_horizon_a_post_is_new_again(spark, known):
+def test_a_duplicate_beyond_the_horizon_is_read_again(spark, known):
     _, _, path = known
     posts = [("ann", at, f"{at % 3}", "tired") for at in range(6)]
     frame = spark.createDataFrame(posts, SCHEMA)
@@ -138,7 +138,7 @@ def test_beyond_the_horizon_a_post_is_new_again(spark, known):
     assert remembered.count() == 3
 
 
-def test_without_a_horizon_the_order_must_rise(spark, known, tmp_path):
+def test_posts_out_of_order_are_skipped_without_post_ids(spark, known, tmp_path):
     _, model, path = known
     batches = [[5, 3, 4, 3], [4, 2, 6, 7]]
     made = [
@@ -157,7 +157,7 @@ def test_without_a_horizon_the_order_must_rise(spark, known, tmp_path):
     assert states_in(spark, tmp_path) == {"ann": reader.to_bytes()}
 
 
-def test_a_post_that_comes_late_is_read_when_it_comes(spark, known, tmp_path):
+def test_a_late_post_is_read_on_arrival(spark, known, tmp_path):
     _, _, path = known
     made = [
         [{"subject": "ann", "seq": at, "id": f"{at}", "text": "tired"} for at in batch]
@@ -169,7 +169,7 @@ def test_a_post_that_comes_late_is_read_when_it_comes(spark, known, tmp_path):
     assert [row["seq"] for row in sorted(rows, key=lambda row: row["posts"])] == [1, 3, 2, 4]
 
 
-def test_the_order_may_be_a_time_and_comes_back_as_one(spark, known):
+def test_the_order_column_may_be_a_time(spark, known):
     _, _, path = known
     frame = spark.sql(
         "select 'ann' as subject, 'tired' as text, timestamp '2026-01-02 03:04:05.678' as time, "
@@ -181,7 +181,7 @@ def test_the_order_may_be_a_time_and_comes_back_as_one(spark, known):
     assert row["day"] == frame.collect()[0]["day"]
 
 
-def test_without_an_order_posts_of_a_partition_are_read_as_they_come(spark, known):
+def test_posts_without_an_order_are_read_as_they_arrive(spark, known):
     posts, model, path = known
     frame = spark.createDataFrame(posts, SCHEMA).coalesce(1)
     rows = ws.watch(frame, path, ww.Repeats("at risk", times=2), post_id="id").collect()
@@ -189,7 +189,7 @@ def test_without_an_order_posts_of_a_partition_are_read_as_they_come(spark, know
     assert {row["id"]: as_decision(row) for row in rows} == decisions
 
 
-def test_a_policy_of_ones_own_goes_along(spark, known):
+def test_a_custom_policy_is_sent_to_the_workers(spark, known):
     @dataclass(frozen=True)
     class Doubles(ww.Policy):
         positive: str
@@ -212,7 +212,7 @@ def test_a_policy_that_compares_subjects_is_refused(spark, known):
         ws.watch(frame, path, ww.StandsOut("at risk"))
 
 
-def test_another_model_goes_on_only_if_it_may(spark, known, tmp_path):
+def test_resuming_with_another_model_must_be_allowed(spark, known, tmp_path):
     posts, model, path = known
     first, second = in_batches(posts, 2)
     write_batches(tmp_path / "posts", [first])

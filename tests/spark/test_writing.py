@@ -28,7 +28,7 @@ def written(path, sums, size=5, **parameters):
 
 
 @given(corpora(any_texts()), st.sampled_from([1, 2, 3, 5]), st.sampled_from([1, 4, 1000]))
-def test_the_bytes_are_those_of_save(tmp_path_factory, documents, max_ngram, size):
+def test_the_bytes_equal_those_of_save(tmp_path_factory, documents, max_ngram, size):
     path = tmp_path_factory.mktemp("models") / "model.ww"
     model = learnt(documents, max_ngram=max_ngram, smoothness=0.3)
     rows = added(rows_of(model))
@@ -37,7 +37,7 @@ def test_the_bytes_are_those_of_save(tmp_path_factory, documents, max_ngram, siz
 
 
 @given(corpora(), st.integers(0, 3), st.integers(1, 4))
-def test_with_a_floor_the_bytes_are_those_of_one_pruning(
+def test_the_bytes_with_a_floor_equal_those_after_pruning_once(
     tmp_path_factory, documents, floor, shortest
 ):
     path = tmp_path_factory.mktemp("models") / "model.ww"
@@ -48,12 +48,12 @@ def test_with_a_floor_the_bytes_are_those_of_one_pruning(
     assert path.read_bytes() == model.to_bytes()
 
 
-def test_words_of_hooks_may_hold_any_byte(path):
+def test_words_from_a_hook_may_contain_any_byte(path):
     model = learnt([("a b c d a c", "x"), ("b a", "y")], word_hook=controls)
     assert written(path, added(rows_of(model)), word_hook=controls) == model.to_bytes()
 
 
-def test_many_labels_and_large_counts_take_wider_numbers(path):
+def test_many_labels_and_large_counts_use_wider_integers(path):
     model = learnt([(f"w{at} common", at) for at in range(300)])
     rows = added(rows_of(model))
     assert written(path, rows) == model.to_bytes()
@@ -62,11 +62,11 @@ def test_many_labels_and_large_counts_take_wider_numbers(path):
     assert manifest.words[0] == 2**34
 
 
-def test_no_rows_make_an_empty_model(path):
+def test_no_rows_give_an_empty_model(path):
     assert written(path, {}) == ww.TauSS3().to_bytes()
 
 
-def test_columns_may_be_slices_of_larger_ones(path):
+def test_sliced_columns_are_read_correctly(path):
     model = learnt([("a b c", "x"), ("b c", "y")])
     whole = (
         pa.Table.from_batches(batches_of(added(rows_of(model)))).combine_chunks().to_batches()[0]
@@ -114,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("more", "message"), BAD.values(), ids=BAD)
-def test_rows_that_make_no_model_are_refused(path, more, message):
+def test_inconsistent_rows_are_refused(path, more, message):
     path.write_bytes(b"old")
     with pytest.raises(ww.errors.DataFormatError, match=message):
         written(path, dict(sorted((LABELLED | more).items())))
