@@ -62,7 +62,7 @@ def test_evaluate_can_compare_subjects_with_each_other():
 
 
 @pytest.mark.usefixtures("here")
-def test_nan_is_null():
+def test_nan_is_printed_as_null():
     [told] = evaluate("--policy", "overtakes(margin=1000)")
     assert told["alerts"] == 0
     assert told["latency"] is None

@@ -48,7 +48,7 @@ def alerted(found):
 
 
 @pytest.mark.usefixtures("here")
-def test_an_alert_is_printed_for_those_at_risk_only():
+def test_each_alert_is_printed_once():
     posts = [post("ann"), post("bob", ALARMING), post("ann", ALARMING), post("ann", ALARMING)]
     found = watch(posts=posts)
     assert alerted(found) == [("bob", 1), ("ann", 3)]
@@ -125,7 +125,7 @@ def test_a_line_may_be_a_subject_with_all_posts():
 
 
 @pytest.mark.usefixtures("here")
-def test_all_prints_a_decision_after_every_post():
+def test_option_all_prints_a_decision_after_every_post():
     found = watch("--all", posts=[post("ann"), post("ann", ALARMING), post("ann", ALARMING)])
     assert [one["event"] for one in found] == ["post", "post", "alert"]
     assert [one["posts"] for one in found] == [1, 2, 3]
@@ -133,7 +133,7 @@ def test_all_prints_a_decision_after_every_post():
 
 
 @pytest.mark.usefixtures("here")
-def test_final_prints_every_subject_in_the_end():
+def test_option_final_prints_every_subject_at_the_end():
     found = watch("--final", posts=[post("ann", ALARMING), post("bob"), post("ann")])
     final = [one for one in found if one["event"] == "final"]
     assert [(one["subject"], one["label"], one["posts"]) for one in final] == [
@@ -214,7 +214,7 @@ def test_bad_lines_error_keeps_earlier_posts():
 
 
 @pytest.mark.usefixtures("here")
-def test_a_state_makes_two_runs_one():
+def test_two_runs_with_a_state_equal_one_run():
     posts = [post("ann"), post("bob"), post("ann", ALARMING), post("bob"), post("ann", ALARMING)]
     whole = watch("--final", posts=posts)
     for cut in range(len(posts) + 1):

@@ -68,6 +68,6 @@ assert callable(watchword.web.serve)
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_what_does_not_exist_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'wep'"):
         _ = ww.wep

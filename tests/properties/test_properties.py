@@ -236,7 +236,7 @@ COPIES = {
 @pytest.mark.parametrize("way", COPIES)
 @examples(0.4)
 @given(corpus=corpora(any_texts()), arguments=NAMED, text=any_texts())
-def test_a_kept_model_is_the_same(tmp_path_factory, way, corpus, arguments, text):
+def test_a_stored_or_copied_model_is_the_same(tmp_path_factory, way, corpus, arguments, text):
     model = learnt(corpus, arguments)
     kept = COPIES[way](model, tmp_path_factory.mktemp("kept"))
     assert kept.to_bytes() == model.to_bytes()
@@ -250,7 +250,7 @@ def test_a_kept_model_is_the_same(tmp_path_factory, way, corpus, arguments, text
 @pytest.mark.parametrize("way", COPIES)
 @examples(0.2)
 @given(corpus=corpora())
-def test_a_kept_model_learns_on_by_itself(tmp_path_factory, way, corpus):
+def test_a_stored_or_copied_model_is_independent(tmp_path_factory, way, corpus):
     model = learnt(corpus)
     before = model.to_bytes()
     kept = COPIES[way](model, tmp_path_factory.mktemp("kept"))
@@ -260,7 +260,7 @@ def test_a_kept_model_learns_on_by_itself(tmp_path_factory, way, corpus):
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_an_empty_model_can_be_kept(tmp_path, way):
+def test_an_empty_model_can_be_stored_and_copied(tmp_path, way):
     model = ww.TauSS3(max_ngram=2)
     assert COPIES[way](model, tmp_path).to_bytes() == model.to_bytes()
 

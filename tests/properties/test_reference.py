@@ -279,7 +279,7 @@ def test_global_value_is_the_product():
     assert value["x"].gv == pytest.approx(0.5 * (1 - other) / (1 + other))
 
 
-def test_unseen_sequence_is_worth_nothing_and_sanctions_nobody():
+def test_an_unseen_sequence_has_value_0_and_causes_no_sanction():
     model = Reference()
     model.learn("a", "x")
     model.learn("b", "y")

@@ -51,7 +51,7 @@ def test_values_are_those_of_reading(corpus, texts, own, others, prune):
 
 
 @given(corpora(), parameters(own_operators=False), st.integers(1, 4), st.sampled_from([0, 1]))
-def test_shorter_ngrams_than_were_followed_are_as_if_learnt_so(corpus, own, shorter, prune):
+def test_shorter_ngrams_equal_a_model_learnt_with_them(corpus, own, shorter, prune):
     model = taught(corpus, prune=prune, **(own | {"max_ngram": 4}))
     texts = ["", "unheard of", *(text for text, _ in corpus)]
     chosen = own | {"max_ngram": shorter}
@@ -90,7 +90,7 @@ def test_one_label():
     )
 
 
-def test_what_is_followed_does_not_change_when_the_model_learns_on():
+def test_trails_do_not_change_when_the_model_learns():
     model = taught([("a b", "x"), ("b c", "y")])
     parameters = engine_of(model).parameters.for_native()
     trails = followed(model, ["a b c"])
@@ -107,7 +107,7 @@ def test_what_is_followed_does_not_change_when_the_model_learns_on():
         ({"confidence_function": "norm_gv_xai"}, {"words": False}),
     ],
 )
-def test_parameters_that_they_were_not_made_for_are_refused(wanted, needs):
+def test_unsupported_parameters_are_refused(wanted, needs):
     trails = followed(taught([("a b", "x")], max_ngram=2), ["a"], **needs)
     with pytest.raises(ValueError, match="these trails were not made for such parameters"):
         trails.confidence(Parameters(**({"max_ngram": 2} | wanted)).for_native())

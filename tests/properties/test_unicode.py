@@ -151,7 +151,7 @@ def test_all_others_break_sequences(kinds, width):
     assert model.counts() == {ngram: {"x": count} for ngram, count in alike.items()}
 
 
-def test_blanks_separate_words_and_no_more(kinds):
+def test_blanks_only_separate_words(kinds):
     blanks = kinds["one_byte"]["blank"] + kinds["two_bytes"]["blank"]
     assert " " in blanks
     assert words_of("a" + "a".join(blanks) + "a") == [[["a"] * (len(blanks) + 1)]]

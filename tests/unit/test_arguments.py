@@ -44,7 +44,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", ["1", b"1", None, True, [0.5], np.array([0.5]), 1j])
-def test_what_is_no_number_is_refused(name, value):
+def test_non_numbers_are_refused(name, value):
     with pytest.raises(TypeError, match=f"^{name} must be a number, got "):
         ww.TauSS3(**{name: value})
 
@@ -77,13 +77,13 @@ def test_numbers_may_come_from_numpy(name):
 
 @pytest.mark.parametrize("name", WHOLE_NUMBERS)
 @pytest.mark.parametrize("value", ["3", 2.0, True, [3]])
-def test_what_is_no_whole_number_is_refused(name, value):
+def test_non_integers_are_refused(name, value):
     with pytest.raises(TypeError, match=f"^{name} must be a whole number, got "):
         ww.TauSS3(**{name: value})
 
 
 @pytest.mark.parametrize("name", WHOLE_NUMBERS)
-def test_whole_numbers_have_a_least_value(name):
+def test_integers_below_their_minimum_are_refused(name):
     with pytest.raises(ValueError, match=f"^{name} must be (at least|from) [01].*, got -1$"):
         ww.TauSS3(**{name: untyped(-1)})
 
@@ -97,13 +97,13 @@ def test_whole_numbers_may_come_from_numpy(name):
 
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("value", ["?", None, 1, [], np.array([1, 2]), np.array(["paper", "gv"])])
-def test_another_choice_is_refused(name, value):
+def test_unknown_choices_are_refused(name, value):
     with pytest.raises(ValueError, match=f"^{name} must be one of '"):
         ww.TauSS3(**{name: value})
 
 
 @pytest.mark.parametrize("value", ["median", None, 1, ["sum"], np.array([1, 2])])
-def test_another_summary_is_refused(value):
+def test_unknown_summaries_are_refused(value):
     message = "^summary must be one of 'sum', 'max', 'mean' or a function, got "
     with pytest.raises(ValueError, match=message):
         ww.TauSS3(summary=value)
@@ -112,7 +112,7 @@ def test_another_summary_is_refused(value):
 
 
 @pytest.mark.parametrize("level", [1, "chapter", ("sentence",)])
-def test_another_level_of_summary_is_refused(level):
+def test_unknown_levels_of_a_summary_are_refused(level):
     message = f"summary has levels sentence, paragraph, document, got {level!r}"
     with pytest.raises(ValueError, match=says(message)):
         ww.TauSS3(summary={"sentence": "sum", level: "sum"})
@@ -153,7 +153,7 @@ def test_replace_accepts_unchanged_parameters_of_counts(model):
     assert model.replace(**model.parameters).to_bytes() == model.to_bytes()
 
 
-def test_longer_ngrams_cannot_be_had_by_replacing(model):
+def test_replace_cannot_lengthen_ngrams(model):
     with pytest.raises(ValueError, match=r"^max_ngram can be replaced by 3 at most, got 4"):
         model.replace(max_ngram=4)
 
@@ -181,7 +181,7 @@ HOLDERS = {
 
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
-def test_texts_and_labels_may_come_as(model, hold):
+def test_texts_and_labels_may_be_any_iterable(model, hold):
     other = ww.TauSS3()
     other.learn_many(hold(TEXTS), hold(LABELS))
     assert other.to_bytes() == model.to_bytes()
@@ -189,7 +189,7 @@ def test_texts_and_labels_may_come_as(model, hold):
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint64, int])
-def test_labels_may_be_whole_numbers_of_any_kind(kind):
+def test_labels_may_be_integers_of_any_type(kind):
     model = ww.TauSS3()
     model.learn_many(TEXTS, np.array([1, 0, 1], dtype=kind))
     assert model.labels == (0, 1)
@@ -218,7 +218,7 @@ each_of_many = pytest.mark.parametrize("use", MANY.values(), ids=MANY)
 
 @each_of_many
 @pytest.mark.parametrize("other", [None, b"bytes", 3, float("nan"), ["nested"]])
-def test_what_is_no_text_is_named_by_its_place(model, use, other):
+def test_a_non_text_is_named_by_its_index(model, use, other):
     before = model.to_bytes()
     message = says(f"text 2 must be str, got {type(other).__name__}")
     with pytest.raises(TypeError, match=message):
@@ -235,7 +235,7 @@ def test_a_single_string_is_not_many_texts(model, use, single):
 
 @each_of_many
 @pytest.mark.parametrize("other", [None, 3, {"a": 1}])
-def test_what_holds_no_texts_is_refused(model, use, other):
+def test_non_iterables_of_texts_are_refused(model, use, other):
     with pytest.raises(TypeError, match=r"^texts must be an iterable, got "):
         use(model, other)
 
@@ -264,13 +264,13 @@ ONE = {
 
 @pytest.mark.parametrize("use", ONE.values(), ids=ONE)
 @pytest.mark.parametrize("other", [None, b"bytes", 3, ["text"]])
-def test_what_is_no_text_is_refused(model, use, other):
+def test_non_texts_are_refused(model, use, other):
     with pytest.raises(TypeError, match=says(f"text must be str, got {type(other).__name__}")):
         use(model, other)
 
 
 @pytest.mark.parametrize("paragraphs", ["pages", None, 1])
-def test_reading_terms_knows_two_kinds_of_paragraphs(paragraphs):
+def test_read_terms_accepts_two_kinds_of_paragraphs(paragraphs):
     with pytest.raises(ValueError, match=r"^paragraphs must be one of "):
         ww.model.read_terms("a", paragraphs=paragraphs)
 
@@ -285,19 +285,19 @@ def test_a_single_string_is_not_many_labels(model, labels):
 
 
 @pytest.mark.parametrize("count", [0, 2, 4])
-def test_there_must_be_as_many_labels_as_texts(model, count):
+def test_texts_and_labels_must_be_equally_many(model, count):
     with pytest.raises(ValueError, match=says(f"3 texts but {count} labels")):
         model.learn_many(TEXTS, ["tech"] * count)
 
 
 @pytest.mark.parametrize("label", [None, True, np.True_, 1.0, b"tech", ("tech",)])
-def test_what_is_no_label_is_refused(model, label):
+def test_non_labels_are_refused(model, label):
     with pytest.raises(TypeError, match=r"^a label must be str or int, got "):
         model.learn_many(["a", "b"], ["tech", label])
 
 
 @pytest.mark.parametrize("label", ["\ud800", 2**63, -(2**63) - 1])
-def test_a_label_that_cannot_be_kept_is_refused(model, label):
+def test_invalid_labels_are_refused(model, label):
     with pytest.raises(ValueError, match=r"^a label must "):
         model.learn_one("a", label)
 
@@ -338,7 +338,7 @@ def test_threads_must_be_a_whole_number(model, threads):
 
 
 @pytest.mark.parametrize("arguments", [{}, {"summary": sum}, {"word_hook": str.upper}])
-def test_threads_are_checked_even_where_they_are_of_no_use(arguments):
+def test_threads_are_checked_even_where_they_are_unused(arguments):
     model = ww.TauSS3(**arguments)
     model.learn_many(TEXTS, LABELS)
     with pytest.raises(ValueError, match=says("threads must be at least 1, got 0")):
@@ -348,19 +348,19 @@ def test_threads_are_checked_even_where_they_are_of_no_use(arguments):
 
 
 @pytest.mark.parametrize("n", [-1, -(10**30)])
-def test_top_ngrams_cannot_be_fewer_than_none(model, n):
+def test_the_number_of_top_ngrams_must_not_be_negative(model, n):
     with pytest.raises(ValueError, match=says(f"n must be at least 0, got {n}")):
         model.top_ngrams("tech", n=n)
 
 
 @pytest.mark.parametrize("n", [2.5, "2", None, True])
-def test_top_ngrams_are_counted_in_whole_numbers(model, n):
+def test_the_number_of_top_ngrams_must_be_an_integer(model, n):
     with pytest.raises(TypeError, match=r"^n must be a whole number, got "):
         model.top_ngrams("tech", n=n)
 
 
 @pytest.mark.parametrize("length", [0, -1, 4])
-def test_top_ngrams_have_a_length_that_was_learnt(model, length):
+def test_the_length_of_top_ngrams_must_have_been_learnt(model, length):
     with pytest.raises(ValueError, match=says(f"length must be from 1 to 3, got {length}")):
         model.top_ngrams("tech", length=length)
 
@@ -392,7 +392,7 @@ def test_pruning_names_the_argument_that_is_wrong(model, name, value):
 
 
 @pytest.mark.parametrize("ngram", ["", "...", "a, b", [], ["a", None], ["\ud800"], [""], b"ab"])
-def test_what_is_no_ngram_is_refused(model, ngram):
+def test_invalid_ngrams_are_refused(model, ngram):
     with pytest.raises(ValueError, match=r"^not an n-gram of words: "):
         model.value(ngram)
     with pytest.raises(ValueError, match=r"^not an n-gram of words: "):
@@ -400,11 +400,11 @@ def test_what_is_no_ngram_is_refused(model, ngram):
 
 
 @pytest.mark.parametrize("ngram", [None, 5, {"a"}])
-def test_what_holds_no_words_is_refused(model, ngram):
+def test_ngrams_of_other_types_are_refused(model, ngram):
     with pytest.raises(TypeError, match=r"^an n-gram must be a str or a sequence of str, got "):
         model.value(ngram)
 
 
 @pytest.mark.parametrize("hold", [list, tuple, np.array])
-def test_words_of_an_ngram_may_come_as(model, hold):
+def test_the_words_of_an_ngram_may_be_any_iterable(model, hold):
     assert model.value(hold(["machine", "learning"]))["tech"].count == 1

@@ -121,7 +121,7 @@ def test_no_smaller_set_gives_another_label(drawn):
 
 
 @given(models_and_texts(strategies.summaries(own_operators=False)))
-def test_with_any_operator_the_label_does_change(drawn):
+def test_the_change_works_with_any_operator(drawn):
     model, text = drawn
     change = model.what_would_change(text)
     check_label_change(model, text, change)
@@ -131,7 +131,7 @@ def test_with_any_operator_the_label_does_change(drawn):
 
 
 @given(models_and_texts(SUM))
-def test_with_addition_it_is_as_good_as_always_certain(drawn):
+def test_the_change_is_nearly_always_certain_with_sums(drawn):
     model, text = drawn
     change = model.what_would_change(text)
     values = np.array([one.contribution for one in change.occurrences])
@@ -167,14 +167,14 @@ def test_a_tie_is_not_enough_for_the_label_that_comes_later():
     assert len(change.occurrences) == 2
 
 
-def test_without_anything_left_the_default_label_is_predicted():
+def test_removing_all_evidence_predicts_the_default_label():
     change = two_labels(default_label="low").what_would_change("x y")
     assert (change.before, change.after) == ("high", "low")
     assert len(change.occurrences) == 2
     assert change.exact
 
 
-def test_sometimes_nothing_would_change_it():
+def test_no_change_if_removing_everything_keeps_the_label():
     change = two_labels(default_label="high").what_would_change("x y")
     assert not change
     assert change.exact
@@ -182,19 +182,19 @@ def test_sometimes_nothing_would_change_it():
     assert change.occurrences == ()
 
 
-def test_a_text_of_which_nothing_is_known_cannot_be_changed():
+def test_no_change_for_a_text_of_unknown_words():
     change = two_labels().what_would_change("nobody knows")
     assert not change
     assert change.exact
 
 
-def test_a_model_of_one_label_cannot_say_anything_else():
+def test_no_change_for_a_model_of_one_label():
     model = ww.TauSS3()
     model.learn_one("a b", "only")
     assert not model.what_would_change("a b")
 
 
-def test_a_summary_function_has_no_shares():
+def test_what_would_change_refuses_a_summary_function():
     model = two_labels().replace(summary=strategies.last_row)
     with pytest.raises(ww.errors.HookError, match="cannot be split into shares"):
         model.what_would_change("x a")
@@ -212,7 +212,7 @@ def test_a_change_is_plain_data():
     }
 
 
-def test_a_long_text_is_no_trouble():
+def test_the_change_of_a_long_text_is_found():
     model = two_labels()
     change = change_of_label(engine_of(model), "x " * 30_000 + "a " * 29_000)
     assert len(change.occurrences) == 1001
@@ -323,7 +323,7 @@ def test_with_more_labels_exact_is_exact_and_the_rest_works(aim, drawn):
 
 
 @given(alerted_subjects(st.just(("at risk", "control")), st.just("max")))
-def test_with_maxima_an_alert_is_delayed_but_nothing_is_certain(drawn):
+def test_changes_of_an_alert_with_maxima_are_exact_only_for_one_occurrence(drawn):
     change, _ = check_alert_change(drawn, "delay")
     assert change.exact == (len(change.occurrences) == 1)  # fewer than one is none
 
@@ -380,7 +380,7 @@ def test_without_an_alert_there_is_nothing_to_change():
         change_of_alert(history, "delay")
 
 
-def test_an_alert_that_was_given_cannot_be_found_again():
+def test_changes_are_refused_if_the_alert_cannot_be_recomputed():
     engine = engine_of(taught(("at risk", "control")))
     history = History.read(engine, ww.StandsOut("at risk"), ["x", "x"], alert=2)
     with pytest.raises(ValueError, match="cannot be recomputed from this subject"):
@@ -390,7 +390,7 @@ def test_an_alert_that_was_given_cannot_be_found_again():
 # The search itself
 
 
-def test_greedy_over_posts_is_the_smallest_of_all_covers():
+def test_the_greedy_cover_over_posts_is_minimal():
     seeds = range(300)
     for seed in seeds:
         generator = np.random.default_rng(seed)
@@ -418,7 +418,7 @@ def test_greedy_over_posts_is_the_smallest_of_all_covers():
     st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, -0.2, 0.0]), min_size=1, max_size=7),
     st.sampled_from([0.1, 0.3, 0.6, 0.8, 1.1]),
 )
-def test_near_ties_are_tried_out(gains, need):
+def test_near_ties_are_decided_by_trying_subsets(gains, need):
     """Rounding decides, and the order of adding it up is nobody's friend."""
     values = np.array(gains)
 
@@ -443,7 +443,7 @@ def test_too_many_ties_are_not_called_certain():
     assert not found.certain
 
 
-def test_doubling_and_halving_finds_where_an_order_begins_to_work():
+def test_doubling_and_halving_finds_the_smallest_prefix_that_works():
     for size, needed in product(range(1, 12), range(1, 14)):
 
         def works(places, needed=needed):

@@ -114,7 +114,7 @@ def test_the_connection_that_has_waited_longest_is_closed(start):
             each.close()
 
 
-def test_an_upload_is_worth_more_than_an_idle_connection(start):
+def test_idle_connections_are_closed_before_uploads(start):
     with start(with_limits(connections=2)) as server:
         uploading = server.connect(server.upload(2))
         idle, other = server.connect(), server.connect()
@@ -125,7 +125,7 @@ def test_an_upload_is_worth_more_than_an_idle_connection(start):
             each.close()
 
 
-def test_requests_at_work_are_not_given_up_for_new_connections():
+def test_requests_in_progress_are_not_closed_for_new_connections():
     begun, release = threading.Event(), threading.Event()
 
     async def app(_scope, _receive, send):
@@ -145,7 +145,7 @@ def test_requests_at_work_are_not_given_up_for_new_connections():
         assert rest(first).startswith(b"HTTP/1.1 200 ")
 
 
-def test_few_files_allow_few_connections(monkeypatch):
+def test_the_limit_of_open_files_limits_connections(monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
     assert (Limits().affordable, Limits(connections=9).affordable) == (64, 9)
@@ -169,7 +169,7 @@ def test_a_connection_without_a_whole_header_is_closed(start, sent):
         assert rest(connection) == b""
 
 
-def test_a_header_that_comes_byte_by_byte_is_given_up(start):
+def test_a_header_sent_byte_by_byte_times_out(start):
     with (
         start(with_limits(header_timeout=0.3)) as server,
         server.connect("GET / HTTP/1.1\r\nX: ") as connection,
@@ -186,7 +186,7 @@ def test_a_header_that_comes_byte_by_byte_is_given_up(start):
                 break
 
 
-def test_a_body_that_does_not_come_is_given_up(start):
+def test_an_incomplete_body_times_out(start):
     with start(with_limits(body_timeout=0.05)) as server:
         with server.connect(server.upload(100) + "[") as connection:
             assert rest(connection) == b""
@@ -201,7 +201,7 @@ def test_an_idle_connection_is_closed_after_its_answer(start):
         assert rest(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_answer_that_is_not_taken_is_given_up():
+def test_a_response_that_is_not_read_times_out():
     size = 1 << 26
     lost = threading.Event()
 
@@ -241,7 +241,7 @@ def test_a_large_body_is_refused_before_it_is_sent(start, length):
         assert connection.recv(13) == b"HTTP/1.1 413 "
 
 
-def test_a_large_body_of_unknown_length_is_refused_on_the_way(start):
+def test_a_large_body_of_unknown_length_is_refused_while_it_arrives(start):
     head = HEAD + "Transfer-Encoding: chunked\r\n"
     with (
         start(PATIENT) as server,
@@ -251,7 +251,7 @@ def test_a_large_body_of_unknown_length_is_refused_on_the_way(start):
         assert connection.recv(13) == b"HTTP/1.1 413 "
 
 
-def test_the_longest_form_of_an_answer_is_no_large_body():
+def test_the_longest_valid_answer_is_below_the_body_limit():
     people = [Subject("\U0001f600" * 60 + str(at), [Post("Hello.")]) for at in range(200)]
     answers = [{"nick": one.id, "decision": 0, "score": -1.2345678901234567e-300} for one in people]
     body = json.dumps(answers, indent=8)
@@ -265,20 +265,20 @@ def test_the_longest_form_of_an_answer_is_no_large_body():
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "server.example"])
-def test_where_others_can_connect_tokens_are_long(host):
+def test_exposed_servers_need_long_tokens(host):
     with pytest.raises(ValueError, match="at least 16 characters"):
         as_token("x" * 15, host)
     assert as_token("x" * 16, host) == "x" * 16
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
-def test_on_this_machine_shorter_tokens_do(host):
+def test_local_servers_accept_shorter_tokens(host):
     assert as_token("practice", host) == "practice"
     with pytest.raises(ValueError, match="8 to 200"):
         as_token("x", host)
 
 
-def test_both_servers_ask_for_a_long_token_where_others_can_connect():
+def test_both_servers_reject_short_tokens_when_exposed():
     with pytest.raises(ValueError, match="at least 16 characters"):
         web.make_app(content(), host="0.0.0.0", token="practice")
     with pytest.raises(ValueError, match="at least 16 characters"):
@@ -360,7 +360,7 @@ print("ended", flush=True)
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_no_traceback_on_ctrl_c_with_requests_at_work(times):
+def test_no_traceback_on_ctrl_c_with_requests_in_progress(times):
     with program(["-c", BUSY]) as process:
         server = Serving(int(process.stdout.readline()), ("/", "/body"))
         with (
@@ -390,7 +390,7 @@ def test_no_traceback_on_a_client_that_disconnects(command):
         assert interrupted(process) == (0, "")
 
 
-def test_no_word_about_clients_that_do_not_speak_http(command):
+def test_nothing_is_logged_about_clients_that_do_not_speak_http(command):
     verb, paths = command
     chunked = f"POST / HTTP/1.1\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\n"
     with program(["-m", "watchword", *verb]) as process:
@@ -412,7 +412,7 @@ def test_no_word_about_clients_that_do_not_speak_http(command):
         assert interrupted(process) == (0, "")
 
 
-def test_files_that_run_out_are_said_once(caplog):
+def test_running_out_of_files_is_logged_once(caplog):
     server = _Server.__new__(_Server)
     error = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     loop = asyncio.new_event_loop()

@@ -74,7 +74,7 @@ def test_periodic_pruning_counts_the_words_that_were_read():
     assert model.counts() == {}
 
 
-def test_documents_are_the_default_and_occurrences_the_paper_s():
+def test_the_default_counts_documents_and_the_paper_occurrences():
     assert ww.TauSS3().parameters["counting"] == "documents"
     assert ww.TauSS3.paper().parameters["counting"] == "occurrences"
 
@@ -122,7 +122,7 @@ CANNOT_HAVE_BEEN_LEARNT = {
 @pytest.mark.parametrize(
     ("documents", "refused"), CANNOT_HAVE_BEEN_LEARNT.values(), ids=CANNOT_HAVE_BEEN_LEARNT
 )
-def test_unlearning_is_refused_of_a_document(documents, refused):
+def test_unlearning_a_document_that_was_not_learnt_is_refused(documents, refused):
     model = taught(*documents)
     before = model.to_bytes()
     with pytest.raises(ww.errors.UnlearnError):
@@ -131,7 +131,7 @@ def test_unlearning_is_refused_of_a_document(documents, refused):
 
 
 @given(corpus=corpora(texts(4), max_labels=1), text=texts(4), max_ngram=st.integers(1, 3))
-def test_what_unlearning_leaves_is_a_model(corpus, text, max_ngram):
+def test_unlearning_leaves_a_valid_model(corpus, text, max_ngram):
     arguments = {"max_ngram": max_ngram, "counting": "documents"}
     model, oracle = ww.TauSS3.paper(**arguments), Reference(**arguments)
     for document, label in corpus:
@@ -146,7 +146,7 @@ def test_what_unlearning_leaves_is_a_model(corpus, text, max_ngram):
     assert ww.TauSS3.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
 
 
-def test_the_oracle_refuses_what_was_not_learnt():
+def test_the_reference_refuses_to_unlearn_unknown_documents():
     oracle = Reference(counting="documents")
     oracle.learn("a a", "x")
     oracle.learn("a b", "x")
@@ -195,7 +195,7 @@ def test_a_word_in_more_documents_than_there_are_is_refused():
     assert "more documents" in damaged(taught("a", "a"), change)
 
 
-def test_counts_of_documents_that_cannot_be_occurrences_are_refused_as_such():
+def test_document_counts_are_refused_as_occurrences():
     def change(manifest, _):
         manifest["parameters"]["counting"] = "occurrences"
 

@@ -69,18 +69,18 @@ FILLED = [(f"name {number}", number / 2) for number in range(3)]
 # What is there
 
 
-def test_committed_rows_are_there_again(path, layout):
+def test_committed_rows_are_read_back(path, layout):
     fill(path, layout)
     assert children(path, layout) == FILLED
 
 
-def test_a_closed_database_is_one_file_for_its_owner_alone(path, layout):
+def test_a_closed_database_is_one_file_readable_by_its_owner_only(path, layout):
     fill(path, layout)
     assert [each.name for each in path.parent.iterdir()] == ["kept"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_file_alone_holds_all_that_is_durable(path, tmp_path):
+def test_the_file_alone_holds_all_committed_rows(path, tmp_path):
     with open_database(path, LAYOUT) as database:
         with database.transaction() as changes:
             changes.execute("INSERT INTO parents VALUES (5)")
@@ -121,7 +121,7 @@ def test_deleted_content_leaves_the_file(path):
 @pytest.mark.parametrize(
     "content", [b"a,b\n1,2\n", b"{}", b"\n", b"\0" * 100, b"PK\x03\x04\0\0", b"x" * 10_000]
 )
-def test_files_of_other_programs_are_refused_and_stay_as_they_are(path, layout, content):
+def test_files_of_other_programs_are_refused_and_unchanged(path, layout, content):
     path.write_bytes(content)
     with pytest.raises(StateError, match=r"kept is not a test: name another file$"):
         children(path, layout)
@@ -129,7 +129,7 @@ def test_files_of_other_programs_are_refused_and_stay_as_they_are(path, layout, 
     assert [each.name for each in path.parent.iterdir()] == ["kept"]
 
 
-def test_databases_of_other_programs_are_refused_and_stay_as_they_are(path, layout):
+def test_databases_of_other_programs_are_refused_and_unchanged(path, layout):
     databases.change(path, "CREATE TABLE parents (id INTEGER PRIMARY KEY)")
     before = path.read_bytes()
     with pytest.raises(StateError, match="is not a test"):
@@ -145,7 +145,7 @@ def test_databases_of_other_programs_are_refused_and_stay_as_they_are(path, layo
         ({"version": 2}, r"by another version of watchword \(format 2, expected 3\)"),
     ],
 )
-def test_other_kinds_and_versions_are_refused_and_stay_as_they_are(path, layout, other, message):
+def test_other_kinds_and_versions_are_refused_and_unchanged(path, layout, other, message):
     fill(path, replace(layout, **other))
     before = path.read_bytes()
     with pytest.raises(StateError, match=message):
@@ -163,7 +163,7 @@ def test_other_kinds_and_versions_are_refused_and_stay_as_they_are(path, layout,
         "CREATE TRIGGER more AFTER INSERT ON children BEGIN DELETE FROM children; END",
     ],
 )
-def test_other_tables_are_damage(path, layout, statement):
+def test_unexpected_tables_are_corrupt(path, layout, statement):
     fill(path, layout)
     databases.change(path, statement)
     with pytest.raises(StateError, match=r"kept is damaged \(its tables are others\): restore"):
@@ -182,21 +182,21 @@ def test_other_tables_are_damage(path, layout, statement):
         "DELETE FROM parents",
     ],
 )
-def test_rows_that_break_a_rule_are_damage(path, layout, statement):
+def test_rows_that_break_a_constraint_are_corrupt(path, layout, statement):
     fill(path, layout)
     databases.change(path, statement)
     with pytest.raises(StateError, match="is damaged"):
         children(path, layout)
 
 
-def test_text_that_is_not_unicode_is_damage(path, layout):
+def test_invalid_utf_8_is_corrupt(path, layout):
     fill(path, layout)
     databases.change(path, "UPDATE children SET name = CAST(x'ff' AS TEXT)")
     with pytest.raises(StateError, match=r"is damaged .*UTF-8"):
         children(path, layout)
 
 
-def test_rows_that_break_a_rule_are_not_written(path, layout):
+def test_rows_that_break_a_constraint_are_not_written(path, layout):
     fill(path, layout)
     with (
         open_database(path, layout) as database,
@@ -306,7 +306,7 @@ def die():
 
 
 @needs_fork
-def test_killed_after_a_commit_everything_is_there(path, layout):
+def test_a_kill_after_a_commit_loses_nothing(path, layout):
     def work():
         with open_database(path, layout) as database:
             with database.transaction() as changes:
@@ -320,7 +320,7 @@ def test_killed_after_a_commit_everything_is_there(path, layout):
 
 
 @needs_fork
-def test_killed_within_a_transaction_that_is_half_on_the_disk_nothing_of_it_is_there(path, layout):
+def test_a_kill_within_a_transaction_rolls_it_back(path, layout):
     fill(path, layout)
     before = path.stat().st_size
 
@@ -339,7 +339,7 @@ def test_killed_within_a_transaction_that_is_half_on_the_disk_nothing_of_it_is_t
 
 @needs_fork
 @pytest.mark.parametrize("statement", range(12))
-def test_killed_while_it_is_created_it_is_created_by_the_next_process(path, layout, statement):
+def test_a_database_killed_while_created_is_created_by_the_next_process(path, layout, statement):
     def work():
         count = 0
 
@@ -367,7 +367,7 @@ def test_killed_while_it_is_created_it_is_created_by_the_next_process(path, layo
 # Disks
 
 
-def test_a_full_disk_is_named_and_keeps_what_was_committed(path, layout):
+def test_a_full_disk_is_reported_and_keeps_committed_rows(path, layout):
     fill(path, layout)
     with open_database(path, layout) as database:
         database.rows("PRAGMA max_page_count = 5")
@@ -382,7 +382,7 @@ def test_a_full_disk_is_named_and_keeps_what_was_committed(path, layout):
     assert children(path, layout) == [*FILLED, ("more", 0.0)]
 
 
-def test_a_read_only_database_is_named(path, layout, monkeypatch):
+def test_a_read_only_database_is_an_error_with_its_name(path, layout, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     with open_database(path, layout) as database:
         database.rows("PRAGMA query_only = ON")

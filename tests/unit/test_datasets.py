@@ -41,7 +41,7 @@ def test_a_subject_can_be_a_key():
     assert {Subject("ann", [Post("Hello.")], CONTROL): 1}
 
 
-def test_a_subject_has_no_chunks_unless_it_came_in_some():
+def test_a_subject_has_no_chunks_by_default():
     assert Subject("ann", [Post("Hello.")]).chunks is None
 
 
@@ -65,7 +65,7 @@ def test_chunks_are_whole_numbers(chunks):
         Subject("ann", [Post("Hello."), Post("Good night.")], chunks=chunks)
 
 
-def test_all_public_names_exist():
+def test_names_of_the_data_package_exist_and_are_sorted():
     assert sorted(datasets.__all__, key=lambda name: (not name.isupper(), name)) == datasets.__all__
     assert all(hasattr(datasets, name) for name in datasets.__all__)
 

@@ -44,7 +44,7 @@ def test_posts_of_subjects_are_documents_too():
 
 
 @pytest.mark.parametrize("bad", ['{"label": "x"}', '{"text": null}', '{"text": "a", "label": []}'])
-def test_bad_documents_are_told_with_their_line_or_skipped(bad):
+def test_bad_documents_are_reported_with_their_line_or_skipped(bad):
     told = []
     lines = ['{"text": "a"}', bad]
     assert failure(read_texts, lines).startswith("input, line 2: ")
@@ -52,7 +52,7 @@ def test_bad_documents_are_told_with_their_line_or_skipped(bad):
     assert len(told) == 1
 
 
-def test_bad_files_among_documents_are_told_or_skipped(tmp_path):
+def test_bad_files_among_documents_are_reported_or_skipped(tmp_path):
     saved(tmp_path, b"\xff", "x/1.txt")
     saved(tmp_path, "deep", "x/folder/1.txt")
     saved(tmp_path, "Hello.", "x/2.txt")

@@ -106,7 +106,7 @@ def test_measures_of_several_labels_by_hand():
     assert found.macro_f1 == pytest.approx((2 / 3 + 0 + 1) / 3)
 
 
-def test_nothing_that_could_be_divided_is_0():
+def test_measures_with_a_zero_denominator_are_0():
     found = Evaluation.of([(), ()], [(), ()])
     assert found.labels == ()
     assert found.measures == dict.fromkeys(MEASURES, 0.0) | {"accuracy": 1.0, "exact_match": 1.0}
@@ -189,7 +189,7 @@ def test_confusion_matrix_determines_the_evaluation(pairs):
         (["a", "a"], [[1, 0], [0, 1]], "duplicates"),
     ],
 )
-def test_a_confusion_that_cannot_be_is_refused(labels, matrix, message):
+def test_an_impossible_confusion_is_refused(labels, matrix, message):
     with pytest.raises(ValueError, match=message):
         Evaluation.of_confusion(labels, matrix)
 
@@ -203,7 +203,7 @@ def test_a_confusion_cannot_be_changed():
         found.confusion[0, 0] = 2
 
 
-def test_more_labels_than_a_matrix_can_have_are_judged_without_one():
+def test_too_many_labels_for_a_matrix_are_evaluated_without_one():
     labels = list(range(10_001))
     with pytest.raises(ValueError, match="too many labels for a confusion matrix: 10,001"):
         Evaluation.of(labels, labels)
@@ -214,7 +214,7 @@ def test_more_labels_than_a_matrix_can_have_are_judged_without_one():
 
 
 @given(st.lists(PAIRS, min_size=1, max_size=4))
-def test_pooling_is_judging_all_texts_at_once(parts):
+def test_pooling_equals_evaluating_all_texts_at_once(parts):
     pooled = Evaluation.pooled(map(of, parts))
     whole = of([pair for part in parts for pair in part])
     assert (pooled.labels, pooled.per_label) == (whole.labels, whole.per_label)
@@ -223,7 +223,7 @@ def test_pooling_is_judging_all_texts_at_once(parts):
 
 
 @given(st.lists(SET_PAIRS, min_size=1, max_size=4))
-def test_pooling_of_several_labels_is_judging_all_texts_at_once(parts):
+def test_pooling_of_several_labels_equals_evaluating_all_texts_at_once(parts):
     pooled = Evaluation.pooled(map(of, parts))
     assert pooled.measures == of([pair for part in parts for pair in part]).measures
 
@@ -264,7 +264,7 @@ def test_numbers_stay_numbers():
     assert kept(of([(1, 2)])).labels == (1, 2)
 
 
-def test_evaluations_differ_where_texts_do():
+def test_evaluations_of_different_predictions_differ():
     whole = of([("a", "b"), ("b", "a"), ("c", "c")])
     turned = of([("a", "b"), ("b", "c"), ("c", "a")])
     assert whole != turned
@@ -288,7 +288,7 @@ def test_evaluations_differ_where_texts_do():
         lambda plain: plain.update(folds=[1]),
     ],
 )
-def test_other_data_is_refused(change):
+def test_invalid_plain_data_is_refused(change):
     plain = of([("a", "a"), ("b", "b")]).to_dict()
     change(plain)
     with pytest.raises(ValueError, match=r".+"):
@@ -310,7 +310,7 @@ def test_csv_has_a_line_per_label():
 # The terminal
 
 
-def test_it_prints_what_doubts_are_about():
+def test_the_printed_table_has_measures_and_confusions():
     shown = str(Evaluation.of(["a", "a", "b"], ["a", "b", "b"]))
     assert shown.startswith("3 texts, 2 labels, accuracy 0.667\n")
     assert "truth \\ predicted  a  b" in shown
@@ -336,7 +336,7 @@ def test_many_labels_are_printed_by_their_mistakes():
     assert "mistakes" not in str(Evaluation.of(labels, labels))
 
 
-def test_a_label_obeys_no_terminal():
+def test_control_characters_in_labels_are_not_printed():
     shown = str(Evaluation.of(HOSTILE, HOSTILE))
     assert "\x1b" not in shown
     assert "a␤b␛[31m" in shown
@@ -401,7 +401,7 @@ def test_of_many_labels_those_with_most_mistakes_are_drawn():
     assert "The 40 of 60 labels with the most mistakes." in html
 
 
-def test_a_page_of_very_many_labels_is_not_endless():
+def test_a_page_of_very_many_labels_is_bounded():
     labels = [f"label {at:04}" for at in range(1500)]
     found = Evaluation.of(labels, labels)
     assert "500 more labels are not shown" in found.to_html(page=True)
@@ -487,7 +487,7 @@ def taught(**parameters):
 
 
 @pytest.mark.parametrize("threads", [None, 1, 3])
-def test_evaluate_judges_predictions(threads):
+def test_evaluate_compares_predictions_with_labels(threads):
     model = taught()
     found = ww.evaluate(model, TEXTS, TRUTH, threads=threads)
     assert found == Evaluation.of(TRUTH, model.predict_many(TEXTS))
@@ -522,7 +522,7 @@ def test_evaluate_rejects_bad_arguments(model, texts, labels, error, message):
         ww.evaluate(model, texts, labels)
 
 
-def test_evaluate_tells_how_to_judge_a_classifier():
+def test_evaluate_says_how_to_evaluate_a_classifier():
     from watchword.sklearn import TauSS3Classifier
 
     classifier = TauSS3Classifier().fit(TEXTS, TRUTH)

@@ -124,7 +124,7 @@ def test_locked_temporary_file_is_kept(path, kind):
         process.kill()
 
 
-def test_a_save_during_a_save_ends_well(path):
+def test_nested_saves_of_the_same_file_succeed(path):
     with atomic_file(path) as outer:
         with atomic_file(path) as inner:
             inner.write(b"inner")
@@ -165,7 +165,7 @@ def test_a_temporary_taken_for_a_leftover_is_made_again(path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [atomic_file, atomic_folder, scratch_folder])
-def test_an_error_leaves_nothing(path, kind):
+def test_an_error_leaves_no_file(path, kind):
     with pytest.raises(KeyError), kind(path):
         raise KeyError
     assert names(path.parent) == []
@@ -233,7 +233,7 @@ def write_collection(path):
 
 @pytest.mark.usefixtures("small_files")
 @pytest.mark.parametrize("write", [save_model, save_state, write_data, write_collection])
-def test_a_full_disk_names_the_file_and_leaves_nothing(path, write):
+def test_a_full_disk_names_the_file_and_leaves_no_temporary_file(path, write):
     with pytest.raises(OSError, match="File too large") as error:
         write(path)
     written_to_full_disk(error, path)

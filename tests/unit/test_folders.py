@@ -23,7 +23,7 @@ def test_posts_of_a_file_may_be_paragraphs(tmp_path):
     assert texts(subject) == ["One,\ntwo.", "Three."]
 
 
-def test_other_ways_to_tell_posts_apart_are_refused(tmp_path):
+def test_unknown_ways_to_split_posts_are_refused(tmp_path):
     with pytest.raises(ValueError, match="posts must be one of 'lines', 'blank_lines'"):
         read_folder(tmp_path, posts=untyped("pages"))
 
@@ -47,7 +47,7 @@ def test_without_folders_of_labels_files_are_subjects_without_label(tmp_path):
     assert read_folder(tmp_path) == [ANN]
 
 
-def test_what_is_hidden_or_no_text_file_is_not_read(tmp_path):
+def test_hidden_files_and_other_types_are_not_read(tmp_path):
     for name in (
         "README.txt",
         ".git/a.txt",
@@ -64,14 +64,14 @@ def test_what_is_hidden_or_no_text_file_is_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("other", ["at risk/ann.txt", "control/ann/1.txt"])
-def test_a_subject_has_one_place(tmp_path, other):
+def test_a_subject_in_two_places_is_an_error(tmp_path, other):
     saved(tmp_path, "Hello.", "control/ann.txt")
     saved(tmp_path, "Hello.", other)
     assert "subject 'ann' is there twice" in failure(read_folder, tmp_path)
     assert len(read_folder(tmp_path, bad_lines="skip")) == 1
 
 
-def test_a_bad_line_of_a_file_is_told_with_its_number(tmp_path):
+def test_a_bad_line_of_a_file_is_reported_with_its_number(tmp_path):
     path = saved(tmp_path, b"Hello.\ncaf\xe9\nGood night.", "control/ann.txt")
     assert failure(read_folder, tmp_path).startswith(f"{path}, line 2: not UTF-8")
     told = []
@@ -86,7 +86,7 @@ def test_a_paragraph_with_a_bad_line_is_left_out_whole(tmp_path):
     assert texts(subject) == ["Three."]
 
 
-def test_a_post_that_cannot_be_read_is_told_with_its_file(tmp_path):
+def test_an_unreadable_post_is_reported_with_its_file(tmp_path):
     saved(tmp_path, "Hello.", "control/ann/1.txt")
     path = saved(tmp_path, b"\xff", "control/ann/2.txt")
     assert failure(read_folder, tmp_path).startswith(f"{path}: not UTF-8")

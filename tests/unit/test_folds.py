@@ -55,7 +55,7 @@ def test_every_label_of_two_texts_is_learnt_for_every_fold(labels, folds, seed):
 
 
 @given(LABELS | SETS, FOLDS, SEEDS)
-def test_the_others_are_those_not_held_out(labels, folds, seed):
+def test_the_training_texts_are_those_not_held_out(labels, folds, seed):
     for fold in deal(labels, folds=folds, seed=seed):
         together = [*fold.held_out.tolist(), *fold.others(len(labels)).tolist()]
         assert sorted(together) == list(range(len(labels)))

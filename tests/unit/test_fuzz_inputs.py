@@ -18,7 +18,7 @@ def target():
     return module
 
 
-def test_kept_files_are_taken_or_refused_by_name(target, tmp_path, monkeypatch):
+def test_changed_files_are_accepted_or_refused_with_a_named_error(target, tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "_HASHINGS", 1)
     target.JOURNAL = target.sound_journal(tmp_path)
     tried = [target.run(number, tmp_path) for number in range(300)]

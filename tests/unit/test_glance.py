@@ -18,7 +18,7 @@ from watchword.model.overview import ngram_worth
 
 
 @given(corpus=corpora(), arguments=parameters(own_operators=False))
-def test_values_are_counted_where_they_belong(corpus, arguments):
+def test_values_are_counted_in_their_bins(corpus, arguments):
     model = learn(corpus, arguments)
     glance = model.glance(n=3)
     width, alpha = glance.bin_width, arguments["alpha"]
@@ -93,7 +93,7 @@ def test_plain_data_survives_json():
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
 
 
-def test_an_empty_model_has_nothing_to_look_at():
+def test_an_empty_model_is_refused():
     with pytest.raises(ww.errors.EmptyModelError):
         ww.TauSS3().glance()
     with pytest.raises(ww.errors.EmptyModelError):
@@ -101,12 +101,12 @@ def test_an_empty_model_has_nothing_to_look_at():
 
 
 @pytest.mark.parametrize("n", [-1, 1.5, "2"])
-def test_ngrams_are_asked_for_in_whole_numbers(n):
+def test_the_number_of_ngrams_must_be_an_integer(n):
     with pytest.raises((TypeError, ValueError), match=r"^n must be"):
         taught().glance(n)
 
 
-def test_looking_changes_nothing():
+def test_the_overview_does_not_change_the_model():
     model = taught()
     before = model.to_bytes()
     model.glance().to_html()
@@ -114,7 +114,7 @@ def test_looking_changes_nothing():
     assert model.to_bytes() == before
 
 
-def test_a_printed_glance_is_safe_to_look_at():
+def test_a_printed_overview_has_no_control_characters():
     printed = str(hostile_model().glance())
     assert "\x1b" not in printed
     assert "escape␛[31m" in printed
@@ -140,14 +140,14 @@ def test_a_single_word_has_no_parts():
     assert ngram_worth(taught(), "a").words == ()
 
 
-def test_an_ngram_nobody_has_seen_is_worth_nothing():
+def test_an_unseen_ngram_has_value_0():
     worth = ngram_worth(taught(), ["never", "heard"])
     assert not worth.known
     assert all(value.cv == 0 for value in worth.values.values())
     assert "has not learnt this n-gram" in worth.to_html()
 
 
-def test_only_so_many_following_words_are_listed():
+def test_the_number_of_following_words_is_limited():
     model = ww.TauSS3()
     model.learn_one(". ".join(f"a w{at}" for at in range(30)), "x")
     assert len(ngram_worth(model, "a").following) == 20

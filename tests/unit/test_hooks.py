@@ -56,7 +56,7 @@ def test_the_hook_gets_folded_words():
     assert heard == ["cafe", "ete"]
 
 
-def test_the_hook_is_asked_once_for_each_word():
+def test_the_hook_is_called_once_for_each_word():
     heard = []
 
     def listen(word):
@@ -71,7 +71,7 @@ def test_the_hook_is_asked_once_for_each_word():
     assert sorted(heard) == ["a", "b", "c"]
 
 
-def test_the_hook_is_asked_once_by_many_threads():
+def test_the_hook_is_called_once_with_many_threads():
     heard = []
     together = threading.Barrier(4)
 
@@ -98,13 +98,13 @@ def test_a_hook_may_use_its_own_model():
     assert model.counts() == {"a": {"x": 1}, "x": {"x": 1}}
 
 
-def test_none_means_a_break():
+def test_a_hook_that_returns_none_makes_a_break():
     model = ww.TauSS3(word_hook=without_stop_words)
     model.learn_one("walk the dog home", "x")
     assert model.counts().keys() == {"walk", "dog", "home", "dog home"}
 
 
-def test_none_is_no_block_of_an_explanation():
+def test_words_dropped_by_a_hook_have_no_block_in_an_explanation():
     model = taught(word_hook=without_stop_words)
     [[sentence]] = [paragraph.blocks for paragraph in model.explain("the dogs").blocks]
     assert [ngram.ngram for ngram in sentence.blocks] == ["dogs"]
@@ -120,7 +120,7 @@ def test_spans_are_those_of_the_original_words():
 
 
 @pytest.mark.parametrize("result", ["two words", "", "\u00a0", "line\n", 5, b"bytes", "\ud800"])
-def test_what_is_no_word_is_refused(result):
+def test_invalid_words_from_a_hook_are_refused(result):
     model = ww.TauSS3(word_hook=lambda _: result)
     with pytest.raises(ww.errors.HookError, match=r"^word_hook\('hello'\) must return "):
         model.learn_one("hello", "x")
@@ -168,7 +168,7 @@ def test_spans_of_the_tokenizer_are_those_of_the_explanation():
     ]
 
 
-def test_paragraphs_of_the_text_hold_for_a_tokenizer_too():
+def test_a_tokenizer_keeps_the_paragraphs_of_the_text():
     def words(text):
         return [(match.start(), match.end(), match.group()) for match in re.finditer(r"\w+", text)]
 
@@ -190,7 +190,7 @@ def test_a_tokenizer_may_be_a_generator():
     assert model.counts().keys() == {"a", "b", "a b"}
 
 
-def test_places_may_be_numbers_of_numpy():
+def test_offsets_may_be_numpy_integers():
     model = ww.TauSS3(tokenizer=lambda text: untyped([(np.int64(0), np.int64(len(text)), text)]))
     model.learn_one("ab", "x")
     assert model.counts() == {"ab": {"x": 1}}
@@ -216,7 +216,7 @@ def test_places_may_be_numbers_of_numpy():
         ([(0, 5, "\udc00")], r"tokenizer must return valid Unicode, got '\udc00'"),
     ],
 )
-def test_what_is_no_term_is_refused(terms, message):
+def test_invalid_terms_from_a_tokenizer_are_refused(terms, message):
     model = ww.TauSS3(tokenizer=lambda _: terms)
     with pytest.raises(ww.errors.HookError, match=f"^{re.escape(message)}$"):
         model.learn_one("hello", "x")
@@ -305,7 +305,7 @@ def cutting_by_default(letters):
     return lambda word, *, own=letters: word[:own]
 
 
-def test_functions_of_one_name_are_told_apart_where_models_are_merged():
+def test_functions_of_the_same_name_are_distinguished_by_merge():
     by_method, by_partial = lambda n: Cutter(n).stem, lambda n: partial(cut, letters=n)
     for make in (by_method, by_partial, cutting, cutting_by_default):
         model, alike, other = (taught(word_hook=make(letters)) for letters in (1, 1, 2))

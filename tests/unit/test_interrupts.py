@@ -94,6 +94,6 @@ def test_an_ignored_ctrl_c_stays_ignored(folder):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_the_script_that_pip_installs_is_taken_for_the_command():
+def test_the_installed_script_is_recognised_as_the_command():
     script = Path(sys.executable).with_name("watchword")
     assert "from watchword.__main__ import main" in script.read_text(encoding="utf-8")

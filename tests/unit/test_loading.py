@@ -93,11 +93,11 @@ def test_one_line_with_a_label_is_enough():
     assert subject.label == "control"
 
 
-def test_null_is_a_value_that_is_missing():
+def test_null_is_a_missing_value():
     assert read_jsonl([line(title=None, time=None, id=None, label=None, seq=None)]) == [ANN]
 
 
-def test_fields_that_are_not_known_are_ignored():
+def test_unknown_fields_are_ignored():
     assert read_jsonl([line(score=float("nan"), votes=[1, {}], posts=3)]) == [ANN]
 
 
@@ -130,7 +130,7 @@ def test_empty_texts_are_texts():
     assert texts(read_jsonl([line(text="")])[0]) == [""]
 
 
-def test_half_a_character_is_accepted_in_texts():
+def test_lone_surrogates_are_accepted_in_texts():
     assert texts(read_jsonl(['{"subject": "ann", "text": "\\ud800"}'])[0]) == ["\ud800"]
 
 
@@ -229,7 +229,7 @@ def test_times_are_iso_8601_or_seconds(given, expected):
         *(1714566615000, 10**400, 1e300, float("nan"), float("inf"), True, [], {}),
     ],
 )
-def test_what_is_no_time_is_a_bad_line(bad):
+def test_an_invalid_time_is_a_bad_line(bad):
     assert "line 1: " in failure(read_jsonl, [line(time=bad)])
     assert "is not a time" in failure(read_jsonl, [line(time=bad)])
 
@@ -308,7 +308,7 @@ def test_a_bad_line_is_an_error_that_names_file_line_and_fault(tmp_path, bad):
 
 
 @pytest.mark.parametrize("bad", BAD_LINES)
-def test_bad_lines_can_be_skipped_and_told(tmp_path, bad):
+def test_bad_lines_can_be_skipped_with_a_callback(tmp_path, bad):
     content, fault = BAD_LINES[bad]
     content = content if isinstance(content, bytes) else content.encode()
     told = []
@@ -320,11 +320,11 @@ def test_bad_lines_can_be_skipped_and_told(tmp_path, bad):
     assert all(f"{path}, line 2: " in str(error) and fault in str(error) for error in told)
 
 
-def test_bad_lines_can_be_skipped_in_silence():
+def test_bad_lines_can_be_skipped_without_a_callback():
     assert read_jsonl(["{", HELLO], bad_lines="skip") == [ANN]
 
 
-def test_what_the_callback_raises_ends_the_reading():
+def test_an_error_in_the_callback_ends_the_reading():
     def give_up(error):
         raise error
 
@@ -333,7 +333,7 @@ def test_what_the_callback_raises_ends_the_reading():
 
 
 @pytest.mark.parametrize("read", [read_jsonl, read_csv, read_folder, read_texts, iterate_posts])
-def test_what_becomes_of_bad_lines_is_one_of_two(read):
+def test_bad_lines_must_be_error_or_skip(read):
     with pytest.raises(ValueError, match="bad_lines must be one of 'error', 'skip', got 'ignore'"):
         read("nowhere", bad_lines="ignore")
 
@@ -357,12 +357,12 @@ def test_chunks_and_more_lines_of_the_same_subject_are_a_bad_line(order):
     assert "line 2: subject 'ann' has chunks" in failure(read_jsonl, [chunked, HELLO][::order])
 
 
-def test_an_array_over_the_whole_file_gets_a_hint():
+def test_a_file_that_is_one_json_array_gets_a_hint():
     assert "jq" in failure(read_jsonl, [f"[{HELLO}]"])
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=8), max_size=12).map(b"".join))
-def test_whatever_the_bytes_are_they_are_read_or_a_data_format_error(content):
+def test_any_bytes_are_read_or_a_data_format_error(content):
     for read in (read_jsonl, read_csv, read_texts):
         for bad_lines in ("error", "skip"):
             with contextlib.suppress(DataFormatError):
@@ -393,7 +393,7 @@ def test_a_folder_is_not_a_file(tmp_path, read):
 
 
 @pytest.mark.parametrize("read", [read_jsonl, read_csv, read_folder, read_texts])
-def test_a_missing_file_is_missing(tmp_path, read):
+def test_a_missing_file_is_an_error(tmp_path, read):
     with pytest.raises(FileNotFoundError) as caught:
         read(tmp_path / "nowhere")
     assert Path(caught.value.filename) == tmp_path / "nowhere"
@@ -413,7 +413,7 @@ def test_a_damaged_compressed_file_is_an_error(tmp_path, damage):
     assert "compressed data is damaged" in failure(read_jsonl, path)
 
 
-def test_a_file_called_gz_must_be_compressed(tmp_path):
+def test_a_file_named_gz_must_be_compressed(tmp_path):
     assert "compressed data is damaged" in failure(
         read_jsonl, saved(tmp_path, HELLO, "posts.jsonl.gz")
     )
@@ -519,7 +519,7 @@ def test_an_empty_stream_has_no_posts():
     assert list(iterate_texts([])) == []
 
 
-def test_a_file_is_closed_when_nobody_reads_on(tmp_path):
+def test_a_file_is_closed_when_the_iterator_is_closed(tmp_path):
     posts = iterate_posts(saved(tmp_path, f"{HELLO}\n" * 3))
     next(posts)
     untyped(posts).close()  # a file left open would be a warning, which fails the test
@@ -528,7 +528,7 @@ def test_a_file_is_closed_when_nobody_reads_on(tmp_path):
 # Subjects of any kind
 
 
-def test_what_a_source_is_shows(tmp_path):
+def test_the_kind_of_a_source_is_detected(tmp_path):
     saved(tmp_path, "Hello.", "folder/ann.txt")
     assert read_subjects(tmp_path / "folder") == [ANN]
     assert read_subjects(saved(tmp_path, "subject\ttext\nann\tHello.", "a.TSV")) == [ANN]
@@ -537,7 +537,7 @@ def test_what_a_source_is_shows(tmp_path):
     assert read_subjects(saved(tmp_path, HELLO, "a.txt")) == [ANN]
 
 
-def test_what_a_source_is_can_be_given_with_options(tmp_path):
+def test_the_kind_of_a_source_can_be_given_with_options(tmp_path):
     path = saved(tmp_path, "user|text\nann|Hello.", "posts")
     assert read_subjects(path, kind="csv", subject="user", delimiter="|") == [ANN]
 
@@ -573,7 +573,7 @@ def subjects(draw):
     made=st.lists(subjects(), min_size=1, max_size=4, unique_by=lambda one: one.id),
     name=st.sampled_from(["a.jsonl", "a.jsonl.gz"]),
 )
-def test_what_was_written_is_read_back(made, name, tmp_path_factory):
+def test_written_subjects_are_read_back(made, name, tmp_path_factory):
     path = tmp_path_factory.mktemp("written") / name
     write_jsonl(path, made)
     found = read_jsonl(path)
@@ -625,7 +625,7 @@ def test_a_dash_is_standard_output(capfdbinary):
         (Subject("bob", []), "'bob' is there twice"),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(tmp_path, bad, fault):
+def test_subjects_that_could_not_be_read_back_are_not_written(tmp_path, bad, fault):
     path = saved(tmp_path, "as before")
     with pytest.raises(ValueError, match=fault):
         write_jsonl(path, [Subject("bob", []), bad])
@@ -642,7 +642,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, bad, fault):
         ANN.posts[0],
     ],
 )
-def test_what_has_the_wrong_type_is_not_written(tmp_path, bad):
+def test_subjects_with_wrong_types_are_not_written(tmp_path, bad):
     with pytest.raises(TypeError):
         write_jsonl(tmp_path / "a.jsonl", [bad])
     assert list(tmp_path.iterdir()) == []

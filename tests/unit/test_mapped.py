@@ -79,7 +79,7 @@ def followed(model, texts):
     parameters(own_operators=False),
     st.lists(any_texts(), max_size=3),
 )
-def test_every_answer_is_the_same(tmp_path_factory, documents, arguments, texts):
+def test_a_mapped_model_gives_the_same_answers(tmp_path_factory, documents, arguments, texts):
     model = ww.TauSS3(**arguments)
     model.learn_many(*zip(*documents, strict=True))
     stays = reopened(model, tmp_path_factory.mktemp("models") / "model.ww")
@@ -87,14 +87,14 @@ def test_every_answer_is_the_same(tmp_path_factory, documents, arguments, texts)
     assert answers(stays, asked) == answers(model, asked)
 
 
-def test_after_pruning_the_answers_are_the_same(mapped):
+def test_a_pruned_mapped_model_gives_the_same_answers(mapped):
     model = taught()
     model.prune(1)
     assert answers(mapped(model)) == answers(model)
 
 
 @pytest.mark.parametrize("labels", [300, 66_000])
-def test_with_many_labels_the_answers_are_the_same(mapped, labels):
+def test_a_mapped_model_of_many_labels_gives_the_same_answers(mapped, labels):
     model = ww.TauSS3(max_ngram=2)
     model.learn_many((f"w{at % 5000} v{at}" for at in range(labels)), range(labels), threads=1)
     stays, texts = mapped(model), [f"w{labels % 5000 - 1} v{labels - 1}", "v7 w7"]
@@ -102,7 +102,7 @@ def test_with_many_labels_the_answers_are_the_same(mapped, labels):
     assert stays.fingerprint == model.fingerprint
 
 
-def test_more_words_than_are_remembered(mapped):
+def test_answers_stay_the_same_when_the_word_cache_is_full(mapped):
     # The memory of words is emptied when it is full: twice here.
     model = ww.TauSS3(max_ngram=2)
     model.learn_many((f"w{at} x w{at + 1}" for at in range(3000)), ["even", "odd"] * 1500)
@@ -111,7 +111,7 @@ def test_more_words_than_are_remembered(mapped):
     assert (mapped(model).confidence_many(texts, threads=1) == expected).all()
 
 
-def test_readers_of_both_take_over_each_others_states(mapped):
+def test_readers_of_both_resume_from_each_others_states(mapped):
     model, policy = taught(), ww.Overtakes("x")
     stays = mapped(model)
     here, there = model.reader(policy), stays.reader(policy)
@@ -124,7 +124,7 @@ def test_readers_of_both_take_over_each_others_states(mapped):
     assert here.to_bytes() == there.to_bytes()
 
 
-def test_with_a_hook_the_answers_are_the_same(mapped):
+def test_a_mapped_model_with_a_hook_gives_the_same_answers(mapped):
     model = ww.TauSS3(word_hook=str.upper)
     model.learn_many(["a b c", "b c d"], ["x", "y"])
     stays = mapped(model, word_hook=str.upper)
@@ -145,7 +145,7 @@ def test_an_empty_model_stays_empty(mapped):
 @pytest.mark.parametrize(
     "changes", [{"max_ngram": 2}, {"max_ngram": 1}, {"smoothness": 0.9}, {"reading": "words_sum"}]
 )
-def test_other_parameters_give_what_they_give_otherwise(mapped, changes):
+def test_replaced_parameters_give_the_same_answers(mapped, changes):
     model = taught()
     assert answers(mapped(model).replace(**changes)) == answers(model.replace(**changes))
 

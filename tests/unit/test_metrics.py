@@ -177,7 +177,7 @@ def test_chunk_delays_divide_whole_numbers():
     assert chunk_delays([5], [19]).tolist() == [5]  # 9 if the division came last, 9.5 with floats
 
 
-def test_one_chunk_stands_for_all_subjects():
+def test_one_chunk_may_be_given_for_all_subjects():
     assert chunk_delays(1, [9, 19, 2000]).tolist() == [0, 1, 200]
 
 

@@ -185,31 +185,31 @@ def test_thousands_of_labels(arguments):
 # --- the default label ----------------------------------------------------------------------------
 
 
-def test_where_nothing_is_known_the_label_with_most_words_is_predicted():
+def test_the_label_with_most_words_is_predicted_without_evidence():
     model = taught({"few": "a b", "most": "c d e", "some": "f g"})
     assert model.default_label == "most"
     assert model.predict_many(["unheard", "", "a"]) == ["most", "most", "few"]
 
 
-def test_of_equally_many_words_the_first_label_is_the_default():
+def test_the_first_of_labels_with_equally_many_words_is_the_default():
     assert taught({"z": "a b", "y": "c d"}).predict_one("unheard") == "y"
 
 
-def test_a_given_default_is_predicted_where_nothing_is_known():
+def test_a_given_default_is_predicted_without_evidence():
     model = taught({"few": "a b", "most": "c d e"}, default_label="few")
     assert model.default_label == "few"
     assert model.predict_many(["unheard", "c"]) == ["few", "most"]
     assert model.explain("unheard").label == "few"
 
 
-def test_below_0_something_is_known():
+def test_negative_confidences_are_evidence():
     below = {"default_label": "y", "summary": lambda rows: rows.sum(0) - 9}
     model = taught({"x": "a b", "y": "c d e"}, **below)
     assert model.predict_many(["a", "a b"]) == ["x", "x"]
 
 
 @pytest.mark.parametrize("default", ["later", 3])
-def test_a_default_that_is_not_known_matters_only_where_it_is_needed(default):
+def test_an_unknown_default_label_is_an_error_only_when_needed(default):
     model = taught(default_label=default)
     assert model.predict_one("machine") == "tech"
     with pytest.raises(
@@ -224,7 +224,7 @@ def test_a_default_may_be_learnt_later():
     assert model.predict_one("unheard") == "later"
 
 
-def test_unknown_labels_are_named_with_those_that_are_known():
+def test_unknown_labels_are_named_with_the_known_ones():
     message = "^unknown label 'weather'; the model knows 'sports', 'tech'$"
     with pytest.raises(ww.errors.UnknownLabelError, match=message):
         taught().top_ngrams("weather")
@@ -254,7 +254,7 @@ def test_several_labels_are_those_of_high_confidence():
 
 
 @pytest.mark.parametrize("value", [np.nan, 1.7e308, np.inf])
-def test_several_labels_are_found_or_not_in_any_case(value):
+def test_decide_several_accepts_any_confidence(value):
     model = taught({"x": "a", "y": "b", "z": "c"})
     table = ww.model.ConfidenceTable(
         ("x", "y", "z"), np.array([[value, value, 0.0], [value, 2.0, 1.0]])
@@ -311,7 +311,7 @@ def test_next_words_of_equal_count_are_sorted_by_spelling():
     assert [w.word for w in taught({"x": "a c. a b. a d"}).next_words("a")] == ["b", "c", "d"]
 
 
-def test_stop_words_are_those_that_say_nothing_most_frequent_first():
+def test_stop_words_have_low_values_and_are_sorted_by_frequency():
     model = taught({"x": "the of the dog", "y": "the of the cat"})
     assert model.stop_words() == ["the", "of"]
 
@@ -321,11 +321,11 @@ def test_top_ngrams_of_one_length():
     assert [entry.ngram for entry in model.top_ngrams("x", length=2)] == ["a b", "b c"]
 
 
-def test_no_top_ngrams_may_be_asked_for():
+def test_zero_top_ngrams_are_allowed():
     assert taught().top_ngrams("tech", n=0) == []
 
 
-def test_an_unknown_ngram_is_worth_nothing():
+def test_an_unknown_ngram_has_value_0():
     value = taught().value("unheard of")["tech"]
     assert (value.count, value.lv, value.sg, value.gv, value.cv) == (0, 0.0, 0.0, 0.0, 0.0)
 

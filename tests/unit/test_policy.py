@@ -56,7 +56,7 @@ def test_overtakes_by_itself_is_the_rule_of_the_paper():
     assert says(ww.Overtakes("x"), [1.0, 1.1, 0.0], [1.0, 1.0, 0.0]) == [False, True, False]
 
 
-def test_a_margin_below_0_is_a_head_start():
+def test_a_negative_margin_allows_earlier_alerts():
     assert says(ww.Overtakes("x", margin=-0.5), [0.6, 0.5], 1.0) == [True, False]
 
 
@@ -174,7 +174,7 @@ def test_notes_are_taken_before_an_alert_may_fall():
     assert in_order(ww.Repeats("x", 4).after(3), [(1, 0)] * 5) == [False] * 3 + [True] * 2
 
 
-def test_any_of_several_and_all_of_several():
+def test_policies_combine_with_or_and_and():
     high, leaps = ww.Overtakes("x", margin=2), ww.Leaps("x")
     gains = [(1, 0), (2, 1), (9, 9), (0, 0)]  # values 1 3 12 12, others 0 1 10 10
     assert in_order(high, gains) == [False, False, False, False]
@@ -208,7 +208,7 @@ def test_combinations_are_for_the_label_of_their_parts():
     assert policy.positive == 3
 
 
-def test_one_that_compares_subjects_makes_all_do():
+def test_a_combination_compares_subjects_if_one_part_does():
     outstanding = ww.StandsOut("x")
     assert (ww.Overtakes("x") | outstanding.after(3)).is_population
     assert not (ww.Overtakes("x") | ww.Leaps("x").after(3)).is_population
@@ -294,11 +294,11 @@ def test_policies_are_frozen_and_can_be_keys():
 
 
 @given(st.one_of(policies("at risk"), population_policies(7)))
-def test_a_policy_survives_as_plain_data(policy):
+def test_a_policy_round_trips_as_plain_data(policy):
     assert policy_from_dict(json.loads(json.dumps(policy.to_dict()))) == policy
 
 
-def test_all_policies_are_known_by_name():
+def test_all_policies_are_registered_by_name():
     public = {name for name in vars(ww) if isinstance(vars(ww)[name], type)}
     kinds = {name for name in public if issubclass(vars(ww)[name], ww.Policy)} - {"Policy"}
     assert kinds <= set(POLICIES)
@@ -337,7 +337,7 @@ class Doubles(ww.Policy):
         return step.value > self.times * step.other
 
 
-def test_a_policy_of_ones_own_combines_with_ours():
+def test_a_custom_policy_combines_with_built_in_ones():
     assert says(Doubles("x") & ww.Overtakes("x", margin=3), [4.0, 3.0], [0.5, 0.5]) == [True, False]
     assert Doubles("x").after(2).to_dict() == {
         "policy": "After",

@@ -119,7 +119,7 @@ def test_no_subjects_give_no_measures():
     assert json.loads(found.to_json())["subjects"] == []
 
 
-def test_without_any_positive_subject_alarms_cost_nothing():
+def test_false_alarms_cost_nothing_without_positive_subjects():
     found = replay_scores(scored(truth=dict.fromkeys(TRUTH, 0)), HIGH)
     assert found.measures.erde5 == 0
     assert math.isnan(found.measures.latency)
@@ -129,7 +129,7 @@ def test_without_any_positive_subject_alarms_cost_nothing():
     assert json.loads(found.to_json())["measures"]["latency"] is None
 
 
-def test_labels_of_another_kind_are_another_truth():
+def test_labels_of_different_types_are_different():
     found = replay_scores(scored(truth=dict.fromkeys(TRUTH, "1")), HIGH)
     assert found.measures.positives == 0
 
@@ -167,7 +167,7 @@ def test_rows_of_a_ranking_are_those_worked_out_by_hand():
         assert row.ndcg_at_100 == pytest.approx(0.75)
 
 
-def test_ten_are_looked_at_and_a_hundred():
+def test_rankings_are_measured_at_10_and_100():
     [row] = ranked(positives=(11,)).ranking([1])
     assert row.precision_at_10 == row.ndcg_at_10 == 0
     assert row.ndcg_at_100 == pytest.approx(1 / math.log2(12))
@@ -331,7 +331,7 @@ def test_json_is_the_plain_data(threshold):
 # Errors
 
 
-def test_scores_for_one_label_do_not_serve_another():
+def test_scores_for_another_label_are_refused():
     with pytest.raises(
         ValueError, match="the scores are for the label 1, but the policy is Overtakes"
     ):

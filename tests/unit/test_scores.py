@@ -88,13 +88,13 @@ def test_values_after_every_post_are_sums_of_what_posts_are_worth(labels, stream
         assert_same(series, history, positive)
 
 
-def test_with_one_label_nothing_speaks_against_it():
+def test_the_other_value_is_0_with_one_label():
     [series] = score_streams([alone("ann", [LONELY] * 2)], taught(("at risk",)), "at risk").series
     assert series.other.tolist() == series.other_gain.tolist() == [0.0, 0.0]
     assert series.value[1] == 2 * series.gain[0] > 0
 
 
-def test_the_best_other_label_is_another_one_from_time_to_time():
+def test_the_best_other_label_may_change_between_posts():
     model = taught(("at risk", "control", "sports"))
     [series] = score_streams([alone("ann", ["garden", "match", "match"])], model, "at risk").series
     garden = model.confidence_one("garden")["control"]
@@ -183,7 +183,7 @@ def test_an_empty_chunk_adds_nothing():
     assert series.gain.tolist() == [series.gain[0], *[0.0] * 8, series.gain[0]]
 
 
-def test_of_whom_nothing_was_read_in_a_chunk_there_is_no_alert():
+def test_no_alert_in_a_chunk_without_posts():
     silent = ww.Subject("silent", [])
     short = ww.Subject("short", [ww.Post("garden")] * 9)  # all in the last chunk
     others = [ww.Subject(f"{at}", [ww.Post("garden")] * 20) for at in range(3)]
@@ -198,7 +198,7 @@ def test_of_whom_nothing_was_read_in_a_chunk_there_is_no_alert():
     assert not alerted.any()
 
 
-def test_a_chunk_that_speaks_as_much_for_both_labels_speaks_for_none():
+def test_a_chunk_with_equal_evidence_has_equal_gains():
     # Sums of different size: their differences would differ in the last digit.
     model = ww.TauSS3()
     model.learn_many(["alone alone tired x", "garden sun sun x"], ["at risk", "control"])
@@ -219,7 +219,7 @@ def test_chunks_are_the_rounds_of_policies_that_compare_subjects():
 # Alerts
 
 
-def test_subjects_without_posts_get_no_alert_wherever_they_stand():
+def test_subjects_without_posts_get_no_alert_at_any_index():
     subjects = [alone(f"nobody{at}", []) if at % 2 else alone(f"{at}", [LONELY]) for at in range(5)]
     for policy in (ww.Overtakes("at risk"), ww.Repeats("at risk", 1)):
         alerted, delays = alerts_of(score_streams(subjects, taught(), "at risk"), policy)
@@ -236,7 +236,7 @@ def test_no_subjects_give_no_alerts(policy, by):
     assert alerted.shape == delays.shape == (0,)
 
 
-def test_finished_subjects_are_still_compared_with():
+def test_finished_subjects_still_count_in_the_comparison():
     # Scores in round 4 (from 1): ann +4·a, four others −1·s. Without them ann would be alone, and
     # nobody is above the median of oneself.
     subjects = [alone("ann", [LONELY] * 4), *(alone(name, ["sun"]) for name in "bcde")]
@@ -300,7 +300,7 @@ def test_policies_that_need_more_than_shares_are_refused(policy, needed):
     ],
     ids=repr,
 )
-def test_shares_are_enough_for_the_others(policy):
+def test_other_policies_accept_shares(policy):
     assert alerts_of(SHARES, policy)[0].tolist() == [True, False]
 
 
@@ -329,7 +329,7 @@ def test_custom_policy_can_need_shares_only():
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_a_share_reaches_just_the_thresholds_up_to_itself(share, threshold):
+def test_a_share_reaches_exactly_the_thresholds_up_to_itself(share, threshold):
     scores = Scores.from_shares(["a"], [1], [np.array([share])], positive=1)
     alerted, _ = alerts_of(scores, ww.Reaches(1, threshold=threshold))
     assert alerted.tolist() == [share >= threshold]

@@ -94,7 +94,7 @@ def test_values_of_several_labels_are_those_of_cross_validation(measure):
     ids=lambda space: " ".join(space),
 )
 @pytest.mark.parametrize("several", [False, True], ids=["one label", "several labels"])
-def test_all_parameters_give_what_they_give_by_hand(space, several):
+def test_all_parameters_equal_cross_validation_by_hand(space, several):
     texts, labels, groups = MANY if several else (TEXTS, LABELS, GROUPS)
     found = search(texts, labels, space, folds=3, groups=groups, repeats=2)
     assert found.folds == 6
@@ -113,7 +113,7 @@ def test_all_parameters_give_what_they_give_by_hand(space, several):
     ],
     ids=lambda base: " ".join(base),
 )
-def test_the_model_gives_all_other_parameters_and_hooks(base):
+def test_other_parameters_and_hooks_come_from_the_model(base):
     space: Space = {"max_ngram": [1, 2], "paragraphs": ["lines", "blank_lines"]}
     found = search(TEXTS, LABELS, space, model=TauSS3(**base), folds=2)
     equal_to_hand(found, TEXTS, LABELS, base=base, folds=2)
@@ -121,7 +121,7 @@ def test_the_model_gives_all_other_parameters_and_hooks(base):
 
 @examples(0.25)
 @given(corpora(min_labels=2, max_documents=12), st.integers(0, 1000))
-def test_any_texts_give_what_they_give_by_hand(corpus, seed):
+def test_any_texts_equal_cross_validation_by_hand(corpus, seed):
     texts, labels = [text for text, _ in corpus], [label for _, label in corpus]
     found = search(texts, labels, LONG, trials=3, folds=2, seed=seed)
     equal_to_hand(found, texts, labels, folds=2, seed=seed)
@@ -154,7 +154,7 @@ def test_a_grid_tries_all_combinations():
     assert found.unfinished == 0
 
 
-def test_a_random_search_begins_with_the_model_and_goes_on_when_it_is_larger():
+def test_a_larger_random_search_extends_a_smaller_one():
     few, many = (search(TEXTS, LABELS, LONG, trials=count) for count in (4, 9))
     assert usual(LONG) in [one.parameters for one in few.settings]
     assert len(few.settings) == 4
@@ -163,7 +163,7 @@ def test_a_random_search_begins_with_the_model_and_goes_on_when_it_is_larger():
     assert {str(one.parameters): one.value for one in few.settings}.items() <= known.items()
 
 
-def test_a_sample_of_lists_has_no_more_than_all_of_them_and_the_model():
+def test_a_random_search_of_lists_stops_after_all_combinations():
     found = search(TEXTS, LABELS, {"max_ngram": [4, 5]}, trials=50)
     assert sorted(one.parameters["max_ngram"] for one in found.settings) == [3, 4, 5]
 
@@ -232,7 +232,7 @@ def test_halving_of_a_space_draws_like_a_random_search():
     }
 
 
-def test_what_a_file_knows_of_other_folds_does_not_change_halving(tmp_path):
+def test_kept_results_of_other_folds_do_not_change_halving(tmp_path):
     given = all_of({"smoothness": [0.1, 0.3, 0.9], "max_ngram": [1, 2, 3]})
     search(TEXTS, LABELS, given, keep=tmp_path / "kept")
     found = search(TEXTS, LABELS, given, method="halving", keep=tmp_path / "kept")
@@ -243,7 +243,7 @@ def test_what_a_file_knows_of_other_folds_does_not_change_halving(tmp_path):
 
 
 @pytest.mark.parametrize("measure", ["accuracy", "macro_f1", "hamming"])
-def test_the_best_comes_first_and_of_equals_the_one_asked_for_first(measure):
+def test_settings_are_sorted_by_value_and_then_by_request_order(measure):
     space: Space = {"smoothness": [0.1, 0.2, 0.4, 0.8], "max_ngram": [1, 2, 3], "alpha": [0, 1e-9]}
     found = search(TEXTS, LABELS, space, measure=measure)
     sign = 1 if measure == "hamming" else -1
@@ -267,7 +267,7 @@ def test_a_function_may_be_the_measure():
     assert values == sorted(values, reverse=True)
 
 
-def test_nan_comes_last():
+def test_nan_is_sorted_last():
     def odd(found):
         return float("nan") if found.accuracy == best else found.accuracy
 
@@ -279,7 +279,7 @@ def test_nan_comes_last():
 
 
 @pytest.mark.parametrize("method", ["random", "halving"])
-def test_the_number_of_threads_does_not_show(method):
+def test_the_number_of_threads_does_not_change_the_result(method):
     first, *others = (
         search(TEXTS, LABELS, LONG, method=method, trials=12, threads=threads)
         for threads in (1, 2, 7)
@@ -304,7 +304,7 @@ def stop_after(steps, what=KeyboardInterrupt):
     return progress
 
 
-def test_progress_sees_every_setting_and_how_many_there_are():
+def test_progress_gets_every_setting_and_their_number():
     seen = []
 
     def progress(items, total):
@@ -345,7 +345,7 @@ def test_interrupted_search_returns_results_so_far(method):
         assert known[str(one.parameters)][: len(one.by_fold)] == one.by_fold
 
 
-def test_an_interruption_before_anything_was_found_is_one():
+def test_an_interrupt_before_the_first_result_is_raised():
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -353,12 +353,12 @@ def test_an_interruption_before_anything_was_found_is_one():
         search(TEXTS, LABELS, GRID, progress=interrupted)
 
 
-def test_errors_of_a_progress_are_not_hidden():
+def test_errors_of_a_progress_callback_are_raised():
     with pytest.raises(OSError, match="disk"):
         search(TEXTS, LABELS, GRID, progress=stop_after(1, OSError("disk")))
 
 
-def test_an_interrupted_search_that_was_kept_goes_on(tmp_path):
+def test_an_interrupted_search_resumes_from_kept_results(tmp_path):
     keep = tmp_path / "kept"
     for steps in (1, 2, 4):
         search(TEXTS, LABELS, LONG, trials=8, keep=keep, progress=stop_after(steps))
@@ -366,7 +366,7 @@ def test_an_interrupted_search_that_was_kept_goes_on(tmp_path):
     assert plain(found) == plain(search(TEXTS, LABELS, LONG, trials=8))
 
 
-def test_settings_are_compared_by_the_same_folds_whichever_ended_first(tmp_path):
+def test_settings_are_compared_on_the_same_folds(tmp_path):
     keep = tmp_path / "kept"
     options = {"trials": 8, "folds": 3, "threads": 1, "keep": keep}
     whole = search(TEXTS, LABELS, LONG, **options)
@@ -380,7 +380,7 @@ def test_settings_are_compared_by_the_same_folds_whichever_ended_first(tmp_path)
 
 @pytest.mark.parametrize("method", ["random", "halving"])
 @pytest.mark.parametrize("late_after", [1, 3, 9, 11])
-def test_the_budget_ends_it(method, late_after, monkeypatch):
+def test_the_budget_ends_the_search(method, late_after, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("watchword.searching.searcher.time.monotonic", lambda: now[0])
 
@@ -404,13 +404,13 @@ def test_the_budget_ends_it(method, late_after, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["random", "halving"])
-def test_for_the_model_itself_there_is_always_time(method):
+def test_the_settings_of_the_model_are_tried_whatever_the_budget(method):
     found = search(TEXTS, LABELS, LONG, method=method, trials=9, budget=1e-9)
     assert [one.parameters for one in found.settings] == [usual(LONG)]
     assert found.unfinished == 8
 
 
-def test_with_time_to_spare_a_budget_does_not_show():
+def test_a_sufficient_budget_does_not_change_the_result():
     for method in ("random", "halving"):
         found = search(TEXTS, LABELS, LONG, method=method, trials=6, budget="1h")
         assert plain(found) == plain(search(TEXTS, LABELS, LONG, method=method, trials=6))
@@ -420,7 +420,7 @@ def test_with_time_to_spare_a_budget_does_not_show():
     ("text", "seconds"),
     [(30, 30), (0.5, 0.5), ("30", 30), ("30s", 30), (" 2 m ", 120), ("2min", 120), ("1.5h", 5400)],
 )
-def test_times(text, seconds):
+def test_budgets_are_parsed(text, seconds):
     assert seconds_of(text) == seconds
 
 
@@ -430,7 +430,7 @@ def test_times(text, seconds):
      ("0s", ValueError), (float("inf"), ValueError), (float("nan"), ValueError),
      (True, TypeError), (None, TypeError), ([1], TypeError)],
 )  # fmt: skip
-def test_times_that_are_none(time, error):
+def test_invalid_budgets_are_refused(time, error):
     with pytest.raises(error, match="a time must"):
         seconds_of(time)
 
@@ -496,7 +496,7 @@ def test_text_and_csv_have_a_line_per_setting():
     assert list(rows[0]) == ["smoothness", "max_ngram", "macro_f1", "folds"]
 
 
-def test_the_text_says_what_was_left_out():
+def test_the_text_names_unfinished_settings():
     found = search(TEXTS, LABELS, LONG, trials=14, progress=stop_after(11), threads=1)
     assert f"and {len(found.settings) - 10} more" in str(found)
     assert f"{found.unfinished} settings were not reached" in str(found)

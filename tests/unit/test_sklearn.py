@@ -128,7 +128,7 @@ def test_n_jobs_changes_nothing_but_time(n_jobs, fitted):
     )
 
 
-def test_periodic_pruning_goes_with_any_n_jobs():
+def test_periodic_pruning_works_with_any_n_jobs():
     classifier = TauSS3Classifier(n_jobs=2, prune_period=4, prune_floor=1)
     assert classifier.fit(TEXTS, LABELS).model_.statistics.pruned
 
@@ -151,7 +151,7 @@ def test_fit_gives_the_model_that_learn_many_gives(fitted):
     assert fitted.model_.to_bytes() == model.to_bytes()
 
 
-def test_fit_forgets(fitted):
+def test_fit_discards_earlier_texts(fitted):
     fitted.fit(["good morning", "good night"], ["am", "pm"])
     assert fitted.classes_.tolist() == ["am", "pm"]
     assert "soup" not in fitted.model_.counts()
@@ -241,7 +241,7 @@ def test_a_class_without_document_has_a_column_of_zeros():
 # predict, predict_proba, decision_function, score
 
 
-def test_predict_is_that_of_the_model(fitted):
+def test_predict_equals_that_of_the_model(fitted):
     texts = [*TEXTS, "unheard", "", "a match in the machine"]
     assert fitted.predict(texts).tolist() == fitted.model_.predict_many(texts)
 
@@ -258,12 +258,12 @@ def test_probabilities_add_up_to_one(fitted):
     assert (shares >= 0).all()
 
 
-def test_where_nothing_is_known_the_label_with_most_words_is_certain(fitted):
+def test_the_label_with_most_words_is_certain_without_evidence(fitted):
     assert fitted.predict(["unheard"]).tolist() == ["sports"]
     assert fitted.predict_proba(["unheard"]).tolist() == [[0, 1, 0]]
 
 
-def test_where_nothing_is_known_a_given_default_is_certain():
+def test_a_given_default_is_certain_without_evidence():
     classifier = TauSS3Classifier(default_label="tech").fit(TEXTS, LABELS)
     assert classifier.predict(["unheard"]).tolist() == ["tech"]
     assert classifier.predict_proba(["unheard"]).tolist() == [[0, 0, 1]]
@@ -282,7 +282,7 @@ def test_a_default_outside_the_classes_is_refused():
         TauSS3Classifier(default_label=untyped(["tech"])).fit(TEXTS, LABELS)
 
 
-def test_below_0_the_best_class_is_certain():
+def test_the_best_class_is_certain_if_all_values_are_negative():
     classifier = TauSS3Classifier(summary=lambda rows: rows.sum(0) - 99, default_label="food")
     classifier.fit(TEXTS, LABELS)
     best = classifier.decision_function(TEXTS).argmax(axis=1)
@@ -361,7 +361,7 @@ def test_reading_before_fit_is_not_fitted(method):
         "polars",
     ],
 )
-def test_texts_may_come_as(hold, fitted):
+def test_texts_may_be_any_sequence(hold, fitted):
     classifier = TauSS3Classifier().fit(hold(TEXTS), LABELS)
     assert classifier.model_.to_bytes() == fitted.model_.to_bytes()
     assert classifier.predict(hold(TEXTS)).tolist() == fitted.predict(TEXTS).tolist()
@@ -410,7 +410,7 @@ def test_a_missing_text_is_named(method, missing):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("other", [b"soup", 7, ["soup"]], ids=["bytes", "int", "list"])
-def test_what_is_no_text_is_named(method, other):
+def test_a_non_text_is_named(method, other):
     with pytest.raises(TypeError, match=r"X\[1\] must be str, got (bytes|int|list)"):
         call(method, ["soup", other])
 
@@ -423,7 +423,7 @@ def test_no_texts_at_all_are_refused(method, nothing):
 
 
 @pytest.mark.parametrize("other", [7, None, {"soup": "food"}])
-def test_what_is_no_sequence_is_refused(other):
+def test_non_sequences_are_refused(other):
     with pytest.raises(TypeError, match="X must be a sequence of texts"):
         TauSS3Classifier().fit(other, ["food"])
 
@@ -441,7 +441,7 @@ def test_inconsistent_lengths_are_refused(method):
     ("first", "second", "kind"),
     [("no", "yes", str), (0, 1, int), (-5, 7, int), (False, True, bool), (0.0, 2.0, float)],
 )
-def test_classes_may_be(first, second, kind):
+def test_classes_may_be_of_any_type(first, second, kind):
     labels = [second if label == "tech" else first for label in TWO_LABELS]
     classifier = TauSS3Classifier(default_label=second).fit(TWO_TEXTS, labels)
     predicted = classifier.predict([*TWO_TEXTS, "unheard"])
@@ -470,7 +470,7 @@ def test_labels_of_the_model_are_the_classes_where_it_can_have_them(labels, own)
     ],
     ids=["array", "object-array", "pandas", "category", "polars", "tuple"],
 )
-def test_labels_may_come_as(hold, fitted):
+def test_labels_may_be_any_sequence(hold, fitted):
     classifier = TauSS3Classifier().fit(TEXTS, hold(LABELS))
     assert classifier.model_.to_bytes() == fitted.model_.to_bytes()
     assert classifier.score(TEXTS, hold(LABELS)) == 1
@@ -495,7 +495,7 @@ def test_continuous_targets_are_refused():
         TauSS3Classifier().fit(["soup", "bread"], [0.25, 0.5])
 
 
-def test_a_column_of_labels_warns_as_everywhere_in_scikit_learn():
+def test_a_column_of_labels_warns_like_scikit_learn():
     with pytest.warns(DataConversionWarning):
         TauSS3Classifier().fit(TEXTS, np.array(LABELS).reshape(-1, 1))
 
@@ -582,7 +582,7 @@ def by_deepcopy(classifier, _folder):
 
 
 @pytest.mark.parametrize("way", [by_pickle, by_joblib, by_deepcopy])
-def test_copies_read_alike_and_learn_on(way, fitted, tmp_path):
+def test_copies_predict_alike_and_can_learn(way, fitted, tmp_path):
     fitted.set_params(word_hook=str.upper).fit(TEXTS, LABELS)
     copied = way(fitted, tmp_path)
     assert copied.predict_proba(TEXTS).tolist() == fitted.predict_proba(TEXTS).tolist()
@@ -591,7 +591,7 @@ def test_copies_read_alike_and_learn_on(way, fitted, tmp_path):
     assert fitted.predict(["juice"]).tolist() == ["sports"]
 
 
-def test_without_scikit_learn_the_message_has_the_line_that_installs_it():
+def test_missing_scikit_learn_says_how_to_install_it():
     program = """
 import sys
 sys.modules["sklearn"] = None

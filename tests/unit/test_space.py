@@ -51,14 +51,14 @@ def test_drawn_numbers_are_in_range_with_three_digits(low, factor, log, seed):
     assert drawn in (chosen.low, chosen.high, float(f"{drawn:.3g}"))
 
 
-def test_no_setting_is_drawn_twice_and_drawing_ends_where_all_are_drawn():
+def test_settings_are_drawn_once_until_all_are_drawn():
     lists: Space = {"max_ngram": [1, 2, 3], "alpha": [0.0, 0.1], "sanction": [1, 1]}
     drawn = draw(lists, 1000, seed=0)
     assert sorted(map(str, drawn)) == sorted({str(one) for one in all_of(lists)})
     assert combinations(lists) == len(drawn) == 6
 
 
-def test_another_seed_draws_others():
+def test_another_seed_draws_other_settings():
     assert draw(RANGES, 5, seed=0) != draw(RANGES, 5, seed=1)
 
 
@@ -70,13 +70,13 @@ def test_small_numbers_are_as_likely_as_large_ones():
     assert sum(one < 1 for one in drawn) < 50
 
 
-def test_numbers_of_arrays_become_plain():
+def test_numpy_numbers_become_plain():
     space = {"max_ngram": list(np.arange(1, 3)), "smoothness": list(np.array([0.5], np.float32))}
     for setting in [*all_of(space), *draw(space, 2, seed=0)]:
         assert [type(value) for value in setting.values()] == [int, float]
 
 
-def test_the_default_space_is_one_of_models():
+def test_the_default_space_is_valid():
     check_space(DEFAULT_SPACE)
     for setting in draw(DEFAULT_SPACE, 50, seed=1):
         check_setting(setting)
@@ -104,7 +104,7 @@ def test_the_default_space_is_one_of_models():
         ({"summary": [max]}, ValueError, "does not support user-defined summary functions"),
     ],
 )
-def test_spaces_that_no_model_has_are_refused(space, error, message):
+def test_invalid_spaces_are_refused(space, error, message):
     with pytest.raises(error, match=message):
         check_space(space)
 
@@ -118,6 +118,6 @@ def test_spaces_that_no_model_has_are_refused(space, error, message):
         ("a", 1, True, TypeError, "low must be a number, got 'a'"),
     ],
 )
-def test_ranges_that_are_none_are_refused(low, high, log, error, message):
+def test_invalid_ranges_are_refused(low, high, log, error, message):
     with pytest.raises(error, match=message):
         Between(low, high, log=log)

@@ -128,7 +128,7 @@ print(watcher.to_bytes().hex())
 """
 
 
-def test_another_process_goes_on_to_the_same_bytes(tmp_path):
+def test_another_process_resumes_to_the_same_bytes(tmp_path):
     posts = ["alone", "tired night", "garden", "alone", "alone", "alone", "sleep", "tired"]
     reader, watcher = some_reader(), some_watcher()
     taught().save(tmp_path / "model.ww")
@@ -151,7 +151,7 @@ def test_another_process_goes_on_to_the_same_bytes(tmp_path):
     assert output.split() == [ours, ours, watcher.to_bytes().hex()]
 
 
-def test_a_file_of_a_watcher_is_its_bytes(tmp_path):
+def test_the_file_of_a_watcher_holds_its_bytes(tmp_path):
     watcher = some_watcher()
     watcher.save(tmp_path / "state")
     assert (tmp_path / "state").read_bytes() == watcher.to_bytes()
@@ -159,13 +159,13 @@ def test_a_file_of_a_watcher_is_its_bytes(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_file_of_a_watcher_is_its_owners_only(tmp_path):
+def test_the_file_of_a_watcher_is_readable_by_its_owner_only(tmp_path):
     (tmp_path / "state").touch(0o644)
     some_watcher().save(tmp_path / "state")
     assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o600
 
 
-def test_a_state_may_be_any_kind_of_bytes():
+def test_a_state_may_be_any_bytes_like_object():
     reader, watcher = some_reader(), some_watcher()
     for kind in (bytearray, memoryview):
         assert taught().reader(NOTES, state=kind(reader.to_bytes())).decision == reader.decision
@@ -187,7 +187,7 @@ def test_watcher_without_subjects_resumes():
 
 
 @pytest.mark.parametrize("name", ["lone \ud800 surrogate", "", "line\nend", "zoë", "\0", "x" * 999])
-def test_any_text_is_an_id_that_survives(name):
+def test_any_text_can_be_an_id(name):
     watcher = taught().watcher(RISK)
     watcher.read_many(["before", name, "after"], ["alone"] * 3)
     again = taught().watcher(RISK, state=watcher.to_bytes())
@@ -213,7 +213,7 @@ def test_a_state_of_names_does_not_fit_a_model_of_numbers():
         numbered.reader(ww.Overtakes(1), state=state, allow_changed_model=True)
 
 
-def test_sums_below_0_survive():
+def test_negative_sums_are_kept():
     # A summary of one's own may well count what speaks against a label.
     def doubtful(rows):
         return rows.sum(axis=0) - 1
@@ -237,7 +237,7 @@ class Named(ww.Policy):
         return step.value > 0
 
 
-def test_a_policy_of_ones_own_is_known_by_its_fields():
+def test_a_custom_policy_is_identified_by_its_fields():
     policy = Named("at risk", "lone \ud800 surrogate")
     reader, watcher = taught().reader(policy), taught().watcher(policy)
     reader.read("alone")
@@ -301,7 +301,7 @@ def test_many_models_have_their_own_fingerprints():
 
 
 @pytest.mark.parametrize("make", ["to_bytes", "to_json"])
-def test_a_changed_model_goes_on_with_the_sums_of_the_old_one(make):
+def test_a_changed_model_may_resume_with_the_sums_of_the_old_one(make):
     model, _ = more_taught()
     reader = some_reader()
     before = reader.decision.confidence
@@ -313,7 +313,7 @@ def test_a_changed_model_goes_on_with_the_sums_of_the_old_one(make):
     assert again.decision.posts == 4
 
 
-def test_a_changed_model_goes_on_with_the_subjects_of_the_old_one():
+def test_a_changed_model_may_resume_with_the_subjects_of_the_old_one():
     model, _ = more_taught()
     watcher = some_watcher()
     model.learn_one("alone in the garden", "at risk")
@@ -415,13 +415,13 @@ def test_a_state_with_a_changed_byte_anywhere_is_refused(make, state):
 
 
 @KINDS
-def test_a_state_with_more_behind_it_is_refused(make, state):
+def test_a_state_with_appended_bytes_is_refused(make, state):
     refuses(make, state + b"\0")
     refuses(make, state + state)
 
 
 @given(st.binary(max_size=80), st.sampled_from([b"", b"wws\1", b"{}\n"]))
-def test_anything_else_is_refused(data, begin):
+def test_other_bytes_are_refused(data, begin):
     refuses(ww.TauSS3.reader, begin + data)
     refuses(ww.TauSS3.watcher, begin + data)
 
@@ -462,7 +462,7 @@ def with_head(**changes):
     return signed(struct.pack(layout, *head.values()) + body[size:])
 
 
-def test_a_state_that_is_put_together_again_is_the_same():
+def test_a_state_parsed_and_rebuilt_is_the_same():
     assert with_head() == some_reader().to_bytes()
 
 
@@ -486,7 +486,7 @@ def test_wrong_numbers_in_the_bytes_of_a_reader_are_refused(changes, message):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_sums_and_notes_in_bytes_that_are_no_numbers_are_refused(number):
+def test_sums_and_notes_that_are_not_finite_are_refused(number):
     state = some_reader().to_bytes()
     head = struct.calcsize("<3sB16s8sIIHI")
     for place in (head, head + 16):  # the first note, the first sum
@@ -502,7 +502,7 @@ def test_duplicate_label_in_bytes_is_rejected():
 
 
 @pytest.mark.parametrize("name", [b"9" * 4, b"9" * 19, b"9" * 5000, b"x"])
-def test_a_label_in_bytes_that_is_no_number_of_64_bits_is_refused(name):
+def test_a_label_in_bytes_beyond_64_bits_is_refused(name):
     entry = struct.pack("<dBI", 1.0, 1, len(name)) + name
     state = signed(with_head(labels=3)[:-4] + entry)
     if name == b"9" * 4:
@@ -565,7 +565,7 @@ def test_wrong_entries_in_json_are_refused(changes):
     refuses(ww.TauSS3.reader, with_entries(**changes))
 
 
-def test_json_that_is_put_together_again_is_the_same():
+def test_json_parsed_and_rebuilt_is_the_same():
     assert taught().reader(NOTES, state=with_entries()).decision == some_reader().decision
 
 
@@ -589,7 +589,7 @@ def test_any_other_json_is_refused(value):
 
 
 @given(st.sampled_from(list(json.loads(some_reader().to_json()))), ANY_JSON)
-def test_any_other_entry_in_json_is_refused_or_taken(key, value):
+def test_any_other_entry_in_json_is_refused_or_accepted(key, value):
     # An entry may happen to be right; nothing but StateError may come of one that is not.
     with suppress(ww.errors.StateError):
         taught().reader(NOTES, state=with_entries(**{key: value}), allow_changed_model=True)
@@ -632,7 +632,7 @@ def with_header(body=None, **changes):
     return resigned(json.dumps(header).encode() + b"\n" + (rest if body is None else body))
 
 
-def test_a_watcher_that_is_put_together_again_is_the_same():
+def test_a_watcher_parsed_and_rebuilt_is_the_same():
     assert with_header() == some_watcher().to_bytes()
 
 
@@ -677,7 +677,7 @@ def test_wrong_entries_in_the_header_of_a_watcher_are_refused(changes):
 @given(
     st.sampled_from(["format", "version", "model", "policy", "labels", "notes", "rounds"]), ANY_JSON
 )
-def test_any_other_entry_in_a_header_is_refused_or_taken(key, value):
+def test_any_other_entry_in_a_header_is_refused_or_accepted(key, value):
     with suppress(ww.errors.StateError):
         taught().watcher(NOTES, state=with_header(**{key: value}), allow_changed_model=True)
 
@@ -698,7 +698,7 @@ def body_of(
     )
 
 
-def test_a_body_in_the_described_layout_is_understood():
+def test_a_body_in_the_documented_layout_is_read():
     state = with_header(body_of(delays=(2, 0), sums=(1.5, 2.5, 3.5, 4.5)))
     watcher = taught().watcher(NOTES, state=state)
     assert as_tuple(watcher.decision("ann")) == ("at risk", 2, 2, {"at risk": 1.5, "control": 2.5})

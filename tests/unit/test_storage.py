@@ -94,7 +94,7 @@ def test_load_gives_back_the_saved_model(path, arguments):
 
 
 @each_variant
-def test_a_loaded_model_learns_on_as_if_never_saved(arguments):
+def test_a_loaded_model_learns_like_the_original(arguments):
     model = taught(**arguments)
     again = ww.TauSS3.from_bytes(model.to_bytes())
     for one in (model, again):
@@ -104,7 +104,7 @@ def test_a_loaded_model_learns_on_as_if_never_saved(arguments):
 
 
 @given(corpus=corpora(any_texts()), arguments=parameters(own_operators=False))
-def test_any_model_survives(corpus, arguments):
+def test_any_model_round_trips(corpus, arguments):
     model = ww.TauSS3(**arguments)
     for text, label in corpus:
         model.learn_one(text, label)
@@ -114,7 +114,7 @@ def test_any_model_survives(corpus, arguments):
 
 
 @each_variant
-def test_an_empty_model_survives(arguments):
+def test_an_empty_model_round_trips(arguments):
     model = ww.TauSS3(**arguments)
     again = ww.TauSS3.from_bytes(model.to_bytes())
     assert again.labels == ()
@@ -139,7 +139,7 @@ def test_labels_keep_their_type_and_order(labels):
     assert again.to_bytes() == model.to_bytes()
 
 
-def test_a_label_without_words_survives():
+def test_a_label_without_words_round_trips():
     model = taught()
     model.learn_one("", "silent")
     again = ww.TauSS3.from_bytes(model.to_bytes())
@@ -217,7 +217,7 @@ def test_another_function_is_refused(path, name):
         ww.TauSS3.load(path, **{name: untyped(keep_a)})
 
 
-def test_another_summary_is_taken_since_counts_do_not_depend_on_it():
+def test_another_summary_is_accepted():
     model = ww.TauSS3.from_bytes(taught(summary=last_row).to_bytes(), summary="max")
     assert model.to_bytes() == taught(summary="max").to_bytes()
 
@@ -227,7 +227,7 @@ def test_each_level_keeps_the_name_of_its_own_summary():
     assert ww.TauSS3.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
 
 
-def test_a_hook_is_refused_where_there_was_none():
+def test_a_hook_is_refused_for_a_model_saved_without_one():
     with pytest.raises(ww.errors.HookError, match="word_hook None"):
         ww.TauSS3.from_bytes(taught().to_bytes(), word_hook=first_letter)
 
@@ -242,7 +242,7 @@ def test_pickle(protocol):
 
 
 @pytest.mark.parametrize("copier", [copy.copy, copy.deepcopy])
-def test_a_copy_goes_its_own_way(copier):
+def test_a_copy_is_independent(copier):
     model = taught()
     before = model.to_bytes()
     other = copier(model)
@@ -328,7 +328,7 @@ def test_the_manifest_describes_every_array():
         )
 
 
-def test_numbers_are_kept_narrow():
+def test_arrays_use_the_narrowest_type():
     _, arrays = parts(taught().to_bytes())
     assert {array.dtype.str for array in arrays.values()} == {"|u1", "<u4"}
     model = ww.TauSS3(max_ngram=1)
@@ -338,9 +338,7 @@ def test_numbers_are_kept_narrow():
 
 
 @each_variant
-def test_the_specifications_examples_read_what_the_model_knows(
-    tmp_path, path, arguments, monkeypatch
-):
+def test_the_examples_of_the_specification_read_the_model(tmp_path, path, arguments, monkeypatch):
     model = taught(**arguments)
     model.save(path)
     monkeypatch.chdir(tmp_path)
@@ -382,7 +380,7 @@ def test_equal_models_give_equal_bytes_in_every_process():
         assert done.stdout == taught().to_bytes()
 
 
-def test_history_leaves_no_trace():
+def test_bytes_do_not_depend_on_the_history_of_a_model():
     model = ww.TauSS3.paper()
     model.learn_one("something else entirely", "gone")
     model.learn_one("d d", "z")
@@ -437,7 +435,7 @@ def test_saving_replaces_the_old_file_and_leaves_no_other(path):
     assert path.read_bytes() == taught().to_bytes()
 
 
-def test_whoever_reads_the_old_file_meanwhile_keeps_it(path):
+def test_a_reader_of_the_replaced_file_keeps_its_content(path):
     taught().save(path)
     with path.open("rb") as old:
         ww.TauSS3().save(path)
@@ -480,7 +478,7 @@ def test_a_replaced_file_keeps_its_permissions(path, mode):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs pipes with names")
-def test_a_pipe_gets_the_model_and_stays_a_pipe(tmp_path):
+def test_a_model_can_be_saved_to_a_pipe(tmp_path):
     pipe, got = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
@@ -493,7 +491,7 @@ def test_a_pipe_gets_the_model_and_stays_a_pipe(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["folder", "folder/", "."])
-def test_a_folder_is_not_written_over(tmp_path, monkeypatch, name):
+def test_a_folder_is_not_replaced(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError) as error:
@@ -501,7 +499,7 @@ def test_a_folder_is_not_written_over(tmp_path, monkeypatch, name):
     assert error.value.filename == name
 
 
-def test_where_there_is_no_folder_the_file_is_named(tmp_path):
+def test_a_missing_folder_is_an_error_that_names_the_file(tmp_path):
     path = tmp_path / "no" / "model.ww"
     with pytest.raises(FileNotFoundError) as error:
         taught().save(path)
@@ -511,7 +509,7 @@ def test_where_there_is_no_folder_the_file_is_named(tmp_path):
 @posix
 @pytest.mark.usefixtures("open_umask")
 @pytest.mark.parametrize("old", [True, False], ids=["replacing", "new"])
-def test_a_private_file_is_private_from_its_first_moment(path, monkeypatch, old):
+def test_a_private_file_is_created_private(path, monkeypatch, old):
     if old:
         path.touch(0o644)
     born, opened = [], os.open
@@ -540,7 +538,7 @@ def test_a_file_that_replaces_a_private_one_is_never_readable_by_others(path, mo
 
 @posix
 @pytest.mark.parametrize("there", [True, False], ids=["whole", "dangling"])
-def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path, there):
+def test_saving_to_a_link_writes_its_target(tmp_path, there):
     (tmp_path / "folder").mkdir()
     target, link = tmp_path / "folder" / "model.ww", tmp_path / "link.ww"
     link.symlink_to(target)
@@ -553,7 +551,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path, there):
 
 
 @posix
-def test_a_link_to_itself_is_an_error_and_stays(path):
+def test_a_link_to_itself_is_an_error_and_kept(path):
     path.symlink_to(path)
     with pytest.raises(OSError, match=re.escape(path.name)):
         taught().save(path)
@@ -562,7 +560,7 @@ def test_a_link_to_itself_is_an_error_and_stays(path):
 
 
 @pytest.mark.parametrize("name", ["x" * 250 + ".ww", "ü" * 120 + ".ww", ".ww", "a b.ww"])
-def test_any_file_name_will_do(tmp_path, name):
+def test_any_file_name_is_accepted(tmp_path, name):
     taught().save(tmp_path / name)
     assert ww.TauSS3.load(str(tmp_path / name)).labels == ("x", "y", "z")
 

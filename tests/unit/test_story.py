@@ -63,7 +63,7 @@ def test_a_story_has_the_sums_and_the_decision_of_a_reader(history, policy, labe
 
 
 @given(st.data())
-def test_weights_are_what_explanations_say_and_add_up_as_the_core_does(data):
+def test_weights_equal_explanations_and_add_up_like_the_core(data):
     corpus = data.draw(strategies.corpora())
     model = ww.TauSS3(**data.draw(strategies.parameters(own_operators=False)))
     model.learn_many(*zip(*corpus, strict=True))
@@ -87,7 +87,7 @@ def test_posts_may_be_a_subject_whose_id_and_truth_are_kept():
     assert (story.subject, story.truth, story.decision.subject) == ("ann", "control", "ann")
 
 
-def test_a_subject_without_posts_has_a_short_story():
+def test_a_subject_without_posts_has_a_story():
     story = told([])
     assert not story.decision
     assert story.tipped.posts_for == ()

@@ -210,7 +210,7 @@ def test_a_decision_is_true_only_with_an_alert():
     assert ww.Decision("at risk", 2, 3, {"at risk": 0.1})
 
 
-def test_an_alert_for_a_label_that_is_false_itself_is_true():
+def test_a_decision_for_a_falsy_label_is_true():
     model = ww.TauSS3.paper()
     model.learn_many(["alone", "garden"], [0, 1])
     decision = model.reader(ww.Overtakes(0)).read("alone")
@@ -228,7 +228,7 @@ def test_no_decision_is_not_new():
     assert not taught().reader(RISK).decision.is_new
 
 
-def test_an_alert_stays_when_all_speaks_against_it():
+def test_an_alert_is_final():
     reader = taught().reader(RISK)
     reader.read("alone")
     for _ in range(5):
@@ -242,7 +242,7 @@ def test_a_decision_is_frozen():
         untyped(ww.Decision(None, 0, 0, {})).label = "x"
 
 
-def test_before_the_first_post_nothing_is_decided():
+def test_no_decision_before_the_first_post():
     decision = taught().reader(RISK).decision
     assert as_tuple(decision) == (None, 0, 0, {"at risk": 0.0, "control": 0.0})
 
@@ -287,7 +287,7 @@ def test_an_unknown_label_is_refused(make):
 
 
 @pytest.mark.parametrize("make", [ww.TauSS3.reader, ww.TauSS3.watcher])
-def test_the_label_1_is_not_the_label_of_that_name(make):
+def test_the_label_1_is_not_the_label_named_1(make):
     with pytest.raises(ww.errors.UnknownLabelError, match="unknown label '1'"):
         make(taught((1, 2, 30)), ww.Overtakes("1"))
 
@@ -311,7 +311,7 @@ def test_non_post_is_rejected(post):
         taught().reader(RISK).read(post)
 
 
-def test_a_refused_post_was_not_read():
+def test_a_refused_post_changes_nothing():
     reader = taught().reader(RISK)
     with pytest.raises(TypeError):
         reader.read(None)
@@ -352,7 +352,7 @@ def test_a_label_forgotten_while_reading_keeps_its_sum():
 # Watchers
 
 
-def test_a_watcher_knows_its_subjects():
+def test_a_watcher_lists_its_subjects():
     watcher = taught().watcher(RISK)
     watcher.read_many(["bob", "ann", "bob"], ["alone"] * 3)
     watcher.add("cid")
@@ -400,14 +400,14 @@ def test_subject_id_that_is_not_str_is_rejected_without_reading(subject):
     assert len(watcher) == 0
 
 
-def test_a_bad_post_in_a_batch_means_that_nothing_was_read():
+def test_a_bad_post_in_a_batch_leaves_all_posts_unread():
     watcher = taught().watcher(RISK)
     with pytest.raises(TypeError, match="text 1 must be str"):
         watcher.read_many(["ann", "bob"], ["alone", None])
     assert len(watcher) == 0
 
 
-def test_as_many_subjects_as_posts_are_needed():
+def test_subjects_and_posts_must_be_equally_many():
     with pytest.raises(ValueError, match="1 subjects but 2 posts"):
         taught().watcher(RISK).read_many(["ann"], ["alone", "garden"])
 
@@ -424,13 +424,13 @@ def test_subjects_and_posts_may_come_from_generators_and_arrays():
     assert len(watcher.read_many(names, (post for post in ["alone", "garden"]))) == 1
 
 
-def test_an_empty_batch_is_no_post():
+def test_an_empty_batch_changes_nothing():
     watcher = taught().watcher(RISK)
     assert watcher.read_many([], []) == []
     assert len(watcher) == 0
 
 
-def test_an_empty_round_is_a_round():
+def test_an_empty_round_counts_as_a_round():
     watcher = taught().watcher(ww.StandsOut("at risk"))
     assert watcher.read_round({}) == []
     assert watcher.rounds == 1
@@ -454,7 +454,7 @@ def test_a_subject_that_stands_out_is_alerted_from_the_fourth_round_on():
     assert watcher.decision("ann").delay == 4
 
 
-def test_a_subject_without_a_post_is_compared_with_but_not_alerted():
+def test_a_subject_without_a_post_counts_in_the_comparison_but_is_not_alerted():
     model = taught()
     watcher = model.watcher(ww.StandsOut("at risk", gamma=2))
     posts = {"ann": "alone", "bob": "garden", "cid": "sun", "dan": "lovely", "eve": "garden"}
@@ -506,7 +506,7 @@ class Returns(ww.Policy):
         return self.what(step)
 
 
-def test_a_policy_of_ones_own_decides_like_the_same_policy_of_ours():
+def test_a_custom_policy_decides_like_the_equal_built_in_one():
     model, ours = taught(), ww.Overtakes("at risk", ratio=2)
     events = [(name, POSTS[place]) for name, place in zip("abacab" * 4, range(14), strict=False)]
     own = model.watcher(Doubles("at risk"))
@@ -571,7 +571,7 @@ class Rises(ww.Policy):
         return (largest > 0) & (step.gain > largest)
 
 
-def test_a_policy_of_ones_own_can_take_notes():
+def test_a_custom_policy_can_take_notes():
     model = taught()
     # sleep < alone; after them nothing is larger than "alone" but two words of it.
     posts = ["sleep", "garden", "alone", "alone", "alone. alone"]
@@ -592,7 +592,7 @@ def test_notes_of_combined_policies_do_not_mix():
     assert [reader.read(post).delay for post in posts] == [0, 0, 0, 4]
 
 
-def test_a_model_that_lost_a_label_reads_on_with_the_columns_there_are():
+def test_reading_continues_after_the_model_lost_a_label():
     posts = {"a": "one two", "b": "three four", "c": "five six"}
     larger, smaller = ww.TauSS3(prior=0), ww.TauSS3(prior=0)
     larger.learn_many(list(posts.values()), list(posts))

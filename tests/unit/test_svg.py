@@ -55,13 +55,13 @@ def test_slices_of_markup_are_plain_text():
 
 
 @pytest.mark.parametrize("name", ["script", "Script", "style", "foreignObject", "a b", "g>", ""])
-def test_elements_that_could_do_harm_are_refused(name):
+def test_harmful_elements_are_refused(name):
     with pytest.raises(ValueError, match=r"^element .* is not allowed"):
         svg.element(name)
 
 
 @pytest.mark.parametrize("name", ["onclick", "style", "href", "xlink:href", "a b", "a>", ""])
-def test_attributes_that_could_do_harm_are_refused(name):
+def test_harmful_attributes_are_refused(name):
     with pytest.raises(ValueError, match=r"^attribute .* is not allowed"):
         svg.element("g", **{name: "x"})
 
@@ -72,7 +72,7 @@ def test_a_style_sheet_cannot_end_itself(css):
         svg.drawing(1, 1, title="x", css=css)
 
 
-def test_a_picture_says_what_it_is():
+def test_a_picture_has_a_title_and_a_role():
     root = parsed(svg.drawing(10, 5.5, title="Title", description="More", css=svg.STYLE))
     assert root.attrib["role"] == "img"
     assert root.attrib["aria-label"] == "Title"
@@ -80,7 +80,7 @@ def test_a_picture_says_what_it_is():
     assert [child.text for child in root][:2] == ["Title", "More"]
 
 
-def test_attributes_that_are_none_are_left_out():
+def test_attributes_with_value_none_are_left_out():
     assert svg.element("g", id=None, x=0) == '<g x="0"/>'
 
 
@@ -94,7 +94,7 @@ def test_numbers_are_short_and_near(value, digits):
 
 
 @pytest.mark.parametrize("value", [10, 100.0, np.int64(20), np.float32(0.5)])
-def test_numbers_of_all_kinds_are_taken(value):
+def test_numbers_of_all_types_are_accepted(value):
     assert float(svg.number(value)) == value
 
 

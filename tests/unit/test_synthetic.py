@@ -81,7 +81,7 @@ def test_lengths_of_streams_may_be_one_number():
     assert [len(subject.posts) for subject in streams] == [7] * 5
 
 
-def test_no_subjects_are_no_streams():
+def test_zero_subjects_give_no_streams():
     assert make_risk_streams(0, seed=0) == []
 
 
@@ -124,13 +124,13 @@ def test_the_sentences_of_a_pair_have_the_same_words(pair):
     assert words(risky) != words(harmless)
 
 
-def test_everybody_writes_sentences_of_pairs_equally_often(streams):
+def test_all_subjects_write_sentences_of_pairs_equally_often(streams):
     either = [sentence for pair in SEQUENCE_PAIRS for sentence in pair]
     at_risk, control = (share(texts_of(streams, label), either) for label in (AT_RISK, CONTROL))
     assert at_risk == pytest.approx(control, abs=0.03)
 
 
-def test_words_alone_tell_nothing_about_a_pair():
+def test_single_words_do_not_distinguish_a_pair():
     model = ww.TauSS3(max_ngram=1)
     for risky, harmless in SEQUENCE_PAIRS:
         model.learn_many([risky, harmless], [AT_RISK, CONTROL])
@@ -139,7 +139,7 @@ def test_words_alone_tell_nothing_about_a_pair():
         assert at_risk == control
 
 
-def test_sequences_tell_the_sentences_of_a_pair_apart():
+def test_sequences_distinguish_the_sentences_of_a_pair():
     model = ww.TauSS3(max_ngram=3)
     for risky, harmless in SEQUENCE_PAIRS:
         model.learn_many([risky, harmless], [AT_RISK, CONTROL])
@@ -169,7 +169,7 @@ def test_sequences_recognise_subjects_better_than_words(streams):
     assert accuracy(model.replace(max_ngram=1)) < 0.75
 
 
-def test_every_pair_is_written_equally_often_by_everybody():
+def test_every_pair_is_written_equally_often_by_all_subjects():
     # Then, as both sentences of a pair have the same words, words tell nothing about a subject.
     streams = make_risk_streams(2000, seed=0, prevalence=0.5, posts_per_subject=20)
     shares = {}
@@ -186,7 +186,7 @@ def test_distractors_are_as_frequent_in_both_groups(streams):
     assert at_risk == pytest.approx(control, abs=0.02)
 
 
-def test_the_first_posts_of_those_at_risk_are_hardly_risky(streams):
+def test_first_posts_of_subjects_at_risk_have_little_risk_language(streams):
     risky = [pair[0] for pair in SEQUENCE_PAIRS]
     firsts = [subject.posts[0].text for subject in streams if subject.label == AT_RISK]
     lasts = [subject.posts[-1].text for subject in streams if subject.label == AT_RISK]

@@ -115,7 +115,7 @@ def test_a_bad_row_is_an_error_that_names_its_first_line(bad):
 
 
 @pytest.mark.parametrize("bad", BAD_ROWS)
-def test_bad_rows_can_be_skipped_and_told(bad):
+def test_bad_rows_can_be_skipped_with_a_callback(bad):
     rows, fault = BAD_ROWS[bad]
     lines = ["subject,text,time,seq", 'ann,"two', 'lines",,', "", *rows, "ann,last,,"]
     told = []
@@ -125,18 +125,18 @@ def test_bad_rows_can_be_skipped_and_told(bad):
     assert fault in str(error)
 
 
-def test_a_quote_that_is_never_closed_is_told_where_it_begins():
+def test_an_unclosed_quote_is_reported_at_its_first_line():
     lines = ["subject,text", "ann,a", 'ann,"b', "ann,c"]
     assert failure(read_csv, lines).startswith("input, line 3: not a row")
 
 
-def test_a_cell_that_never_ends_is_told_where_it_begins():
+def test_an_endless_cell_is_reported_at_its_first_line():
     lines = ["subject,text", 'ann,"b', *["x" * 1000] * (csv.field_size_limit() // 1000 + 1)]
     message = failure(read_csv, lines)
     assert message.startswith("input, line 2: a cell of more than")
 
 
-def test_labels_of_a_table_that_contradict_are_a_bad_line():
+def test_contradictory_labels_of_a_table_are_a_bad_line():
     message = failure(read_csv, ["subject,text,label", "ann,a,x", "ann,b,y"])
     assert message.startswith("input, line 3: subject 'ann' has the label 'y' here and 'x' on")
 

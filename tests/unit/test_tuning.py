@@ -111,7 +111,7 @@ def test_the_best_comes_first(measure, more):
     assert values == sorted(values, reverse=more > 0)
 
 
-def test_of_equals_the_first_asked_for_is_best():
+def test_ties_go_to_the_first_policy_given():
     never = [ww.Overtakes("at risk", margin=margin) for margin in (1e6, 1e7, 1e5)]
     tuning = tune(PEOPLE, never, measure="f1", parameters={"max_ngram": [2, 1]})
     assert [trial.value for trial in tuning.trials] == [0.0] * 6
@@ -137,7 +137,7 @@ def test_a_function_is_minimised():
     assert sorted(seen) == [11] * 3 + [12] * 3
 
 
-def test_a_measure_of_ours_can_be_given_as_a_function():
+def test_a_built_in_measure_can_be_given_as_a_function():
     def erde20(*arguments, **options):
         return metrics.erde(*arguments, deadline=20, minimum_delay=0, **options)
 
@@ -145,12 +145,12 @@ def test_a_measure_of_ours_can_be_given_as_a_function():
     assert 0 < tuning.best.value < tuning.trials[-1].value < 1
 
 
-def test_a_function_that_gives_no_number_is_refused():
+def test_a_function_that_returns_no_number_is_refused():
     with pytest.raises(ValueError, match="returned NaN on a fold"):
         tune(PEOPLE, RISK, measure=lambda *_, **__: float("nan"))
 
 
-def test_a_policy_of_ones_own_is_tuned_like_ours():
+def test_a_custom_policy_is_tuned_like_a_built_in_one():
     @dataclass(frozen=True)
     class Doubles(ww.Policy):
         positive: str
@@ -480,7 +480,7 @@ def test_subjects_have_equal_weight_regardless_of_posts():
     assert set(reached) == {0.2, 0.9}
 
 
-def test_where_nothing_was_read_there_is_still_a_policy():
+def test_thresholds_without_posts_give_a_policy():
     assert ww.Thresholds("at risk", (2,)).policies([]) == [RISK.after(2)]
 
 
@@ -548,7 +548,7 @@ def test_thresholds_of_another_label_are_refused():
         ((0,), ValueError, "first_posts"),
     ],
 )
-def test_posts_that_are_none_are_refused(posts, error, message):
+def test_invalid_numbers_of_posts_are_refused(posts, error, message):
     with pytest.raises(error, match=message):
         ww.Thresholds("at risk", posts)
 

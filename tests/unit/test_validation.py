@@ -43,7 +43,7 @@ def cross_validate(labels=LABELS, **options):
         {"folds": 2, "groups": WRITERS, "seed": 7},
     ],
 )
-def test_it_does_what_can_be_done_by_hand(options):
+def test_cross_validation_equals_folds_by_hand(options):
     assert cross_validate(**options) == by_hand(LABELS, **options)
 
 
@@ -61,7 +61,7 @@ def test_every_text_counts_once_per_repeat():
     assert found.spread("accuracy").deviation > 0
 
 
-def test_the_seed_decides_and_threads_do_not():
+def test_the_result_depends_on_the_seed_and_not_on_threads():
     once = cross_validate(seed=5, threads=1)
     assert once == cross_validate(seed=5, threads=3)
     assert once != cross_validate(seed=6)
@@ -86,7 +86,7 @@ def test_hooks_are_used():
     assert {sum(map(bool, fold.confusion.sum(axis=0))) for fold in found.folds} == {1}
 
 
-def test_a_label_that_only_one_text_has_is_never_found():
+def test_a_label_of_only_one_text_is_never_predicted():
     found = ww.cross_validate(["a", "b", "a", "b", "c"], ["x", "y", "x", "y", "z"], folds=2)
     assert found.labels == ("x", "y", "z")
     assert found.per_label[2].right == 0
@@ -113,7 +113,7 @@ def test_progress_is_called():
         ((["a"] * 5, ["a", "b", "a", "b", 1]), ValueError, "all str or all int"),
     ],
 )
-def test_it_says_what_is_wrong(arguments, error, message):
+def test_bad_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         ww.cross_validate(*arguments)
 

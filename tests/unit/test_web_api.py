@@ -117,7 +117,7 @@ def test_about_describes_model_and_data(page):
     assert about["subjects"]["policy"]["policy"] == "Overtakes"
 
 
-def test_a_page_may_be_about_a_model_alone():
+def test_a_page_may_show_a_model_only():
     _, _, about = ask(make_app(Content(model())), "/api/about")
     assert (about["documents"], about["subjects"]) == (None, None)
 
@@ -266,7 +266,7 @@ def test_a_policy_that_is_nested_too_deeply_is_refused(page, path, depth, caplog
 
 
 @pytest.mark.parametrize("name", ["smoothness", "alpha", "max_ngram", "min_count"])
-def test_settings_beyond_all_numbers_are_refused(page, name):
+def test_settings_too_large_for_a_number_are_refused(page, name):
     assert send(page, "/api/explain", {"text": "a", name: 10**400})[0] == 400
 
 
@@ -343,7 +343,7 @@ def test_documents_are_paged_with_predictions(page):
     assert texts[50].startswith(row["begin"])
 
 
-def test_a_page_too_far_is_the_last(page):
+def test_a_page_beyond_the_end_is_the_last_page(page):
     _, _, found = ask(page, "/api/documents?page=999")
     assert found["page"] == found["pages"] - 1
     assert found["rows"]
@@ -423,7 +423,7 @@ def test_unknown_paths_are_404_in_json(page, path):
 
 
 @pytest.mark.parametrize("path", ["documents", "subjects"])
-def test_data_that_was_not_given_is_404(path):
+def test_missing_data_is_404(path):
     assert ask(make_app(Content(model())), f"/api/{path}")[0] == 404
 
 
