@@ -4,7 +4,8 @@ import pytest
 
 import watchword as ww
 from browser import DESKTOP, PHONE
-from hostile import HOSTILE, whole_words
+from hooks import by_blanks
+from hostile import HOSTILE
 
 MODEL = ww.TauSS3.paper()
 MODEL.learn_many(
@@ -141,7 +142,7 @@ def test_dark_windows_have_a_dark_page(opened):
 
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\ud800" not in one])
 def test_hostile_texts_labels_ngrams_and_titles_do_not_run(opened, hostile):
-    model = ww.TauSS3(tokenizer=whole_words)
+    model = ww.TauSS3(tokenizer=by_blanks)
     model.learn_many([f"{hostile} x", "x y"], [hostile, "other"])
     page = opened(f"{hostile} x", model, title=hostile)
     assert page.locator("script, img, a, iframe").count() == 0

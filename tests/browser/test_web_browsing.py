@@ -6,21 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 import watchword as ww
-from live_pages import outcomes, right_ones, visitor, whole_page
+from live_pages import outcomes, right_ones
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model, people
-
-
-@pytest.fixture(scope="module")
-def live():
-    with whole_page() as served:
-        yield served
-
-
-@pytest.fixture
-def visit(browser, live):
-    return visitor(browser, live)
-
 
 # Documents
 

@@ -8,23 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from browser import DESKTOP, PHONE
-from live_pages import TEXT, block, scores, spelled, visitor, whole_page, write
+from live_pages import TEXT, block, scores, spelled, write
 from painted import Painted, shares_at, with_shares
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model
 
 VIEWS = ["write", "documents", "documents/3", "subjects", "subjects/2", "model"]
-
-
-@pytest.fixture(scope="module")
-def live():
-    with whole_page() as served:
-        yield served
-
-
-@pytest.fixture
-def visit(browser, live):
-    return visitor(browser, live)
 
 
 @pytest.fixture

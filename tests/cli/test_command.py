@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import watchword as ww
-from command_line import ENVIRONMENT, call, free_port, next_line, run, run_on_terminal, started
+from command_line import ENVIRONMENT, call, next_line, run, run_on_terminal, started
+from ports import free_port
 from spark_cluster import HAS_SPARK
 from watchword.cli import cli
 from watchword.cli.base import Teller, progress

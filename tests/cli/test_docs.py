@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from command_line import call, free_port, started
+from command_line import call, started
+from ports import free_port
 from spark_cluster import HAS_SPARK
 from untyped import untyped
 from watchword.cli import cli

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
+from hooks import last_row
 from model_files import taught
-from strategies import any_texts
+from strategies import valid_texts
 from watchword.model.engine import engine_of
 from watchword.model.text import TextSource
 from watchword.spark.columns import confidence_of, labels_of, terms_of
@@ -16,11 +17,7 @@ from watchword.spark.columns import confidence_of, labels_of, terms_of
 PLAIN = TextSource("lines")
 
 
-def valid(text):
-    return text.encode("utf-8", "replace").decode()
-
-
-@given(st.lists(any_texts().map(valid), max_size=6), st.integers(0, 3))
+@given(st.lists(valid_texts(), max_size=6), st.integers(0, 3))
 def test_confidences_equal_those_of_the_texts(texts, skipped):
     model = taught()
     column = pa.array([*["d é", "", "a"][:skipped], *texts], pa.string()).slice(skipped)
@@ -29,7 +26,7 @@ def test_confidences_equal_those_of_the_texts(texts, skipped):
     assert values.tobytes() == model.confidence_many(texts).tobytes()
 
 
-@given(st.lists(any_texts().map(valid), max_size=6))
+@given(st.lists(valid_texts(), max_size=6))
 def test_terms_equal_those_of_the_texts(texts):
     assert terms_of(pa.array(texts, pa.string()), PLAIN).words == PLAIN.read(texts).words
 
@@ -39,10 +36,6 @@ def test_all_arrow_string_types_are_read(kind):
     model = taught()
     values = confidence_of(pa.array(["a b é", "d"], kind), engine_of(model)).values
     assert (values == model.confidence_many(["a b é", "d"])).all()
-
-
-def last_row(rows):
-    return rows[-1]
 
 
 @pytest.mark.parametrize("own", [{"summary": last_row}, {"word_hook": str.upper}])

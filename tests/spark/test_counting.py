@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from count_rows import added, batches_of, controls, documents_of, floored, frame, learnt
-from strategies import any_texts, corpora
+from strategies import corpora, valid_texts
 from watchword.spark import counting
 from watchword.spark.counting import Counting, count_batches, count_level, rows_of
 from watchword.spark.writing import write_sorted
@@ -15,11 +15,7 @@ from watchword.spark.writing import write_sorted
 HOW = Counting(text="post", label="own")
 
 
-def valid(text):
-    return text.encode("utf-8", "replace").decode()
-
-
-documents = corpora(any_texts().map(valid), max_documents=12)
+documents = corpora(valid_texts(), max_documents=12)
 
 
 countings = st.sampled_from(["occurrences", "documents"])

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import select
-import socket
 import subprocess
 import sys
 
@@ -109,12 +108,6 @@ def say(process, *records):
     for record in records:
         process.stdin.write(json.dumps(record).encode() + b"\n")
     process.stdin.flush()
-
-
-def free_port():
-    """Return a port that is free at the time of the call."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def write_lines(path, records):

@@ -1,6 +1,7 @@
 """Models with hostile words and labels, for tests of pictures."""
 
 import watchword as ww
+from hooks import by_blanks
 
 HOSTILE = [
     "<script>window.hacked=1</script>",
@@ -22,17 +23,8 @@ def learn(corpus, arguments):
     return model
 
 
-def at_blanks(text):
-    """Split a text at blanks: a tokenizer that keeps every character."""
-    at = 0
-    for word in text.split():
-        at = text.index(word, at)
-        yield at, at + len(word), word
-        at += len(word)
-
-
 def hostile_model():
-    model = ww.TauSS3(tokenizer=at_blanks)
+    model = ww.TauSS3(tokenizer=by_blanks)
     for at, text in enumerate(HOSTILE):
         model.learn_one(text, HOSTILE[at - 1])
     return model

@@ -1,7 +1,5 @@
 """Texts that try to break out of pages, terminals and files."""
 
-import re
-
 HOSTILE = [
     "<script>window.hacked = 1</script>",
     '"onmouseover="window.hacked = 1',
@@ -21,8 +19,3 @@ HOSTILE = [
 HOSTILE_TEXT = (
     "</title></style></main><script>alert(1)</script>\"onmouseover='x' javascript:\u202e\x00\ud800&"
 )
-
-
-def whole_words(text):
-    """Split a text at blanks: a tokenizer that keeps every character."""
-    return [(found.start(), found.end(), found[0]) for found in re.finditer(r"\S+", text)]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ports import free_port
 from sanitizing import SANITIZED
 
 HAS_SPARK = sys.version_info >= (3, 11)  # pyspark needs a later Python than the rest does
@@ -36,11 +37,6 @@ def configured(builder):
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     return builder
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def environment():

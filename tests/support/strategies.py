@@ -5,6 +5,8 @@ import unicodedata
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from hooks import last_row
+
 # Few words, some in several spellings that fold to one; phrases make long n-grams repeat.
 SPELLINGS = ["A", "is", "Don't", "don’t", "caf\u00e9", "cafe\u0301", "co\u00adop", "½"]
 WORDS = ["a", "b", "c"] * 3 + ["a b c", "b c", "c a b is"] * 2 + SPELLINGS
@@ -70,6 +72,11 @@ def any_texts():
     return st.one_of(texts(), unicode_texts())
 
 
+def valid_texts():
+    """Return texts without lone surrogates."""
+    return any_texts().map(lambda text: text.encode("utf-8", "replace").decode())
+
+
 def label_sets(min_size=1, max_size=6):
     """Return 1 to 6 labels, all of one kind."""
     names = st.sampled_from(["x", "y", "z", "B", "é", "two words", "ß"])
@@ -88,10 +95,6 @@ def corpora(draw, contents=None, min_labels=1, max_labels=6, max_documents=8):
     first = [(draw(contents), label) for label in labels]
     pair = st.tuples(contents, st.sampled_from(labels))
     return first + draw(st.lists(pair, max_size=max_documents))
-
-
-def last_row(rows):
-    return rows[-1]
 
 
 def summaries(own_operators=True):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import strategies
 import watchword as ww
+from hooks import last_row
 from untyped import untyped
 from watchword.model.engine import engine_of
 from watchword.reasons.alert_change import change_of_alert
@@ -195,7 +196,7 @@ def test_no_change_for_a_model_of_one_label():
 
 
 def test_what_would_change_refuses_a_summary_function():
-    model = two_labels().replace(summary=strategies.last_row)
+    model = two_labels().replace(summary=last_row)
     with pytest.raises(ww.errors.HookError, match="cannot be split into shares"):
         model.what_would_change("x a")
 

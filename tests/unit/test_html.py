@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
-from hostile import HOSTILE, whole_words
+from hooks import by_blanks, last_row
+from hostile import HOSTILE
 from painted import Painted, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
@@ -296,10 +297,6 @@ def test_a_notebook_shows_the_beginning_of_a_long_text():
 # Other ways to sum up
 
 
-def last_row(rows):
-    return rows[-1]
-
-
 def explained_with(summary, text="a match. machine learning. the machine"):
     return MODEL.replace(summary=summary).explain(text)
 
@@ -324,7 +321,7 @@ def test_contribution_is_described_where_it_differs_from_the_value():
 def test_summary_function_paints_values(page):
     explanation = explained_with(last_row)
     shown = explanation.to_html("tech", page=page)
-    assert f"because {__name__}.last_row summarises" in shown
+    assert "because hooks.last_row summarises" in shown
     assert ", adds " not in shown
     assert "machine learning" in [words for _, words in Painted(shown).marks]
 
@@ -362,7 +359,7 @@ def test_hostile_texts_stay_text(hostile, page):
 @pytest.mark.parametrize("page", [True, False])
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\ud800" not in one])
 def test_hostile_labels_ngrams_and_titles_stay_text(hostile, page):
-    model = ww.TauSS3(tokenizer=whole_words)
+    model = ww.TauSS3(tokenizer=by_blanks)
     model.learn_many([f"{hostile} x", "x y"], [hostile, "other"])
     shown = model.explain(f"{hostile} x").to_html(page=page, title=hostile)
     shown.encode("utf-8")
@@ -374,7 +371,7 @@ def test_hostile_labels_ngrams_and_titles_stay_text(hostile, page):
 
 @pytest.mark.parametrize("page", [True, False])
 def test_labels_and_titles_are_not_reordered(page):
-    model = ww.TauSS3(tokenizer=whole_words)
+    model = ww.TauSS3(tokenizer=by_blanks)
     model.learn_one("\u202ematch", "\u202espor\u2066ts")
     shown = model.explain("match \u202ematch").to_html(page=page, title="\u202etitle")
     assert re.findall("[\u202a-\u202e\u2066-\u2069]", unquoted(shown)) == ["\u202e"]

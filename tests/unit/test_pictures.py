@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from browser import PHONE, browser, browser_process  # noqa: F401
-from glance_samples import HOSTILE, at_blanks, hostile_model, learn
+from glance_samples import HOSTILE, hostile_model, learn
+from hooks import by_blanks
 from model_files import taught
 from strategies import corpora, unicode_texts
 from watchword.model.overview import ngram_worth
@@ -78,7 +79,7 @@ def test_any_text_gives_pictures_that_are_xml(corpus):
 
 
 def test_a_long_name_does_not_fill_the_page():
-    model = ww.TauSS3(max_ngram=1, tokenizer=at_blanks)
+    model = ww.TauSS3(max_ngram=1, tokenizer=by_blanks)
     model.learn_one("x" * 100_000, "y" * 100_000)
     assert len(model.glance().to_html(page=True)) < 100_000
 
