@@ -1,4 +1,4 @@
-"""The command line: verbs, errors, exit codes, and what it looks like where."""
+"""The command line: help, errors, exit codes, and output on and off a terminal."""
 
 import contextlib
 import logging
@@ -25,7 +25,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 @pytest.fixture
 def broken_verb():
-    """Verbs that fail in a given way, for the time of a test."""
+    """Add a command that fails in a given way for the time of a test."""
     added = []
 
     def add(error):
@@ -70,7 +70,7 @@ def test_every_option_has_help(path, command):
 
 
 def examples(path):
-    """The commands at the end of a help page."""
+    """Return the commands at the end of a help page."""
     shown = CliRunner().invoke(cli, [*path[1:], "--help"])
     found = re.search(r"\n  Example:\n((?:    watchword .*\n)+)\Z", shown.output)
     assert found, shown.output
@@ -96,7 +96,7 @@ def test_every_help_ends_with_an_example_that_runs(path, tmp_path, monkeypatch, 
 
 
 def run_commands(lines):
-    """Run commands as a shell would; those with & at the end go on while the others run."""
+    """Run commands as a shell would; those that end with & run in the background."""
     port = str(free_port())
     with contextlib.ExitStack() as stack:
         servers = []

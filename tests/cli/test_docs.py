@@ -28,7 +28,7 @@ def commands(group=cli, path="watchword"):
 
 
 def examples():
-    """Commands on the page in its order, each with the output that follows it."""
+    """Return the commands on the page in order, each with its output."""
     for block in re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")

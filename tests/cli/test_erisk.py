@@ -156,7 +156,7 @@ def test_wrong_sets_and_tasks_are_named(arguments, code, message):
 
 
 def take_part(server, *arguments):
-    """Run the client against a server, and give what it prints."""
+    """Run the client against a server; return what it prints."""
     fast = ("--retries", "0", "--model", "model.ww", "--positive", "at risk")
     return records("erisk", "client", server.url, server.token, *fast, *arguments)
 

@@ -1,4 +1,4 @@
-"""What is named as data: pipes and files, marks and line ends, long lines, odd formats."""
+"""Input of the command line: pipes and files, byte order marks, line ends, long lines, formats."""
 
 import gzip
 import io
@@ -21,7 +21,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
 
 
 class Pieces:
-    """Bytes that arrive in pieces of some size."""
+    """Bytes that are read in pieces of at most `size` bytes."""
 
     def __init__(self, data, size):
         self._data = io.BytesIO(data)
@@ -177,7 +177,7 @@ def test_rows_before_a_bad_row_are_yielded(tmp_path):
 
 
 def in_pieces(monkeypatch, data, size):
-    """Standard input that gives so many bytes at a time."""
+    """Replace standard input by data that is read `size` bytes at a time."""
     stream = untyped(io.BytesIO(data))
     stream.read1 = lambda _: stream.read(size)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))

@@ -24,7 +24,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """A model, and data whose ids a terminal or a spreadsheet would obey."""
+    """Write a model, and data with ids that a terminal or a spreadsheet would interpret."""
     folder = tmp_path_factory.mktemp("output")
     people = ww.make_risk_streams(30, seed=1)
     model = ww.TauSS3()
@@ -49,7 +49,7 @@ def inside(here, monkeypatch):
 
 
 def piped(*arguments, stdout=subprocess.PIPE):
-    """The exit code, the bytes and the messages of a command in a pipe."""
+    """Run a command in a pipe; return its exit code, output and messages."""
     done = subprocess.run(
         [sys.executable, "-m", "watchword", *arguments],
         stdout=stdout,

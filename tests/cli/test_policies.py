@@ -1,4 +1,4 @@
-"""Policies on the command line: what may be written, what it means, and what is said otherwise."""
+"""Policies on the command line: syntax, meaning, and error messages."""
 
 import pytest
 from hypothesis import given

@@ -272,7 +272,7 @@ def test_search_errors(here, arguments, code, message):
 
 
 def interrupted(path, *arguments):
-    """What a command says that gets Ctrl-C when the first results are in the file."""
+    """Return the output of a command interrupted once the file has its first results."""
     with started(*arguments, "--keep", path) as process:
         until = time.monotonic() + 60
         while time.monotonic() < until and process.poll() is None:

@@ -1,4 +1,4 @@
-"""Many threads on one model: reading sees some state between documents, never half of one."""
+"""Many threads on one model: every reading sees a state between two documents."""
 
 import functools
 import os
@@ -39,7 +39,7 @@ DOCUMENTS = 120
 
 
 def corpus():
-    """Documents whose words shift with time, so that every state reads differently."""
+    """Return documents whose words change over time, so that every state reads differently."""
     documents = []
     for number in range(DOCUMENTS):
         text = " ".join(WORDS[(number * step + step * step) % len(WORDS)] for step in range(1, 12))
@@ -79,9 +79,9 @@ def threads_take_turns_often():
 
 
 def run_beside_readers(steps, read):
-    """Take the steps while threads repeat `read`; return what each of them saw, in order.
+    """Take the steps while threads repeat `read`; return the readings of each thread in order.
 
-    Every few steps the readers get time to read on, so that they meet many states.
+    Every few steps the readers get time, so that they see many states.
     """
     done = threading.Event()
     started = threading.Barrier(READERS + 1)
@@ -118,7 +118,7 @@ def learning(model, documents):
 
 
 def assert_never_goes_back(seen, expected):
-    """Each reading is that of some state, and no later one that of an earlier state."""
+    """Check that each reading belongs to a state, and that states only advance."""
     at = 0
     for reading in seen:
         while at < len(expected) and expected[at] != reading:
@@ -249,7 +249,7 @@ def distinct_words(count):
 
 
 def learns_in_a_child():
-    """A process that is forked off and teaches a model enough to need large tables."""
+    """Fork a process that learns enough to need large tables; return its exit code."""
     child = os.fork()
     if child == 0:
         signal.alarm(60)  # one that waits for a lock for ever is killed

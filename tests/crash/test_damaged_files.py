@@ -1,4 +1,4 @@
-"""Files that are not models, or not any more: one clear error each, nothing loaded, no crash."""
+"""Files that are not models, or are corrupt: a clear error each, nothing loaded, no crash."""
 
 import hashlib
 import io
@@ -34,7 +34,7 @@ GOOD = taught(max_ngram=3).to_bytes()
 
 
 def refusal(data, source="some.ww"):
-    """The message with which a file is refused; it must name the file."""
+    """Return the message with which a file is refused; it must name the file."""
     with pytest.raises(ww.errors.ModelFormatError) as caught:
         ww.TauSS3.from_bytes(data, source=source)
     message = str(caught.value)
@@ -45,7 +45,7 @@ def refusal(data, source="some.ww"):
 
 
 def is_refused_or_the_same(data, original):
-    """Some bits of a zip mean nothing: dates, padding, attributes."""
+    """Return whether a file is refused or the same model: some bits of a zip are unused."""
     try:
         model = ww.TauSS3.from_bytes(data, source="some.ww")
     except ww.errors.ModelFormatError as error:
@@ -466,7 +466,7 @@ def test_array_headers_that_say_something_else(old, new):
 
 
 def set_to(name, at, value):
-    """Change one number of an array, in a type that holds it."""
+    """Return a change that sets one number of an array, in a wide enough type."""
 
     def change(_, arrays):
         array = arrays[name]
@@ -596,7 +596,7 @@ MOST = 2**40 - 1
 
 
 def with_total(key, value, model=None):
-    """A file whose first label has this total; words are taken from one word of that label."""
+    """Return a file whose first label has this total; a count follows a total of words."""
     made = ww.TauSS3.paper(max_ngram=1)
     made.learn_many(["a", "b"], ["x", "y"])
 
@@ -686,7 +686,7 @@ def test_a_full_label_can_be_unlearnt_from():
 
 
 def pruned_often(key, value, **parameters):
-    """A file that says how much was pruned."""
+    """Return a pruned model's file with this number of pruned n-grams or counts."""
     model = ww.TauSS3.paper(max_ngram=2, **parameters)
     model.learn_many(["a b a b c", "b"], ["x", "y"])
     model.prune(1)
@@ -776,7 +776,7 @@ def test_duplicate_keys_are_refused(key):
 
 
 def nested(item, size=3_000_000):
-    """A manifest with millions of bytes of such items under a key that means nothing."""
+    """Return a manifest with megabytes of such items under an unknown key."""
     items = ",".join([item] * max(1, size // (len(item) + 1)))
     return members(GOOD)[MANIFEST].replace(
         b'"words_since_prune"', b'"x":[%s],"words_since_prune"' % items.encode()

@@ -1,4 +1,4 @@
-"""Clients that are killed anywhere, on servers that go wrong: every round is answered once."""
+"""Clients killed at any point, with faulty servers: every round is answered once."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 class Killable:
-    """The program of clients that die, and a server with as many tasks as needed."""
+    """The program that kills clients, and a server with as many tasks as needed."""
 
     def __init__(self, program, app, url):
         self._program = program
@@ -37,13 +37,13 @@ class Killable:
         self._tasks = 0
 
     def begin(self, task):
-        """The address of a task."""
+        """Start a task and return its URL."""
         self._tasks += 1
         self._app.mount(f"/{self._tasks}", make_app(task, token=TOKEN))
         return f"{self._url}/{self._tasks}"
 
     def run(self, url, journal, last=0, *, runs=2):
-        """Run a client that dies at some point, or never."""
+        """Run a client that is killed at some point, or never."""
         order = {"url": url, "token": TOKEN, "journal": str(journal), "last": last, "runs": runs}
         self._program.stdin.write(json.dumps(order) + "\n")
         self._program.stdin.flush()
@@ -74,7 +74,7 @@ def killable():
 
 @pytest.fixture(scope="module")
 def undisturbed(killable, tmp_path_factory):
-    """What a client that nobody kills says, and what the server heard."""
+    """Return the end, the accepted answers and the reports of a client that is not killed."""
     task = PracticeTask(PEOPLE, runs=2)
     journal = tmp_path_factory.mktemp("undisturbed") / "journal"
     ended = killable.run(killable.begin(task), journal)
@@ -158,13 +158,13 @@ def test_killed_anywhere_every_round_is_reported_at_least_once(
 
 
 def told(journal):
-    """The reports that a client gave, over all its lives."""
+    """Return the reports of a client over all its restarts."""
     lines = journal.with_name(journal.name + ".told").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def acknowledged(journal):
-    """Which answers the server has for sure."""
+    """Return the (round, run) of acknowledged answers in a journal."""
     if not databases.rows(journal, "SELECT 1 FROM sqlite_master WHERE name = 'sendings'"):
         return set()
     return set(databases.rows(journal, "SELECT round, run FROM sendings WHERE acknowledged"))

@@ -1,4 +1,4 @@
-"""Results in a file: nothing computed twice, nothing lost, nothing taken for another's."""
+"""Kept results of searches: computed once, never lost, never mixed up."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def keep(tmp_path):
 
 @pytest.fixture
 def computed(monkeypatch):
-    """Collect what is computed: a setting on a fold each."""
+    """Collect the computed pairs of setting and fold."""
     calls = []
     judge = run.Run._judge
 
@@ -365,7 +365,7 @@ def test_texts_that_are_not_valid_unicode_can_be_kept(keep, computed):
 
 
 class Searches:
-    """Runs searches in another process, which may be ended at any moment."""
+    """A process that runs searches, which tests stop at any time."""
 
     def __init__(self, process):
         self._process = process

@@ -1,4 +1,4 @@
-"""Commands killed at any moment: nothing lost, nothing doubled, nothing left behind.
+"""Commands killed at any time: nothing is lost, repeated or left behind.
 
 `make kill KILLS=200` kills every command that often; the suite does it a few times.
 """
@@ -72,7 +72,7 @@ def commands(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """What the commands read."""
+    """Write the input of the commands."""
     folder = tmp_path_factory.mktemp("data")
     people, others = (ww.make_risk_streams(40, seed=seed) for seed in (1, 2))
     ww.write_jsonl(folder / "people.jsonl", people)
@@ -95,7 +95,7 @@ def data(tmp_path_factory):
 
 
 def records_in(output):
-    """The records of an output, without those that a kill cut off."""
+    """Return the records of an output, without those cut off by a kill."""
     records = []
     for line in output.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(ValueError):
@@ -104,7 +104,7 @@ def records_in(output):
 
 
 class Case:
-    """A command that writes to a folder, and what must hold of the folder."""
+    """A command that writes to a folder, and the checks of the folder."""
 
     keeps: tuple[str, ...] = ()  # files that stay: states, locks, journals
     arguments: Sequence[Any]
@@ -113,13 +113,13 @@ class Case:
         self.data = data
 
     def prepare(self, folder):
-        """Begin anew."""
+        """Prepare the folder for a new run."""
 
     def check_killed(self, folder):
-        """What holds after every kill."""
+        """Check the folder after a kill."""
 
     def result(self, folder, _output):
-        """What a command that ended has made; it must be that of one that nobody killed."""
+        """Return the result of a finished command, to compare with one that was not killed."""
         return self.files(folder)
 
     def files(self, folder):
@@ -131,7 +131,7 @@ class Case:
 
 
 class Train(Case):
-    """Goes on teaching a model in place: a text must never be learnt twice."""
+    """Train a model in place: no text may be learnt twice."""
 
     def __init__(self, data):
         super().__init__(data)
@@ -152,7 +152,7 @@ class Train(Case):
 
 
 class Watch(Case):
-    """Reads posts and keeps a state; alerts are appended to the output."""
+    """Read posts and save a state; alerts are appended to the output."""
 
     keeps = ("state", "state.lock")
 
@@ -181,7 +181,7 @@ class Search(Case):
 
 
 class Client(Case):
-    """Answers a server that takes an answer sent twice for that of the next round."""
+    """Answer a server that takes a duplicate for the answer of the next round."""
 
     keeps = ("journal",)
 
@@ -208,7 +208,7 @@ class Client(Case):
 
 
 def simple(*arguments):
-    """A command that writes files and keeps nothing; `@` stands for the folder of data."""
+    """Return a command that writes files and keeps no state; `@` is the folder of data."""
 
     def made(data):
         case = Case(data)
@@ -219,7 +219,7 @@ def simple(*arguments):
 
 
 class EriskMake(Case):
-    """Makes a folder, which must not be there."""
+    """Make a collection in a folder that must not exist."""
 
     arguments: tuple[str, ...] = ("erisk", "make", "made", "--task", "2018-anorexia")
     arguments += ("--subjects", "12", "--most-writings", "12")

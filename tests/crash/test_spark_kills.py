@@ -1,7 +1,7 @@
 """watchword.spark.watch after SIGKILL: every vector bit for bit, every decision once.
 
-What is killed: the driver, with its Java or without; executors; the Python processes of workers.
-Posts come twice besides, so that a batch that is read again would show.
+Killed are the driver (with or without its Java process), executors, and the Python processes of
+workers. Posts are duplicated, so that a batch that is read twice would show.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A model, and a stream of as many batches as it takes to be killed in between."""
+    """Write a model, and a stream with enough batches to kill processes in between."""
     people, model, _ = people_and_model(tmp_path)
     posts = posts_of(people)
     # Two files become one batch if a kill falls between Spark's two logs: some are to spare.
@@ -45,13 +45,13 @@ def folder(tmp_path):
 
 
 def committed(folder):
-    """How many batches are done."""
+    """Return the number of committed batches."""
     commits = folder / "checkpoint" / "commits"
     return sum(name.name.isdigit() for name in commits.iterdir()) if commits.is_dir() else 0
 
 
 def wait_for(folder, batches, is_over, seconds=300):
-    """Wait until so many batches are done; whether they are before it is all over."""
+    """Wait for that many committed batches; return False if the query ends before."""
     end = time.monotonic() + seconds
     while committed(folder) < batches:
         if is_over():
@@ -62,7 +62,7 @@ def wait_for(folder, batches, is_over, seconds=300):
 
 
 def kill(find):
-    """Kill what is found, which may be on its way at first, or gone already."""
+    """Kill the processes found, which may start late or have ended already."""
     killed, end = 0, time.monotonic() + 60
     while not killed and time.monotonic() < end:
         for pid in find():
@@ -74,7 +74,7 @@ def kill(find):
 
 
 def processes_of(driver, *, only_java):
-    """A driver's processes: all, or only its Java, without which the Python one ends by itself."""
+    """Return a driver's processes: all, or only Java, whose end also ends Python."""
     below = descendants(driver)
     java = [pid for pid in below if "java" in command_of(pid)[:200]]
     return java if only_java else [driver, *below]
@@ -120,14 +120,14 @@ def test_the_driver_is_killed(spark, folder):
 
 
 class Restarted:
-    """A query that is started again if it fails, as somebody who looks after it would do."""
+    """A query that is restarted when it fails, as an operator would."""
 
     def __init__(self, spark, folder):
         self._spark, self._folder = spark, folder
         self._query = start(decisions(spark, folder), folder)
 
     def is_over(self):
-        """Whether all was read; a query that failed is not over."""
+        """Restart a failed query; return whether all posts were read."""
         if not self._query.isActive and self._query.exception() is not None:
             self._query = start(decisions(self._spark, self._folder), self._folder)
         return not self._query.isActive

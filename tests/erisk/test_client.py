@@ -1,4 +1,4 @@
-"""The client: whole tasks, how they end, what it refuses, and what its journal keeps."""
+"""The eRisk client: whole tasks, their ends, faults, refusals, and the journal."""
 
 import contextlib
 import itertools
@@ -147,7 +147,7 @@ def test_a_repeated_round_is_answered_once(model, journal):
     complete = set()
 
     def spoil(method):
-        """Give every round once more before going on."""
+        """Repeat every round once before going on."""
         if method == "GET" and task._complete and task.round not in complete:
             complete.add(task.round)
             again = [each.to_dict() for each in task.writings(lagging=True)]
@@ -161,7 +161,7 @@ def test_a_repeated_round_is_answered_once(model, journal):
 
 
 def repeating(task):
-    """A task whose end is the last round again and again."""
+    """Serve a task that repeats its last round at the end."""
 
     def spoil(method):
         if method == "GET" and task.finished:
@@ -213,11 +213,11 @@ def test_a_task_without_writings_is_an_error(model, journal):
         client(server.url, journal, runs(1, model))
 
 
-# What goes wrong on the way
+# Faults
 
 
 def once(*spoilt, method=None):
-    """Answer the first requests (of a method) like this, the others properly."""
+    """Return a function that spoils the first requests (of a method)."""
     left = list(spoilt)
 
     def spoil(of):
@@ -261,7 +261,7 @@ def test_an_accepted_answer_without_a_reply_is_not_sent_again(model, journal):
     play = playing(task)
 
     def answer(method, path, body):
-        """Take everything, but never say so to the last run."""
+        """Accept everything, but drop the replies to the last run."""
         answered = play(method, path, body)
         return (None, {}, b"") if path.endswith("/1") else answered
 
@@ -392,7 +392,7 @@ FORMS = {
 
 
 def refused(journal, crew, *answer, token=f"  {ODD_TOKEN} "):
-    """What the client says at last about a server that always gives this answer."""
+    """Return the client's error message for a server that always sends this reply."""
     with scripted(lambda *_: answer) as server, pytest.raises(ServerError) as caught:
         run_client(server.url, token, crew, journal=journal, **QUICK | {"retries": 1})
     return str(caught.value)
@@ -440,7 +440,7 @@ def test_messages_about_invalid_rounds_do_not_contain_a_numeric_token(model, jou
 
 @contextlib.contextmanager
 def dripping(head, *, drops):
-    """A server whose body comes byte by byte; gives its address and what it has sent."""
+    """Serve a body byte by byte; yield the URL and the pieces sent so far."""
     sent = []
 
     def serve():
@@ -615,7 +615,7 @@ def test_one_to_five_runs_are_allowed(model, journal, count):
         client("http://127.0.0.1:1", journal, runs(1, model) * count)
 
 
-# What a server says
+# Rounds and writings
 
 
 def test_unusual_fields_of_a_writing_are_accepted():
@@ -655,7 +655,7 @@ def test_the_digest_of_a_round_ignores_the_order_of_writings():
 
 @pytest.fixture(scope="module")
 def three(model, tmp_path_factory):
-    """Three runs, and what a server accepts of them and a client reports without any fault."""
+    """Return three runs, with the accepted answers and the report of a task without faults."""
     crew, task = runs(3, model), PracticeTask(subjects(), runs=3)
     with running_server(task) as server:
         report = take_part(server, crew, tmp_path_factory.mktemp("three") / "journal")
@@ -749,7 +749,7 @@ def test_a_first_sending_refused_with_400_is_an_error(model, journal):
 
 
 def test_a_lost_answer_that_is_then_refused_is_an_error(model, journal):
-    """The server never received run 0, refuses it, and stays at the round."""
+    """Simulate a server that never received run 0, refuses it, and repeats the round."""
     posts = itertools.count()
 
     def answer(method, path, _body):
@@ -776,7 +776,7 @@ ROUND = b'[{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]'
 
 
 def interrupted(server, crew, journal, after, **options):
-    """Take part until some round is done, then stop as if Ctrl-C had been pressed."""
+    """Take part until a round is done, then stop as after Ctrl-C."""
 
     def stop(report):
         if report.number == after:
@@ -845,7 +845,7 @@ def test_only_the_owner_may_read_the_journal(model, journal, snapshot_every):
 
 @pytest.fixture
 def begun(model, journal):
-    """A server with two rounds answered, and the journal of the client that did it."""
+    """Serve a task of which the client has answered two rounds with a journal."""
     with running_server(subjects(posts=(6, 6)), token=TOKEN) as server:
         interrupted(server, runs(1, model), journal, 1)
         yield server
@@ -964,7 +964,7 @@ ROUNDS = [Round(number, (Writing("ann", number, content="Hello."),)) for number 
 
 @pytest.fixture
 def kept(journal):
-    """A journal with a state and a round that was answered, sent and reported."""
+    """Write a journal with a state and a round that was answered, sent and reported."""
     with Journal.open(journal, IDENTITY) as opened:
         opened.received(ROUNDS[0])
         opened.shorten(0, ROUNDS[0].digest, [b"state 0", b"state 1"])

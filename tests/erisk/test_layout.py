@@ -1,4 +1,4 @@
-"""Collections: every layout, and everything that may be wrong with one."""
+"""Collections of eRisk: all layouts, and everything that may be wrong in them."""
 
 import re
 from typing import Any
@@ -303,7 +303,7 @@ def test_macos_archive_metadata_is_ignored(tmp_path):
 
 
 def cases(folder, **people):
-    """Write `2017_cases/pos/…`: people are given as `ann="2017 pos"`."""
+    """Write `2017_cases/pos/…` for subjects given as `ann="2017 pos"`."""
     for name, place in people.items():
         year, kind = place.split()
         write_files(folder / f"{year}_cases" / kind, name)

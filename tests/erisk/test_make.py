@@ -1,4 +1,4 @@
-"""Made-up collections: as large as asked for, always the same, quirks included."""
+"""Made-up collections: size, reproducibility, and the quirks of the official ones."""
 
 import hashlib
 from collections import Counter
@@ -13,7 +13,7 @@ SMALL: dict[str, Any] = {"subjects": 20, "most_writings": 25}
 
 
 def digest(folder):
-    """What is in a folder, names and bytes."""
+    """Return a digest of the names and contents of a folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     content = b"".join(
         path.relative_to(folder).as_posix().encode() + path.read_bytes() for path in files

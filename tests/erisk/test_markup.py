@@ -1,4 +1,4 @@
-"""One file of a collection: nearly XML, and whatever else may be in it."""
+"""Files of a collection: almost XML, with all irregularities."""
 
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime

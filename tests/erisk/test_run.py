@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {"subjects": 250, "most_writings": 80}
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """All tasks below one folder."""
+    """Make the collections of all tasks in one folder."""
     root = tmp_path_factory.mktemp("erisk")
     make_collection(root / "depression", "2018-depression", **SMALL)
     make_collection(root / "anorexia", "2018-anorexia", **SMALL)
@@ -85,7 +85,7 @@ def test_model_and_policy_default_to_those_of_the_paper(made):
 
 @pytest.fixture
 def pruning(monkeypatch):
-    """The presets of the tasks with a period that small collections reach."""
+    """Shorten the pruning period of the presets, so that small collections reach it."""
     monkeypatch.setitem(PAPER_TASKS, "prune_period", 5000)
 
 
@@ -198,7 +198,7 @@ def test_a_result_is_plain_data(made):
 
 @pytest.fixture
 def taught():
-    """A model for which one word is enough."""
+    """Return a model that decides by one word."""
     model = ww.TauSS3()
     model.learn_many(["bad bad bad", "good good good"], ["positive", "negative"])
     return model

@@ -1,4 +1,4 @@
-"""The practice server: the protocol, what it refuses, and what it measures."""
+"""The practice server: protocol, rejected answers, measures, and faults."""
 
 import importlib
 import math
@@ -32,7 +32,7 @@ NOBODY = answers({"ann": 0, "bob": 0})
 
 @pytest.fixture(scope="module")
 def shared():
-    """A server that no test brings past round 0."""
+    """Start a server that stays at round 0."""
     with running_server([ANN, BOB], token=TOKEN, runs=2, positive="risk") as server:
         ask(server.url, f"/getwritings/{TOKEN}")
         yield server
@@ -357,7 +357,7 @@ def test_impossible_faults_are_refused(options):
 
 
 def raw(server):
-    """All that comes back for a GET, byte by byte."""
+    """Return the bytes of the reply to a GET."""
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         header = "Host: x\r\nConnection: close"

@@ -1,4 +1,4 @@
-"""Submissions by chunks: ten files written, read, and scored as the official scripts do."""
+"""Submissions by chunk: ten files, written, read, and scored like the official scripts."""
 
 import contextlib
 import math

@@ -54,7 +54,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def text_of(tree: Any) -> bytes:
-    """A tree as JSON, with what only text can say."""
+    """Return a tree as JSON, with values that only text can express."""
     text = json.dumps(tree)
     for name, raw in RAW.items():
         text = text.replace(f'"{name}"', raw)
@@ -62,7 +62,7 @@ def text_of(tree: Any) -> bytes:
 
 
 def changed_tree(tree: Any, chance: random.Random) -> Any:
-    """A copy with one thing changed: a value, a key, an item."""
+    """Return a copy with one value, key or item changed."""
     places: list[tuple[Any, Any]] = []
 
     def collect(holder: Any) -> None:
@@ -95,7 +95,7 @@ def changed_tree(tree: Any, chance: random.Random) -> Any:
 
 
 def changed_bytes(data: bytes, chance: random.Random) -> bytes:
-    """Some bytes replaced, removed, or inserted."""
+    """Return the data with some bytes replaced, removed or inserted."""
     changed = bytearray(data)
     for _ in range(chance.randrange(1, 4)):
         at = chance.randrange(len(changed) + 1)
@@ -109,7 +109,7 @@ def changed_bytes(data: bytes, chance: random.Random) -> bytes:
 
 
 def changed(data: Any, chance: random.Random, how: Callable[[Any, random.Random], Any]) -> Any:
-    """Something changed once or several times."""
+    """Return the data changed once or several times."""
     for _ in range(chance.choice([1, 1, 1, 2, 4])):
         data = how(data, chance)
     return data
@@ -194,7 +194,7 @@ IDENTITY = journal.Identity("http://127.0.0.1:9", "token", ("one", "two"))
 
 
 def sound_journal(folder: Path) -> bytes:
-    """A journal: three rounds after a snapshot."""
+    """Return the bytes of a journal with three rounds after a snapshot."""
     path = folder / "sound"
     with journal.Journal.open(path, IDENTITY) as opened:
         crew = client._Crew(RUNS, opened, threads=1)
@@ -213,7 +213,7 @@ def sound_journal(folder: Path) -> bytes:
 
 
 def changed_value(value: Any, chance: random.Random) -> Any:
-    """Another value of a row: a changed state, text or number, or anything."""
+    """Return another value for a row: a changed state, text or number, or anything."""
     how = chance.randrange(3)
     if how == 0 and isinstance(value, bytes) and b"\n" in value:
         return changed_watcher(value, chance)
@@ -236,7 +236,7 @@ SCHEMAS = (
 
 
 def change_rows(connection: sqlite3.Connection, chance: random.Random) -> None:
-    """Change a row, delete it, or double it, without any check; rarely change the tables."""
+    """Change, delete or duplicate a row without checks; rarely change the tables."""
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     tables = [name for [name] in connection.execute(query)]
     table = chance.choice(tables)
@@ -260,7 +260,7 @@ def change_rows(connection: sqlite3.Connection, chance: random.Random) -> None:
 
 
 def change_database(path: Path, chance: random.Random) -> None:
-    """Change a database as whoever can write to the file may."""
+    """Change a database as anyone with write access could."""
     if chance.random() < 0.3:
         path.write_bytes(changed(path.read_bytes(), chance, changed_bytes))
         return
@@ -345,7 +345,7 @@ def changed_model(manifest: dict[str, Any], arrays: dict[str, Any], chance: rand
 
 
 def use_model(model: ww.TauSS3) -> None:
-    """Ask everything; a damaged file may refuse any question."""
+    """Call every method; a corrupt file may refuse any call."""
     questions: list[Callable[[], Any]] = [
         lambda: np.isfinite(model.confidence_many([*POSTS, "a b"])).all(),
         lambda: model.explain(POSTS[0]),
@@ -394,7 +394,7 @@ TARGETS = [reader_of_bytes, reader_of_json, watcher_of_bytes, a_journal, kept_re
 
 
 def run(number: int, folder: Path) -> tuple[str, bool]:
-    """Try one input; its target, and whether it was taken."""
+    """Try one input; return its target and whether it was accepted."""
     target = TARGETS[number % len(TARGETS)]
     try:
         target(random.Random(number), folder)

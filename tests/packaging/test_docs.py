@@ -1,4 +1,4 @@
-"""What README and docs show is what happens: every Python block is run, every output compared."""
+"""README and docs: every Python block is run and its output compared."""
 
 import doctest
 import re
@@ -24,7 +24,7 @@ def name(path):
 
 
 def blocks(page):
-    """Language, content and first line of every fenced block."""
+    """Return the language, content and first line of every fenced block."""
     text = page.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
         yield found[1], found[2], text.count("\n", 0, found.start()) + 1

@@ -1,4 +1,4 @@
-"""What is installed: the version, the types, and how little an import loads."""
+"""The installed package: version, types, public names, and what an import loads."""
 
 import importlib.metadata
 import importlib.resources

@@ -1,4 +1,4 @@
-"""The core against the plain-Python oracle, value by value."""
+"""The core against the reference in plain Python, value by value."""
 
 import json
 import math
@@ -16,7 +16,7 @@ COUNTING = st.sampled_from(["occurrences", "documents"])
 
 
 def learn(corpus, arguments, prune=None):
-    """Teach the model and the oracle the same."""
+    """Teach the model and the reference the same documents."""
     model, oracle = ww.TauSS3.paper(**arguments), Reference(**arguments)
     for text, label in corpus:
         model.learn_one(text, label)
@@ -36,13 +36,13 @@ def are_close(values, expected):
 
 
 def sequences(oracle):
-    """Every sequence that some label has seen, some that none has, and one too long."""
+    """Return every known sequence, some unknown ones, and one that is too long."""
     seen = sorted({sequence for tree in oracle.trees.values() for sequence in tree})
     return [*seen, ("unheard",), ("a", "unheard"), ("c", "is", "b"), ("a",) * 5]
 
 
 def with_breaks_joined(terms):
-    """Terms as plain tuples, neighbouring breaks as one: how finely they are cut is left open."""
+    """Return terms as tuples, with adjacent breaks joined: their number is unspecified."""
     joined = []
     for start, end, word in terms:
         if word is None and joined and joined[-1][2] is None:
@@ -53,7 +53,7 @@ def with_breaks_joined(terms):
 
 
 def sentences_with_words(document):
-    """Paragraphs of sentences of terms, without those that hold no word."""
+    """Return paragraphs of sentences of terms, without those that have no word."""
     paragraphs = [
         [with_breaks_joined(terms) for terms in sentences if any(term[2] for term in terms)]
         for sentences in document
@@ -71,7 +71,7 @@ def ngram_blocks(document):
 
 
 def all_blocks(document):
-    """All blocks below the document, each before what it holds."""
+    """Return all blocks below the document, parents first."""
     blocks = []
     for block in document.blocks:
         blocks.append(block)

@@ -1,4 +1,4 @@
-"""What must hold of every model, whatever it was taught."""
+"""Properties of every model, whatever it has learnt."""
 
 import copy
 import math
@@ -332,7 +332,7 @@ def test_every_word_lies_in_exactly_one_ngram(corpus, paragraphs, text):
 
 
 def total(blocks, labels):
-    """Contributions of the n-grams, into sentences, into paragraphs, into the document."""
+    """Add the contributions of n-grams to sentences, paragraphs and the document."""
     added = [0.0] * labels
     for block in blocks:
         part = block.contribution if block.kind == "ngram" else total(block.blocks, labels)

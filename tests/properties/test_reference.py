@@ -1,4 +1,4 @@
-"""The oracle against values worked out by hand, so that it may judge the core."""
+"""The reference against values computed by hand, so that the core can be compared with it."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Followed texts, valued with any parameters: the same as reading, to the last bit."""
+"""Trails: values with any parameters equal those of reading, to the last bit."""
 
 import numpy as np
 import pytest

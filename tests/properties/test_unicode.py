@@ -1,8 +1,8 @@
-"""The core's table against Python's `unicodedata`, for every character there is.
+"""The core's table against Python's `unicodedata`, for every character.
 
-Where both are of one version of Unicode they agree on everything. Otherwise they agree on what both
-know: the older one's characters. A later Python does not say which those are, so there it is the
-characters of Unicode 3.2 (which every Python has), and all that the table takes for a word.
+With the same version of Unicode they agree on everything; otherwise on the characters of the older
+version. A later Python does not say which these are, so the tests then use the characters of
+Unicode 3.2 (which every Python knows), and all word characters of the table.
 """
 
 import sys
@@ -88,7 +88,7 @@ def fold(character):
 
 @pytest.fixture(scope="module")
 def kinds():
-    """The characters of each width by kind."""
+    """Return the characters of each width by kind."""
     found = {width: defaultdict(list) for width in WIDTHS}
     for width, codes in WIDTHS.items():
         for character in filter(is_known_to_both, map(chr, codes)):
@@ -105,7 +105,7 @@ def sentences_of(text):
 
 
 def each_with_x(words):
-    """The words, each with an x behind it, which keeps breaks apart."""
+    """Return the words with an x after each, which separates breaks."""
     return list(chain.from_iterable((word, "x") for word in words))
 
 

@@ -1,4 +1,4 @@
-"""watchword spark: the verbs, on the session that the tests have."""
+"""watchword spark: its commands, run in the session of the tests."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def test_train_writes_the_same_model_as_without_spark(here):
 
 
 def test_train_runs_under_spark_submit(here, cluster):
-    """As the page on Spark says, with a driver of its own."""
+    """Follow the page on Spark, with a separate driver."""
     import pyspark
 
     records("train", "posts.jsonl", "-o", "one.ww")

@@ -1,4 +1,4 @@
-"""Texts of Arrow are read as the same texts would be otherwise."""
+"""Arrow columns: texts are read like the same texts in Python."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The same through Spark Connect, where a client has frames and nothing else of Spark."""
+"""Spark Connect, where the client has data frames only: the same results."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ ROWS = texts(120)
 
 @pytest.fixture(scope="module")
 def client(cluster, tmp_path_factory):  # noqa: ARG001  (with the sanitizers it skips)
-    """What a client did in its folder, the posts it watched and the model it watched with."""
+    """Run a client; return its folder, its model and its posts."""
     folder = tmp_path_factory.mktemp("connect")
     people, model, _ = people_and_model(folder, subjects=4)
     posts = posts_of(people)

@@ -1,4 +1,4 @@
-"""Counting in parts: whatever the parts, the rows add up to what one model learns."""
+"""Counting in parts: the rows add up to the counts of one model."""
 
 import pyarrow as pa
 import pytest
@@ -86,7 +86,7 @@ def test_keys_sort_like_their_words():
 
 
 def level_by_level(documents, how, floor, folder):
-    """What is kept when every length is counted among the extensions of the kept ones."""
+    """Count length by length, only extensions of kept n-grams; return the kept counts."""
     kept = {}
     for length in range(1, how.max_ngram + 1):
         path = folder / f"kept{length - 1}.ww"

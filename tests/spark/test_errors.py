@@ -1,4 +1,4 @@
-"""What goes wrong with Spark is said in one line, with what to do about it."""
+"""Errors of Spark: one line each, with advice."""
 
 import importlib.util
 import threading
@@ -19,13 +19,13 @@ def path(tmp_path_factory):
 
 
 def said(error):
-    """The message of an error, which must be one line."""
+    """Return the message of an error, which must be one line."""
     message = str(error.value)
     assert "\n" not in message
     return message
 
 
-# Before there is a session
+# Requirements
 
 
 @pytest.mark.parametrize("module", ["pyspark", "pyarrow", "pandas", "google.protobuf"])

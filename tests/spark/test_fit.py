@@ -1,4 +1,4 @@
-"""watchword.spark.fit: the model of one machine, count for count, byte for byte."""
+"""watchword.spark.fit: the same model as on one machine, byte for byte."""
 
 import secrets
 from typing import Any
@@ -175,7 +175,7 @@ def test_levelwise_counting_of_an_empty_frame_gives_no_labels(spark):
 
 
 def written(change):
-    """One name for all of them, as of a function that somebody corrects in a notebook."""
+    """Return a hook that always has the same name, like a function edited in a notebook."""
 
     def spoken(word):
         return change(word)

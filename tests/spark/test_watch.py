@@ -1,4 +1,4 @@
-"""watchword.spark.classify and watch: what one machine says, post by post."""
+"""watchword.spark.classify and watch: the same results as on one machine."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A model file written from sorted rows is the file that the model would save."""
+"""Model files written from sorted rows: equal to those that a model saves."""
 
 import tracemalloc
 

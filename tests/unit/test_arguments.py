@@ -1,4 +1,4 @@
-"""What the model refuses, and what it says; what it takes although it looks unusual."""
+"""Arguments of the model: refused ones with their messages, and unusual ones that are accepted."""
 
 import enum
 import re

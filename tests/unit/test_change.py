@@ -1,4 +1,4 @@
-"""What would change it: compared with trying out every set of occurrences."""
+"""Changes of labels and alerts, compared with trying every set of occurrences."""
 
 from functools import cache
 from itertools import combinations, product
@@ -36,7 +36,7 @@ def summary(parts, operator, columns):
 
 
 def value_without(explanation, zeroed):
-    """The vector of a text in which the n-grams at these (start, end) are worth nothing."""
+    """Return the vector of a text with the n-grams at these (start, end) set to 0."""
     columns, how = len(explanation.labels), explanation.summary
 
     def ngram(block):
@@ -72,7 +72,7 @@ def label_of(model, values):
 
 
 def smallest_size(everything, works):
-    """The size of the smallest set that works, found by trying them all; None if none does."""
+    """Return the size of the smallest set that works, by trying all; None if none does."""
     for size in range(len(everything) + 1):
         if any(works(set(chosen)) for chosen in combinations(everything, size)):
             return size
@@ -96,7 +96,7 @@ def models_and_texts(draw, summaries):
 
 
 def check_label_change(model, text, change):
-    """What it says is so: those occurrences are there, and without them the label is another."""
+    """Check that the occurrences exist and that the label changes without them."""
     explanation = model.explain(text)
     zeroed = {(one.start, one.end) for one in change.occurrences}
     assert zeroed <= set(places(explanation))
@@ -254,7 +254,7 @@ def gains_without(explanations, zeroed):
 
 
 def alert_after(model, gains, policy):
-    """When the paper's rule alerts, computed post by post."""
+    """Return the delay of the alert by the paper's rule, computed post by post."""
     rule, first = policy.of, policy.posts
     column = model.labels.index(rule.positive)
     sums = [0.0] * len(model.labels)
@@ -281,7 +281,7 @@ def alerted_subjects(draw, labels, summaries=SUM, margins=AHEAD):
 
 
 def check_alert_change(drawn, aim):
-    """Check one of the two aims against all sets; give back what was found and the best size."""
+    """Check one of the two aims against all sets; return the change and the best size."""
     model, policy, history, explanations, everything = drawn
     change = change_of_alert(history, aim)
     zeroed = {(one.post, (one.start, one.end)) for one in change.occurrences}
@@ -420,7 +420,7 @@ def test_the_greedy_cover_over_posts_is_minimal():
     st.sampled_from([0.1, 0.3, 0.6, 0.8, 1.1]),
 )
 def test_near_ties_are_decided_by_trying_subsets(gains, need):
-    """Rounding decides, and the order of adding it up is nobody's friend."""
+    """Sums are so close that rounding, and thus the order of addition, decides."""
     values = np.array(gains)
 
     def works(chosen):

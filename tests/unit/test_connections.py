@@ -1,4 +1,4 @@
-"""Servers and clients that take too much: connections, time, bytes; and the end of a server."""
+"""Limits of servers: connections, time and bytes; and how a server ends."""
 
 import asyncio
 import errno
@@ -55,7 +55,7 @@ class Serving:
 
 
 def rest(connection):
-    """All that comes until the server closes the connection."""
+    """Return all bytes until the server closes the connection."""
     received = b""
     try:
         while piece := connection.recv(1 << 16):
@@ -290,7 +290,7 @@ def test_both_servers_reject_short_tokens_when_exposed():
 
 @pytest.fixture(params=["page", "practice"])
 def command(request, tmp_path):
-    """The command of a server, and its paths."""
+    """Return the command of a server and its paths."""
     own = ["--port", "0", "--token", TOKEN]
     if request.param == "page":
         model().save(tmp_path / "model.ww")
@@ -301,7 +301,7 @@ def command(request, tmp_path):
 
 @contextmanager
 def program(arguments, **options):
-    """Run Python; the program is killed in the end if it still runs."""
+    """Run a Python program, which is killed at the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
@@ -317,7 +317,7 @@ def program(arguments, **options):
 
 
 def interrupted(process):
-    """The exit code and the standard error after Ctrl-C."""
+    """Send Ctrl-C; return the exit code and standard error."""
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     return process.returncode, errors

@@ -1,4 +1,4 @@
-"""Counting documents instead of occurrences, with counts from pencil and paper."""
+"""Counting documents instead of occurrences, with counts computed by hand."""
 
 import pytest
 from hypothesis import given

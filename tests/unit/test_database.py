@@ -1,4 +1,4 @@
-"""Databases: what is refused, what survives a kill, and errors that name the file."""
+"""Databases: refused files, kills, locks, and errors that name the file."""
 
 import contextlib
 import errno
@@ -208,7 +208,7 @@ def test_rows_that_break_a_constraint_are_not_written(path, layout):
 
 
 def read_or_refuse(path, layout):
-    """The rows, or None if the file is refused by name."""
+    """Return the rows, or None if the file is refused."""
     try:
         return children(path, layout)
     except StateError:

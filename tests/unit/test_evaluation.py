@@ -1,4 +1,4 @@
-"""How right labels are: every measure against scikit-learn's, and what shows them."""
+"""Evaluations: every measure against scikit-learn's, and their text, JSON, pages and plots."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ def of(pairs, **options):
 
 
 def expected(truth, predicted, **options):
-    """What scikit-learn says."""
+    """Return the measures by scikit-learn."""
     from sklearn import metrics
 
     found = {}
@@ -346,7 +346,7 @@ def test_control_characters_in_labels_are_not_printed():
 
 
 class Page(HTMLParser):
-    """What a browser would make of it."""
+    """The elements of a page, as a browser would parse them."""
 
     def __init__(self, page):
         super().__init__(convert_charrefs=True)

@@ -39,7 +39,7 @@ def names(folder):
 
 
 def writer(kind, path):
-    """A process that has begun to write."""
+    """Start a process that has begun to write."""
     process = subprocess.Popen(
         [sys.executable, "-c", WRITES_AND_WAITS, kind, str(path)], stdout=subprocess.PIPE
     )
@@ -148,7 +148,7 @@ def test_only_our_own_leftovers_are_removed(path):
 
 
 def test_a_temporary_taken_for_a_leftover_is_made_again(path, monkeypatch):
-    """Between making a file and locking it, another process may remove it."""
+    """Another process may remove a file between its creation and its lock."""
     flock, taken = _files._fcntl.flock, []
 
     def late(handle, operation):
@@ -192,7 +192,7 @@ for number in range(100):
 
 @pytest.fixture
 def small_files():
-    """Files of up to 1,000 bytes only: what is beyond fails as a full disk does."""
+    """Limit files to 1,000 bytes; longer ones fail as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))

@@ -1,4 +1,4 @@
-"""Dealing texts to folds: all of them, evenly, the same for a seed, groups never split."""
+"""Folds of texts: complete, even, reproducible, groups never split."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ def held_out(folds):
 
 
 def spread_of(labels, folds):
-    """By label: how many of it each fold has."""
+    """Return for each label its number of texts in each fold."""
     counts = [Counter(x for at in fold.held_out for x in labels[at]) for fold in folds]
     return {x: [count[x] for count in counts] for x in {x for one in labels for x in one}}
 

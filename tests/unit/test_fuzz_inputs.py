@@ -1,4 +1,4 @@
-"""The fuzz target of what is kept in files (tests/fuzz/kept.py), on its first inputs."""
+"""The fuzz target of kept files (tests/fuzz/kept.py), run with its first inputs."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The model at a glance: its numbers are the model's, however they are asked for."""
+"""The overview of a model: its numbers equal those of the model."""
 
 import json
 

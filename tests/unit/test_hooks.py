@@ -1,4 +1,4 @@
-"""The user's functions: on words, for whole texts, and to summarise."""
+"""Functions of the user: word hooks, tokenizers and summaries."""
 
 import re
 import threading
@@ -25,7 +25,7 @@ def letters(text):
 
 
 def pairs(text):
-    """Two characters are a word: what one might do for Chinese."""
+    """Split a text into words of two characters, as one might for Chinese."""
     return [(at, at + 2, text[at : at + 2]) for at in range(0, len(text) - 1, 2)]
 
 
@@ -284,7 +284,7 @@ def test_models_with_different_hooks_cannot_be_merged(name):
 
 
 class Cutter:
-    """A stemmer as libraries have them: an object with a method."""
+    """A stemmer as in libraries: an object with a method."""
 
     def __init__(self, letters):
         self.letters = letters

@@ -1,4 +1,4 @@
-"""Subjects and posts from JSON lines, and back; where lines come from; what becomes of bad ones."""
+"""Subjects and posts as JSON lines: sources, fields, bad lines, and writing."""
 
 import contextlib
 import gzip

@@ -1,4 +1,4 @@
-"""A model that stays in its file: the same answers, no changes, and no trust in the file."""
+"""Models mapped from a file: equal answers, no changes, and corrupt files."""
 
 import copy
 import json
@@ -38,7 +38,7 @@ def reopened(model, path, **functions):
 
 
 def answers(model, texts=TEXTS):
-    """Everything that a model can be asked, in a form that can be compared."""
+    """Return the results of every method in a form that can be compared."""
     ngrams = [tuple(ngram.split(" ")) for ngram in model.counts()]
     return {
         "confidence": model.confidence_many(texts, threads=1).tobytes(),
@@ -64,7 +64,7 @@ def answers(model, texts=TEXTS):
 
 
 def followed(model, texts):
-    """What a search for parameters finds: other values of the same n-grams."""
+    """Return values of the same n-grams with other parameters, as a search computes them."""
     engine = engine_of(model)
     trails = engine.native.trails(engine.source.read(texts), True, True)
     labels, values = trails.confidence(engine.parameters.for_native())
@@ -203,7 +203,7 @@ def test_changes_are_refused_and_say_what_to_do(mapped, what, change):
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux tells it")
 def test_opening_reads_no_counts(path):
-    """Of a large file only the pages of the directory, the manifest and a few headers are read."""
+    """Only the directory, the manifest and a few headers of a large file are read."""
     model = ww.TauSS3(max_ngram=2)
     model.learn_many((f"w{at} v{at % 977} u{at % 1009}" for at in range(500_000)), ["x"] * 500_000)
     model.save(path)
@@ -243,7 +243,7 @@ QUESTIONS = (
 
 
 def refusal(ask, path):
-    """The words with which something is refused, if it is; they must name the file."""
+    """Return the message of a refusal, which must name the file; None without one."""
     try:
         ask()
     except ww.errors.EmptyModelError:
@@ -254,7 +254,7 @@ def refusal(ask, path):
 
 
 def survives(data, path):
-    """Whatever is in the file, it is refused in words, or answers; True if it was refused."""
+    """Check that a file is refused with a message or can be used; return whether refused."""
     path.write_bytes(data)
     opened = []
     if refusal(lambda: opened.append(ww.TauSS3.load(path, mapped=True)), path):
@@ -290,7 +290,7 @@ NAMES = [name for name in parts(GOOD)[1] if name != "words.bytes"]
 
 @given(data=st.data())
 def test_numbers_out_of_range_are_survived(tmp_path_factory, data):
-    """Arrays of the right size with some wrong numbers, which no checksum gives away."""
+    """Arrays have the right size and checksum, but some wrong numbers."""
 
     def change(_, arrays):
         for _ in range(data.draw(st.integers(1, 3))):
@@ -371,7 +371,7 @@ def test_a_wrong_manifest_is_refused(path, keys, value):
 
 
 def rotten(path, name="ngrams1.counts"):
-    """A mapped model that says once more or less what one number is."""
+    """Return a mapped model with a flipped bit in one array."""
     path.write_bytes(GOOD)
     data = bytearray(GOOD)
     array = members(GOOD)[f"{name}.npy"]
@@ -414,7 +414,7 @@ def test_counting_on_from_a_file_verifies_it_first(path):
 
 
 def with_children(path, children):
-    """A mapped model with these children of its words."""
+    """Return a mapped model with these children of its words."""
 
     def change(_, arrays):
         arrays["ngrams1.children"] = np.array(children, "<u8")

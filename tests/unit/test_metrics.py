@@ -1,4 +1,4 @@
-"""The measures, against values worked out by hand or given by the specification."""
+"""Measures of early detection, against values computed by hand or given in the specification."""
 
 import math
 from functools import partial
@@ -41,7 +41,7 @@ def columns(rows):
 
 
 def looped_erde(deadline, truth, alerts, delays):
-    """ERDE as the definition reads, subject by subject."""
+    """Return ERDE by its definition, subject by subject."""
     total = 0.0
     for positive, alert, k in zip(truth, alerts, delays, strict=True):
         if alert and not positive:

@@ -1,4 +1,4 @@
-"""What a model does, verb by verb, where no other file looks closer."""
+"""The methods of a model that have no test file of their own."""
 
 import math
 

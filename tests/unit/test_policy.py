@@ -1,4 +1,4 @@
-"""When to raise an alert: each rule on numbers worked out by hand, and how rules combine."""
+"""Policies: each rule on numbers computed by hand, and combinations."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Step, poli
 
 
 def step(value, other=0.0, *, gain=0.0, other_gain=0.0, posts=1, number=0, memory=None):
-    """A step of one subject, or of several if the values are lists."""
+    """Return a step of one subject, or of several if the values are lists."""
     values = np.atleast_1d(np.asarray(value, np.float64))
     others, gains, other_gains = (
         np.broadcast_to(np.asarray(each, np.float64), values.shape)
@@ -32,7 +32,7 @@ def says(policy, *arguments, **options):
 
 
 def in_order(policy, gains):
-    """What the policy says after each of these (gain, other gain), reading on."""
+    """Return the policy's decision after each (gain, other gain)."""
     found, value, other, memory = [], 0.0, 0.0, np.zeros((1, policy.remembers))
     for number, (gain, other_gain) in enumerate(gains):
         value, other = value + gain, other + other_gain

@@ -1,4 +1,4 @@
-"""Replays judged: measures, rankings and reports against numbers worked out by hand."""
+"""Replays: measures, rankings and tables against numbers computed by hand."""
 
 import csv
 import io
@@ -150,7 +150,7 @@ def test_replaying_is_scoring_and_judging():
 
 
 def ranked(count=12, positives=(0, 3)):
-    """Subjects a, b, c … with scores that fall from one to the next; each of 120 posts."""
+    """Return a replay of subjects a, b, c … with falling scores and 120 posts each."""
     names = [chr(ord("a") + at) for at in range(count)]
     shares = {name: np.full(120, 0.9 - 0.05 * at) for at, name in enumerate(names)}
     truth = {name: int(at in positives) for at, name in enumerate(names)}

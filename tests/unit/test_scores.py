@@ -1,4 +1,4 @@
-"""What policies look at over time, by post and by chunk, against the oracle and by hand."""
+"""Scores over time, by post and by chunk, against the reference and by hand."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,14 +33,14 @@ LONELY = "alone"  # worth something for "at risk", nothing for others
 
 
 def own_sizes(count):
-    """Ten sizes that add up to a count, whatever the rule says."""
+    """Draw ten chunk sizes that add up to a count."""
     ends = st.lists(st.integers(0, count), min_size=9, max_size=9).map(sorted)
     return ends.map(lambda at: [b - a for a, b in zip([0, *at], [*at, count], strict=True)])
 
 
 @st.composite
 def chunked(draw):
-    """Subjects with their posts (as places) and sizes of chunks, None if they go by the rule."""
+    """Draw subjects with their posts (as indices) and chunk sizes, None for the official rule."""
     streams = draw(LONG_STREAMS)
     sizes = {
         name: draw(st.one_of(st.none(), own_sizes(len(places)))) for name, places in streams.items()
@@ -62,7 +62,7 @@ def histories_by_chunk(model, streams, sizes):
 
 
 def assert_same(series, history, positive):
-    """The values of a series are those of a history, bit for bit."""
+    """Check that a series equals a history, bit for bit."""
     sums = [reference.against(step["sums"], positive) for step in history]
     gains = [reference.against(step["gains"], positive) for step in history]
     assert series.posts.tolist() == [step["posts"] for step in history]

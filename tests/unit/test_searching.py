@@ -1,4 +1,4 @@
-"""Searching: every value is that of cross-validation by hand; order, ends and bad arguments."""
+"""Searching: values equal cross-validation by hand; order, budgets and bad arguments."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ LONG: Space = {
 
 
 def usual(names):
-    """What a model has unless it is told otherwise."""
+    """Return the default values of these parameters."""
     return {name: TauSS3().parameters[name] for name in names}
 
 
@@ -50,7 +50,7 @@ def by_blanks(text):
 
 
 def equal_to_hand(found, texts, labels, *, base=None, **dealing):
-    """Compare every setting with teaching and judging anew, confusion by confusion."""
+    """Compare every setting with cross-validation by hand."""
     assert found.settings
     for one in found.settings:
         expected = by_hand(texts, labels, one.parameters, base=base, **dealing)
@@ -196,7 +196,7 @@ def test_numbers_of_arrays_can_be_searched_and_written():
 
 
 def halved(given, *, folds, measure, sign):
-    """On how many folds each setting is tried, by hand: the worse half goes after each."""
+    """Return on how many folds each setting is tried: each fold drops the worse half."""
     every = search(TEXTS, LABELS, given, folds=folds, measure=measure)
     found = {str(one.parameters): one.evaluation.folds for one in every.settings}
     left = [str(one) for one in given]
@@ -292,7 +292,7 @@ def test_the_number_of_threads_does_not_change_the_result(method):
 
 
 def stop_after(steps, what=KeyboardInterrupt):
-    """Return a progress that ends after so many steps, as Ctrl-C would."""
+    """Return a progress callback that raises an error at step `steps`, by default Ctrl-C's."""
 
     def progress(items, total):
         del total

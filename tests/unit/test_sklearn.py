@@ -1,7 +1,7 @@
-"""The scikit-learn estimator: scikit-learn's own data-free checks, and our contract for text.
+"""The scikit-learn estimator: scikit-learn's checks without data, and our contract for text.
 
-`check_estimator` has almost nothing to say about an estimator that does not take numbers, so the
-checks that need no data are called one by one.
+`check_estimator` skips almost everything for an estimator of texts, so the checks that need no data
+are called one by one.
 """
 
 import copy
@@ -371,7 +371,7 @@ METHODS = ["fit", "partial_fit", "predict", "predict_proba", "decision_function"
 
 
 def call(method, texts, labels=None):
-    """Call a method on a fitted classifier; learning gets as many labels as wanted."""
+    """Call a method of a fitted classifier; learning methods also get labels."""
     classifier = TauSS3Classifier().fit(TEXTS, LABELS)
     more = () if method.startswith(("predict", "decision")) else (labels or LABELS[: len(texts)],)
     return getattr(classifier, method)(texts, *more)

@@ -1,4 +1,4 @@
-"""What a search tries: lists, ranges, combinations, samples."""
+"""Spaces of a search: lists, ranges, combinations, samples."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""States: stop anywhere, go on elsewhere, bit for bit; what does not fit is refused."""
+"""States: resuming bit for bit, and refusal of states that do not fit."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ NOTES = ww.Stays("at risk", 0.6, last=3) | ww.Repeats("at risk", 5)
 
 
 def read_on(watcher, events):
-    """Read events; what was decided about everybody after each."""
+    """Read events; return the decisions about all subjects after each."""
     found = []
     for subject, place in events:
         watcher.read(subject, POSTS[place])
@@ -253,7 +253,7 @@ def test_a_custom_policy_is_identified_by_its_fields():
 
 
 def more_taught():
-    """The model of the samples, and what it was."""
+    """Return a copy of the samples' model, to learn more, and its fingerprint."""
     model = ww.TauSS3.from_bytes(taught().to_bytes())
     return model, model.fingerprint
 
@@ -453,7 +453,7 @@ def signed(body):
 
 
 def with_head(**changes):
-    """The bytes of a reader's state with other numbers in their head, rightly signed."""
+    """Return a reader's state with other numbers in its head and a valid checksum."""
     layout = "<3sB16s8sIIHI"
     names = ["magic", "version", "model", "policy", "posts", "delay", "notes", "labels"]
     body = some_reader().to_bytes()[:-4]
@@ -626,7 +626,7 @@ def resigned(whole):
 
 
 def with_header(body=None, **changes):
-    """A watcher's state with other entries in its header, rightly signed."""
+    """Return a watcher's state with other entries in its header and a valid checksum."""
     head, _, rest = some_watcher().to_bytes()[:-32].partition(b"\n")
     header = json.loads(head) | changes
     return resigned(json.dumps(header).encode() + b"\n" + (rest if body is None else body))

@@ -1,4 +1,4 @@
-"""A model survives its file: round trips, what the file looks like, how it is written."""
+"""Model files: round trips, layout, and how they are written."""
 
 import copy
 import errno
@@ -236,7 +236,7 @@ def test_a_copy_is_independent(copier):
 
 
 class Own(ww.TauSS3):
-    """A model of the user's own class, as pickle finds it."""
+    """A model of a subclass that pickle can find."""
 
 
 def pickled(model):
@@ -260,7 +260,7 @@ def test_joblib(path):
 
 
 def data_offsets(data):
-    """Where each member's data begins, from the local headers."""
+    """Return the offset of each member's data, from the local headers."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
             at = info.header_offset

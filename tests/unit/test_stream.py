@@ -1,4 +1,4 @@
-"""Reading post by post, in batches and in rounds, against an oracle that rereads everything."""
+"""Reading post by post, in batches and in rounds, against a reference that rereads everything."""
 
 import gc
 import itertools
@@ -36,7 +36,7 @@ RISK = ww.Overtakes("at risk")
 
 
 def wanted(policy, model, places):
-    """What the oracle decides after every post."""
+    """Return the reference's decision after every post."""
     history = reference.by_post([worth(model)[place] for place in places])
     try:
         return reference.decisions(policy.to_dict(), history)
@@ -45,7 +45,7 @@ def wanted(policy, model, places):
 
 
 def wanted_in_rounds(policy, model, rounds, named=()):
-    """Who gets an alert at which of its posts, by the oracle."""
+    """Return the post of each subject's alert by the reference."""
     met = dict.fromkeys(named, 0)
     for number, posts in enumerate(rounds):
         for subject in posts:
@@ -497,7 +497,7 @@ class Doubles(ww.Policy):
 
 @dataclass(frozen=True)
 class Returns(ww.Policy):
-    """Gives whatever it is told to give."""
+    """A policy that returns the result of a function."""
 
     positive: str
     what: Callable[[Any], Any]
@@ -557,7 +557,7 @@ def test_replay_rejects_invalid_alerts_of_a_policy(name):
 
 @dataclass(frozen=True)
 class Rises(ww.Policy):
-    """Alerts when the positive value grew more than ever before."""
+    """A policy that alerts when the positive value grew more than ever before."""
 
     positive: str
 

@@ -26,7 +26,7 @@ def texts_of(subjects, label):
 
 
 def share(texts, sentences):
-    """The share of texts that contain one of the sentences."""
+    """Return the share of texts that contain one of the sentences."""
     return sum(any(sentence in text for sentence in sentences) for text in texts) / len(texts)
 
 

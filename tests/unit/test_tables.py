@@ -1,4 +1,4 @@
-"""Subjects from tables: CSV, however it is spelt."""
+"""Subjects from tables: all dialects of CSV."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""Choosing by cross-validation over subjects, against the same done by hand."""
+"""Tuning by cross-validation over subjects, compared with the same by hand."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ MARGINS = grid(ww.Overtakes, "at risk", margin=[0, 0.01, 0.05])
 
 
 class Calls:
-    """What models learnt and read: for each call, whose posts."""
+    """The subjects whose posts models learnt and read, by call."""
 
     def __init__(self, monkeypatch):
         owner = {post.content: person.id for person in PEOPLE for post in person.posts}
@@ -58,7 +58,7 @@ def test_no_post_of_the_samples_has_two_authors():
 
 
 def by_hand(parameters, policy, judge, *, folds, by="post"):
-    """The measure on every fold, each read by a new model that was taught the others."""
+    """Return the measure on every fold, each read by a new model trained on the others."""
     values, weights = [], []
     for part in folds_of(PEOPLE, "at risk", folds=folds, seed=0):
         held_out = [PEOPLE[place] for place in part]
@@ -177,7 +177,7 @@ def test_policies_that_compare_subjects_are_tuned():
 
 @st.composite
 def crowds(draw):
-    """Labels of subjects, and how many folds they are enough for."""
+    """Draw labels of subjects, and the number of folds they allow."""
     folds = draw(st.integers(2, 5))
     sizes = st.integers(folds, folds + 20)
     labels = (

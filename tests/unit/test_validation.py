@@ -1,4 +1,4 @@
-"""Cross-validation: every text is judged by a model that never saw it."""
+"""Cross-validation: every text is predicted by a model that has not learnt it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ TEXTS, LABELS, WRITERS = (list(column) for column in zip(*POSTS, strict=True))
 
 
 def by_hand(labels, **options):
-    """The same, one fold after the other, without anything shared."""
+    """Cross-validate fold by fold with a new model each."""
     several = not isinstance(labels[0], str)
     parts = []
     for fold in deal(labels, **options):
