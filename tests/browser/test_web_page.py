@@ -10,7 +10,10 @@ from playwright.sync_api import expect
 from browser import DESKTOP, PHONE
 from live_pages import TEXT, block, scores, spelled, write
 from painted import Painted, shares_at, with_shares
+from watchword import TauSS3
+from watchword.show import palette
 from watchword.web import running_page
+from watchword.web.files import static_files
 from web_pages import AT_RISK, documents, model
 
 VIEWS = ["write", "documents", "documents/3", "subjects", "subjects/2", "model"]
@@ -70,6 +73,20 @@ def test_a_word_that_adds_nothing_to_a_maximum_is_not_painted(page):
     page.locator(".more summary").click()
     page.select_option("#summary", "max")
     expect(page.locator("#write-painted .worth")).to_have_text(["Another day of"])
+
+
+def test_labels_share_the_colours_of_the_palette(browser, monkeypatch):
+    monkeypatch.setattr(palette, "COLOURS", palette.COLOURS[:3])
+    static_files.cache_clear()
+    taught = TauSS3()
+    taught.learn_many([f"word{at}" for at in range(5)], [f"label{at}" for at in range(5)])
+    try:
+        with running_page(taught) as served:
+            page = visitor(browser, served)()
+            write(page, "word4")
+            expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc1\b"))
+    finally:
+        static_files.cache_clear()
 
 
 def test_sequences_of_words_are_one_block(page):

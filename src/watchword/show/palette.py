@@ -75,7 +75,8 @@ def label_ground(share: float, position: int) -> str:
 def palette_css() -> str:
     """Return the CSS of all colours, and of blocks painted with a share `--part`.
 
-    Under the classes `.c0` to `.c9`, `currentColor` and `rgb(var(--rgb))` are the label's colour.
+    Under the classes `.c0` to `.c9`, `currentColor` and `rgb(var(--rgb))` are the label's colour;
+    `--colours` is their number, for scripts.
     """
     names = ("paper", "ink", "quiet", "line")
     light, dark = (
@@ -89,7 +90,7 @@ def palette_css() -> str:
         f".c{at}{{color:{colour};--rgb:{label_rgb(at)}}}\n" for at, colour in enumerate(COLOURS)
     )
     return (
-        f":root{{color-scheme:light dark;{light}}}\n"
+        f":root{{color-scheme:light dark;--colours:{len(COLOURS)};{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{''.join(labels)}"
         f":is(.ww-text :is(mark,.s,.p),.painted .worth){{"
         f"background-color:rgb(var(--rgb) / calc(var(--part) * {STRONGEST}));"

@@ -5,7 +5,6 @@
   const LONGEST = 200_000; // characters: keeps browsers fast
   const AT_ONCE = 20_000; // characters: texts up to this length are painted at every key
   const PREDICTED = "";
-  const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
   const find = (id) => document.getElementById(id);
   const number = (value) => value.toLocaleString("en");
@@ -30,16 +29,11 @@
     const level = find("level").querySelector("input:checked").value;
     const isPredicted = label.value === PREDICTED;
     const chosen = isPredicted ? explanation.label : model.labels[Number(label.value)];
-    const found = explanation.blocks.length === 0 ? "" : `: ${plain(explanation.label)}`;
+    const found = explanation.blocks.length === 0 ? "" : `: ${watchword.visible(explanation.label)}`;
     label.options[0].textContent = `the predicted label${found}`;
     panel.hide();
     watchword.paint(find("painted"), explanation, { label: chosen, level });
     watchword.paintScores(find("scores"), explanation, { label: chosen, choose });
-  }
-
-  // A label as plain text, with control characters replaced.
-  function plain(name) {
-    return String(name).replace(CONTROLS, "\ufffd");
   }
 
   function choose(name) {
@@ -50,7 +44,7 @@
   function fillLabels() {
     const option = (value, name) => watchword.element("option", { value, dir: "auto" }, name);
     label.append(option(PREDICTED, "the predicted label"));
-    model.labels.forEach((name, at) => label.append(option(String(at), plain(name))));
+    model.labels.forEach((name, at) => label.append(option(String(at), watchword.visible(name))));
   }
 
   function tellFacts() {

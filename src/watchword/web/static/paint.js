@@ -21,8 +21,8 @@ const watchword = (() => {
     0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
   };
   const LONG = 3000; // blocks: with more, paragraphs out of sight are not laid out
-  const COLOURS = 10; // as in palette.css; further labels reuse them
   const painted = new WeakMap(); // element → its painted explanation
+  let colours = 0; // once known, their number: further labels reuse them
 
   /** Make an element with attributes (class, role, …) and children; strings become text. */
   function element(name, attributes = {}, ...children) {
@@ -71,8 +71,11 @@ const watchword = (() => {
     if (from < text.length) parent.append(text.slice(from));
   }
 
-  /** Return the class that gives a label its colour. */
-  const colourClass = (column) => `c${column % COLOURS}`;
+  /** Return the class that gives a label its colour; palette.css says how many colours there are. */
+  function colourClass(column) {
+    colours ||= Number(getComputedStyle(document.documentElement).getPropertyValue("--colours"));
+    return `c${column % colours}`;
+  }
 
   /** Return a function from code-point to UTF-16 offsets; call it with ascending offsets. */
   function placeFinder(text) {
@@ -137,10 +140,9 @@ const watchword = (() => {
       parts.append(rest);
     }
     if (spans.length) spans[0].tabIndex = 0;
-    for (let colour = 0; colour < COLOURS; colour += 1) {
-      container.classList.toggle(`c${colour}`, colour === column % COLOURS);
-    }
-    container.classList.add("painted");
+    const before = painted.get(container);
+    if (before) container.classList.remove(colourClass(before.column));
+    container.classList.add("painted", colourClass(column));
     container.classList.toggle("long", blocks.length > LONG);
     container.replaceChildren(parts);
     painted.set(container, { explanation, blocks, spans, places, column });
