@@ -58,6 +58,15 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def many(number: int, what: str) -> str:
+    """Return a number with its noun, in the singular or plural.
+
+    >>> many(1, "text"), many(2000, "text")
+    ('1 text', '2,000 texts')
+    """
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
     """Return lines of aligned columns; the first `words` columns are left-aligned.
 

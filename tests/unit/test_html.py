@@ -18,8 +18,9 @@ from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
 from watchword.show import palette
 from watchword.show.blocks import LEVELS, Rules
-from watchword.show.html import document, escaped, explanation_html, kept, stand_ins
+from watchword.show.html import explanation_html
 from watchword.show.marks import PART, Mark, marked
+from watchword.show.markup import document, escaped, kept, stand_ins
 from watchword.show.painting import Painter
 
 MODEL = ww.TauSS3.paper()

@@ -385,11 +385,11 @@ def test_a_page_says_what_was_decided_and_whether_that_is_right():
 
     alert, silence = ["sun", "alone alone"], ["sun"]
     assert sentence(alert, "at risk") == (
-        "Alert for at risk after 2 of 2 posts. The truth is at risk: right."
+        "Alert for at risk after 2 of 2 posts. The true label is at risk: right."
     )
-    assert sentence(alert, "control").endswith("The truth is control: a false alarm.")
+    assert sentence(alert, "control").endswith("The true label is control: a false alarm.")
     assert sentence(silence, "at risk") == (
-        "No alert for at risk in 1 post. The truth is at risk: missed."
+        "No alert for at risk in 1 post. The true label is at risk: missed."
     )
     assert sentence(silence, "control").endswith(": right.")
     assert sentence(silence, None) == "No alert for at risk in 1 post."

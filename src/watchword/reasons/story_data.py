@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from watchword._checks import Label
+from watchword._display import many
 from watchword.errors import HookError
 
 if TYPE_CHECKING:
@@ -37,6 +40,33 @@ def plain_story(
         "changes": _changes(story) if changes else [],
         "shown": [_shown(story, number, characters) for number in _worth_showing(story, texts)],
     }
+
+
+def decision_text(
+    positive: Label,
+    truth: Label | None,
+    *,
+    delay: int,
+    posts: int,
+    spell: Callable[[Label], str] = repr,
+) -> str:
+    """Return a decision about a subject in words, and whether it is right, where that is known.
+
+    `spell` turns a label into text or markup.
+
+    >>> decision_text("at risk", "control", delay=2, posts=5)
+    "Alert for 'at risk' after 2 of 5 posts. The true label is 'control': a false alarm."
+    """
+    if delay:
+        text = f"Alert for {spell(positive)} after {delay:,} of {many(posts, 'post')}."
+    else:
+        text = f"No alert for {spell(positive)} in {many(posts, 'post')}."
+    if truth is None:
+        return text
+    verdict = "right" if (truth == positive) == bool(delay) else "missed"
+    if verdict == "missed" and delay:
+        verdict = "a false alarm"
+    return f"{text} The true label is {spell(truth)}: {verdict}."
 
 
 def _time(one: Any) -> str | None:

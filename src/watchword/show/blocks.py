@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from watchword._checks import Label
 from watchword.errors import UnknownLabelError
@@ -87,6 +87,14 @@ class Rule:
         return self.kind == level and (level != "ngram" or any(self.block["count"]))
 
 
+class Total(NamedTuple):
+    """What all blocks with the same words contribute to a label's score."""
+
+    rule: Rule  # of the first of them
+    times: int
+    total: float
+
+
 class Rules:
     """The blocks of one or several texts, and how strongly each is painted.
 
@@ -143,6 +151,16 @@ class Rules:
             own = [place for place in places if self.all[place[2]].is_marked(level)]
             kept.update(sorted(own, key=lambda place: -self.all[place[2]].strength)[:most])
         return [place for place in places if place in kept]
+
+    def largest(self, kind: str, column: int, most: int) -> list[Total]:
+        """Return the words with the largest total contribution to a label's score."""
+        found: dict[str, Total] = {}
+        for rule in self.all:
+            part = rule.parts[column]
+            if rule.kind == kind and part > 0:
+                first, times, total = found.get(rule.words, Total(rule, 0, 0.0))
+                found[rule.words] = Total(first, times + rule.times, total + rule.times * part)
+        return sorted(found.values(), key=lambda one: (-one.total, one.rule.words))[:most]
 
     def count_painted(self, places: Sequence[Place]) -> Counter[str]:
         """Return the number of blocks of each level that are painted for any label."""

@@ -7,10 +7,9 @@ from typing import Any
 
 from watchword.reasons.change import change_text
 from watchword.show.blocks import as_value
-from watchword.show.markup import escaped
-from watchword.show.pictures import excerpt
+from watchword.show.markup import escaped, name_html, table_html
 
-__all__ = ["change_html", "changes_html", "page_with_changes"]
+__all__ = ["change_html", "changes_html", "page_with_changes", "post_link"]
 
 Plain = Mapping[str, Any]
 
@@ -43,17 +42,22 @@ def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     with_posts = occurrences[0]["post"] is not None
     columns = _columns(plain)
     heads = ["n-gram", "post" if with_posts else "offset"]
-    heads += [f"<bdi>{escaped(excerpt(plain['labels'][at]))}</bdi>" for at in columns]
+    heads += [name_html(plain["labels"][at]) for at in columns]
     strongest = sorted(occurrences, key=lambda one: -max(one["contribution"]))[:_MOST]
-    rows = "".join(_row(one, columns, shown) for one in strongest)
+    rows = [
+        (
+            name_html(one["ngram"]),
+            post_link(one["post"], shown) if with_posts else f"{one['start']:,}",
+            *(as_value(one["contribution"][at]) for at in columns),
+        )
+        for one in strongest
+    ]
     rest = len(occurrences) - len(strongest)
     more = f'<p class="quiet">{rest:,} more n-grams are not shown.</p>' if rest else ""
-    header = "".join(f'<th scope="col"{_number(at)}>{head}</th>' for at, head in enumerate(heads))
     opened = " open" if len(strongest) <= _OPEN else ""
     return (
         f"{sentence}<details{opened}><summary>N-grams</summary>"
-        f'<div class="wide"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>'
-        f"</div>{more}</details>"
+        f"{table_html('', heads, rows)}{more}</details>"
     )
 
 
@@ -67,18 +71,6 @@ def _columns(plain: Plain) -> list[int]:
     return sorted(order[:_MOST_COLUMNS])
 
 
-def _row(one: Plain, columns: Sequence[int], shown: Sequence[int]) -> str:
-    number = one["post"]
-    where = f"{one['start']:,}" if number is None else f"{number:,}"
-    if number in shown:
-        where = f'<a href="#post-{number}">{where}</a>'
-    cells = [where, *(as_value(one["contribution"][at]) for at in columns)]
-    return (
-        f'<tr><th scope="row"><bdi>{escaped(excerpt(one["ngram"]))}</bdi></th>'
-        + "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        + "</tr>\n"
-    )
-
-
-def _number(column: int) -> str:
-    return ' class="number"' if column else ""
+def post_link(number: int, shown: Sequence[int]) -> str:
+    """Return the number of a post, linked if the page shows that post."""
+    return f'<a href="#post-{number}">{number:,}</a>' if number in shown else f"{number:,}"

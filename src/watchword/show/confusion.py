@@ -12,9 +12,8 @@ import heapq
 from collections.abc import Iterable, Sequence
 
 from watchword._checks import Label
-from watchword.show.markup import escaped
+from watchword.show.markup import escaped, excerpt, name_html
 from watchword.show.palette import STRONGEST, label_rgb, short
-from watchword.show.pictures import excerpt
 
 __all__ = [
     "CONFUSION_SCRIPT",
@@ -51,9 +50,9 @@ def confusion_html(
     for (row, _), count in counts.items():
         totals[row] += count
     places = range(len(labels)) if shown is None else shown
-    heads = "".join(f'<th scope="col">{_name(labels[at])}</th>' for at in places)
+    heads = "".join(f'<th scope="col">{name_html(labels[at])}</th>' for at in places)
     body = "".join(
-        f'<tr><th scope="row">{_name(labels[row])}</th>'
+        f'<tr><th scope="row">{name_html(labels[row])}</th>'
         + "".join(
             _cell(labels, row, column, counts.get((row, column), 0), totals[row])
             for column in places
@@ -74,10 +73,6 @@ def _cell(labels: Sequence[Label], row: int, column: int, count: int, total: int
     names = (excerpt(labels[row]), excerpt(labels[column]))
     title = escaped(f"{count:,} of {total:,} texts of {names[0]} predicted as {names[1]}")
     return f'<td class="{kind}" title="{title}">{count:,}</td>'
-
-
-def _name(label: Label) -> str:
-    return f"<bdi>{escaped(excerpt(label))}</bdi>"
 
 
 def most_mistaken(cells: Iterable[Cell], most: int) -> list[Cell]:

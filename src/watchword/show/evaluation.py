@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from watchword._display import many
 from watchword.show.confusion import (
     CONFUSION_STYLE,
     confusion_html,
     most_confused_labels,
     most_mistaken,
 )
-from watchword.show.evaluation_text import many
-from watchword.show.markup import document, escaped
-from watchword.show.pictures import excerpt
-from watchword.show.story import table_html
+from watchword.show.evaluation_text import measure_name
+from watchword.show.markup import document, escaped, name_html, table_html
 
 __all__ = ["EVALUATION_STYLE", "evaluation_html", "evaluation_parts"]
 
@@ -94,7 +93,7 @@ def _folds(plain: Plain) -> str:
     values = {name: [fold["measures"][name] for fold in plain["folds"]] for name in names}
     rows = [
         (
-            escaped(_spelt(name)),
+            escaped(measure_name(name)),
             _number(plain["spread"][name]["mean"]),
             _number(plain["spread"][name]["deviation"]),
             _number(min(values[name])),
@@ -108,7 +107,7 @@ def _folds(plain: Plain) -> str:
         (str(at), f"{fold['texts']:,}", *(_number(fold["measures"][name]) for name in shown))
         for at, fold in enumerate(plain["folds"][:_MOST_FOLDS], 1)
     ]
-    table = table_html("Each fold", ["fold", "texts", *map(_spelt, shown)], each)
+    table = table_html("Each fold", ["fold", "texts", *map(measure_name, shown)], each)
     return (
         f"{table_html('Over folds', heads, rows)}"
         f"<details><summary>Each fold</summary>{table}</details>"
@@ -118,7 +117,7 @@ def _folds(plain: Plain) -> str:
 def _label_table(plain: Plain, most: int) -> str:
     rows = [
         (
-            f"<bdi>{escaped(excerpt(one['label']))}</bdi>",
+            name_html(one["label"]),
             *(_number(one[name]) for name in ("precision", "recall", "f1")),
             f"{one['support']:,}",
             f"{one['predicted']:,}",
@@ -151,8 +150,7 @@ def _mistakes(labels: Sequence[Any], cells: Sequence[Sequence[int]]) -> str:
         totals[row] = totals.get(row, 0) + count
     rows = [
         (
-            f"<bdi>{escaped(excerpt(labels[row]))}</bdi> as "
-            f"<bdi>{escaped(excerpt(labels[column]))}</bdi>",
+            f"{name_html(labels[row])} as {name_html(labels[column])}",
             f"{count:,}",
             f"{100 * count / totals[row]:.1f} %",
         )
@@ -165,7 +163,3 @@ def _mistakes(labels: Sequence[Any], cells: Sequence[Sequence[int]]) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.3f}"
-
-
-def _spelt(name: str) -> str:
-    return name.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")

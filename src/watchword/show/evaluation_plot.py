@@ -9,6 +9,7 @@ import numpy as np
 
 from watchword.errors import MissingExtraError
 from watchword.show import svg
+from watchword.show.markup import excerpt
 from watchword.show.palette import label_colour
 
 if TYPE_CHECKING:
@@ -71,6 +72,4 @@ def _bars(plain: Plain, names: Sequence[str], ax: Axes) -> None:
 
 
 def _name(label: object) -> str:
-    text = svg.clean(label)
-    short = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
-    return short.replace("$", r"\$")
+    return excerpt(svg.clean(label), _LONGEST_NAME).replace("$", r"\$")

@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from watchword._display import aligned, visible
+from watchword._display import aligned, many, visible
 from watchword.show.confusion import most_mistaken
+from watchword.show.markup import excerpt
 
-__all__ = ["MAIN_MEASURES", "evaluation_text"]
+__all__ = ["evaluation_text", "measure_name"]
 
 Plain = Mapping[str, Any]
 
-MAIN_MEASURES = {  # shown over folds, with their names
-    "accuracy": "accuracy",
-    "macro_precision": "macro precision",
-    "macro_recall": "macro recall",
-    "macro_f1": "macro F1",
-    "weighted_f1": "weighted F1",
-}
-MEASURES_OF_SEVERAL = {
-    "exact_match": "exact match",
-    "hamming": "hamming loss",
-    "macro_f1": "macro F1",
-    "micro_f1": "micro F1",
-    "weighted_f1": "weighted F1",
-}
+# Shown over folds, for one label per text and for several.
+_MEASURES = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "weighted_f1")
+_MEASURES_OF_SEVERAL = ("exact_match", "hamming", "macro_f1", "micro_f1", "weighted_f1")
 
 _MOST_LABELS = 50  # in the table
 _MOST_COLUMNS = 10  # of a matrix; terminals are narrow
@@ -58,13 +48,13 @@ def evaluation_text(plain: Plain) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def many(number: int, what: str) -> str:
-    """Return a number with its noun, in the singular or plural.
+def measure_name(measure: str) -> str:
+    """Return the display name of a measure.
 
-    >>> many(1, "text"), many(2000, "text")
-    ('1 text', '2,000 texts')
+    >>> measure_name("macro_f1"), measure_name("hamming")
+    ('macro F1', 'hamming loss')
     """
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    return measure.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")
 
 
 def _heading(plain: Plain) -> str:
@@ -81,11 +71,11 @@ def _heading(plain: Plain) -> str:
 def _folds(plain: Plain) -> list[str]:
     if not plain["folds"]:
         return []
-    names = MEASURES_OF_SEVERAL if plain["confusion"] is None else MAIN_MEASURES
+    names = _MEASURES_OF_SEVERAL if plain["confusion"] is None else _MEASURES
     rows = [("", "mean", "±")]
-    for name, spelt in names.items():
+    for name in names:
         spread = plain["spread"][name]
-        rows.append((spelt, f"{spread['mean']:.3f}", f"{spread['deviation']:.3f}"))
+        rows.append((measure_name(name), f"{spread['mean']:.3f}", f"{spread['deviation']:.3f}"))
     return [f"Over {many(len(plain['folds']), 'fold')}:\n" + "\n".join(aligned(rows))]
 
 
@@ -129,5 +119,4 @@ def _confusion(plain: Plain) -> str:
 
 
 def _name(label: object) -> str:
-    text = visible(str(label)).translate(_ONE_LINE)
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    return excerpt(visible(str(label)).translate(_ONE_LINE), _LONGEST_NAME)

@@ -6,15 +6,15 @@ pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from watchword._checks import Label
 from watchword.show import svg
 from watchword.show.blocks import as_value, column_of
-from watchword.show.markup import document, escaped
+from watchword.show.markup import document, escaped, excerpt, name_html, table_html
 from watchword.show.palette import label_colour
-from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg, excerpt
+from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 
 __all__ = ["glance_html", "ngram_html"]
 
@@ -88,7 +88,7 @@ def _shell(title: str, inside: str, *, page: bool) -> str:
 def _totals(plain: Plain) -> str:
     rows = [
         (
-            _name(one["label"]),
+            name_html(one["label"]),
             f"{one['documents']:,}",
             f"{one['words']:,}",
             *(f"{length['ngrams']:,}" for length in one["lengths"]),
@@ -100,7 +100,7 @@ def _totals(plain: Plain) -> str:
     settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
     pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
     return (
-        _table("Documents, words and n-grams of each length learnt", heads, rows, distinct)
+        table_html("Documents, words and n-grams of each length learnt", heads, rows, distinct)
         + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>'
     )
 
@@ -115,7 +115,7 @@ def _words(length: int) -> str:
 
 def _links(labels: Sequence[Label], known: list[Label]) -> str:
     links = "".join(
-        f'<li><a href="#label-{column_of(known, label)}">{_name(label)}</a></li>'
+        f'<li><a href="#label-{column_of(known, label)}">{name_html(label)}</a></li>'
         for label in labels
     )
     return f'<nav aria-label="Labels"><ul>{links}</ul></nav>'
@@ -133,7 +133,7 @@ def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
         inside = f'<div class="ww-side ww-halves">{pictures}</div>{_by_length(plain, label, own)}'
     distributions = "".join(_distributions(plain, label, own))
     return (
-        f"<section{anchor}>{_heading(2, _name(label), page=page)}{inside}"
+        f"<section{anchor}>{_heading(2, name_html(label), page=page)}{inside}"
         f"{_heading(3, 'Distribution of values', page=page)}"
         f"<p>Number of n-grams by value, on a logarithmic scale.</p>"
         f'<div class="ww-side">{distributions}</div>{_distribution_table(plain, own)}</section>'
@@ -159,8 +159,10 @@ def _by_length(plain: Plain, label: Label, own: Plain) -> str:
 
 
 def _ngram_table(caption: str, ngrams: Sequence[Plain]) -> str:
-    rows = ((_name(one["ngram"]), as_value(one["value"]), f"{one['count']:,}") for one in ngrams)
-    return _table(caption, ["n-gram", "value", "count"], rows)
+    rows = (
+        (name_html(one["ngram"]), as_value(one["value"]), f"{one['count']:,}") for one in ngrams
+    )
+    return table_html(caption, ["n-gram", "value", "count"], rows)
 
 
 def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
@@ -184,7 +186,7 @@ def _distribution_table(plain: Plain, own: Plain) -> str:
             name = f"up to {as_value((at + 1) * width)}"
             rows.append((name, *(f"{many:,}" for many in counted)))
     heads = ["value", *(_words(each["length"]) for each in own["lengths"])]
-    table = _table("n-grams by value and length", heads, rows)
+    table = table_html("n-grams by value and length", heads, rows)
     return f"<details><summary>As a table</summary>{table}</details>"
 
 
@@ -225,43 +227,39 @@ def _worth_table(values: Sequence[Plain], columns: Sequence[int]) -> str:
         one = values[at]
         cells = [f"{one['count']:,}{_meter(one['count'] / highest, at)}"]
         cells += [f"{as_value(one[step])}{_meter(one[step], at)}" for step in _STEPS[1:]]
-        rows.append((_name(one["label"]), *cells))
-    return _table("Value for each label", ["label", *_STEPS], rows)
+        rows.append((name_html(one["label"]), *cells))
+    return table_html("Value for each label", ["label", *_STEPS], rows)
 
 
 def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
-    labels = [_name(words[0]["values"][at]["label"]) for at in columns]
+    labels = [name_html(words[0]["values"][at]["label"]) for at in columns]
     rows = []
     for one in words:
         values = [(at, one["values"][at]["cv"]) for at in columns]
         cells = (f"{as_value(value)}{_meter(value, at)}" for at, value in values)
-        rows.append((_name(one["word"]), *cells))
-    return _table("Its words alone (cv)", ["word", *labels], rows)
+        rows.append((name_html(one["word"]), *cells))
+    return table_html("Its words alone (cv)", ["word", *labels], rows)
 
 
 def _following_table(following: Sequence[Plain]) -> str:
     rows = [
         (
-            _name(one["word"]),
+            name_html(one["word"]),
             f"{one['count']:,}",
             f"{100 * one['probability']:.1f} %{_meter(one['probability'], None)}",
         )
         for one in following
     ]
-    return _table("Next words", ["word", "count", "share"], rows)
+    return table_html("Next words", ["word", "count", "share"], rows)
 
 
-# Parts of a page. Table cells are markup already.
+# Parts of a page
 
 
 def _heading(level: int, inside: str, *, page: bool) -> str:
     """Return a heading; in a snippet, two levels lower than in a page."""
     name = f"h{level if page else level + 2}"
     return f"<{name}>{inside}</{name}>"
-
-
-def _name(name: object) -> str:
-    return f"<bdi>{escaped(excerpt(name))}</bdi>"
 
 
 def _meter(share: float, position: int | None) -> str:
@@ -275,28 +273,3 @@ def _meter(share: float, position: int | None) -> str:
 
 def _figure(picture: str, caption: str) -> str:
     return f"<figure><figcaption>{escaped(caption)}</figcaption>{picture}</figure>"
-
-
-def _table(
-    caption: str,
-    heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    foot: Sequence[str] | None = None,
-) -> str:
-    columns = "".join(f'<th scope="col"{_numeric(at)}>{head}</th>' for at, head in enumerate(heads))
-    body = "".join(_row(row) for row in rows)
-    ended = f"<tfoot>{_row(foot)}</tfoot>" if foot is not None else ""
-    return (
-        f'<div class="wide"><table><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
-        f"<tbody>{body}</tbody>{ended}</table></div>"
-    )
-
-
-def _row(cells: Sequence[str]) -> str:
-    first, *rest = cells
-    others = "".join(f"<td{_numeric(1)}>{cell}</td>" for cell in rest)
-    return f'<tr><th scope="row">{first}</th>{others}</tr>\n'
-
-
-def _numeric(column: int) -> str:
-    return ' class="number"' if column else ""

@@ -7,7 +7,6 @@ HTML is shown; the style sheet of a page lets readers choose label and level wit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import nlargest
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
@@ -28,18 +27,16 @@ from watchword.show.blocks import (
     telling,
 )
 from watchword.show.marks import Mark, marked
-from watchword.show.markup import document, escaped, kept, stand_ins
+from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.palette import label_colour, paint_style
 
-__all__ = ["document", "escaped", "explanation_html", "kept", "notebook_html", "stand_ins"]
+__all__ = ["explanation_html", "notebook_html"]
 
 MOST_IN_SNIPPET = 5_000  # blocks, each with its own style and title
 MOST_IN_NOTEBOOK = 100_000  # characters
-_Row = tuple[Rule, int, float]
 
 _ROWS = 10
-_EXCERPT = 100
 
 
 def explanation_html(
@@ -132,65 +129,37 @@ def table_css(painter: Painter) -> str:
 
 def strongest_tables(painter: Painter) -> str:
     """Return tables of the blocks that contribute most, for every label and level."""
-    rows = _strongest(painter)
     tables = "".join(
-        f'<div class="on-{level}"><div class="on-l{at} wide">'
-        f"{_table(painter, level, at, rows[level, at])}</div></div>\n"
+        f'<div class="on-{level}"><div class="on-l{at}">{_table(painter, level, at)}</div></div>\n'
         for level in LEVELS
         for at in painter.columns
     )
     return f"<h2>Largest contributions</h2>\n{tables}"
 
 
-def _strongest(painter: Painter) -> dict[tuple[str, int], list[_Row]]:
-    """Return up to ten blocks per level and label, with the number of occurrences and the total."""
-    found: dict[tuple[str, int], dict[str, _Row]] = {
-        (level, column): {} for level in LEVELS for column in painter.columns
-    }
-    for rule in painter.rules.all:
-        for column in painter.columns:
-            part = rule.parts[column]
-            if part > 0:
-                rows = found[rule.kind, column]
-                first, times, total = rows.get(rule.words, (rule, 0, 0.0))
-                rows[rule.words] = first, times + rule.times, total + rule.times * part
-    return {
-        where: nlargest(_ROWS, rows.values(), key=lambda row: row[2])
-        for where, rows in found.items()
-    }
-
-
-def _table(painter: Painter, level: PaintLevel, column: int, rows: list[_Row]) -> str:
+def _table(painter: Painter, level: PaintLevel, column: int) -> str:
+    rows = painter.rules.largest(level, column, _ROWS)
     label = f"<bdi>{escaped(painter.labels[column])}</bdi>"
     if not rows:
         return f"<p>Nothing contributes to {label}.</p>"
     numbers = ("value", "count", "lv", "sg", "sn") if level == "ngram" else ()
-    names = {"count": "count in the model"}
-    header = "".join(
-        f'<th scope="col" class="number">{names.get(one, one)}</th>'
-        for one in ("times", "total", *numbers)
-    )
-    cells = "".join(
-        f'<tr><th scope="row"><bdi>{escaped(_excerpt(rule.words))}</bdi></th>'
-        f'<td class="number">{times:,}</td><td class="number">{as_value(total)}</td>'
-        + "".join(f'<td class="number">{_cell(rule, one, column)}</td>' for one in numbers)
-        + "</tr>\n"
+    names = (level.replace("ngram", "n-gram"), "times", "total", *numbers)
+    heads = ["count in the model" if name == "count" else name for name in names]
+    cells = (
+        (
+            name_html(rule.words),
+            f"{times:,}",
+            as_value(total),
+            *(_cell(rule, name, column) for name in numbers),
+        )
         for rule, times, total in rows
     )
-    return (
-        f"<table><caption>{LEVEL_NAMES[level]} for {label}</caption>\n<thead><tr>"
-        f'<th scope="col">{level.replace("ngram", "n-gram")}</th>{header}</tr></thead>\n'
-        f"<tbody>{cells}</tbody></table>"
-    )
+    return table_html(f"{LEVEL_NAMES[level]} for {label}", heads, cells)
 
 
 def _cell(rule: Rule, name: str, column: int) -> str:
     number = rule.block[name][column]
     return f"{number:,}" if name == "count" else as_value(number)
-
-
-def _excerpt(words: str) -> str:
-    return words if len(words) <= _EXCERPT else words[: _EXCERPT - 1] + "…"
 
 
 # Snippets

@@ -9,14 +9,29 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
+from collections.abc import Iterable, Sequence
 
 from watchword._display import visible
 from watchword.show.style import STYLE
 
-__all__ = ["STYLE", "css_string", "document", "escaped", "kept", "stand_ins"]
+__all__ = [
+    "STYLE",
+    "as_json",
+    "content_policy",
+    "css_string",
+    "document",
+    "escaped",
+    "excerpt",
+    "kept",
+    "name_html",
+    "stand_ins",
+    "table_html",
+]
 
 _REPLACEMENT = "\ufffd"
+_LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
 
 # Not allowed in HTML: control characters except white space, and lone surrogates.
 _STAND_INS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\f\r"}
@@ -62,6 +77,52 @@ def escaped(content: object) -> str:
     return html.escape(visible(str(content)), quote=True)
 
 
+def excerpt(name: object, longest: int = _LONGEST_NAME) -> str:
+    """Return the beginning of a name that is too long to show.
+
+    >>> excerpt("short"), len(excerpt("x" * 1000))
+    ('short', 120)
+    """
+    text = str(name)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def name_html(name: object) -> str:
+    """Return a label, n-gram or id as markup, shortened and isolated from its surroundings.
+
+    >>> name_html("R&D")
+    '<bdi>R&amp;D</bdi>'
+    """
+    return f"<bdi>{escaped(excerpt(name))}</bdi>"
+
+
+def table_html(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    foot: Sequence[str] | None = None,
+) -> str:
+    """Return a table; cells are markup already, and all but the first of a row are numbers."""
+    columns = "".join(
+        f'<th scope="col"{_NUMBER if at else ""}>{head}</th>' for at, head in enumerate(heads)
+    )
+    named = f"<caption>{caption}</caption>" if caption else ""
+    ended = f"<tfoot>{_row(foot)}</tfoot>" if foot is not None else ""
+    return (
+        f'<div class="wide"><table>{named}<thead><tr>{columns}</tr></thead>'
+        f"<tbody>{''.join(map(_row, rows))}</tbody>{ended}</table></div>"
+    )
+
+
+_NUMBER = ' class="number"'
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    numbers = "".join(f"<td{_NUMBER}>{cell}</td>" for cell in rest)
+    return f'<tr><th scope="row">{first}</th>{numbers}</tr>\n'
+
+
 def css_string(content: object) -> str:
     r"""Return a CSS string literal, safe inside a style sheet and a style element.
 
@@ -70,6 +131,18 @@ def css_string(content: object) -> str:
     """
     safe = re.sub(r"[^\w .,:;()/-]", lambda found: f"\\{ord(found[0]):x} ", visible(str(content)))
     return f'"{safe}"'
+
+
+def as_json(plain: object) -> str:
+    r"""Return JSON that is safe inside an HTML element: it contains no markup characters.
+
+    >>> print(as_json("</script>"))
+    "\u003c/script\u003e"
+    """
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def document(title: object, body: str, css: str = "", *, script: str = "") -> str:
@@ -85,18 +158,12 @@ def document(title: object, body: str, css: str = "", *, script: str = "") -> st
     """
     style = _clean("style", STYLE + css)
     script = _clean("script", script)
-    policy = [
-        "default-src 'none'",
-        f"style-src {_hash(style)}",
-        *([f"script-src {_hash(script)}"] if script else []),
-        "base-uri 'none'",
-        "form-action 'none'",
-    ]
+    policy = content_policy([style], [script] if script else [])
     page = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{"; ".join(policy)}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
@@ -117,6 +184,13 @@ def _clean(element: str, content: str) -> str:
     if re.search(rf"</{element}|<!--", content, re.IGNORECASE):
         raise ValueError(f"{element} must not contain </{element} or <!--")
     return re.sub("\r\n?", "\n", content).translate({0: _REPLACEMENT})
+
+
+def content_policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """Return the Content-Security-Policy that allows these styles and scripts, and nothing else."""
+    allowed = {"style-src": styles, "script-src": scripts}
+    sources = [f"{kind} {' '.join(map(_hash, own))}" for kind, own in allowed.items() if own]
+    return "; ".join(["default-src 'none'", *sources, "base-uri 'none'", "form-action 'none'"])
 
 
 def _hash(content: str) -> str:

@@ -13,14 +13,14 @@ from watchword._checks import Label
 from watchword.show import svg
 from watchword.show.blocks import as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out
+from watchword.show.markup import excerpt
 from watchword.show.palette import STRONGEST, label_colour
 
-__all__ = ["bars_svg", "cloud_svg", "distribution_svg", "excerpt"]
+__all__ = ["bars_svg", "cloud_svg", "distribution_svg"]
 
 Plain = Mapping[str, Any]
 
 MOST_IN_CLOUD = 100
-_LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
 _DESCRIBED = 10  # n-grams in the description for screen readers; tables list all
 
 
@@ -221,16 +221,6 @@ def _kind(length: int | None) -> str:
     if length is None:
         return "n-grams"
     return "words" if length == 1 else f"n-grams of {length} words"
-
-
-def excerpt(name: object) -> str:
-    """Return the beginning of a name that is too long to show.
-
-    >>> excerpt("short"), len(excerpt("x" * 1000))
-    ('short', 120)
-    """
-    text = str(name)
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 def _tooltip(one: Plain) -> str:

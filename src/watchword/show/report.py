@@ -7,14 +7,12 @@ from typing import Any
 
 from watchword.reasons.change import change_text
 from watchword.show.blocks import as_value
-from watchword.show.markup import document, escaped
+from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
-from watchword.show.pictures import excerpt
 from watchword.show.story import (
     STORY_STYLE,
-    decision_text,
+    decision_html,
     shown_posts,
-    table_html,
     timeline_figure,
     tipped_html,
 )
@@ -64,9 +62,10 @@ def report_html(plain: Plain, *, title: str = "Early detection report") -> str:
     body = f"""<main class="ww-story ww-report {painter.name}">
 <h1>{escaped(title)}</h1>
 <p>{len(_rows(plain)) + plain["left_out"]["subjects"]:,} subjects, alerts for
-<strong>{_name(plain["positive"])}</strong>, decided after every
+<strong>{name_html(plain["positive"])}</strong>, decided after every
 {"post" if plain["by"] == "post" else "tenth of the posts"}.</p>
-<p class="quiet">Rule: {_name(plain["rule"])}. Model {_name(plain["model"]["fingerprint"])}.</p>
+<p class="quiet">Rule: {name_html(plain["rule"])}.
+Model {name_html(plain["model"]["fingerprint"])}.</p>
 {_measures(plain)}
 <h2 id="subjects">Subjects</h2>
 {_filter(plain)}
@@ -87,10 +86,6 @@ _STYLE = """
 .ww-wrong { font-weight: 700; }
 @media print { .ww-report section { content-visibility: visible; } .ww-filter { display: none; } }
 """
-
-
-def _name(name: object) -> str:
-    return f"<bdi>{escaped(excerpt(name))}</bdi>"
 
 
 def _rows(plain: Plain) -> list[Plain]:
@@ -181,10 +176,10 @@ def _subjects(plain: Plain) -> str:
 
 
 def _subject_row(row: Plain, story: int | None) -> str:
-    name = _name(row["subject"])
+    name = name_html(row["subject"])
     linked = name if story is None else f'<a href="#story-{story}">{name}</a>'
     wrong = " class=ww-wrong" * (row["verdict"] in ("missed", "false alarm"))
-    truth = "" if row["truth"] is None else _name(row["truth"])
+    truth = "" if row["truth"] is None else name_html(row["truth"])
     delay = f"{row['delay']:,}" if row["label"] is not None else "–"
     numbers = (delay, f"{row['posts']:,}", as_value(row["score"]))
     cells = "".join(f"<td class=number>{number}</td>" for number in numbers)
@@ -216,8 +211,8 @@ def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
         figure = timeline_figure(story, table=False, points=_POINTS)
         yield (
             f'<section class="{_class(row["verdict"])}" id="story-{at}">'
-            f"<h3>{_name(story['subject'])} <small>{row['verdict']}</small></h3>"
-            f"{decision_text(story, rule=False)}{figure}"
+            f"<h3>{name_html(story['subject'])} <small>{row['verdict']}</small></h3>"
+            f"{decision_html(story, rule=False)}{figure}"
             f"{tipped_html(_shortened(story))}{changes}{posts}{more}"
             f'<p><a href="#subjects">all subjects</a></p></section>'
         )

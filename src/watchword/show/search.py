@@ -13,19 +13,17 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from watchword._display import many
 from watchword.show import svg
 from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, MOST_DRAWN
-from watchword.show.evaluation_text import many
-from watchword.show.markup import document, escaped
-from watchword.show.pictures import excerpt
+from watchword.show.evaluation_text import measure_name
+from watchword.show.markup import as_json, document, escaped, excerpt, name_html
 from watchword.show.search_axes import FULL, Axis
 from watchword.show.search_pack import (
     DIGITS,
     Packed,
-    json_inside,
     pack_search,
     python_line,
-    spelt_measure,
 )
 
 __all__ = ["search_html"]
@@ -77,7 +75,7 @@ def _page(plain: Plain, title: str) -> str:
 </section>
 {_REPORT}
 <div id="told" class="ww-told" role="status" hidden></div>
-<script type="application/json" id="data">{json_inside(_data(packed))}</script>
+<script type="application/json" id="data">{as_json(_data(packed))}</script>
 </main>"""
     return document(title, body, _style(), script=_script())
 
@@ -142,7 +140,7 @@ _REPORT = """<section id="report" aria-labelledby="report-heading" hidden>
 
 
 def _summary(plain: Plain, packed: Packed) -> str:
-    settings, measure = plain["settings"], escaped(spelt_measure(plain["measure"]))
+    settings, measure = plain["settings"], escaped(measure_name(plain["measure"]))
     best, spread = _value(packed.value[0]), packed.deviation[0]
     around = "" if spread is None else f' <span title="over folds">± {spread:.{DIGITS}f}</span>'
     dropped = packed.complete.count(False)
@@ -172,7 +170,7 @@ def _unfinished(plain: Plain) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    marked = [f"<b>{_name(name)}</b>" for name in names]
+    marked = [f"<b>{name_html(name)}</b>" for name in names]
     if len(marked) < 2:
         return "".join(marked) or "no parameter"
     return f"{', '.join(marked[:-1])} and {marked[-1]}"
@@ -183,10 +181,6 @@ def _rest(plain: Plain) -> str:
     return f"{many(rest, 'more setting')}; enable JavaScript to see all." if rest > 0 else ""
 
 
-def _name(name: object) -> str:
-    return f"<bdi>{escaped(excerpt(name))}</bdi>"
-
-
 def _value(value: float | None) -> str:
     return "–" if value is None else f"{value:.{DIGITS}f}"
 
@@ -195,9 +189,9 @@ def _value(value: float | None) -> str:
 
 
 def _table(plain: Plain, packed: Packed) -> str:
-    heads = ["#", spelt_measure(plain["measure"]), "±", "folds", *plain["varied"]]
+    heads = ["#", measure_name(plain["measure"]), "±", "folds", *plain["varied"]]
     columns = "".join(
-        f'<th scope="col"{_numeric(at < 4)}>{_name(head)}</th>' for at, head in enumerate(heads)
+        f'<th scope="col"{_numeric(at < 4)}>{name_html(head)}</th>' for at, head in enumerate(heads)
     )
     rows = "".join(
         _row(packed, at, len(plain["settings"][at]["by_fold"]))
@@ -211,7 +205,7 @@ def _row(packed: Packed, at: int, folds: int) -> str:
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     numbers = (_value(packed.value[at]), _value(packed.deviation[at]), str(folds))
     cells = "".join(f'<td class="number">{one}</td>' for one in numbers)
-    cells += "".join(f"<td>{_name(shown[at])}</td>" for shown in packed.shown)
+    cells += "".join(f"<td>{name_html(shown[at])}</td>" for shown in packed.shown)
     return f'<tr{kind}><th scope="row" class="number">{at + 1}</th>{cells}</tr>\n'
 
 
@@ -224,10 +218,10 @@ def _numeric(yes: bool) -> str:
 
 def _small_plots(plain: Plain, packed: Packed) -> str:
     figures = "".join(
-        f"<figure><figcaption>{_name(name)}</figcaption>{_plot(plain, packed, at)}</figure>\n"
+        f"<figure><figcaption>{name_html(name)}</figcaption>{_plot(plain, packed, at)}</figure>\n"
         for at, name in enumerate(plain["varied"])
     )
-    measure = escaped(spelt_measure(plain["measure"]))
+    measure = escaped(measure_name(plain["measure"]))
     note = (
         f"Vertical axis: {measure}; {'lower' if plain['better'] == 'less' else 'higher'} is better."
     )
@@ -249,7 +243,7 @@ def _plot(plain: Plain, packed: Packed, at: int) -> str:
     ]
     drawn = [y is not None for y in packed.heights.places]
     whole = [one for one, here in zip(packed.complete, drawn, strict=True) if here]
-    measure = spelt_measure(plain["measure"])
+    measure = measure_name(plain["measure"])
     name = excerpt(plain["varied"][at])
     best = (
         [svg.element("path", d=_STAR, class_="ww-best", transform=_shift(*points[0]))]

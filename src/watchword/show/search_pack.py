@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import Any
 
 from watchword._display import finite, visible
 from watchword.model.parameters import DEFAULTS
-from watchword.show.pictures import excerpt
+from watchword.show.evaluation_text import measure_name
+from watchword.show.markup import excerpt
 from watchword.show.search_axes import (
     Axis,
     is_number,
@@ -21,7 +21,7 @@ from watchword.show.search_axes import (
     told_by,
 )
 
-__all__ = ["Packed", "json_inside", "pack_search", "python_line", "shown_value", "spelt_measure"]
+__all__ = ["Packed", "pack_search", "python_line", "shown_value"]
 
 Plain = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ def pack_search(plain: Plain) -> Packed:
     deviation = [_deviation(one) for one in by_fold]
     base = {name: one for name, one in plain["base"].items() if name not in plain["varied"]}
     data = {
-        "measure": visible(spelt_measure(plain["measure"])),
+        "measure": visible(measure_name(plain["measure"])),
         "less": plain["better"] == "less",
         "several": bool(plain["several"]),
         "folds": plain["folds"],
@@ -136,15 +136,6 @@ def shown_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{name}={one}" for name, one in value.items())
     return excerpt(value)
-
-
-def spelt_measure(name: str) -> str:
-    """Return the display name of a measure.
-
-    >>> spelt_measure("macro_f1"), spelt_measure("hamming")
-    ('macro F1', 'hamming loss')
-    """
-    return name.replace("_", " ").replace("f1", "F1").replace("hamming", "hamming loss")
 
 
 # Code that makes a model with these settings
@@ -246,15 +237,3 @@ def _short_numbers(numbers: Iterable[int]) -> str:
             rest >>= 7
         packed.append(rest)
     return base64.b64encode(packed).decode("ascii")
-
-
-def json_inside(plain: object) -> str:
-    r"""Return JSON that is safe inside an HTML element: it contains no markup characters.
-
-    >>> print(json_inside("</script>"))
-    "\u003c/script\u003e"
-    """
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

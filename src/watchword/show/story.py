@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from watchword._display import many
+from watchword.reasons.story_data import decision_text
 from watchword.show.blocks import as_value
-from watchword.show.change import changes_html
+from watchword.show.change import changes_html, post_link
 from watchword.show.html import explanation_html
-from watchword.show.markup import document, escaped
+from watchword.show.markup import document, escaped, excerpt, name_html, table_html
 from watchword.show.painting import Painter
-from watchword.show.pictures import excerpt
 from watchword.show.timeline import timeline_description, timeline_svg
 
 __all__ = [
     "STORY_STYLE",
-    "decision_text",
+    "decision_html",
     "shown_posts",
     "story_html",
-    "table_html",
     "timeline_figure",
     "tipped_html",
 ]
@@ -58,7 +58,7 @@ def story_html(plain: Plain, *, page: bool = False, title: str | None = None) ->
     top, heading = ("h1", "h2") if page else ("h3", "h4")
     parts = [
         f"<{top}>{escaped(name)}</{top}>",
-        decision_text(plain),
+        decision_html(plain),
         timeline_figure(plain),
         f"<{heading}>What tipped the decision</{heading}>",
         tipped_html(plain, links=page),
@@ -98,29 +98,18 @@ def _scores(plain: Plain) -> list[float]:
     return scores
 
 
-def _name(name: object) -> str:
-    return f"<bdi>{escaped(excerpt(name))}</bdi>"
-
-
-def decision_text(plain: Plain, *, rule: bool = True) -> str:
-    """Return the decision and its delay, the truth where known, and the rule."""
-    decision, positive = plain["decision"], _name(plain["positive"])
-    posts = _many(decision["posts"], "post")
-    if decision["delay"]:
-        sentence = f"Alert for <strong>{positive}</strong> after {decision['delay']:,} of {posts}."
-    else:
-        sentence = f"No alert for <strong>{positive}</strong> in {posts}."
-    truth = plain["truth"]
-    if truth is not None:
-        right = (truth == plain["positive"]) == bool(decision["delay"])
-        verdict = "right" if right else ("a false alarm" if decision["delay"] else "missed")
-        sentence += f" The truth is {_name(truth)}: {verdict}."
-    by_rule = f'\n<p class="quiet">Rule: {_name(plain["rule"])}</p>' if rule else ""
-    return f'<p class="ww-alert">{sentence}</p>{by_rule}'
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def decision_html(plain: Plain, *, rule: bool = True) -> str:
+    """Return the decision and its delay, the true label where known, and the rule."""
+    decision = plain["decision"]
+    text = decision_text(
+        plain["positive"],
+        plain["truth"],
+        delay=decision["delay"],
+        posts=decision["posts"],
+        spell=name_html,
+    )
+    by_rule = f'\n<p class="quiet">Rule: {name_html(plain["rule"])}</p>' if rule else ""
+    return f'<p class="ww-alert">{text}</p>{by_rule}'
 
 
 def timeline_figure(plain: Plain, *, table: bool = True, points: int = 400) -> str:
@@ -140,7 +129,7 @@ def _numbers(plain: Plain) -> str:
     columns = sorted(order[:_MOST_COLUMNS])
     with_times = any(plain["times"])
     heads = ["post", *(["time"] if with_times else [])]
-    heads += [f"{_name(labels[at])} {what}" for what in ("added", "total") for at in columns]
+    heads += [f"{name_html(labels[at])} {what}" for what in ("added", "total") for at in columns]
     rows = []
     for number, (gains, sums) in enumerate(
         zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False), 1
@@ -150,7 +139,7 @@ def _numbers(plain: Plain) -> str:
         cells += [as_value(row[at]) for row in (gains, sums) for at in columns]
         rows.append((f"{number:,}{mark}", *cells))
     rest = len(plain["sums"]) - len(rows)
-    more = f'<p class="quiet">{_many(rest, "more post")}</p>' if rest else ""
+    more = f'<p class="quiet">{many(rest, "more post")}</p>' if rest else ""
     caption = "Confidence added by each post, and totals"
     return (
         f"<details><summary>As a table</summary>{table_html(caption, heads, rows)}{more}</details>"
@@ -165,10 +154,10 @@ def tipped_html(plain: Plain, *, links: bool = False) -> str:
     tipped, positive = plain["tipped"], plain["positive"]
     rival = tipped["rival"]
     moment = "up to the alert" if plain["decision"]["delay"] else "up to the end"
-    against = "" if rival is None else f" <em>Against</em>: more for {_name(rival)}."
+    against = "" if rival is None else f" <em>Against</em>: more for {name_html(rival)}."
     intro = (
-        f"<p>{_many(tipped['posts'], 'post')} {moment}. <em>For</em>: more for "
-        f"{_name(positive)}.{against}</p>"
+        f"<p>{many(tipped['posts'], 'post')} {moment}. <em>For</em>: more for "
+        f"{name_html(positive)}.{against}</p>"
     )
     columns = [plain["labels"].index(positive)]
     if rival is not None:
@@ -187,10 +176,10 @@ def _ngram_table(
 ) -> str:
     if not ngrams:
         return ""
-    heads = ["n-gram", "times", "posts", *(_name(labels[at]) for at in columns)]
+    heads = ["n-gram", "times", "posts", *(name_html(labels[at]) for at in columns)]
     rows = (
         (
-            _name(one["ngram"]),
+            name_html(one["ngram"]),
             f"{one['times']:,}",
             f"{one['posts']:,}",
             *(as_value(one["contribution"][at]) for at in columns),
@@ -209,7 +198,7 @@ def _post_table(
 ) -> str:
     if not posts:
         return ""
-    heads = ["post", *(_name(labels[at]) for at in columns)]
+    heads = ["post", *(name_html(labels[at]) for at in columns)]
     rows = (
         (
             post_link(one["number"], shown),
@@ -222,11 +211,6 @@ def _post_table(
 
 def _shown(plain: Plain) -> list[int]:
     return [one["post"] for one in plain["shown"]]
-
-
-def post_link(number: int, shown: Sequence[int]) -> str:
-    """Return the number of a post, linked if the page shows that post."""
-    return f'<a href="#post-{number}">{number:,}</a>' if number in shown else f"{number:,}"
 
 
 # Posts
@@ -262,7 +246,7 @@ def _post_title(plain: Plain, one: Plain) -> str:
     more = [] if one["time"] is None else [f"<time>{escaped(one['time'])}</time>"]
     gains = plain["confidence"][one["post"] - 1]
     column = plain["labels"].index(plain["positive"])
-    more.append(f"{_name(plain['positive'])} + {as_value(gains[column])}")
+    more.append(f"{name_html(plain['positive'])} + {as_value(gains[column])}")
     alert = " – alert" if one["post"] == plain["decision"]["delay"] else ""
     return f"Post {one['post']:,}{alert} <small>{' · '.join(more)}</small>"
 
@@ -272,24 +256,5 @@ def _cut(one: Plain) -> str:
         return ""
     return (
         f'<p class="quiet">Only the beginning is read and shown; '
-        f"{_many(one['left_out'], 'more character')} left out.</p>"
+        f"{many(one['left_out'], 'more character')} left out.</p>"
     )
-
-
-def table_html(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; cells are markup already, and all but the first of a row are numbers."""
-    columns = "".join(f'<th scope="col"{_number(at)}>{head}</th>' for at, head in enumerate(heads))
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>'
-        + "".join(f'<td class="number">{cell}</td>' for cell in rest)
-        + "</tr>\n"
-        for first, *rest in rows
-    )
-    return (
-        f'<div class="wide"><table><caption>{caption}</caption><thead><tr>{columns}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _number(column: int) -> str:
-    return ' class="number"' if column else ""

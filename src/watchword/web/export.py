@@ -7,10 +7,7 @@ a copy of the model is pruned first.
 
 from __future__ import annotations
 
-import base64
 import copy
-import hashlib
-import html
 import json
 import os
 import re
@@ -21,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from watchword import __version__
 from watchword._checks import as_whole
-from watchword._display import visible
 from watchword._files import atomic_file
 from watchword.errors import HookError
 from watchword.model.functions import name_of
+from watchword.show.markup import as_json, content_policy, escaped
 from watchword.show.palette import palette_css
 from watchword.web.packing import pack_model
 
@@ -115,18 +112,12 @@ def _page(title: str, packed: dict[str, Any]) -> str:
     """Return the page, with a policy that allows only its own scripts and no connections."""
     scripts = [_static(name) for name in _SCRIPTS]
     styles = [palette_css(), *(_static(name) for name in _STYLES)]
-    policy = [
-        "default-src 'none'",
-        f"script-src {' '.join(map(_checksum, scripts))}",
-        f"style-src {' '.join(map(_checksum, styles))}",
-        *("connect-src 'none'", "base-uri 'none'", "form-action 'none'"),
-    ]
     parts = {
-        "policy": "; ".join(policy),
-        "title": html.escape(visible(title)),
+        "policy": content_policy(styles, scripts),
+        "title": escaped(title),
         "styles": "\n".join(f"<style>{style}</style>" for style in styles),
-        "characters": _json(json.loads(_static("characters.json"))),
-        "model": _json(packed),
+        "characters": as_json(json.loads(_static("characters.json"))),
+        "model": as_json(packed),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     # One pass, so that placeholders in the inserted parts are not replaced.
@@ -136,16 +127,3 @@ def _page(title: str, packed: dict[str, Any]) -> str:
 def _static(name: str) -> str:
     folder = resources.files("watchword.web") / "static"
     return (folder / name).read_text(encoding="utf-8")
-
-
-def _checksum(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def _json(plain: object) -> str:
-    """Return JSON that is safe inside an HTML element: it contains no markup characters."""
-    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
