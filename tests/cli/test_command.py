@@ -209,8 +209,8 @@ def test_demo_shows_accuracy_ngrams_and_an_explanation():
     result = run("demo", "--subjects", "60")
     assert result.returncode == 0, result.stderr
     assert re.search(r"\d+%  with sequences of up to 3 words", result.stdout)
-    assert "Strongest n-grams for 'at risk'" in result.stdout
-    assert "Strongest n-grams for 'control'" in result.stdout
+    assert "N-grams of highest value for 'at risk'" in result.stdout
+    assert "N-grams of highest value for 'control'" in result.stdout
     assert "painted by evidence for 'at risk'" in result.stdout
 
 

@@ -48,7 +48,7 @@ def test_explain_text_shows_strongest_ngrams_and_change():
     output = printed("--text", TEXT)
     assert output.startswith(TEXT)
     model = taught()
-    assert f"Strongest n-grams for {model.predict_one(TEXT)!r}" in output
+    assert f"Largest contributions to {model.predict_one(TEXT)!r}" in output
     assert str(model.what_would_change(TEXT)) in output
 
 
@@ -66,7 +66,7 @@ def test_a_text_may_be_compressed(here):
 
 @pytest.mark.usefixtures("here")
 def test_a_text_can_be_painted_for_another_label():
-    assert "Strongest n-grams for 'control'" in printed("--text", TEXT, "--label", "control")
+    assert "Largest contributions to 'control'" in printed("--text", TEXT, "--label", "control")
 
 
 def test_explain_text_writes_html(here):
@@ -101,7 +101,7 @@ def test_explain_subject_shows_the_decision_of_python():
     story = taught().story(RISKY, ALERTED)
     output = subject("--policy", "overtakes(margin=0.3) after 2")
     assert f"Alert for 'at risk' after {story.decision.delay} of {len(RISKY.posts)} posts" in output
-    assert "The true label is 'at risk'." in output
+    assert "The true label is 'at risk': right." in output
     assert story.tipped.ngrams_for[0].ngram in output
     assert str(story.what_would_delay()) in output
     assert str(story.what_would_cancel()) in output

@@ -16,7 +16,7 @@ from untyped import untyped
 from watchword._display import visible
 from watchword.show.blocks import LEVELS
 from watchword.show.palette import label_ground
-from watchword.show.terminal import strongest_ngrams, to_terminal
+from watchword.show.terminal import largest_contributions, to_terminal
 
 MODEL = ww.TauSS3()
 MODEL.learn_many(
@@ -141,10 +141,16 @@ def test_without_colour_strong_ngrams_are_bold():
     assert printed(painted, no_color=True).startswith("\x1b[1m")
 
 
-def test_strongest_ngrams_are_listed_once_and_in_order():
-    listed = strongest_ngrams(MODEL.explain("a match, a match, machine learning"), "sports")
-    assert [ngram for ngram, _, _ in listed] == ["a", "match"]
-    assert len(strongest_ngrams(MODEL.explain("a match"), "sports", 1)) == 1
+def test_largest_contributions_are_listed_once_and_in_order():
+    listed = largest_contributions(MODEL.explain("a match, match, machine learning"), "sports")
+    assert [(one.ngram, one.times) for one in listed] == [("match", 2), ("a", 1)]
+    assert len(largest_contributions(MODEL.explain("a match"), "sports", 1)) == 1
+
+
+def test_an_ngram_that_adds_nothing_to_the_score_is_no_contribution():
+    model = MODEL.replace(summary="max")
+    listed = largest_contributions(model.explain("machine learning, machine"), "tech")
+    assert [(one.times, one.total) for one in listed] == [(1, listed[0].value)]
 
 
 def test_missing_rich_says_how_to_install_it():

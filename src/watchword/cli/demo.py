@@ -14,7 +14,7 @@ from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
 from watchword.evaluation import Replay
 from watchword.evaluation.scores import score_streams
 from watchword.model import RankedNgram
-from watchword.show.terminal import strongest_ngrams, to_terminal
+from watchword.show.terminal import largest_contributions, to_terminal
 
 _POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
 
@@ -86,16 +86,13 @@ def demo(subjects: int, seed: int) -> None:
         show(output, f"  {right / len(found.tested):4.0%}  with {known}")
     for label, ngrams in found.top.items():
         output.print()
-        output.print(ngram_table(f"Strongest n-grams for {label!r}", ngrams))
+        output.print(ngram_table(f"N-grams of highest value for {label!r}", ngrams))
     output.print()
     show(output, f"The latest posts of a subject at risk, painted by evidence for {AT_RISK!r}:\n")
     show(output, to_terminal(found.explanation, AT_RISK))
     output.print()
-    output.print(
-        ngram_table(
-            "Strongest n-grams in this text", strongest_ngrams(found.explanation, AT_RISK, 5)
-        )
-    )
+    show(output, f"Largest contributions to {AT_RISK!r}:\n")
+    show_table([one._asdict() for one in largest_contributions(found.explanation, AT_RISK, 5)])
     output.print()
     show(output, "Alerts when reading post by post, by policy:\n")
     show_table([_row(replay) for replay in found.replays])

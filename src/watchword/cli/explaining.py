@@ -38,7 +38,8 @@ from watchword.data.lines import numbered_lines
 from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped
-from watchword.show.terminal import strongest_ngrams, to_terminal
+from watchword.reasons.story_data import decision_text
+from watchword.show.terminal import largest_contributions, to_terminal
 
 _TOP = 5  # n-grams and posts to print
 _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
@@ -164,7 +165,7 @@ def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) 
 
 
 def show_explanation(explanation: Explanation, label: Label | None, change: Change | None) -> None:
-    """Print a painted text, its strongest n-grams, and changes that would change its label."""
+    """Print a painted text, its largest contributions, and changes that would change its label."""
     output = console()
     show(output, to_terminal(explanation, label))
     output.print()
@@ -178,8 +179,8 @@ def show_explanation(explanation: Explanation, label: Label | None, change: Chan
     )
     output.print()
     chosen = explanation.label if label is None else label
-    strongest = strongest_ngrams(explanation, chosen, _TOP)
-    _show_titled(f"Strongest n-grams for {chosen!r}", [one._asdict() for one in strongest])
+    largest = largest_contributions(explanation, chosen, _TOP)
+    _show_titled(f"Largest contributions to {chosen!r}", [one._asdict() for one in largest])
     if change is not None:
         show(output, visible(str(change)))
 
@@ -188,13 +189,8 @@ def show_story(story: Story, label: Label) -> None:
     """Print the decision about a subject, its reasons, and changes that would reverse it."""
     output = console()
     decision, tipped = story.decision, story.tipped
-    many = f"{decision.posts} posts"
-    if decision:
-        show(output, f"Alert for {story.positive!r} after {decision.delay} of {many}.")
-    else:
-        show(output, f"No alert for {story.positive!r} in {many}.")
-    if story.truth is not None:
-        show(output, f"The true label is {story.truth!r}.")
+    text = decision_text(story.positive, story.truth, delay=decision.delay, posts=decision.posts)
+    show(output, text)
     output.print()
     _show_tipped(story, tipped)
     numbers = [decision.delay] if decision else [one.number for one in tipped.posts_for[:1]]
@@ -218,8 +214,8 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
     labels = [story.positive] + ([] if tipped.rival is None else [tipped.rival])
     columns = [story.labels.index(label) for label in labels]
     for title, ngrams in (
-        (f"Strongest n-grams for {story.positive!r}", tipped.ngrams_for),
-        ("Strongest n-grams against it", tipped.ngrams_against),
+        (f"N-grams for {story.positive!r}", tipped.ngrams_for),
+        ("N-grams against it", tipped.ngrams_against),
     ):
         rows = [
             {"n-gram": one.ngram, "times": one.times}
@@ -233,7 +229,7 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
         for one in tipped.posts_for[:_TOP]
     ]
     if rows:
-        _show_titled(f"Posts with most evidence for {story.positive!r}", rows)
+        _show_titled(f"Posts for {story.positive!r}", rows)
 
 
 def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:

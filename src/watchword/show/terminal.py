@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watchword._checks import Label, as_choice
 from watchword._display import visible
 from watchword.errors import MissingExtraError
 from watchword.model.explanation import Explanation
-from watchword.model.results import RankedNgram
-from watchword.show.blocks import LEVELS, Head, PaintLevel, Rules, blocks_of
+from watchword.show.blocks import LEVELS, Head, PaintLevel, Rules
 from watchword.show.palette import FAINTEST, INK, label_ground
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["strongest_ngrams", "to_terminal"]
+__all__ = ["Contribution", "largest_contributions", "to_terminal"]
 
 
 def to_terminal(
@@ -58,21 +57,30 @@ def to_terminal(
     return painted
 
 
-def strongest_ngrams(
+class Contribution(NamedTuple):
+    """What all occurrences of an n-gram add to a label's score, and its value for the label."""
+
+    ngram: str
+    value: float
+    times: int
+    total: float
+
+
+def largest_contributions(
     explanation: Explanation | Mapping[str, Any], label: Label | None = None, n: int = 10
-) -> list[RankedNgram]:
-    """Return the distinct n-grams of a text with the highest values for a label.
+) -> list[Contribution]:
+    """Return the n-grams of a text that add most to a label's score [default: predicted label].
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> [ngram for ngram, _, _ in strongest_ngrams(model.explain("So, machine learning!"), "tech")]
-    ['learning', 'machine']
+    >>> found = largest_contributions(model.explain("So, a machine, machine learning!"), "tech")
+    >>> [(one.ngram, one.times) for one in found]
+    [('machine', 2), ('learning', 1)]
     """
-    column = Head(explanation, label).column
-    read = {
-        RankedNgram(block["ngram"], block["value"][column], block["count"][column])
-        for block in blocks_of(explanation)
-        if block["kind"] == "ngram" and block["value"][column] > 0
-    }
-    return sorted(read, key=lambda ngram: (-ngram.value, ngram.ngram))[:n]
+    column, rules = Head(explanation, label).column, Rules()
+    rules.add(explanation, ["ngram"])
+    return [
+        Contribution(rule.words, rule.block["value"][column], times, total)
+        for rule, times, total in rules.largest("ngram", column, n)
+    ]
