@@ -115,32 +115,26 @@ def change_text(plain: Mapping[str, Any]) -> str:
 def change_of_label(engine: Engine, text: str) -> Change:
     """Return the smallest change that would have given a text another label."""
     frozen = engine.replaced(engine.parameters)
-    weights, labels = weigh(frozen, text), frozen.labels
-    decided = _Decider(frozen, labels, weights)
-    before = decided.label(np.zeros(0, np.int64))
-    found = _found_for_label(weights, labels.index(before), decided, before)
-    after = before if found.places is None else decided.label(found.places)
+    weights, labels, default = weigh(frozen, text), frozen.labels, frozen.default_label()
+
+    def decided(places: IntArray) -> Label:
+        values = weights.without(mask_of(places, len(weights.places)))
+        # As in `Engine.decide`: the first of equals, the default if no value is above 0.
+        return labels[int(values.argmax())] if values.max() > 0 else default
+
+    before = decided(np.zeros(0, np.int64))
+    found = _found_for_label(
+        weights,
+        labels.index(before),
+        lambda places: decided(places) != before,
+        may_be_empty=default != before,
+    )
+    after = before if found.places is None else decided(found.places)
     change = make_change("label", labels, before, found, [weights])
     return replace(change, after=after)
 
 
-class _Decider:
-    """Decides the label of a text with some occurrences zeroed."""
-
-    def __init__(self, engine: Engine, labels: tuple[Label, ...], weights: Weights) -> None:
-        self._labels, self._weights = labels, weights
-        self.default = engine.default_label()
-
-    def label(self, places: IntArray) -> Label:
-        values = self._weights.without(mask_of(places, len(self._weights.places)))
-        # As in `Engine.decide`: the first of equals, the default if no value is above 0.
-        return self._labels[int(values.argmax())] if values.max() > 0 else self.default
-
-
-def _found_for_label(weights: Weights, winner: int, decided: _Decider, before: Label) -> Found:
-    def works(places: IntArray) -> bool:
-        return decided.label(places) != before
-
+def _found_for_label(weights: Weights, winner: int, works: Works, *, may_be_empty: bool) -> Found:
     others = [column for column in range(weights.values.shape[1]) if column != winner]
     every = np.flatnonzero(weights.values.any(axis=1))
     if not every.size:
@@ -155,8 +149,8 @@ def _found_for_label(weights: Weights, winner: int, decided: _Decider, before: L
         for other in others[:_MOST_RIVALS]:
             tried = _by_value(weights, winner, other, works)
             found = min(found, tried, key=lambda one: one.size)
-    if decided.default != before and len(every) < found.size:
-        # The default label needs all values to be zero, so every occurrence must be zeroed.
+    if may_be_empty and len(every) < found.size:
+        # A text without values gets the default label, so zeroing every occurrence works.
         return Found(every, found.certain)
     return found
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from watchword.errors import MissingExtraError
-from watchword.show import svg
 from watchword.show.markup import excerpt
 from watchword.show.palette import label_colour
+from watchword.show.timeline import new_axes, plot_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,16 +25,9 @@ _LONGEST_NAME = 24
 
 def plot_evaluation(plain: Plain, ax: Axes | None = None) -> Axes:
     """Plot the confusion matrix as shares of rows, or each label's F₁ for multi-label texts."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "plotting needs matplotlib: pip install 'watchword[plot]'"
-        ) from error
     size = min(4 + 0.35 * len(plain["labels"]), 16)
-    if ax is None:
-        ax = Figure(figsize=(size + 1, size), layout="constrained").add_subplot()
-    names = [_name(label) for label in plain["labels"]]
+    ax = new_axes(size + 1, size) if ax is None else ax
+    names = [plot_name(excerpt(label, _LONGEST_NAME)) for label in plain["labels"]]
     if plain["confusion"] is None:
         _bars(plain, names, ax)
     else:
@@ -69,7 +61,3 @@ def _bars(plain: Plain, names: Sequence[str], ax: Axes) -> None:
     ax.invert_yaxis()
     ax.set_xlim(0, 1)
     ax.set_xlabel("F₁")
-
-
-def _name(label: object) -> str:
-    return excerpt(svg.clean(label), _LONGEST_NAME).replace("$", r"\$")

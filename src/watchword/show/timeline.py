@@ -19,7 +19,7 @@ from watchword.show.palette import label_colour, label_dash
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_timeline", "timeline_description", "timeline_svg"]
+__all__ = ["new_axes", "plot_name", "plot_timeline", "timeline_description", "timeline_svg"]
 
 Plain = Mapping[str, Any]
 
@@ -242,14 +242,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "x", "|", "+")
 
 def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
     """Draw the timeline with matplotlib (`watchword[plot]`) on `ax` [default: new axes]."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "plotting needs matplotlib: pip install 'watchword[plot]'"
-        ) from error
-    if ax is None:
-        ax = Figure(figsize=(8, 3.5), layout="constrained").add_subplot()
+    ax = new_axes(8, 3.5) if ax is None else ax
     sums = np.array(plain["sums"], np.float64).reshape(-1, len(plain["labels"]))
     posts = np.arange(1, len(sums) + 1)
     for rank, column in enumerate(_columns(plain)):
@@ -258,7 +251,7 @@ def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
         ax.plot(
             posts,
             sums[:, column],
-            label=svg.clean(plain["labels"][column]).replace("$", r"\$"),
+            label=plot_name(plain["labels"][column]),
             color=label_colour(column),
             linestyle=(0, tuple(dashes)) if dashes else "solid",
             linewidth=2.5 if positive else 1.75,
@@ -271,6 +264,22 @@ def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("posts read")
     ax.set_ylabel("accumulated confidence")
     if plain["subject"] is not None:
-        ax.set_title(svg.clean(plain["subject"]).replace("$", r"\$"))
+        ax.set_title(plot_name(plain["subject"]))
     ax.legend()
     return ax
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new figure of this size, in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError(
+            "plotting needs matplotlib: pip install 'watchword[plot]'"
+        ) from error
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def plot_name(name: object) -> str:
+    """Return a label or id for a plot; matplotlib would read $ as the start of a formula."""
+    return svg.clean(name).replace("$", r"\$")

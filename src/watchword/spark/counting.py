@@ -26,7 +26,7 @@ from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
 from watchword.spark.columns import labels_of, terms_of
 from watchword.spark.opening import ModelFile
-from watchword.spark.scoring import refuse_null
+from watchword.spark.scoring import arrow_label_type, refuse_null
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"
@@ -108,15 +108,13 @@ def count_level(
 
 def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
     """Yield the counts of a model or model file as rows, to continue counting from."""
-    import pyarrow as pa
-
     if not isinstance(model, TauSS3):
         model = TauSS3.load(model, mapped=True)
     engine = engine_of(model)
     engine.verify()
     engine.refuse_if_pruned("counting on from this model")
     if model.labels:
-        kind = pa.int64() if isinstance(model.labels[0], int) else pa.string()
+        kind = arrow_label_type(model.labels)
         yield _totals(engine, kind, 1)
         yield from _batches(engine.native.rows().next, list(model.labels), kind, 1)
 

@@ -5,16 +5,16 @@ This module does not need pyspark; workers receive frozen dataclasses of plain d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from watchword._checks import Label
 from watchword.errors import DataFormatError
 from watchword.model.engine import engine_of
 from watchword.model.parameter_kinds import FloatArray
-from watchword.model.results import ConfidenceTable
 from watchword.spark.columns import confidence_of
 from watchword.spark.needs import quoted
 from watchword.spark.opening import ModelFile
@@ -33,7 +33,7 @@ class Classifying:
 
         model = self.model.open()
         table = confidence_of(without_null(texts, self.text), engine_of(model))
-        found = pa.array(model.decide(table), pa_label_type(table))
+        found = pa.array(model.decide(table), arrow_label_type(table.labels))
         return pa.StructArray.from_arrays([found, _lists(table.values)], ["label", "confidence"])
 
 
@@ -87,11 +87,11 @@ def without_null(column: Any, name: str) -> Any:
     return column
 
 
-def pa_label_type(table: ConfidenceTable) -> Any:
+def arrow_label_type(labels: Sequence[Label]) -> Any:
     """Return the Arrow type of the labels of a model."""
     import pyarrow as pa
 
-    return pa.int64() if isinstance(table.labels[0], int) else pa.string()
+    return pa.int64() if isinstance(labels[0], int) else pa.string()
 
 
 def _lists(values: FloatArray) -> Any:

@@ -19,13 +19,13 @@ from watchword.errors import WatchwordError
 from watchword.web.connections import read_body
 from watchword.web.content import Content
 from watchword.web.documents import Chosen, DocumentShelf
+from watchword.web.guard import failure
 from watchword.web.models import NotThereError, Settings
 from watchword.web.people import SubjectShelf
 from watchword.web.wire import to_json
 
 logger = logging.getLogger("watchword.web")
 
-BODY_LIMIT = 1 << 22  # bytes: enough for a text of the largest size in any script
 _GONE = 499  # the client has closed the request
 
 _Answer = Callable[[Request], Awaitable[Any]]
@@ -191,11 +191,6 @@ def _endpoint(answer: _Answer) -> _Endpoint:
     return respond
 
 
-def failure(status: int, message: str) -> Response:
-    """Return an error as JSON."""
-    return Response(to_json({"error": message}), status, media_type="application/json")
-
-
 def _chosen(given: Mapping[str, str]) -> Chosen:
     right = {"": None, "true": True, "false": False}
     wanted = given.get("right", "")
@@ -226,7 +221,7 @@ async def _body(request: Request) -> dict[str, Any]:
     """Return the JSON object in the body of a request, if it is not too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "Content-Type must be application/json")
-    body = await read_body(request, BODY_LIMIT)
+    body = await read_body(request)
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):

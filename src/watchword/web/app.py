@@ -19,8 +19,8 @@ try:
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message
 
-    from watchword.web.api import Api, failure
-    from watchword.web.guard import Guard
+    from watchword.web.api import Api
+    from watchword.web.guard import Guard, failure
 except ImportError as error:
     raise MissingExtraError(
         "the live page needs Starlette and uvicorn: pip install 'watchword[web]'"

@@ -22,6 +22,8 @@ try:
 except ImportError:  # Windows, where sockets are not file descriptors
     resource = None  # type: ignore[assignment]
 
+BODY_LIMIT = 1 << 22  # bytes: enough for a text of the largest size in any script
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -188,7 +190,7 @@ class LimitedProtocol(H11Protocol):
         return ("body", self.cycle) if self.conn.their_state is h11.SEND_BODY else None
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
     """Return the body of a request, refusing bodies larger than the limit before reading them.
 
     Raises `HTTPException`: 413 for a body that is too large, 400 if the client disconnects.

@@ -48,9 +48,7 @@ class DocumentShelf:
         known = list(models.first.labels)
         others = {one.label for one in self._documents if one.label is not None} - set(known)
         #: The labels of the model, then those that only documents have.
-        self.labels: list[Label] = known + sorted(
-            others, key=lambda label: (str(label), repr(label))
-        )
+        self.labels: list[Label] = known + sorted_labels(others)
         place = {label: at for at, label in enumerate(self.labels)}
         self._truth = np.array(
             [-1 if one.label is None else place[one.label] for one in self._documents], np.int64
@@ -81,10 +79,6 @@ class DocumentShelf:
         document = self._at(at)
         judged = self._judged(settings)
         return self._entry(judged, at) | explained(self._models.under(settings), document.text)
-
-    def text(self, at: int) -> str:
-        """Return the text of a document."""
-        return self._at(at).text
 
     def _at(self, at: int) -> Document:
         if not 0 <= at < len(self._documents):

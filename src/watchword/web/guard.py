@@ -69,9 +69,9 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if self._only_own and not is_own_machine(_hostname(headers.get("host", ""))):
-            return _refuse(403, "unknown host name: open the page as localhost or 127.0.0.1")
+            return failure(403, "unknown host name: open the page as localhost or 127.0.0.1")
         if not _is_from_our_page(scope, headers):
-            return _refuse(403, "request from another site refused")
+            return failure(403, "request from another site refused")
         if self._token is None:
             return None
         given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
@@ -80,7 +80,7 @@ class Guard:
         cookie = self._cookie.encode()
         if _same(_cookie(scope, headers), cookie) or _same(_bearer(headers), self._token):
             return None
-        return _refuse(401, "token missing or wrong: open the printed URL, which contains ?token=…")
+        return failure(401, "token missing or wrong: open the printed URL, which contains ?token=…")
 
     def _welcome(self, scope: Scope) -> Response:
         """Redirect to the URL without the token, and set a cookie: URLs get stored and shared."""
@@ -141,5 +141,6 @@ def _bearer(headers: Headers) -> str | None:
     return given.removeprefix(_BEARER) if given.startswith(_BEARER) else None
 
 
-def _refuse(status: int, message: str) -> Response:
+def failure(status: int, message: str) -> Response:
+    """Return an error as JSON."""
     return Response(to_json({"error": message}), status, media_type="application/json")
