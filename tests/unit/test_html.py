@@ -542,18 +542,32 @@ NOTEBOOKS = [
 ]
 
 
+def contrast(one, other):
+    """Return the contrast of two colours by WCAG, from 1 to 21."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour):
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 @pytest.mark.parametrize(("paper", "ink"), GROUNDS + NOTEBOOKS)
 @pytest.mark.parametrize("colour", palette.COLOURS)
 def test_painted_text_can_be_read(colour, paper, ink):
     for share in (0, 0.25, 0.5, 0.75, 1):
         ground = palette.blend(colour, share * palette.STRONGEST, paper)
-        assert palette.contrast(ink, ground) >= 4.5
+        assert contrast(ink, ground) >= 4.5
 
 
 @pytest.mark.parametrize(("paper", "_"), GROUNDS)
 @pytest.mark.parametrize("colour", palette.COLOURS)
 def test_lines_and_bars_can_be_seen(colour, paper, _):
-    assert palette.contrast(colour, paper) >= 3
+    assert contrast(colour, paper) >= 3
 
 
 @pytest.mark.parametrize(
@@ -561,7 +575,7 @@ def test_lines_and_bars_can_be_seen(colour, paper, _):
     [(palette.PAPER, palette.QUIET), (palette.DARK_PAPER, palette.DARK_QUIET)],
 )
 def test_quiet_text_can_be_read(paper, quiet):
-    assert palette.contrast(quiet, paper) >= 4.5
+    assert contrast(quiet, paper) >= 4.5
 
 
 def test_equal_colours_have_different_dashes():

@@ -129,16 +129,6 @@ def short(number: float, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours by WCAG, from 1 to 21.
-
-    >>> contrast("#000000", "#ffffff")
-    21.0
-    """
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
 def blend(colour: str, opacity: float, ground: str) -> str:
     """Return the colour of a translucent colour on a background.
 
@@ -151,11 +141,3 @@ def blend(colour: str, opacity: float, ground: str) -> str:
 
 def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
-
-
-def _luminance(colour: str) -> float:
-    linear = [
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-        for share in (channel / 255 for channel in _channels(colour))
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

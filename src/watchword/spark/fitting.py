@@ -85,11 +85,8 @@ def fit(
     The model is written to a temporary file on the driver. If it does not fit into the driver's
     memory, use `fit_file`.
     """
-    with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
-        path = Path(folder) / "model.ww"
-        job = _job(frame, text, label, prune, add_to, most_ngrams, parameters)
-        _write(path, job, levelwise=levelwise)
-        return _loaded(path, job.model)
+    job = _job(frame, text, label, prune, add_to, most_ngrams, parameters)
+    return _model_of(job, levelwise=levelwise)
 
 
 def fit_file(
@@ -125,11 +122,7 @@ def unlearn(
     Raise `UnlearnError` if not all of them can have been learnt, and `PrunedModelError` if the
     model was pruned. The given model is not changed.
     """
-    with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
-        path = Path(folder) / "model.ww"
-        job = _job(frame, text, label, None, model, most_ngrams, {}, sign=-1)
-        _write(path, job, levelwise=False)
-        return _loaded(path, job.model)
+    return _model_of(_job(frame, text, label, None, model, most_ngrams, {}, sign=-1))
 
 
 def _job(
@@ -271,7 +264,11 @@ def _without_negatives(batches: Iterator[Any]) -> Iterator[Any]:
         yield batch
 
 
-def _loaded(path: Path, model: TauSS3) -> TauSS3:
-    own = model.parameters
+def _model_of(job: _Job, *, levelwise: bool = False) -> TauSS3:
+    """Return the model of a job, by way of a temporary file."""
+    own = job.model.parameters
     functions = {name: own[name] for name in ("word_hook", "tokenizer", "summary")}
-    return TauSS3.load(path, **functions)
+    with tempfile.TemporaryDirectory(prefix="watchword-") as folder:
+        path = Path(folder) / "model.ww"
+        _write(path, job, levelwise=levelwise)
+        return TauSS3.load(path, **functions)

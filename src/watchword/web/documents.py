@@ -62,17 +62,9 @@ class DocumentShelf:
     def listing(self, settings: Settings, chosen: Chosen) -> dict[str, Any]:
         """Return a page of the chosen documents, and the confusion matrix of all documents."""
         judged = self._judged(settings)
-        mask = np.ones(len(self._documents), np.bool_)
-        if chosen.right is not None:
-            mask &= (self._truth >= 0) & ((judged.columns == self._truth) == chosen.right)
-        if chosen.row is not None:
-            mask &= self._truth == chosen.row
-        if chosen.column is not None:
-            mask &= judged.columns == chosen.column
-        return page_of(mask, chosen.page, partial(self._entry, judged)) | {
-            "cells": confusion(self._truth, judged.columns),
-            "right": int(((judged.columns == self._truth) & (self._truth >= 0)).sum()),
-        }
+        right = judged.columns == self._truth
+        entry = partial(self._entry, judged)
+        return listed(chosen, self._truth, judged.columns, right, entry)
 
     def one(self, at: int, settings: Settings) -> dict[str, Any]:
         """Return a document with its explanation."""
@@ -114,24 +106,42 @@ class DocumentShelf:
         return _Judged(table.values, columns)
 
 
-def page_of(mask: BoolArray, page: int, entry: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
-    """Return a page of the rows that a mask selects."""
+def listed(
+    chosen: Chosen,
+    truth: IntArray,
+    decided: IntArray,
+    right: BoolArray,
+    entry: Callable[[int], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return a page of the chosen documents or subjects, and the confusion matrix of all.
+
+    `truth` and `decided` are the row and column of each in the matrix, with -1 for an unknown
+    truth; `right` says which decisions are right where the truth is known.
+    """
+    known = truth >= 0
+    mask = np.ones(truth.size, np.bool_)
+    if chosen.right is not None:
+        mask &= known & (right == chosen.right)
+    if chosen.row is not None:
+        mask &= truth == chosen.row
+    if chosen.column is not None:
+        mask &= decided == chosen.column
     rows = np.flatnonzero(mask)
     pages = max(1, -(-rows.size // PAGE))
-    shown = min(max(page, 0), pages - 1)
+    page = min(max(chosen.page, 0), pages - 1)
     return {
         "total": int(rows.size),
-        "page": shown,
+        "page": page,
         "pages": pages,
-        "rows": [entry(at) for at in rows[shown * PAGE : (shown + 1) * PAGE].tolist()],
+        "rows": [entry(at) for at in rows[page * PAGE : (page + 1) * PAGE].tolist()],
+        "cells": _confusion(truth[known], decided[known]),
+        "right": int((right & known).sum()),
     }
 
 
-def confusion(truth: IntArray, decided: IntArray) -> list[list[int]]:
+def _confusion(truth: IntArray, decided: IntArray) -> list[list[int]]:
     """Count pairs of true label (row) and decision (column): [row, column, count]."""
-    known = truth >= 0
-    pairs = np.stack([truth[known], decided[known]])
-    cells, counts = np.unique(pairs, axis=1, return_counts=True)
+    cells, counts = np.unique(np.stack([truth, decided]), axis=1, return_counts=True)
     return [[*cell, count] for cell, count in zip(cells.T.tolist(), counts.tolist(), strict=True)]
 
 

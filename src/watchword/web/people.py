@@ -26,7 +26,7 @@ from watchword.streams.policies import (
     as_policy,
     policy_from_dict,
 )
-from watchword.web.documents import Chosen, confusion, page_of, sorted_labels
+from watchword.web.documents import Chosen, listed, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
 _SCORES = ("share", "softmax")
@@ -90,16 +90,8 @@ class SubjectShelf:
         decided = np.array([outcome.label is None for outcome in found.outcomes], np.int64)
         positive = [one.label == policy.positive for one in self._subjects]
         right = (decided == 0) == np.array(positive, np.bool_)
-        mask = np.ones(len(self._subjects), np.bool_)
-        if chosen.right is not None:
-            mask &= (self._truth >= 0) & (right == chosen.right)
-        if chosen.row is not None:
-            mask &= self._truth == chosen.row
-        if chosen.column is not None:
-            mask &= decided == chosen.column
-        return page_of(mask, chosen.page, partial(self._entry, policy, found.outcomes)) | {
-            "cells": confusion(self._truth, decided),
-            "right": int((right & (self._truth >= 0)).sum()),
+        entry = partial(self._entry, policy, found.outcomes)
+        return listed(chosen, self._truth, decided, right, entry) | {
             "measures": _measures(found),
             "positive": policy.positive,
         }
