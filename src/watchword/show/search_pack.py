@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from watchword._display import finite, visible
 from watchword.model.parameters import DEFAULTS
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import excerpt
+from watchword.show.numbers import pack_wholes
 from watchword.show.search_axes import (
     Axis,
     is_number,
@@ -206,8 +206,8 @@ def _counts(plain: Plain) -> tuple[list[str], list[str] | None]:
     confusion: list[str] = []
     room = MOST_COUNTS
     for one in plain["settings"][:MOST_REPORTED]:
-        rows = _short_numbers(number for row in one["per_label"] for number in row)
-        cells = "" if one["confusion"] is None else _short_numbers(_gaps(one["confusion"], size))
+        rows = pack_wholes([number for row in one["per_label"] for number in row])
+        cells = "" if one["confusion"] is None else pack_wholes(list(_gaps(one["confusion"], size)))
         room -= len(rows) + len(cells)
         if room < 0 and per_label:  # the best setting is always included
             break
@@ -225,15 +225,3 @@ def _gaps(cells: Iterable[Sequence[int]], size: int) -> Iterable[int]:
         if gap:
             yield gap
         before = place
-
-
-def _short_numbers(numbers: Iterable[int]) -> str:
-    """Encode numbers as varints: seven bits per byte, lowest first; the eighth bit continues."""
-    packed = bytearray()
-    for number in numbers:
-        rest = number
-        while rest > 0x7F:
-            packed.append(rest & 0x7F | 0x80)
-            rest >>= 7
-        packed.append(rest)
-    return base64.b64encode(packed).decode("ascii")

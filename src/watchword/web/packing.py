@@ -7,7 +7,6 @@ comparisons of values come out as in the core, to the last bit.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from watchword._checks import Label
 from watchword.model.engine import engine_of
+from watchword.show.numbers import as_base64, pack_wholes
 
 if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
@@ -89,16 +89,16 @@ def _longer(above: list[Ngram], parents: Level, level: Level, words: list[str]) 
 
 
 def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]:
-    packed = {"rows": _pack_wholes(rows)}
+    packed = {"rows": pack_wholes(rows)}
     if level["children"].size:
-        packed["children"] = _pack_wholes(_sizes(level["children"]))
+        packed["children"] = pack_wholes(_sizes(level["children"]))
     if above:
         # Siblings ascend: each after the first is written as the difference to the previous one.
         words = level["words"].astype(np.int64)
         steps = np.diff(words, prepend=0)
         firsts = above["children"][:-1][_sizes(above["children"]) > 0].astype(np.intp)
         steps[firsts] = words[firsts]
-        packed["words"] = _pack_wholes(steps)
+        packed["words"] = pack_wholes(steps)
     return packed
 
 
@@ -113,9 +113,9 @@ def _packed_rows(model: TauSS3, examples: list[Ngram]) -> dict[str, str]:
         entries += [values[position] for position in present]
         elsewhere.append(next((value.sn for value in values if value.count == 0), 0.0))
     return {
-        "sizes": _pack_wholes(sizes),
-        "labels": _pack_wholes(labels),
-        "counts": _pack_wholes([entry.count for entry in entries]),
+        "sizes": pack_wholes(sizes),
+        "labels": pack_wholes(labels),
+        "counts": pack_wholes([entry.count for entry in entries]),
         "cv": _pack_numbers((entry.cv for entry in entries), "<f8"),
         # These are only shown, not used in computations.
         "lv": _pack_numbers((entry.lv for entry in entries), "<f4"),
@@ -134,25 +134,5 @@ def _sizes(starts: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     return places[1:] - places[:-1]
 
 
-def _pack_wholes(values: npt.ArrayLike) -> str:
-    """Encode whole numbers as varints: seven bits per byte, lowest first; the eighth continues."""
-    rest = np.asarray(values, dtype=np.uint64)
-    groups = []
-    more = np.ones(rest.shape, dtype=bool)
-    while more.any():
-        following = rest >> np.uint64(7)
-        group = (rest & np.uint64(127)).astype(np.uint8) | (following > 0).astype(np.uint8) << 7
-        groups.append((group, more))
-        rest, more = following, following > 0
-    if not groups:
-        return ""
-    bytes_of, present = (np.stack(parts, axis=1) for parts in zip(*groups, strict=True))
-    return _base64(bytes_of[present])
-
-
 def _pack_numbers(values: Iterable[float], dtype: str) -> str:
-    return _base64(np.array(list(values), dtype=dtype))
-
-
-def _base64(array: npt.NDArray[Any]) -> str:
-    return base64.b64encode(array.tobytes()).decode("ascii")
+    return as_base64(np.array(list(values), dtype=dtype))
