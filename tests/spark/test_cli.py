@@ -80,7 +80,7 @@ def test_a_failed_classify_leaves_no_output(here):
     records("train", "posts.jsonl", "-o", "model.ww")
     write_lines(here / "some.jsonl", [{"text": "tired", "title": "So"}, {"text": None}])
     command = ("spark", "classify", "model.ww", "some.jsonl", "-o", "out.json")
-    assert failure(*command).startswith("Error: the column 'text' holds null")
+    assert failure(*command).startswith("Error: column 'text' contains null")
     assert not (here / "out.json").exists()
     write_lines(here / "some.jsonl", [{"text": "tired", "title": "So"}])
     [told] = records(*command)
@@ -147,7 +147,7 @@ def test_errors_are_one_line():
     assert missing == "Error: nowhere.jsonl: no such file or folder\n"
     assert "use --format" in failure("spark", "train", "data", "-o", "x.ww", code=2)
     wrong = failure("spark", "train", "posts.jsonl", "-o", "x.ww", "--text", "body")
-    assert wrong.startswith("Error: there is no column 'body' for text")
+    assert wrong.startswith("Error: column 'body' for text not found")
     assert wrong.endswith("(use --text COLUMN)\n")
     assert "--levelwise requires --prune" in failure(
         "spark", "train", "posts.jsonl", "-o", "x.ww", "--levelwise", code=2

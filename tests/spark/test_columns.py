@@ -59,7 +59,7 @@ def test_invalid_utf_8_is_refused(data, source):
     column = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(np.array([0, len(data)], "i4")), pa.py_buffer(data)]
     )
-    with pytest.raises(ww.errors.DataFormatError, match="a column of texts holds something else"):
+    with pytest.raises(ww.errors.DataFormatError, match="a text column contains invalid text"):
         terms_of(column, source)
 
 

@@ -126,7 +126,7 @@ def test_levelwise_counting_refuses_new_labels(tmp_path):
     )
     rows = count_level(frame([("a b", "y")]), HOW, length=2, kept=tmp_path / "kept.ww")
     with pytest.raises(
-        ww.errors.DataFormatError, match="'own' has other values than when words were"
+        ww.errors.DataFormatError, match="'own' has labels that were missing when words were"
     ):
         list(rows)
 
@@ -137,8 +137,8 @@ def test_levelwise_counting_refuses_new_labels(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
-        (["a", None], ["x", "y"], "the column 'post' holds null"),
-        (["a", "b"], ["x", None], "the column 'own' holds null"),
+        (["a", None], ["x", "y"], "column 'post' contains null"),
+        (["a", "b"], ["x", None], "column 'own' contains null"),
         (["a", "b"], [0.5, 1.0], "labels must be strings or whole numbers, but are double"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_missing_column_is_named_with_the_existing_columns(spark, path):
         with pytest.raises(ww.errors.DataFormatError) as error:
             attempt()
         assert said(error) == (
-            "there is no column 'text' for text, the columns are 'body', 'label' (pass text=…)"
+            "column 'text' for text not found; the columns are 'body', 'label' (pass text=…)"
         )
 
 
@@ -110,13 +110,13 @@ def test_a_value_that_cannot_be_cast_to_a_time_is_named(spark, path):
         ws.watch(posts, path, POLICY, order="at").collect()
     assert said(error) == (
         """The value 'soon' of the type "STRING" cannot be cast to "TIMESTAMP": """
-        "correct the data, or leave such rows out"
+        "correct the data, or drop these rows"
     )
 
 
 def test_existing_columns_are_not_replaced(spark, path):
     frame = spark.createDataFrame([("a", "b")], "text string, label string")
-    with pytest.raises(ww.errors.DataFormatError, match="there is a column 'label' already"):
+    with pytest.raises(ww.errors.DataFormatError, match="column 'label' already exists"):
         ws.classify(frame, path)
 
 
@@ -127,22 +127,21 @@ def test_null_is_refused_in_fit(spark, row):
     with pytest.raises(ww.errors.DataFormatError) as error:
         ws.fit(frame)
     assert said(error) == (
-        f"the column '{name}' holds null: leave such rows out with "
-        f'frame.where("{name} is not null")'
+        f"column '{name}' contains null: drop these rows with frame.where(\"{name} is not null\")"
     )
 
 
 def test_null_is_refused_in_a_stream(spark, path):
     posts = [("ann", 1, "1", "tired"), ("ann", None, "2", "tired")]
     frame = spark.createDataFrame(posts, SCHEMA)
-    with pytest.raises(ww.errors.DataFormatError, match="'seq' holds null"), ws.clear_errors():
+    with pytest.raises(ww.errors.DataFormatError, match="'seq' contains null"), ws.clear_errors():
         ws.watch(frame, path, POLICY, order="seq").collect()
 
 
 def test_fit_refuses_a_stream(spark):
     stream = spark.readStream.format("rate").load()
     frame = stream.selectExpr("cast(value as string) as text", "value as label")
-    with pytest.raises(ww.errors.DataFormatError, match="a stream has no end"):
+    with pytest.raises(ww.errors.DataFormatError, match="a streaming frame, which has no end"):
         ws.fit(frame)
 
 
@@ -153,7 +152,7 @@ def test_a_model_file_missing_on_the_driver_is_an_error(spark, tmp_path):
     frame = spark.createDataFrame([("a",)], "text string")
     with pytest.raises(ww.errors.ModelFormatError) as error:
         ws.classify(frame, tmp_path / "nowhere.ww")
-    assert "the driver must see it, too" in said(error)
+    assert "the driver needs it, too" in said(error)
 
 
 def test_a_model_file_missing_on_the_workers_is_an_error(spark):
@@ -161,7 +160,7 @@ def test_a_model_file_missing_on_the_workers_is_an_error(spark):
 
     with pytest.raises(ww.errors.ModelFormatError) as error:
         needs.check_workers(spark, ModelFile("/nowhere/model.ww"))
-    assert "a worker cannot see the model file /nowhere/model.ww" in said(error)
+    assert "a worker cannot read the model file /nowhere/model.ww" in said(error)
 
 
 def test_a_different_model_file_on_the_workers_is_an_error(spark, path):
@@ -201,7 +200,7 @@ def test_a_python_missing_on_the_workers_is_an_error(spark, monkeypatch):
     with pytest.raises(ws.SparkError) as error:
         needs.check_workers(spark)
     assert said(error) == (
-        "the workers have no Python called /nowhere/python: let PYSPARK_PYTHON name one that has "
+        "the workers have no Python called /nowhere/python: set PYSPARK_PYTHON to one with "
         "watchword"
     )
 
@@ -210,7 +209,7 @@ def test_another_python_version_on_the_workers_is_an_error(spark, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.9")
     with pytest.raises(ws.SparkError) as error:
         needs.check_workers(spark)
-    assert "let PYSPARK_PYTHON name the same" in said(error)
+    assert "set PYSPARK_PYTHON to the same" in said(error)
 
 
 def test_a_module_missing_on_the_workers_is_named(spark):

@@ -97,7 +97,7 @@ BAD = {
     "unknown label": ({(b"\x01c", "z"): 1}, "a label is unknown"),
     "unknown word": ({(b"\x02a\0c", "x"): 1}, "a word that has no count"),
     "no beginning": ({(b"\x03a\0b\0a", "x"): 1}, "a beginning that has no count"),
-    "too long": ({(b"\x04a\0b\0a\0b", "x"): 1}, "of 4 words, but max_ngram is 3"),
+    "too long": ({(b"\x04a\0b\0a\0b", "x"): 1}, "has 4 words, but max_ngram is 3"),
     "too few words": ({(b"\x02b", "x"): 1}, "not as many words as it says"),
     "too many words": ({(b"\x02a\0b\0a", "x"): 1}, "not as many words as it says"),
     "two words in one": ({(b"\x01c\0d", "x"): 1}, "not of one word"),
@@ -109,7 +109,7 @@ BAD = {
     "no documents": ({(DOCUMENTS, "x"): -1}, "has -1 documents"),
     "too many documents": ({(DOCUMENTS, "x"): 2**40}, "has 1099511627776 documents"),
     "words beyond the limit": ({(WORDS, "x"): 2**40}, "has 1099511627776 words"),
-    "label without documents": ({(WORDS, "y"): 1}, "lack the documents of a label"),
+    "label without documents": ({(WORDS, "y"): 1}, "documents of a label is missing"),
 }
 
 

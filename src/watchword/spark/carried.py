@@ -22,8 +22,8 @@ def id_as_text(stream: DataFrame, post_id: str) -> Column:
     if isinstance(kind, AtomicType):
         return column(stream, post_id).cast("string")
     raise DataFormatError(
-        f"the column {post_id!r} for post_id must hold single values, "
-        f"but is {kind.simpleString()}: choose a column inside it, or to_json"
+        f"column {post_id!r} for post_id must hold single values, "
+        f"but is {kind.simpleString()}: select one of its fields, or convert it with to_json"
     )
 
 
@@ -49,7 +49,7 @@ def order_as_number(stream: DataFrame, order: str) -> Column:
     if isinstance(kind, IntegralType):
         return column(stream, order).cast("long")
     raise DataFormatError(
-        f"the column {order!r} for order must hold whole numbers or times, "
+        f"column {order!r} for order must hold whole numbers or times, "
         f"but is {kind.simpleString()}: cast it to long or timestamp"
     )
 

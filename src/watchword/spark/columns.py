@@ -64,4 +64,4 @@ def buffers_of(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32
 
 
 def _not_text(error: ValueError) -> DataFormatError:
-    return DataFormatError(f"a column of texts holds something else: {error}")
+    return DataFormatError(f"a text column contains invalid text: {error}")

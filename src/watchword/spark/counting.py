@@ -97,8 +97,8 @@ def count_level(
             counter.add(terms, labels)
         except ValueError:
             raise DataFormatError(
-                f"the column {how.label!r} has other values than when words were counted: "
-                "a frame must give the same rows every time, or be saved first"
+                f"column {how.label!r} has labels that were missing when words were counted: "
+                "the frame must return the same rows every time; save it first"
             ) from None
         if counter.size() >= how.most_ngrams:
             yield from _batches(counter.take, labels_known, kind, how.sign)

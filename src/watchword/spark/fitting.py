@@ -139,15 +139,17 @@ def _job(
     require()
     require_text(frame, "text", text)
     if frame.isStreaming:
-        raise DataFormatError("a stream has no end to be learnt up to: give an ordinary frame")
+        raise DataFormatError(
+            "cannot learn from a streaming frame, which has no end: pass a static frame"
+        )
     if floor is not None:
         floor = as_whole("prune", floor, 0)
     model, base = _begun(frame, add_to, parameters)
     own = model.parameters
     if own["prune_period"] is not None:
         raise ValueError(
-            "prune_period must be None: what is pruned while learning depends on the order of "
-            "texts, and a cluster has none; give prune, which drops once, when all is counted"
+            "prune_period must be None: pruning while learning depends on the order of texts, "
+            "and a cluster has none; use prune, which drops rare n-grams once, after counting"
         )
     for role in ("word_hook", "tokenizer"):
         check_shippable(role, own[role])
@@ -206,7 +208,7 @@ def _label_column(frame: DataFrame, label: str) -> Any:
     if isinstance(kind, StringType):
         return column(frame, label).alias("label")
     raise DataFormatError(
-        f"the column {label!r} for label must hold strings or whole numbers, "
+        f"column {label!r} for label must hold strings or whole numbers, "
         f"but is {kind.simpleString()}"
     )
 
@@ -217,7 +219,7 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
             from watchword.spark.levels import write_levels
 
             if job.floor is None or job.base is not None:
-                raise ValueError("levelwise needs prune, and cannot continue from a model (add_to)")
+                raise ValueError("levelwise requires prune, and cannot be combined with add_to")
             write_levels(path, job.frame, job.model, job.counting, job.floor)
             return
         aside = Aside()
@@ -230,7 +232,9 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
         except RowsError as error:
             if job.counting.sign > 0:
                 raise
-            raise UnlearnError("cannot unlearn this frame: not all of it was learnt") from error
+            raise UnlearnError(
+                "cannot unlearn this frame: not all of its texts were learnt"
+            ) from error
 
 
 def _counted(job: _Job) -> DataFrame:
@@ -241,8 +245,8 @@ def _counted(job: _Job) -> DataFrame:
     if job.base is not None:
         if job.base.schema["label"].dataType != rows.schema["label"].dataType:
             raise DataFormatError(
-                f"the column {how.label!r} holds other labels than the model: strings and whole "
-                "numbers do not mix"
+                f"column {how.label!r} has labels of another type than the model: all must be "
+                "strings, or all whole numbers"
             )
         rows = rows.unionByName(job.base)
     summed = add_up(rows, how.max_ngram)
@@ -259,7 +263,7 @@ def _without_negatives(batches: Iterator[Any]) -> Iterator[Any]:
         if batch.num_rows and pc.min(counts).as_py() < 0:
             row = batch.filter(pc.less(counts, 0)).slice(0, 1).to_pylist()[0]
             raise UnlearnError(
-                f"cannot unlearn this frame from {row['label']!r}: not all of it was learnt"
+                f"cannot unlearn this frame from {row['label']!r}: not all of its texts were learnt"
             )
         yield batch
 

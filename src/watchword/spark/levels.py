@@ -45,8 +45,8 @@ def write_levels(
             documents = documents or aside.documents
             if documents != aside.documents:
                 raise DataFormatError(
-                    "the frame gave other rows when it was read again, so n-grams cannot be "
-                    "counted length by length: save it first, or leave out levelwise"
+                    "the frame returned other rows when it was read again, but levelwise needs "
+                    "the same rows every time: save the frame first, or leave out levelwise"
                 )
             ngrams += aside.dropped_ngrams
             counts += aside.dropped_counts

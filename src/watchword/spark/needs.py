@@ -64,11 +64,13 @@ def require_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if home is not None:
         if not any((Path(home) / "bin" / name).is_file() for name in ("java", "java.exe")):
-            raise SparkError(f"there is no bin/java in JAVA_HOME, which is {home!r}")
+            raise SparkError(
+                f"there is no bin/java in JAVA_HOME ({home}): set it to the folder of Java 17"
+            )
     elif shutil.which("java") is None:
         raise SparkError(
-            "Spark needs Java 17 or later, which is not installed "
-            "(on Debian: apt-get install openjdk-17-jre-headless), or JAVA_HOME to point to it"
+            "Java not found: Spark needs Java 17 or later (on Debian: apt-get install "
+            "openjdk-17-jre-headless); set JAVA_HOME if it is installed elsewhere"
         )
 
 
@@ -84,7 +86,7 @@ def column_type(frame: DataFrame, role: str, name: str) -> Any:
             return field.dataType
     listed = ", ".join(map(repr, frame.columns)) or "none"
     raise DataFormatError(
-        f"there is no column {name!r} for {role}, the columns are {listed}", arguments=(role,)
+        f"column {name!r} for {role} not found; the columns are {listed}", arguments=(role,)
     )
 
 
@@ -109,8 +111,8 @@ def require_text(frame: DataFrame, role: str, name: str) -> None:
     kind = column_type(frame, role, name)
     if not isinstance(kind, StringType):
         raise DataFormatError(
-            f"the column {name!r} for {role} must hold strings, but is {kind.simpleString()}: "
-            "cast it to string, or name another column",
+            f"column {name!r} for {role} must hold strings, but is {kind.simpleString()}: "
+            "cast it to string, or choose another column",
             arguments=(role,),
         )
 
@@ -121,7 +123,7 @@ def require_free(frame: DataFrame, role: str, name: str) -> None:
     for known in frame.columns:
         if known == name or (not exactly and known.lower() == name.lower()):
             raise DataFormatError(
-                f"there is a column {known!r} already: drop it, or name the new one otherwise",
+                f"column {known!r} already exists: drop it, or choose another name for the new one",
                 arguments=(role,),
             )
 
@@ -170,41 +172,41 @@ _FOREIGN = ("pyspark", "py4j")
 _MEANINGS = (
     (
         r"PYTHON_VERSION_MISMATCH.*?worker has a different version of Python: ([\d.]+)",
-        "the workers run Python {0}, the driver {python}: let PYSPARK_PYTHON name the same "
-        "Python on both",
+        "the workers run Python {0}, the driver {python}: set PYSPARK_PYTHON to the same version "
+        "on both",
     ),
     (
         r"PYTHON_VERSION_MISMATCH|different version in worker",
-        "the workers run another Python than the driver, {python}: let PYSPARK_PYTHON name the "
-        "same on both",
+        "the workers run another version of Python than the driver ({python}): set "
+        "PYSPARK_PYTHON to the same version on both",
     ),
     (
         r"Cannot run program \"([^\"]+)\"",
-        "the workers have no Python called {0}: let PYSPARK_PYTHON name one that has watchword",
+        "the workers have no Python called {0}: set PYSPARK_PYTHON to one with watchword",
     ),
     (
         r"ModuleNotFoundError: No module named '(watchword|pyarrow|numpy|pandas|google)\b",
-        "the workers' Python has no {0}: install watchword[spark] on every worker, or let "
-        "PYSPARK_PYTHON name a Python that has it",
+        "the workers' Python has no {0}: install watchword[spark] on every worker, or set "
+        "PYSPARK_PYTHON to a Python that has it",
     ),
     (
         r"ModuleNotFoundError: No module named '([^']+)'",
-        "the workers' Python has no module {0}, which a function of yours comes from: install it "
-        "there, or ship it with spark.addArtifacts(…, pyfile=True)",
+        "the workers' Python has no module {0}, which a user-defined function needs: install it "
+        "there, or send it with spark.addArtifacts(…, pyfile=True)",
     ),
     (
         r"(?:PicklingError|PICKLING|Could not serialize object)[:.\] ]*([^\n]*)",
-        "a function of yours cannot be shipped to the workers ({0}): it must not hold open files, "
-        "locks or sessions; define it in a module that the workers have",
+        "a user-defined function cannot be sent to the workers ({0}): it must not hold open "
+        "files, locks or sessions; define it in a module that the workers have",
     ),
     (
         r"JAVA_GATEWAY_EXITED",
-        "Spark's Java process did not start; what it printed says why (it needs Java 17 or later, "
-        "and settings that it understands)",
+        "Spark's Java process did not start: see its output for the reason (it needs Java 17 or "
+        "later, and valid settings)",
     ),
     (
         r"\[CAST_INVALID_INPUT\] (The value .{1,200}? of the type \S+ cannot be cast to \S+)",
-        "{0}: correct the data, or leave such rows out",
+        "{0}: correct the data, or drop these rows",
     ),
 )
 

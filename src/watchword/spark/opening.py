@@ -37,8 +37,8 @@ class ModelFile:
             found = Path(self.path).stat()
         except OSError as error:
             raise ModelFormatError(
-                f"a worker cannot see the model file {self.path} ({error.strerror}): put it where "
-                "every machine has it under this path, on shared storage or as a copy"
+                f"a worker cannot read the model file {self.path} ({error.strerror}): put it under "
+                "this path on every machine, on shared storage or as a copy"
             ) from None
         which = (found.st_ino, found.st_size, found.st_mtime_ns, self.fingerprint)
         key = (self.path, *which, self.functions)
@@ -76,7 +76,7 @@ def seen_by_driver(
     """Return the reference to a model file as seen by the driver, and the model in it."""
     absolute = str(Path(path).expanduser().absolute())
     if not Path(absolute).is_file():
-        raise ModelFormatError(f"there is no model file {absolute}: the driver must see it, too")
+        raise ModelFormatError(f"model file {absolute} not found: the driver needs it, too")
     for role, function in (("word_hook", word_hook), ("tokenizer", tokenizer)):
         check_function(role, function)
         check_shippable(role, function)

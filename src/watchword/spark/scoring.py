@@ -81,7 +81,7 @@ def without_null(column: Any, name: str) -> Any:
     if column.null_count:
         shown = name if name.isidentifier() else quoted(name)
         raise DataFormatError(
-            f"the column {name!r} holds null: leave such rows out with "
+            f"column {name!r} contains null: drop these rows with "
             f'frame.where("{shown} is not null")'
         )
     return column

@@ -80,8 +80,8 @@ def watch(
     as_policy("policy", policy)
     if policy.is_population:
         raise ValueError(
-            f"{policy!r} compares all subjects of a round, which are never in one place here: "
-            "take another policy, or read rounds with a Watcher on one machine"
+            f"{policy!r} compares all subjects of a round, which Spark never has in one place: "
+            "use another policy, or a Watcher on one machine"
         )
     for role, name in (("subject", subject), ("text", text)):
         require_text(stream, role, name)
