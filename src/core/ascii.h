@@ -18,7 +18,7 @@ constexpr std::size_t kRun = 16;
 #if defined(WATCHWORD_SSE2)
 
 // Folds the word characters (letters, digits, underscore) at the beginning of the sixteen bytes at
-// `text` into the sixteen bytes at `out`, the rest of which becomes zero; returns how many.
+// `text` into the sixteen bytes at `out`, padded with zeros; returns their number.
 inline std::size_t fold_run(const std::uint8_t* text, char* out) {
     alignas(16) static constexpr std::uint8_t kKeep[2 * kRun] = {
         255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};

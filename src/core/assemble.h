@@ -1,6 +1,6 @@
-// From sorted rows to the arrays of a model file, a batch at a time: what is finished goes back to
-// the caller, who keeps it in files. Owns the vocabulary, since n-grams consist of ranks of words,
-// and nothing else that grows with the model.
+// Turns sorted rows into the arrays of a model file, a batch at a time. Finished parts are returned
+// to the caller, who writes them to files. Owns the vocabulary, because n-grams consist of ranks of
+// words, and nothing else that grows with the model.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace watchword {
 
-// What comes next in the arrays of one length, and of `children` one length below.
+// The next entries of the arrays of one length, and of `children` one length below.
 struct ArrayParts {
     std::vector<std::uint8_t> word_bytes;  // of single words
     std::vector<std::uint64_t> word_offsets;
@@ -24,7 +24,7 @@ struct ArrayParts {
     std::vector<std::uint32_t> ranks;  // of all words of each n-gram: `above` of the next length
 };
 
-// Rows as somebody else's buffers.
+// Rows in buffers that the caller owns.
 struct RowsView {
     std::span<const std::uint8_t> keys;
     std::span<const std::int32_t> offsets;
@@ -36,7 +36,7 @@ class Assembler {
    public:
     Assembler(unsigned max_ngram, std::size_t labels);
 
-    // The next rows, all of the current length: those of an n-gram side by side and by position.
+    // Adds rows of the current length: those of an n-gram are adjacent, sorted by position.
     // `above` are the ranks of all n-grams one word shorter.
     ArrayParts add(const RowsView& rows, std::span<const std::uint32_t> above);
     // Ends the current length and begins the next.

@@ -13,13 +13,13 @@
 
 namespace watchword {
 
-using LabelId = std::uint32_t;  // in order of appearance; ids of removed labels are given out again
+using LabelId = std::uint32_t;  // in order of appearance; ids of removed labels are reused
 using Count = std::uint64_t;
 
 constexpr Count kMaxCount = (Count{1} << 40) - 1;
 constexpr LabelId kMaxLabels = (1u << 23) - 1;
 
-// Thrown before anything is changed if a model would hold more than it can.
+// Thrown before anything is changed if a model would exceed one of its limits.
 class LimitFailure : public std::overflow_error {
     using std::overflow_error::overflow_error;
 };
@@ -44,7 +44,7 @@ class Cell {
    public:
     Cell() = default;
     explicit Cell(LabelCount only) : bits_(only) {}
-    // Of several labels, with a row that no pool holds.
+    // A cell of several labels whose row is not in a pool.
     static Cell elsewhere() {
         Cell cell;
         cell.bits_.bits_ = kMany;
@@ -60,7 +60,7 @@ class Cell {
     inline void prefetch_row(const RowPool& pool) const;
     Count count(LabelId label, const RowPool& pool) const;
 
-    // Add and subtract return the new count; subtracting below zero is the caller's mistake.
+    // Add and subtract return the new count; the caller must not subtract below zero.
     Count add(LabelId label, Count amount, RowPool& pool) {
         const bool fits = bits_.bits_ == 0 || bits_.bits_ >> 40 == label;  // never true of a row
         if (!fits) return add_to_row(label, amount, pool);
@@ -92,7 +92,7 @@ class Cell {
 
 class RowPool {
    public:
-    // Rows have room for a power of two of entries; released rows are used again.
+    // The capacity of a row is a power of two; released rows are reused.
     std::uint64_t allocate(unsigned log2_size);
     void release(std::uint64_t place, unsigned log2_size);
     LabelCount* at(std::uint64_t place) { return entries_.data() + place; }

@@ -1,5 +1,5 @@
-// The rule of reading (Algorithm 2) at one position: which of the n-grams that begin there is
-// taken. A path knows these n-grams; where it has them from is its own business.
+// The rule of reading (Algorithm 2) at one position: chooses one of the n-grams that begin there. A
+// path provides these n-grams, from memory or from a file.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@ struct Chosen {
     const ConfidenceStore::Entry* entry;
 };
 
-// What a path must have:
-//   bool has(unsigned length)             whether there is an n-gram of that length (> 1) here
-//   const Entry& word(unsigned offset)    of the single word so many words further
-//   const Entry* above(unsigned length, double floor)   of the n-gram; null if not worth more
+// Members that a path must have:
+//   bool has(unsigned length)             whether an n-gram of this length (> 1) begins here
+//   const Entry& word(unsigned offset)    entry of the word at this offset
+//   const Entry* above(unsigned length, double floor)   its entry; null if not above `floor`
 //   ConfidenceRow confidences(const Entry&)
-//   void labels_of(unsigned length, visit)              label positions that have the n-gram
+//   void labels_of(unsigned length, visit)              calls visit(position of a label)
 
-// Whether, for some label, the words along the path matched in that label are together worth more.
+// Returns whether, for some label, the values of the words along the path add up to more.
 template <class Path>
 bool words_outweigh(Path& path, unsigned matched, double best, std::size_t labels) {
     thread_local std::vector<double> sums, word_cv;
@@ -46,7 +46,7 @@ template <class Path>
 Chosen choose(Path& path, double alpha, ReadingRule rule, std::size_t labels) {
     const ConfidenceStore::Entry* word = &path.word(0);
     Chosen best{1, word};
-    double best_value = std::max(word->best, alpha);  // what is not above alpha counts 0
+    double best_value = std::max(word->best, alpha);  // values up to alpha count 0
     unsigned matched = 1;
     for (; path.has(matched + 1); ++matched) {
         const ConfidenceStore::Entry* entry = path.above(matched + 1, best_value);

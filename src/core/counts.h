@@ -1,6 +1,6 @@
-// All that a model knows: how often each word sequence occurred under each label. Owns vocabulary,
-// labels and shards; learns (Algorithm 1), unlearns, merges, prunes. Counts add, so the order of
-// documents, the number of threads and the way of partition never show.
+// The state of a model: how often each word sequence occurred under each label. Owns vocabulary,
+// labels and shards; learns (Algorithm 1), unlearns, merges, prunes. Counts are additive, so the
+// result does not depend on the order of documents, the number of threads or the partition.
 #pragma once
 
 #include <array>
@@ -29,13 +29,13 @@ struct Snapshot;
 
 constexpr unsigned kMaxNgramLimit = 64;
 
-// Of one label, ever. No count can exceed it, so that nothing overflows halfway through.
+// The limit of words and documents of a label. No count can exceed it, so nothing overflows.
 constexpr Count kMaxWords = kMaxCount;
 constexpr Count kMaxDocuments = kMaxCount;
-// Of each counter that belongs to all labels: what was pruned, words since then.
+// The limit of the counters over all labels: pruned n-grams, words since the last pruning.
 constexpr Count kMaxOfAll = (Count{1} << 63) - 1;
 
-// What counts: every occurrence of an n-gram, or every document that has it.
+// What is counted: every occurrence of an n-gram, or every document that contains it.
 enum class Counting : std::uint8_t { Occurrences, Documents };
 
 // An n-gram of a model: for one word its id; otherwise its shard and its node's index.
@@ -43,10 +43,10 @@ using NgramId = std::uint32_t;
 
 struct LabelTotals {
     Count documents = 0;
-    Count words = 0;  // the sum of its words' counts as they were learnt; pruning does not lower it
+    Count words = 0;  // sum of the counts of its words as learnt; not lowered by pruning
 };
 
-// Throws if a label with these totals cannot take so many more.
+// Throws if a label with these totals would exceed the limit with this many more.
 inline void check_totals_fit(const LabelTotals& known, const LabelTotals& more) {
     if (more.words > kMaxWords - known.words) {
         throw LimitFailure("a label would have more than 2^40 - 1 words");
@@ -65,7 +65,7 @@ struct PruneResult {
     Count counts = 0;
 };
 
-// Thrown when a document that cannot have been learnt is to be unlearnt.
+// Thrown by attempts to unlearn a document that cannot have been learnt.
 class UnlearnFailure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -75,31 +75,31 @@ class Counts {
     explicit Counts(unsigned max_ngram, Counting counting = Counting::Occurrences)
         : max_ngram_(max_ngram), counting_(counting), maxima_(empty_maxima()) {}
     Counts(const Counts& other) : Counts(other, other.max_ngram_) {}
-    // A copy that knows no n-gram longer than `max_ngram`.
+    // A copy without n-grams longer than `max_ngram`.
     Counts(const Counts& other, unsigned max_ngram);
     Counts& operator=(const Counts&) = delete;
 
-    // Counts that stay in a file: they can be read, but not change. Of the snapshot, only what is
-    // known of labels is used.
+    // Counts that stay in a file: they can be read, but not changed. Only the labels of the
+    // snapshot are used.
     Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting);
     const MappedTree* mapped() const { return mapped_.get(); }
 
-    // Adds documents. Each batch's word ids become this vocabulary's; `labels` has one id per
-    // document, batch after batch.
+    // Adds documents. The word ids of each batch become ids of this vocabulary; `labels` has one id
+    // per document, batch after batch.
     void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
-    // Refuses (UnlearnFailure, nothing changed) what cannot have been learnt. Costs a pass over the
-    // n-grams: nothing may be left that is more frequent than what it consists of.
+    // Throws UnlearnFailure, with nothing changed, for a document that cannot have been learnt.
+    // Takes a pass over all n-grams: none may remain more frequent than its parts.
     void unlearn(const TermBatch& document, const Label& label);
-    // Throws LimitFailure with nothing changed if a label's totals would become too large; halfway
-    // only if there is no room for all n-grams.
+    // Throws LimitFailure, with nothing changed, if a label's totals would become too large; if
+    // there is no room for all n-grams, some may have been added.
     void merge(const Counts& other);
     bool has_room_for(const Counts& other) const;
     PruneResult prune(Count floor, unsigned shortest);
-    // Throws LimitFailure if pruning might count more than its counters hold, after so many more
-    // occurrences of n-grams were learnt.
+    // Throws LimitFailure if the counters of pruning might overflow after this many more
+    // occurrences of n-grams.
     void check_prune_fits(Count floor, unsigned shortest, Count more) const;
 
-    // After learning was refused: labels that it made known and that have no document.
+    // Removes labels without documents, which a failed attempt to learn may have added.
     void forget_unused_labels();
 
     unsigned max_ngram() const { return max_ngram_; }
@@ -117,10 +117,10 @@ class Counts {
         return maxima_[length - 1][label];
     }
 
-    // What values are relative to.
+    // The totals that values are relative to.
     Scale scale() const;
 
-    // Where n-grams are, unless they stay in a file.
+    // Shards and the ids of n-grams in them; not used with a mapped file.
     const Trie& shard_of(NgramId ngram) const { return shards_[ngram >> 24]; }
     static NgramId ngram_id(std::size_t shard, NodeIndex index) {
         return static_cast<NgramId>(shard << 24 | index);
@@ -139,12 +139,12 @@ class Counts {
     Cell word_cell(WordId word) const {
         return mapped_ ? mapped_->cell(1, word) : word_cells_[word];
     }
-    // Under one label; 0 if it does not occur there.
+    // The count under one label; 0 if the n-gram does not occur there.
     Count count(unsigned length, NgramId ngram, LabelId label) const;
-    // About how many n-grams there are, without a pass over them.
+    // An estimate of the number of n-grams, without a pass over them.
     std::size_t size() const;
 
-    // kUnknownWord if no such word is known.
+    // The id of a word; kUnknownWord if it is not known.
     WordId find_word(PaddedWord word) const;
     WordId find_word(std::string_view word) const;
     std::string_view word(WordId word) const {
@@ -153,9 +153,9 @@ class Counts {
 
     // Words of an n-gram, first to last.
     std::vector<WordId> words_of(unsigned length, NgramId ngram) const;
-    // kNone where there is no such n-gram.
+    // The n-gram of these words; kNone if there is none.
     NgramId find(std::span<const WordId> words) const;
-    // An n-gram of this length and one more word.
+    // The extension of an n-gram of this length by one word.
     NgramId find_extension(unsigned length, NgramId ngram, WordId word) const;
     static constexpr NgramId kNone = ~0u;
     // Calls visit(word, extension) for all of them; without a file, that is a pass over the
@@ -190,7 +190,7 @@ class Counts {
     void grow_label_columns();
     static std::vector<Item> first_words(const TermBatch& batch);
     static Sorted sort_by_shard(const TermBatch& batch);
-    // What is learnt of a batch, once it is prepared.
+    // A prepared batch to learn.
     struct Lesson;
     std::vector<Count> prepare(Lesson& lesson, const std::vector<WordId>& ids) const;
     void learn_words(const Lesson& lesson, unsigned part, unsigned parts, Maxima& maxima);
@@ -223,7 +223,7 @@ class Counts {
     PruneResult pruned_;
     bool was_pruned_ = false;
 
-    // Lowering counts leaves the maxima to be found again when somebody asks.
+    // Lowering counts invalidates the maxima; they are computed again on demand.
     mutable Maxima maxima_;
     mutable std::atomic<bool> stale_{false};
     mutable std::mutex finding_maxima_;

@@ -10,8 +10,7 @@ std::size_t upper_cluster(std::span<const double> descending) {
     if (descending.empty() || descending.front() == descending.back()) return 0;
     double low = descending.back(), high = descending.front();
     std::size_t upper = 0;
-    // The border moves from one end towards the other; should sums ever be no numbers, it may not
-    // come to rest.
+    // The border moves in one direction only; the bound guards against sums that are not numbers.
     for (std::size_t turn = 0; turn <= 2 * descending.size(); ++turn) {
         double low_sum = 0, high_sum = 0;
         std::size_t lower = 0;

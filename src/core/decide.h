@@ -1,4 +1,4 @@
-// From a vector to labels.
+// Decides the labels of a confidence vector.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace watchword {
 
-// How many of these values (descending) are in the upper of the two clusters that 2-means finds,
+// The number of these values (descending) in the upper of the two clusters that 2-means finds,
 // starting from the ends; none if all values are equal.
 std::size_t upper_cluster(std::span<const double> descending);
 

@@ -1,5 +1,5 @@
-// Hashing and prefetching. Hashes are seeded once per process, so that nobody can prepare text
-// whose words all collide; nothing a user sees depends on their values.
+// Hashing and prefetching. Hashes are seeded once per process, so that an attacker cannot prepare
+// text whose words all collide; no result depends on their values.
 #pragma once
 
 #include <cstddef>
@@ -39,16 +39,16 @@ inline std::uint64_t hash_pair(std::uint32_t a, std::uint32_t b) {
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(address);
-    // Else a function that does nothing but this is taken to do nothing at all, and left out.
+    // Otherwise the compiler removes functions that only prefetch.
     asm volatile("" : : "r"(address));
 #endif
 }
 
-// Something small, which may lie across the border of two lines of the cache.
+// Prefetches a small object that may lie across two cache lines.
 template <class T>
 void prefetch_both_ends(const T* first, std::size_t count = 1) {
     prefetch(first);
-    // As a number: of nothing, the place before it may not be pointed to.
+    // As an integer: for size 0, a pointer before the object would be undefined behaviour.
     prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(first + count) - 1));
 }
 

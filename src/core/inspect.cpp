@@ -1,4 +1,4 @@
-// Looking into a model: the part of Model that tells what n-grams are worth.
+// The part of Model that returns the values of n-grams.
 #include <algorithm>
 #include <cmath>
 #include <shared_mutex>
@@ -73,7 +73,7 @@ class GrowingBins {
         }
     }
 
-    double width_ = 0x1p-24;  // nobody cares about finer differences
+    double width_ = 0x1p-24;  // finer differences do not matter
     std::vector<std::uint64_t> bins_;
 };
 

@@ -1,5 +1,5 @@
-// The labels of a model. A label has an id, in which counts are kept, and a position, its place in
-// the sorted order that columns, ties and sums follow whatever the order of learning was.
+// The labels of a model. A label has an id, under which counts are stored, and a position in the
+// sorted order, which columns, ties and sums follow, independent of the order of learning.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace watchword {
 using Label = std::variant<std::int64_t, std::string>;
 using LabelPosition = std::uint32_t;
 
-// Thrown when labels of another type than the known ones are to be added.
+// Thrown by attempts to add labels of another type than the existing ones.
 class LabelTypeFailure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -29,7 +29,7 @@ class LabelTable {
     LabelId id_limit() const { return static_cast<LabelId>(names_.size()); }
     std::optional<LabelId> find(const Label& label) const;
     LabelId find_or_add(const Label& label) { return find_or_add_all({&label, 1})[0]; }
-    // New labels cost a pass over all labels: many at once cost one.
+    // Adding labels takes one pass over all labels, however many are added at once.
     std::vector<LabelId> find_or_add_all(std::span<const Label> labels);
     void remove(LabelId id);
 

@@ -1,5 +1,5 @@
-// A model's workspaces: one thread takes one, and gives it back when done. Only for the model's own
-// files.
+// A model's workspaces: a thread takes one, and returns it when done. Included only by the model's
+// own source files.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@ class Model::Lease {
     }
 
     Workspace& get() { return *workspace_; }
-    // The workspace with its memo ready for the model as it is; the model must be locked.
+    // A workspace whose memo fits the current model, which must be locked.
     Workspace& prepared() {
         workspace_->memo.prepare(*model_.counts_, model_.parameters_, model_.largest_values(),
                                  model_.state_);

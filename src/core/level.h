@@ -1,6 +1,6 @@
-// Counting level by level, where rare n-grams will be dropped: an n-gram that occurs more than so
-// many times consists of shorter ones that do, so that only the extensions of what was kept need to
-// be counted. Owns the new counts; shares what was kept.
+// Counting level by level, where rare n-grams will be dropped. An n-gram with a count above the
+// floor consists of shorter ones above the floor, so only extensions of kept n-grams need to be
+// counted. Owns the new counts; shares the kept ones.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class LevelCounter {
     // Counts n-grams of `length` (at least 2) words; `kept` holds the shorter ones.
     LevelCounter(std::shared_ptr<const Counts> kept, unsigned length);
 
-    // One label per document, and all of them known to `kept`.
+    // Adds documents; each has one label, which must be a label of `kept`.
     void add(const TermBatch& batch, std::span<const Label> labels);
     // Distinct n-grams, per label.
     std::size_t size() const { return used_; }
-    // Hands out about so many rows and forgets them; none at the end.
+    // Returns about this many rows and removes them; none at the end.
     CountRows take(std::size_t most);
 
    private:

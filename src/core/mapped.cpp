@@ -94,7 +94,7 @@ std::uint64_t MappedTree::find_child(unsigned length, Range among, WordId word) 
     const Numbers& words = level(length).words;
     std::uint64_t size = among.end - among.begin;
     if (size == 0) return kNone;
-    // Without a branch that nobody could predict.
+    // Without an unpredictable branch.
     std::uint64_t begin = among.begin;
     while (size > 1) {
         const std::uint64_t half = size / 2;

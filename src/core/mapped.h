@@ -1,7 +1,7 @@
-// A model file's arrays where they lie in memory: read, never changed, and shared by all processes
-// that map the same file. Nobody has looked through them, so every number is checked where it is
-// used: a corrupt file gives a MappedFailure, never a wrong address. N-grams are numbered as they
-// stand in the file, words first; so a word's id is its rank, and label ids are positions.
+// The arrays of a memory-mapped model file: read-only, and shared by all processes that map the
+// same file. They were not validated beforehand, so every number is checked where it is used: a
+// corrupt file gives a MappedFailure, never a wrong address. N-grams are numbered in the order of
+// the file, words first; a word's id is its rank, and label ids are positions.
 #pragma once
 
 #include <bit>
@@ -21,7 +21,7 @@
 
 namespace watchword {
 
-// What is wrong with a file, with its name.
+// An error in a mapped file; the message names the file.
 class MappedFailure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -35,7 +35,7 @@ class Numbers {
 
     std::uint64_t size() const { return size_; }
     const std::uint8_t* data() const { return data_; }
-    // Below the size: the caller sees to that.
+    // The index must be below the size; it is not checked.
     std::uint64_t operator[](std::uint64_t at) const {
         switch (width_) {
             case 1: return data_[at];
@@ -45,7 +45,7 @@ class Numbers {
         }
     }
     std::uint64_t back() const { return (*this)[size_ - 1]; }
-    // Any number: what is fetched ahead was not checked yet.
+    // Any index: prefetched indices are not checked yet.
     void prefetch_at(std::uint64_t at) const {
         const auto address = reinterpret_cast<std::uintptr_t>(data_) + at * width_;
         prefetch(reinterpret_cast<const void*>(address));
@@ -86,17 +86,17 @@ class MappedTree {
         std::uint64_t begin, end;
     };
 
-    // Checks the sizes of the arrays, and where they end.
+    // Checks the sizes of the arrays and their last offsets.
     explicit MappedTree(MappedArrays arrays);
 
     unsigned lengths() const { return static_cast<unsigned>(arrays_.levels.size()); }
 
-    // Words; find gives kUnknownWord where there is none.
+    // Words; find returns kUnknownWord for unknown ones.
     WordId words() const { return static_cast<WordId>(ngrams(1)); }
     WordId find_word(std::string_view word) const;
     std::string_view spelling(WordId rank) const;
 
-    // N-grams by their place among those of equal length, and as one number.
+    // Converts between an index among n-grams of one length and an id over all lengths.
     std::uint64_t ngrams(unsigned length) const { return level(length).rows.size() - 1; }
     std::uint64_t size() const { return first_id_.back() + ngrams(lengths()); }
     std::uint32_t id(unsigned length, std::uint64_t place) const {
@@ -106,11 +106,11 @@ class MappedTree {
         return ngram - first_id_[length - 1];
     }
 
-    // Down the tree: the extensions of an n-gram, and the one by this word among them.
+    // The extensions of an n-gram, and the one by this word.
     Range children(unsigned length, std::uint64_t place) const;
     std::uint64_t find_child(unsigned length, Range among, WordId word) const;
-    // One step of that search, with the memory of the next one fetched ahead; false if what is left
-    // is so small that no more steps are worth while.
+    // One step of that search, which prefetches the memory of the next one; false if the rest is so
+    // small that further steps are not worthwhile.
     bool narrow(unsigned length, Range& among, WordId word) const {
         if (among.end - among.begin <= kSmall) return false;
         const Numbers& words = level(length).words;
@@ -120,15 +120,16 @@ class MappedTree {
         return true;
     }
     WordId last_word(unsigned length, std::uint64_t place) const;
-    // And up again.
+    // The words of an n-gram, first to last.
     std::vector<WordId> words_of(unsigned length, std::uint64_t place) const;
 
-    // The counts by label. A cell says the same where there is one label, otherwise only that.
+    // The counts by label. A cell holds a single label and its count; for several labels it only
+    // marks that there are several.
     void read_row(unsigned length, std::uint64_t place, std::vector<LabelCount>& row) const;
     Cell cell(unsigned length, std::uint64_t place) const;
     Count count(unsigned length, std::uint64_t place, LabelId label) const;
 
-    // What will be read next is fetched ahead.
+    // Prefetch the memory that will be read next.
     void prefetch_children(unsigned length, std::uint64_t place) const {
         level(length).children.prefetch_at(place);
     }
@@ -147,7 +148,7 @@ class MappedTree {
     const MappedArrays& arrays() const { return arrays_; }
 
    private:
-    static constexpr std::uint64_t kSmall = 16;  // words that lie in one or two lines of the cache
+    static constexpr std::uint64_t kSmall = 16;  // words that fit into one or two cache lines
 
     std::string_view word(WordId rank) const;  // any bytes
     const MappedLevel& level(unsigned length) const { return arrays_.levels[length - 1]; }
@@ -161,8 +162,8 @@ class MappedTree {
     std::vector<std::uint64_t> first_id_;  // by length - 1
 };
 
-// Which ranks words have, remembered: a search through the file costs much more. Belongs to one
-// thread at a time.
+// A cache of the ranks of words, because searching the file is much slower. Used by one thread at a
+// time.
 class RankMemo {
    public:
     WordId find(const MappedTree& tree, PaddedWord word);

@@ -1,5 +1,5 @@
-// Values remembered while reading. They hold for one state of the counts and one set of parameters;
-// a memo belongs to one thread at a time, and its memory is bounded.
+// A cache of values while reading, valid for one state of the counts and one set of parameters. A
+// memo is used by one thread at a time, and its memory is bounded.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class Memo {
    public:
     using Entry = ConfidenceStore::Entry;
 
-    // Must be called before anything else; forgets what was computed for another state.
+    // Must be called first; clears the values of another state.
     void prepare(const Counts& counts, const ValueParameters& parameters,
                  std::shared_ptr<const LargestValues> largest, std::uint64_t state);
 
-    // Makes room for so many entries more, forgetting everything if there is too much. Until the
-    // next call entries and places stay where they are.
+    // Makes room for this many more entries, clearing the memo if it is too large. Entries and
+    // places stay valid until the next call.
     void make_room(std::size_t entries);
 
     void prefetch_word(WordId word) const { prefetch_both_ends(&words_[word]); }
@@ -35,9 +35,9 @@ class Memo {
         if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
         return found.entry;
     }
-    // N-grams of several words are got in two steps, so that the memory for many is fetched at
-    // once: where an entry is or will be, and the entry. None if the best cv does not exceed
-    // `floor`: telling that is often possible at a fraction of the cost of computing it.
+    // N-grams of several words are looked up in two steps, the place and then the entry, so that
+    // the memory of many is fetched at once. Null if the best cv does not exceed `floor`, which can
+    // often be decided at a fraction of the cost of computing it.
     class Place;
     Place place_of(unsigned length, NgramId ngram, const Cell& counts);
     const Entry* get_above(double floor, Place place, unsigned length, NgramId ngram);
@@ -52,14 +52,14 @@ class Memo {
             prefetch(row.values + at);
     }
 
-    // All values under the labels where the n-gram occurs; valid until the next call.
+    // The values of an n-gram under the labels where it occurs; valid until the next call.
     const ValueRow& values(unsigned length, NgramId ngram);
-    // And the cv for each of them; valid until the next call.
+    // The cv for each of these labels; valid until the next call.
     std::span<const double> confidences(unsigned length, NgramId ngram, const ValueRow& values);
     std::size_t labels() const { return labels_; }
 
    private:
-    // Only what `best` cannot exceed is known.
+    // Marks an entry of which only an upper bound of `best` is known.
     static constexpr std::uint32_t kBound = ConfidenceStore::kBound;
     static constexpr std::size_t kMaxEntries = std::size_t{1} << 18;
     static constexpr std::size_t kSharedCounts = 8;     // counts below this share entries
@@ -74,7 +74,7 @@ class Memo {
 
     Stamped& find_longer(Stamped& first, NgramId ngram);
     std::size_t slot_of(NgramId ngram) const { return hash_pair(ngram, 0) & (longer_.size() - 1); }
-    // Where the entry is that an n-gram with these counts shares with others; null if with none.
+    // The entry that all n-grams with these counts share; null if they share none.
     Stamped* shared_place(unsigned length, const Cell& cell) {
         if (!cell.single() || cell.only().count() >= kSharedCounts || shared_.empty())
             return nullptr;
@@ -96,15 +96,15 @@ class Memo {
     std::size_t labels_ = 0;
     std::size_t labels_limit_ = 0;  // label ids are below this
     Valuer valuer_;
-    // Words have a place each: frequent ones were mostly learnt first, so those lie together, and
-    // most of the others are never read: no huge pages for them.
-    // Those of a file lie among the others: most of its words may never be read.
+    // One entry per word, without huge pages: frequent words were mostly learnt first and lie
+    // together, and most of the others are never read. Words of a mapped file are stored in
+    // `longer_`, because most of them may never be read.
     std::vector<Stamped> words_;
     bool hashed_words_ = false;
     // Values of an n-gram of one label depend only on its length, label and count: such n-grams
     // share an entry, by length - 1, label id and count.
     std::vector<Stamped> shared_;
-    // The others, by hash.
+    // Entries of the other n-grams, by hash.
     Table<Stamped> longer_;
     std::size_t used_ = 0;  // of `longer_`
     std::uint32_t stamp_ = 1;
@@ -124,7 +124,7 @@ class Memo::Place {
     friend class Memo;
     Place(Stamped* stamped, bool hashed) : stamped_(stamped), hashed_(hashed) {}
     Stamped* stamped_;
-    bool hashed_;  // the entry is there or, where another n-gram's is, behind it
+    bool hashed_;  // the entry is here or in a later slot
 };
 
 inline Memo::Place Memo::place_of(unsigned length, NgramId ngram, const Cell& cell) {

@@ -94,7 +94,7 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
     const std::vector<std::size_t> ends =
         slice_ends(texts, [characters](std::size_t) { return characters; });
     std::size_t at_once = one_by_one ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
-    // What may be refused is learnt at once, so that it is refused as a whole.
+    // Texts that may be rejected are learnt in one step, so that all or none are learnt.
     if (!one_by_one && at_once < ends.size() && !surely_fit(texts)) at_once = ends.size();
     std::vector<TermBatch> batches(at_once);
     std::vector<TextReader> readers(at_once, TextReader(parameters_.paragraphs, false));
@@ -254,7 +254,7 @@ void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
         const PaddedWord word = words.padded(id);
         workspace.ids[id] = counts_->words().find(word, hash_word(word));
     }
-    // Without a branch that nobody could predict.
+    // Without an unpredictable branch.
     workspace.symbols.resize(batch.symbols.size());
     for (std::size_t at = 0; at < batch.symbols.size(); ++at) {
         const Symbol symbol = batch.symbols[at];

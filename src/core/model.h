@@ -61,9 +61,9 @@ struct RankedNgram {
     Count count;
 };
 
-// What all n-grams are worth, per label position and length - 1 (a cell each, the lengths of a
-// label side by side): the best ones, how many are worth nothing, and the values of the others in
-// bins (at · width, (at + 1) · width], where the last bins may be empty.
+// The values of all n-grams, in a cell for each label position and length - 1 (the lengths of a
+// label are adjacent): the best n-grams, the number of those with value 0, and a histogram of the
+// others with bins (at · width, (at + 1) · width], of which the last may be empty.
 struct Survey {
     static constexpr std::size_t kBins = 32;
 
@@ -91,7 +91,7 @@ class Model {
    public:
     explicit Model(const Parameters& parameters);
     Model(const Parameters& parameters, const Snapshot& snapshot);
-    // Over a file: reads as any other, but never learns.
+    // A model over a mapped file: it reads like any other, but cannot learn.
     Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays);
     // The same counts with other parameters; max_ngram may only be smaller, counting the same.
     Model(const Model& other, const Parameters& parameters);
@@ -105,8 +105,8 @@ class Model {
 
     ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads) const;
     ConfidenceTable confidence(const TermBatch& batch) const;
-    // Documents to be read with other values of the parameters, with the counts of this moment;
-    // what the normalised confidences need is found only if asked for.
+    // The trails of documents under the current counts, to be read with other parameters. The data
+    // for normalised confidences is collected only on request.
     std::unique_ptr<Trails> trails(const TermBatch& batch, bool largest_values, bool words) const;
     // The batch must hold one document with spans.
     Explained explain(const TermBatch& batch) const;
@@ -114,25 +114,25 @@ class Model {
     ValueTable value(const std::vector<std::string>& words) const;
     std::vector<RankedNgram> top_ngrams(const Label& label, std::size_t most,
                                         std::optional<unsigned> length) const;
-    // Costs a pass over the model, however many labels there are.
+    // Takes one pass over the model, whatever the number of labels.
     Survey survey(std::size_t most) const;
     std::vector<Following> next_words(const std::vector<std::string>& words,
                                       const std::optional<Label>& label) const;
     std::vector<std::string> stop_words(double threshold) const;
     bool is_empty() const;
     bool is_mapped() const;
-    // Another number after every change, never used twice in a process.
+    // A number that changes with every change of the model; unique within the process.
     std::uint64_t state() const;
     std::vector<Label> labels() const;
     Totals totals() const;
-    // Distinct n-grams; costs a pass over the model.
+    // The number of distinct n-grams; takes a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
     Snapshot snapshot() const;
-    // About how many n-grams there are; costs nothing.
+    // An estimate of the number of n-grams, without a pass.
     std::size_t size() const;
-    // What was counted until now, whatever is learnt later.
+    // The rows of the current counts; later learning does not change them.
     std::shared_ptr<const Counts> counts() const;
-    // The same, and the model forgets it.
+    // The same rows, which are removed from the model.
     std::shared_ptr<const Counts> take_counts();
     unsigned max_ngram() const { return parameters_.max_ngram; }
 
@@ -149,7 +149,7 @@ class Model {
 
     Counts& writable();
     void changed();
-    // Whether no label can become too large by these texts, however many words they have.
+    // Whether these texts cannot make a label exceed its limit, whatever their number of words.
     bool surely_fit(const std::vector<TextView>& texts) const;
     void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
                        std::size_t first, unsigned threads);

@@ -1,6 +1,6 @@
 #include "pages.h"
 
-// The sanitizers watch over memory from the usual place only.
+// Sanitizers check only memory from the standard allocator.
 #if defined(__SANITIZE_ADDRESS__)
 #define WATCHWORD_SANITIZED 1
 #elif defined(__has_feature)
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t kPage = std::size_t{1} << 21;
 constexpr std::size_t kUnit = std::size_t{1} << 10;   // what sizes are multiples of
-constexpr std::size_t kLeast = std::size_t{1} << 14;  // less comes from the usual place
+constexpr std::size_t kLeast = std::size_t{1} << 14;  // less: the standard allocator
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -52,18 +52,18 @@ Address map_pages(std::size_t bytes) {
     return begin;
 }
 
-// Tables lie side by side, so that many small ones share a page. What is free is known by address,
-// to grow together with its neighbours, and by size, to find the least that is enough.
+// An allocator in which many small tables share a page. Free ranges are indexed by address, to
+// merge neighbours, and by size, to find the smallest that fits.
 class Pool {
    public:
     Pool() {
-        // A child must not find the lock in the hands of a thread that it does not have.
+        // After fork, the child must not find the lock held by a thread that it does not have.
         pthread_atfork([] { pool().mutex_.lock(); }, [] { pool().mutex_.unlock(); },
                        [] { pool().mutex_.unlock(); });
     }
 
     static Pool& pool() {
-        // Never destroyed: nobody knows which model goes last.
+        // Never destroyed: models may outlive other static objects.
         static Pool* const only = std::make_unique<Pool>().release();
         return *only;
     }
@@ -136,7 +136,7 @@ void release_pages(void* memory, std::size_t bytes) noexcept {
     try {
         Pool::pool().give_back(memory, usable_bytes(bytes));
     } catch (const std::bad_alloc&) {
-        // There was no memory to note what is free: it stays unused.
+        // No memory to record the free range: it stays unused.
     }
 }
 

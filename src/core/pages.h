@@ -1,5 +1,5 @@
-// Memory for large tables that are read at random, on huge pages where the system has them: with
-// small ones the processor spends longer on finding out where memory is than on fetching it.
+// Memory for large tables with random access, on huge pages where the system has them: with small
+// pages, address translation takes longer than fetching the data.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace watchword {
 
 void* allocate_pages(std::size_t bytes);
 void release_pages(void* memory, std::size_t bytes) noexcept;
-// How much a request for so much takes, so that all of it can be used.
+// The size that is actually allocated for a request, so that all of it can be used.
 std::size_t usable_bytes(std::size_t bytes);
 
 template <class T>
@@ -42,8 +42,8 @@ void reserve_tightly(Table<T>& table, std::size_t size) {
     table.reserve(usable_bytes((size + size / 6 + 16) * sizeof(T)) / sizeof(T));
 }
 
-// For a table that is filled bit by bit and hardly ever gets beyond `most`: memory that nobody has
-// touched costs nothing, so once it is no longer small all of it is asked for, and never copied.
+// For a table that is filled gradually and rarely exceeds `most`: untouched memory costs nothing,
+// so once the table is no longer small, all of it is allocated at once and never copied.
 template <class T>
 void reserve_ahead(Table<T>& table, std::size_t size, std::size_t most) {
     constexpr std::size_t kSmall = std::size_t{1} << 12;

@@ -1,5 +1,4 @@
-// Running tasks on a few threads, and a lock for many readers and one writer that lets nobody
-// starve.
+// Runs tasks on several threads; and a lock for many readers and one writer, without starvation.
 #pragma once
 
 #include <atomic>
@@ -12,7 +11,7 @@
 
 namespace watchword {
 
-// Threads that are waited for whatever happens (std::jthread is not everywhere yet).
+// Threads that are joined in the destructor (std::jthread is not available everywhere yet).
 class Threads {
    public:
     Threads() = default;
@@ -30,7 +29,7 @@ class Threads {
     std::vector<std::thread> threads_;
 };
 
-// Calls work(task, thread) for every task below `tasks`; the first exception is thrown again here.
+// Calls work(task, thread) for every task below `tasks`; rethrows the first exception.
 template <class Work>
 void parallel_for(std::size_t tasks, unsigned threads, const Work& work) {
     if (threads <= 1 || tasks <= 1) {
@@ -59,8 +58,8 @@ void parallel_for(std::size_t tasks, unsigned threads, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
-// Readers share, a writer is alone; both wait at one turnstile, so a writer that waits is passed by
-// at most the readers already inside.
+// A shared lock. Readers and writers wait at one turnstile, so a waiting writer is delayed only by
+// readers that already hold the lock.
 class TurnLock {
    public:
     void lock_shared() {

@@ -5,7 +5,7 @@
 namespace watchword {
 namespace {
 
-const Memo::Entry kNothing{};  // what an unknown word is worth
+const Memo::Entry kNothing{};  // the entry of an unknown word
 
 }  // namespace
 
@@ -114,7 +114,7 @@ void Parser::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std
     }
 }
 
-// Goes one word further at every step, and forgets those that lead nowhere.
+// Extends all searches by one word per step, and drops those that fail.
 void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
     const MappedTree& tree = *counts_.mapped();
     for (Step& step : steps_) {

@@ -1,6 +1,6 @@
-// Reading (Algorithm 2): which n-grams a sequence of words is taken to consist of. The tree that is
-// the union of the labels' trees is walked once for all labels. Text is parsed in blocks, so that
-// the memory of many look-ups is fetched at once.
+// Reading (Algorithm 2): splits a sequence of words into n-grams. One walk of the common tree
+// serves all labels. Text is parsed in blocks, so that the memory of many look-ups is fetched at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace watchword {
 
-// An n-gram taken at some position (a word nobody has learnt has no id), or the end of a sentence
-// or paragraph there (then there is no entry).
+// The n-gram chosen at a position (a word that was never learnt has no id), or the end of a
+// sentence or paragraph (without an entry).
 struct Choice {
     std::size_t position;
     unsigned length;
@@ -28,13 +28,13 @@ class Parser {
     Parser(const Counts& counts, unsigned max_ngram, double alpha, ReadingRule rule, Memo& memo)
         : counts_(counts), max_ngram_(max_ngram), alpha_(alpha), rule_(rule), memo_(memo) {}
 
-    // Takes the n-grams of these symbols (whose words are ids of the model) from `begin` on and
-    // returns where the next block begins. The choices, in order, are valid until the next call.
+    // Chooses the n-grams of these symbols, whose words are ids of the model, from `begin` on, and
+    // returns the start of the next block. The choices, in order, are valid until the next call.
     std::size_t parse(std::span<const Symbol> symbols, std::size_t begin);
     const std::vector<Choice>& choices() const { return choices_; }
 
    private:
-    // What is fetched for so many words fits into the first cache.
+    // The memory fetched for this many words fits into the first-level cache.
     static constexpr std::size_t kBlock = 96;
 
     // An n-gram of the block that is in the tree.
@@ -63,7 +63,7 @@ class Parser {
     // The same in a file.
     void walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
     void find_mapped(unsigned length, std::span<const Symbol> following);
-    // The n-grams found at an offset, by length - 2, up to the first that there is not.
+    // The n-grams found at an offset, by length - 2, up to the first missing one.
     Found* found_at(std::size_t offset) { return &found_[offset * max_ngram_]; }
     class Path;
     Choice choose_at(std::span<const Symbol> symbols, std::size_t position, const Found* found);

@@ -1,7 +1,7 @@
-// Counts as rows of label, n-gram and count: the form in which they leave a process, so that
-// somebody else can add and sort them. An n-gram is a key whose bytes sort as a model file does:
-// its number of words, then the words with a zero between them. Zeros and ones inside a word become
-// a one and their successor, which keeps the order. Rows belong to whoever asked for them.
+// Counts as rows of label, n-gram and count, to be summed and sorted by another program, such as
+// Spark. An n-gram is a key whose bytes sort in the order of a model file: its number of words,
+// then the words separated by zeros. Zeros and ones inside a word become a one and their successor,
+// which keeps the order. The caller owns the rows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace watchword {
 
 using KeyBytes = std::vector<std::uint8_t>;
 
-// What is wrong with rows, in words for the person whose rows they are.
+// An error in rows; the message is for the user who made them.
 class RowsFailure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -39,7 +39,7 @@ class KeyReader {
     bool done_ = false;
 };
 
-// As Arrow wants them: `offsets` has one more than there are rows.
+// In the layout of Arrow: `offsets` has one entry more than there are rows.
 struct CountRows {
     std::vector<std::int32_t> labels;  // positions
     KeyBytes keys;
@@ -51,12 +51,12 @@ struct CountRows {
     void add(LabelPosition label, std::span<const std::string_view> words, Count count);
 };
 
-// Hands out counts, a batch of rows at a time; shares the counts and never changes them.
+// Returns counts as batches of rows; shares the counts and never changes them.
 class CountDrain {
    public:
     CountDrain(std::shared_ptr<const Counts> counts, unsigned max_ngram)
         : counts_(std::move(counts)), max_ngram_(max_ngram) {}
-    // About so many rows; none at the end.
+    // Returns about this many rows; none at the end.
     CountRows next(std::size_t most);
 
    private:

@@ -1,5 +1,5 @@
-// Which n-grams were met before in a document: a set for one pass over a batch. Its table follows
-// from how many n-grams may come, never from the size of the model, and is kept between passes.
+// The set of n-grams seen in each document, for one pass over a batch. The size of its table
+// depends on the number of n-grams in the batch, not on the model; the table is reused.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace watchword {
 
 class SeenNodes {
    public:
-    // Forgets everything; at most so many pairs will come.
+    // Clears the set, and makes room for this many pairs.
     void expect(std::size_t most) {
         const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, most * 2));
         slots_.assign(slots, kEmpty);
         mask_ = slots - 1;
     }
-    // Whether this is the first time.
+    // Adds a pair; returns whether it is new.
     bool insert(std::uint32_t document, NodeIndex node) {
         const std::uint64_t pair = std::uint64_t{document} << 32 | node;
         for (std::size_t at = hash_pair(document, node) & mask_;; at = (at + 1) & mask_) {

@@ -1,6 +1,6 @@
-// Counts as sorted arrays: the form in which they are kept in a file, the same for equal counts
-// whatever their history. Word ids are ranks in the sorted vocabulary; n-grams of each length are
-// sorted by their words, and so are a parent's children side by side.
+// Counts as sorted arrays, as in a model file: equal counts give equal arrays, whatever their
+// history. Word ids are ranks in the sorted vocabulary. The n-grams of each length are sorted by
+// their words, so the children of a parent are adjacent.
 #pragma once
 
 #include <cstdint>
@@ -35,32 +35,32 @@ struct Snapshot {
 };
 
 Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
-// The same of counts that stay in a file: its arrays. Throws MappedFailure unless they are as sound
-// as those of a model that is read from a file.
+// The arrays of counts that stay in a file. Throws MappedFailure unless they pass the checks of a
+// model that is loaded into memory.
 Snapshot checked_copy(const Counts& counts, unsigned max_ngram);
 
-// Counts over the arrays of a file; `known` tells of its labels. Looks at no n-gram.
+// Counts over the arrays of a file; `known` has its labels. Reads no n-gram.
 std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting);
 
-// Whether a word of a model may look so: UTF-8 as Python would encode it (no surrogates, no
-// overlong forms), and no blank.
+// Whether these bytes are a valid word: UTF-8 as Python encodes it (no surrogates, no overlong
+// forms), without blanks.
 bool is_word_text(std::string_view bytes);
 
-// What is wrong with a snapshot, in words for the person who tried to load it.
+// An error in a snapshot; the message is for the user who tried to load it.
 class SnapshotFailure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Checks everything before it believes anything.
+// Validates a snapshot before using any of it.
 class SnapshotReader {
    public:
     SnapshotReader(const Snapshot& snapshot, Counting counting)
         : snapshot_(snapshot), counting_(counting) {}
     std::shared_ptr<Counts> read();
 
-    // What the manifest tells of labels and pruning.
+    // Checks what the manifest says about labels and pruning.
     void check_known() const;
-    // All that can be wrong.
+    // Checks everything.
     void check() const;
 
    private:

@@ -1,4 +1,4 @@
-// From sorted arrays, which may be anybody's, to counts.
+// Reads counts from sorted arrays, which are untrusted.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -187,9 +187,9 @@ void SnapshotReader::check_frequencies(std::size_t level) const {
     }
 }
 
-// The n-grams that begin with another one, or end in a word, cannot together have occurred more
-// often than that; nor can any of them be in more documents. Unlearning relies on it: what has
-// extensions left never runs out of counts.
+// The extensions of an n-gram together, and the n-grams that end in a word, cannot have occurred
+// more often than that n-gram or word; nor can any of them be in more documents. Unlearning relies
+// on this: an n-gram with extensions always has a count left.
 void SnapshotReader::check_row(std::size_t level, std::uint64_t ngram, std::size_t other_level,
                                std::uint64_t other, std::vector<std::uint64_t>& used) const {
     const auto labels = row_labels(level, ngram), other_labels = row_labels(other_level, other);

@@ -16,7 +16,7 @@ void Accumulator::add(const ConfidenceRow& part, double alpha) {
     ++parts_;
     double* values = values_.data();
     if (operation_ != SummaryOperator::Max && alpha == 0) {
-        // All values are at least 0, and adding 0 changes nothing: no need to look at them.
+        // All values are at least 0, and adding 0 changes nothing, so no test is needed.
         if (part.positions == nullptr) return add_all(values, part.values, part.size);
         for (std::size_t at = 0; at < part.size; ++at)
             values[part.positions[at]] += part.values[at];

@@ -1,5 +1,5 @@
-// From n-grams to sentences, paragraphs and the document: the summary operators, and what a
-// document was read as.
+// The summary operators, which combine the values of n-grams into those of sentences, paragraphs
+// and the document; and the result of reading a document.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ class Accumulator {
     // An n-gram's values; those at or below alpha count 0.
     void add(const ConfidenceRow& part, double alpha);
     void add(std::span<const double> part);
-    // Another accumulator as a part, which is then empty again.
+    // Adds another accumulator as a part, and clears it.
     void take(Accumulator& part);
     std::size_t parts() const { return parts_; }
-    // What was added, summarised; a mean is divided here, so call it once.
+    // The summary of all parts; a mean is divided here, so call it once.
     std::span<const double> finish();
     void reset();
 
@@ -39,7 +39,7 @@ class Accumulator {
     std::size_t parts_ = 0;
 };
 
-// What a document's n-grams add up to, level by level.
+// Summarises a document's n-grams, level by level.
 class Levels {
    public:
     Levels(SummaryOperators operators, std::size_t labels)
@@ -48,7 +48,7 @@ class Levels {
           document_(operators[2], labels) {}
 
     void add(const ConfidenceRow& ngram, double alpha) { sentence_.add(ngram, alpha); }
-    // A block without n-grams is none; otherwise `seen` is told its values.
+    // Ends a block; unless it has no n-grams, `seen` is called with its values.
     template <class Seen>
     void end_sentence(const Seen& seen) {
         if (sentence_.parts() == 0) return;
@@ -74,7 +74,7 @@ struct Block {
     std::size_t parent;  // index of the sentence or paragraph it belongs to
 };
 
-// Everything an explanation needs to know of one document.
+// The data of an explanation of one document.
 struct Reading {
     struct Ngram : Block {
         unsigned length;

@@ -56,7 +56,7 @@ bool may_continue(Char character) {
     return code >= 128 || kAscii.folded[code] != '\0' || code == '\'';
 }
 
-// Whether a word goes on with this behind a joiner: vowel signs, too, stand there.
+// Whether a word continues with this after a joiner: vowel signs may follow one, too.
 bool goes_on(CharClass kind) { return kind == CharClass::Word || kind == CharClass::Mark; }
 
 template <class Char>
@@ -65,7 +65,7 @@ std::size_t skip_joiners(const Char* text, std::size_t size, std::size_t at) {
     return at;
 }
 
-// Neither part of a word here nor the end of a sentence; whatever else it may be elsewhere.
+// Whether a character is here neither part of a word nor the end of a sentence.
 bool is_plain_break(CharClass kind) {
     return kind == CharClass::Break || kind == CharClass::Closer;
 }
@@ -152,7 +152,7 @@ void TextReader::read_characters(const Char* text, std::size_t size) {
     end_paragraph();
 }
 
-// Most words are short and of ASCII characters alone; what else there is goes the long way.
+// The fast path: most words are short and ASCII. All others take the slow path.
 template <class Char>
 std::size_t TextReader::read_word(const Char* text, std::size_t size, std::size_t at) {
     const std::size_t start = at;

@@ -1,6 +1,6 @@
-// From characters to terms. A TermBatch holds documents as sequences of symbols: ids of words (into
-// a vocabulary of its own, so that reading text needs no model) and marks where a sequence,
-// a sentence or a paragraph ends. Spans count code points of the original text.
+// Splits text into terms. A TermBatch holds documents as sequences of symbols: ids of words (in a
+// vocabulary of its own, so that splitting text needs no model) and marks for the end of a
+// sequence, sentence or paragraph. Spans count code points of the original text.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Span {
 struct TermBatch {
     std::vector<Symbol> symbols;
     std::vector<std::size_t> ends;  // of each document: one past its last symbol
-    Vocabulary words;               // what the ids in `symbols` mean
+    Vocabulary words;               // the vocabulary of the ids in `symbols`
     std::vector<Span> spans;        // one per symbol if asked for, otherwise empty
 
     std::size_t documents() const { return ends.size(); }
@@ -53,7 +53,7 @@ struct TermBatch {
     void rewrite(const std::vector<std::optional<std::string>>& replacement);
 };
 
-// A word or a break (no word) that somebody else's tokenizer found.
+// A word or a break (no word) from a user-defined tokenizer.
 struct ForeignTerm {
     Span span;
     std::optional<std::string> word;

@@ -161,7 +161,7 @@ Trails::~Trails() = default;
 void Trails::walk(const Counts& counts, std::span<const Symbol> symbols, Interner& interner) {
     for (std::size_t at = 0; at < symbols.size(); ++at) {
         const Symbol symbol = symbols[at];
-        if (symbol == kBreak) continue;  // no n-gram crosses it, and that is all it says
+        if (symbol == kBreak) continue;  // its only effect: no n-gram crosses it
         if (symbol == kSentenceEnd || symbol == kParagraphEnd) {
             const bool sentence = symbol == kSentenceEnd;
             places_.push_back(

@@ -1,8 +1,8 @@
-// Where documents lead in the tree: walked once, valued as often as one likes. A search for
-// parameters reads the same documents with the same counts again and again; here only what changes
-// is computed again, the values of n-grams and their sums. N-grams with equal counts have equal
-// values, so that each such row of counts is valued once. Nothing of the model is needed
-// afterwards. The result is that of reading, to the last bit.
+// The paths of documents in the tree, walked once and evaluated with many parameters. A search for
+// parameters reads the same documents with the same counts many times; trails compute only what
+// changes, the values of n-grams and their sums. N-grams with equal counts have equal values, so
+// each distinct row of counts is evaluated once. The model is not needed afterwards. The results
+// equal those of reading, to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Parameters;
 
 class Trails {
    public:
-    // What must be known beside the documents' own n-grams.
+    // Data needed besides the n-grams of the documents.
     struct Needs {
         bool largest_values = false;  // for the normalised confidences: rows of the whole model
         bool words = false;           // for NormGvXai: of which words an n-gram consists

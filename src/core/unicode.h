@@ -1,4 +1,4 @@
-// What a character is and how it folds, from a generated table pinned to one Unicode version.
+// The class and folding of characters, from a generated table pinned to one Unicode version.
 // Owns nothing: the table is constant data.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Taking a document back, or refusing to: the part of Counts that lowers counts.
+// The part of Counts that unlearns documents, or rejects them.
 #include <algorithm>
 #include <utility>
 
@@ -125,8 +125,8 @@ void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) con
     }
 }
 
-// What every document of a label has, this one must have too. Words tell: longer n-grams are never
-// in more documents than these.
+// A word that is in every document of a label must be in this one. Checking words is enough: longer
+// n-grams are never in more documents.
 void Counts::check_documents_left(const std::vector<Use>& uses, LabelId label) const {
     std::vector<bool> used(words_.id_limit(), false);
     for (const Use& use : uses) {

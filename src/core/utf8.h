@@ -1,6 +1,5 @@
-// Reading UTF-8. Texts that come so, as columns of Arrow have them, are made ready for a
-// TextReader: what is ASCII is read in place, and must stay there as long as this; the rest is
-// decoded, and owned here.
+// UTF-8 texts, such as Arrow columns, for a TextReader. ASCII texts are read in place, so their
+// buffer must outlive this object; other texts are decoded into memory owned here.
 #pragma once
 
 #include <cstdint>

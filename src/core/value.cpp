@@ -89,7 +89,7 @@ double significance(double value, Spread spread, bool everywhere_above_noise,
     if (spread.deviation == 0) return value > 0 ? 1 : 0;
     if (lambda == 0) return 0;
     const double steepness = 3. / (lambda * spread.deviation);
-    // Too steep for a double: what is not in the centre is far from it.
+    // Too steep for a double: every value other than the centre is far from it.
     const double from_centre = value - spread.centre;
     if (std::isinf(steepness) && from_centre != 0) return from_centre > 0 ? 1 : 0;
     return .5 * fast_tanh((from_centre == 0 ? 0 : steepness * from_centre) - 3.) + .5;

@@ -13,7 +13,7 @@
 namespace watchword {
 
 enum class SignificanceFunction : std::uint8_t { Vanilla, Xai, Ratio };
-// What lv is relative to: the largest count of the n-grams of equal length, that of the words, or
+// The unit of lv: the largest count of the n-grams of equal length, that of the words, or
 // the number of words under the label.
 enum class NgramScale : std::uint8_t { Length, Words, Label };
 enum class ConfidenceFunction : std::uint8_t { Gv, NormGv, NormGvXai };
@@ -29,8 +29,7 @@ struct ValueParameters {
     ConfidenceFunction confidence_function;
 };
 
-// Values of which there are sometimes more and sometimes fewer: changing that costs nothing, and
-// new ones are whatever was there before.
+// An array whose size changes often: resizing costs nothing, and new elements are uninitialised.
 template <class T>
 class Column {
    public:
@@ -71,9 +70,9 @@ struct Spread {
     double deviation;  // D
 };
 
-// What counts are divided by, per label, given its largest count (of n-grams as long, or of words)
-// and its number of words: the largest count itself or, by label, the words times the largest share
-// that any word has under any label, so that nothing is worth more than 1.
+// The divisor of counts under a label, given its largest count (of n-grams of that length, or of
+// words) and its number of words: the largest count itself or, by label, the words times the
+// largest share that any word has under any label, so that no value exceeds 1.
 std::vector<double> units_of(std::span<const Count> largest, std::span<const Count> words,
                              NgramScale scale);
 
@@ -81,8 +80,8 @@ std::vector<double> units_of(std::span<const Count> largest, std::span<const Cou
 double local_value(Count count, double unit, const ValueParameters& parameters);
 
 // With a prior, sg compares ((tf / unit + share) / (1 + share))^σ, where `share` is the prior over
-// the sum of all labels' units: an n-gram that nobody has seen is alike under all labels, and one
-// that was seen once hardly less so.
+// the sum of all labels' units: an unseen n-gram is equal under all labels, and one that was seen
+// once nearly so.
 double compared_value(Count count, double unit, double share, const ValueParameters& parameters);
 
 // M and D of `labels` values of which those not in `present` are `absent`, the least; sorts those

@@ -1,6 +1,6 @@
-// Turns the counts of n-grams into values for one set of parameters: the equations (value.h), told
-// what the counts of each label are relative to. Small counts are met all the time, so their lv is
-// remembered. A valuer belongs to one thread at a time.
+// Computes the values of n-grams from their counts for one set of parameters, with the equations of
+// value.h. Small counts are frequent, so their lv is cached. A valuer is used by one thread at a
+// time.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace watchword {
 
-// What values depend on beside the counts of the n-gram itself, by label position.
+// Totals that values depend on besides the counts of the n-gram itself, by label position.
 struct Scale {
     std::vector<std::vector<Count>> largest;  // by length - 1: the largest count of any n-gram
     std::vector<Count> words;
@@ -47,7 +47,7 @@ class Valuer {
 using LargestValues = std::vector<std::vector<double>>;
 void raise_largest(LargestValues& largest, unsigned length, const ValueRow& values);
 
-// What the words of an n-gram say, for NormGvXai.
+// The values of the words of an n-gram, for NormGvXai.
 class WordsEvidence {
    public:
     void reset(std::size_t labels);

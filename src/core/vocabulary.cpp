@@ -106,8 +106,8 @@ void Vocabulary::compact_bytes() {
 }
 
 void Vocabulary::clear() {
-    // A table that once was large is emptied at the price of the words it holds now. From a word's
-    // first slot to the end of its run every slot can go, as every word goes.
+    // Clearing a table that was once large takes time in proportion to the words it holds now. From
+    // a word's first slot to the end of its run, every slot can be cleared, because all words go.
     const bool few = live_ * 16 < slots_.size();
     if (!few) std::fill(slots_.begin(), slots_.end(), Slot{});
     for (WordId id = 0; few && id < id_limit(); ++id) {

@@ -1,5 +1,5 @@
 // Word ⇄ 32-bit id. Owns the words' bytes, each padded with zeros to a multiple of eight so that
-// words are hashed and compared eight bytes at a time. Ids of removed words are given out again.
+// words are hashed and compared eight bytes at a time. Ids of removed words are reused.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +86,7 @@ class Vocabulary {
         std::uint64_t offset;
         std::uint32_t length;
     };
-    // Most words have at most eight bytes: then the key is the word, and one look decides.
+    // Most words have at most eight bytes: then the key is the word, and one comparison decides.
     struct Slot {
         std::uint64_t key = 0;
         std::uint32_t length = 0;
