@@ -8,7 +8,7 @@ exist, and `Change.exact` is false.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -49,6 +49,12 @@ class Change:
     `aim` is `"label"` (another label of a text), `"delay"` (a later alert, or none) or `"cancel"`
     (no alert). `before` and `after` are labels, or delays of the alert with 0 for no alert. `exact`
     is true if provably no smaller set, or no set at all, changes the decision.
+
+    >>> from watchword import TauSS3
+    >>> model = TauSS3()
+    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
+    >>> print(model.what_would_change("A match about machine learning"))
+    Without 1 of the 4 n-grams the label would be tech instead of sports. No fewer would do.
     """
 
     aim: Aim
@@ -64,11 +70,31 @@ class Change:
         return self.possible
 
     def __str__(self) -> str:
-        return change_text(self.to_dict())
+        if not self.possible:
+            aims = {
+                "label": "change the label",
+                "delay": "delay the alert",
+                "cancel": "cancel the alert",
+            }
+            if self.exact:
+                return f"Removing n-grams cannot {aims[self.aim]}."
+            return f"No set of n-grams was found whose removal would {aims[self.aim]}."
+        few = f"{len(self.occurrences):,} of the {self.total:,} n-grams"
+        without = f"Without {few if self.total > 1 else 'the only n-gram'}"
+        if self.aim == "label":
+            text = f"{without} the label would be {self.after} instead of {self.before}."
+        elif self.after:
+            text = (
+                f"{without} the alert would come after {self.after:,} posts, not {self.before:,}."
+            )
+        else:
+            text = f"{without} there would be no alert."
+        return f"{text} {'No fewer' if self.exact else 'Perhaps fewer'} would do."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return plain data; `text` is the change in words."""
         return {
+            "text": str(self),
             "aim": self.aim,
             "labels": list(self.labels),
             "before": self.before,
@@ -78,35 +104,6 @@ class Change:
             "occurrences": [one.to_dict() for one in self.occurrences],
             "total": self.total,
         }
-
-
-def change_text(plain: Mapping[str, Any]) -> str:
-    """Return a change as one or two sentences of plain text.
-
-    >>> from watchword import TauSS3
-    >>> model = TauSS3()
-    >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> print(change_text(model.what_would_change("A match about machine learning").to_dict()))
-    Without 1 of the 4 n-grams the label would be tech instead of sports. No fewer would do.
-    """
-    aim = plain["aim"]
-    if not plain["possible"]:
-        what = {"label": "change the label", "delay": "delay the alert", "cancel": "cancel it"}
-        sure = "No" if plain["exact"] else "None was found: perhaps no"
-        return f"{sure} set of n-grams, zeroed, would {what[aim]}."
-    count, total = len(plain["occurrences"]), plain["total"]
-    few = f"{count:,} of the {total:,} n-grams" if total > 1 else "the only n-gram"
-    if aim == "label":
-        text = f"Without {few} the label would be {plain['after']} instead of {plain['before']}."
-    elif plain["after"]:
-        text = (
-            f"Without {few} the alert would fall after {plain['after']:,} posts instead of "
-            f"{plain['before']:,}."
-        )
-    else:
-        text = f"Without {few} no alert would fall."
-    sure = "No fewer would do." if plain["exact"] else "Perhaps fewer would do."
-    return f"{text} {sure}"
 
 
 # A text and its label

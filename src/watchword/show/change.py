@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from watchword.reasons.change import change_text
 from watchword.show.blocks import as_value
 from watchword.show.markup import escaped, name_html, table_html
 
@@ -35,7 +34,7 @@ def page_with_changes(page: str, changes: Sequence[Plain]) -> str:
 
 def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     """Return a sentence and a table of the occurrences."""
-    sentence = f"<p>{escaped(change_text(plain))}</p>"
+    sentence = f"<p>{escaped(plain['text'])}</p>"
     occurrences = plain["occurrences"]
     if not occurrences:
         return sentence

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from watchword.reasons.change import change_text
 from watchword.show.blocks import as_value
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
@@ -204,7 +203,7 @@ def _left_out(plain: Plain) -> str:
 
 def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
     for at, (story, row) in enumerate(zip(plain["stories"], _rows(plain), strict=False)):
-        changes = "".join(f"<p>{escaped(change_text(one))}</p>" for one in story["changes"])
+        changes = "".join(f"<p>{escaped(one['text'])}</p>" for one in story["changes"])
         posts = shown_posts(story, painter, prefix=f"story-{at}-", heading="h4")
         rest = len(story["sums"]) - len(story["shown"])
         more = f'<p class="quiet">{rest:,} more posts are not shown.</p>' if rest else ""

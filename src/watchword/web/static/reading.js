@@ -4,7 +4,7 @@
 "use strict";
 
 const reading = (() => {
-  const { element, number, shown, colourClass, paint, mark, inspect, paintScores } = watchword;
+  const { element, number, shown, visible, colourClass, paint, mark, inspect, paintScores } = watchword;
   const { state, byId, ask, attempt, paintFor } = page;
   const STRONGEST = 12;
   const VIEWS = ["write", "document", "subject"];
@@ -89,7 +89,7 @@ const reading = (() => {
       const found = await ask("change", "/api/change", { body });
       if (latest[view].explanation !== explanation) return; // the text has changed meanwhile
       changes[view] = found;
-      place.querySelector(".change p").replaceChildren(...toldChange(found));
+      place.querySelector(".change p").textContent = visible(found.text);
       place.querySelector(".change ul").replaceChildren(...found.occurrences.map(chip));
       mark(byId(`${view}-painted`), found.occurrences);
     };
@@ -104,21 +104,6 @@ const reading = (() => {
   function chip({ ngram, post }) {
     const where = post === null ? "" : element("span", { class: "quiet" }, ` post ${post}`);
     return element("li", {}, shown(ngram), where);
-  }
-
-  /** Describe a change in words; its n-grams follow. */
-  function toldChange({ aim, before, after, possible, exact, occurrences, total }) {
-    const many = occurrences.length;
-    if (!possible) {
-      const what = { label: "label", delay: "moment of the alert", cancel: "alert" }[aim];
-      return [`No set of the ${plural(total, "n-gram")} ${exact ? "" : "was found that "}would change the ${what}.`];
-    }
-    const these = many === 1 ? "this one" : `these ${count(many)}`;
-    const least = exact ? "No fewer would do." : "Fewer might do.";
-    const without = `without ${these} of ${plural(total, "n-gram")}. ${least}`;
-    if (aim === "label") return ["It would be ", shown(after), " instead of ", shown(before), " ", without];
-    if (!after) return [`There would have been no alert ${without}`];
-    return [`The alert would have come at post ${after} instead of ${before} ${without}`];
   }
 
   // Small elements
@@ -152,7 +137,7 @@ const reading = (() => {
   }
 
   return {
-    prepare, show, showAgain, hideDetails, note, cutMessage, chip, toldChange,
+    prepare, show, showAgain, hideDetails, note, cutMessage, chip,
     row, table, withSwatch, verdict, tick, badge, count, plural, percent,
   };
 })();

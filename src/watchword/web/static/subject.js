@@ -5,7 +5,7 @@
 const replay = (() => {
   const { element, number, shown, visible } = watchword;
   const { state, byId, ask, asked, attempt, expand } = page;
-  const { badge, tick, plural, chip, toldChange } = reading;
+  const { badge, tick, plural, chip } = reading;
   const QUICK_STORY = 300; // posts: longer stories are collapsed at first
   const MOST_CHIPS = 100;
   const PACE = 700; // milliseconds for each post while playing
@@ -94,7 +94,7 @@ const replay = (() => {
       .map(([title, chips]) => [element("h2", {}, title), element("ul", { class: "chips" }, ...chips)])
       .map((part) => element("div", {}, ...part));
     const changes = found.changes.flatMap((change) => [
-      element("p", { class: "told" }, ...toldChange(change)),
+      element("p", { class: "told" }, visible(change.text)),
       element("ul", { class: "chips" }, ...change.occurrences.slice(0, MOST_CHIPS).map(chip)),
     ]);
     const about = element("p", { class: "quiet" }, intro);
