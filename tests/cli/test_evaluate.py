@@ -119,7 +119,7 @@ def test_evaluate_warns_about_unknown_labels(here):
         (["model.ww", "others.jsonl", "--posts", "--positive", "x"], 2, "cannot be used together"),
         (["model.ww", "others.jsonl", "--html", "x", "--positive", "x"], 2, "watchword report"),
         (["model.ww", "empty.jsonl"], 1, "there are no texts with labels in it"),
-        (["model.ww", "unlabelled.jsonl"], 1, 'unlabelled.jsonl, line 1: there is no "label"'),
+        (["model.ww", "unlabelled.jsonl"], 1, 'unlabelled.jsonl, line 1: "label" is missing'),
         (["model.ww", "texts.jsonl", "--html", "no/x"], 2, "folder 'no' does not exist"),
     ],
 )

@@ -206,9 +206,12 @@ def test_numbers_are_labels_too(here):
     ("line", "message"),
     [
         ("{", "texts.jsonl, line 2: not JSON"),
-        ('{"text": "hello"}', 'texts.jsonl, line 2: there is no "label"'),
-        ('{"text": "hello", "subject": "ann"}', 'line 2: there is no "label", here or before'),
-        ('{"label": "x"}', 'texts.jsonl, line 2: there is no "text"'),
+        ('{"text": "hello"}', 'texts.jsonl, line 2: "label" is missing'),
+        (
+            '{"text": "hello", "subject": "ann"}',
+            'line 2: "label" is missing here and in earlier lines',
+        ),
+        ('{"label": "x"}', 'texts.jsonl, line 2: "text" is missing'),
         ('{"text": "hello", "label": 1.5}', "texts.jsonl, line 2: a label must be text"),
     ],
 )
@@ -339,7 +342,7 @@ def test_accuracy_counts_the_labels_found(texts, model):
 
 def test_accuracy_needs_labels(model):
     message = failure("classify", model, "--accuracy", input='{"text": "so"}')
-    assert 'standard input, line 1: there is no "label"' in message
+    assert 'standard input, line 1: "label" is missing' in message
     assert "no text has a label" in failure("classify", model, "--accuracy", input="")
 
 

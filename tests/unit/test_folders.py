@@ -67,7 +67,7 @@ def test_hidden_files_and_other_types_are_not_read(tmp_path):
 def test_a_subject_in_two_places_is_an_error(tmp_path, other):
     saved(tmp_path, "Hello.", "control/ann.txt")
     saved(tmp_path, "Hello.", other)
-    assert "subject 'ann' is there twice" in failure(read_folder, tmp_path)
+    assert "duplicate subject 'ann'" in failure(read_folder, tmp_path)
     assert len(read_folder(tmp_path, bad_lines="skip")) == 1
 
 
@@ -95,7 +95,7 @@ def test_an_unreadable_post_is_reported_with_its_file(tmp_path):
 
 def test_folders_inside_of_subjects_are_an_error(tmp_path):
     saved(tmp_path, "Hello.", "control/ann/deep/1.txt")
-    assert "a folder where a post should be" in failure(read_folder, tmp_path)
+    assert "expected a .txt file, found a folder" in failure(read_folder, tmp_path)
 
 
 @pytest.mark.parametrize("read", [read_folder, read_texts])

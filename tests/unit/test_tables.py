@@ -77,10 +77,10 @@ def test_columns_can_be_renamed():
 @pytest.mark.parametrize(
     ("header", "fault"),
     [
-        ("user,text", "no column \"subject\" among 'user, text'"),
-        ("subject,body", 'no column "text" among'),
-        ("subject|text", 'no column "subject" among'),
-        ("subject,text,text", "two columns are called 'text'"),
+        ("user,text", "column \"subject\" not found among 'user, text'"),
+        ("subject,body", 'column "text" not found among'),
+        ("subject|text", 'column "subject" not found among'),
+        ("subject,text,text", "duplicate column 'text'"),
         ('subject,"text', "unexpected end of data"),
         (b"subject,text,caf\xe9", "not UTF-8"),
     ],
@@ -93,13 +93,13 @@ def test_a_bad_header_is_an_error(header, fault, bad_lines):
 
 
 BAD_ROWS: dict[str, tuple[list[str | bytes], str]] = {
-    "too few cells": (["ann"], "1 cells where the header has 4"),
-    "too many cells": (["ann,a,b,,c"], "5 cells where the header has 4"),
-    "no subject": ([",a,,"], 'no "subject"'),
+    "too few cells": (["ann"], "1 cells, but the header has 4"),
+    "too many cells": (["ann,a,b,,c"], "5 cells, but the header has 4"),
+    "no subject": ([",a,,"], '"subject" is missing'),
     "no number": (["ann,a,,x"], '"seq" must be a number'),
     "not a number": (["ann,a,,nan"], '"seq" must be a number'),
     "no time": (["ann,a,today,"], "is not a time"),
-    "text after quotes": (['ann,"a"b,,'], "not a row"),
+    "text after quotes": (['ann,"a"b,,'], "invalid row"),
     "not UTF-8": ([b"ann,caf\xe9,,"], "not UTF-8"),
     "not UTF-8 inside of quotes": (['ann,"a', b"caf\xe9", 'b",,'], "not UTF-8"),
 }
@@ -127,13 +127,13 @@ def test_bad_rows_can_be_skipped_with_a_callback(bad):
 
 def test_an_unclosed_quote_is_reported_at_its_first_line():
     lines = ["subject,text", "ann,a", 'ann,"b', "ann,c"]
-    assert failure(read_csv, lines).startswith("input, line 3: not a row")
+    assert failure(read_csv, lines).startswith("input, line 3: invalid row")
 
 
 def test_an_endless_cell_is_reported_at_its_first_line():
     lines = ["subject,text", 'ann,"b', *["x" * 1000] * (csv.field_size_limit() // 1000 + 1)]
     message = failure(read_csv, lines)
-    assert message.startswith("input, line 2: a cell of more than")
+    assert message.startswith("input, line 2: a cell has more than")
 
 
 def test_contradictory_labels_of_a_table_are_a_bad_line():

@@ -59,7 +59,7 @@ def read_jsonl(
     >>> read_jsonl(['{"subject": "ann"}'])
     Traceback (most recent call last):
     ...
-    watchword.errors.DataFormatError: input, line 1: there is no "text", ...
+    watchword.errors.DataFormatError: input, line 1: "text" is missing ...
     """
     read = entry_reader(named(SUBJECT_FIELDS, names))
     bad = BadLines(bad_lines, on_bad_line)
@@ -78,8 +78,8 @@ def read_csv(
 
     The columns are those of `read_jsonl`, as are sources, the order of posts, bad lines and
     renaming: `subject="user"`. An empty cell is a missing value, except for the text; labels are
-    text. The delimiter is a comma, a tab or a semicolon, whichever makes sense of the header.
-    Cells between quotes may hold delimiters and line ends.
+    text. By default, the delimiter (a comma, a tab or a semicolon) is detected from the header.
+    Quoted cells may contain delimiters and line ends.
 
     >>> [subject] = read_csv(["user;text;label", "ann;Hello.;control"], subject="user")
     >>> subject.id, subject.label, subject.posts[0].text
@@ -95,8 +95,8 @@ def read_csv(
 def read_subjects(source: Source, *, kind: Kind | None = None, **options: Any) -> list[Subject]:
     """Read subjects with `read_folder`, `read_csv` or `read_jsonl`, whose options may follow.
 
-    Unless the kind is given, folders are known by being folders, tables by ending in `.csv` or
-    `.tsv` (and perhaps `.gz`); everything else is JSON lines.
+    Unless `kind` is given, it is detected: a folder; a table, if the name ends in `.csv` or `.tsv`
+    (optionally followed by `.gz`); otherwise JSON lines.
 
     >>> read_subjects(['{"id": "ann", "posts": ["Hello."]}'])[0].id
     'ann'
@@ -116,10 +116,10 @@ def iterate_posts(
     on_bad_line: OnBadLine | None = None,
     **names: str,
 ) -> Iterator[tuple[str, Post, Label | None]]:
-    """Read posts one by one as their lines arrive: the subject, the post, the label if it is there.
+    """Yield the subject, the post and the label (or None) of each post as its line arrives.
 
-    Sources, fields and bad lines are those of `read_jsonl`. Nothing is remembered: posts come in
-    the order of lines (`seq` plays no part), and whether labels contradict is not seen.
+    Sources, fields and bad lines are those of `read_jsonl`. No state is kept: posts come in the
+    order of lines (`seq` is ignored), and contradictory labels are not detected.
 
     >>> for subject, post, label in iterate_posts(['{"subject": "ann", "text": "Hello."}']):
     ...     print(subject, post.text, label)
@@ -165,9 +165,9 @@ def read_texts(
     """Read documents to learn or to classify: JSON lines, a table, or folders of `.txt` files.
 
     A line or a row has `text`, and may have `label` and `id`; fields of other names are renamed by
-    keyword: `text="body"`. In folders, every file `LABEL/ID.txt` is a document; without folders of
-    labels, every `ID.txt`. What the source is, is found out as in `read_subjects`; bad lines are
-    treated as in `read_jsonl`.
+    keyword: `text="body"`. In folders, every file `LABEL/ID.txt` is a document; without label
+    folders, every `ID.txt`. The format is detected as in `read_subjects`; bad lines are handled as
+    in `read_jsonl`.
 
     >>> read_texts(["text,label", "Hello.,control"], kind="csv")
     [Document(text='Hello.', label='control', id=None)]
@@ -198,7 +198,7 @@ def write_jsonl(path: str | os.PathLike[str], subjects: Iterable[Subject]) -> No
             if not isinstance(subject, Subject):
                 raise TypeError(f"expected subjects, got {type(subject).__name__}")
             if subject.id in seen:
-                raise ValueError(f"subject {subject.id!r} is there twice: join its posts first")
+                raise ValueError(f"duplicate subject id {subject.id!r}: join its posts first")
             seen.add(subject.id)
             file.write(_line(subject))
 
@@ -226,7 +226,7 @@ def _documents(
 
 
 class _Gathered:
-    """What is known of a subject so far."""
+    """The posts and the label of a subject that were read so far."""
 
     __slots__ = ("chunks", "label", "label_line", "posts", "seqs")
 
@@ -238,7 +238,7 @@ class _Gathered:
         self.chunks = chunks
 
     def add(self, entry: Entry, line: int) -> None:
-        """Add what a line says, or nothing of it."""
+        """Add the entry of a line; raise `Flaw`, with nothing added, if its label contradicts."""
         subject, posts, label, seqs, _ = entry
         if label is not None and label != self.label:
             if self.label is not None:
@@ -251,7 +251,7 @@ class _Gathered:
         self.seqs += seqs
 
     def subject(self, name: str) -> Subject:
-        """All that was found, in order."""
+        """Return the subject, with its posts in order."""
         posts = self.posts
         places = [seq for seq in self.seqs if seq is not None]
         if len(places) == len(posts):
@@ -294,7 +294,7 @@ def _written(path: str | os.PathLike[str]) -> Iterator[BufferedIOBase | BinaryIO
         if Path(path).suffix.lower() != ".gz":
             yield file
             return
-        # No name and no time in it: the same subjects give the same bytes.
+        # Without name and time, so that the same subjects give the same bytes.
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
             yield zipped
 
@@ -308,7 +308,7 @@ def _line(subject: Subject) -> bytes:
     record["posts"] = [_post_record(post) for post in subject.posts]
     try:
         return (json.dumps(record, ensure_ascii=False) + "\n").encode()
-    except UnicodeEncodeError:  # half a character can only be written as an escape
+    except UnicodeEncodeError:  # lone surrogates can only be written as escapes
         return (json.dumps(record) + "\n").encode()
 
 

@@ -1,7 +1,7 @@
-"""Flaws of lines: what is wrong with a line, and whether that is an error or the line is skipped.
+"""Errors in lines, which are raised or skipped.
 
-A `Flaw` is raised by whatever reads a line; `BadLines` adds where the line is. What is wrong with a
-whole file (a truncated gzip file, a line of gigabytes) is a `DataFormatError` at once.
+Readers of a line raise `Flaw`; `BadLines` adds the place of the line. Problems of a whole file (a
+truncated gzip file, a line of gigabytes) always raise a `DataFormatError`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ OnBadLine = Callable[[DataFormatError], object]
 BadLinesChoice = Literal["error", "skip"]
 
 _CHOICES: tuple[BadLinesChoice, ...] = ("error", "skip")
-_SHOWN = 60  # characters of a value that a message shows
+_SHOWN = 60  # characters of a value in a message
 
 
-class Flaw(Exception):  # noqa: N818 - users never see it, but the error made of it
-    """What is wrong with a line, and what to do about it.
+class Flaw(Exception):  # noqa: N818 - internal: users see the `DataFormatError` made of it
+    """A problem in a line, and what to do about it.
 
     `arguments` are those of `DataFormatError`.
     """
@@ -31,12 +31,12 @@ class Flaw(Exception):  # noqa: N818 - users never see it, but the error made of
         self.arguments = arguments
 
     def at(self, place: str) -> DataFormatError:
-        """Return the error that says where the flaw is."""
+        """Return the error for users, with the place of the flaw."""
         return DataFormatError(f"{place}: {self}", arguments=self.arguments)
 
 
 class BadLines:
-    """Errors of lines: the first is raised, or all are skipped and told to a callback."""
+    """Errors in lines: the first is raised, or all are skipped and passed to a callback."""
 
     def __init__(self, bad_lines: BadLinesChoice, on_bad_line: OnBadLine | None) -> None:
         self._skip = as_choice("bad_lines", bad_lines, _CHOICES) == "skip"
@@ -44,7 +44,7 @@ class BadLines:
         self._first: DataFormatError | None = None
 
     def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:
-        """Raise the flaw as an error that says where it is, or skip it."""
+        """Raise the flaw as an error with its place, or skip it."""
         place = name if line is None else f"{name}, line {line}"
         error = flaw.at(place)
         if not self._skip:
@@ -55,7 +55,7 @@ class BadLines:
 
     @contextmanager
     def within(self, name: str) -> Iterator[None]:
-        """Meet a flaw of this file, if there is one."""
+        """Handle a flaw raised while this file is read."""
         try:
             yield
         except Flaw as flaw:
@@ -67,7 +67,7 @@ class BadLines:
             return DataFormatError(f"{name} is empty: there are no {what} in it")
         first = self._first
         return DataFormatError(
-            f"{name}: none of its lines could be read; first: {first.message}",
+            f"{name}: none of its lines could be read; the first error: {first.message}",
             arguments=first.arguments,
         )
 

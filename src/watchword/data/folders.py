@@ -29,12 +29,12 @@ def read_folder(
     bad_lines: BadLinesChoice = "error",
     on_bad_line: OnBadLine | None = None,
 ) -> list[Subject]:
-    r"""Read subjects from folders that are named like their labels.
+    r"""Read subjects from folders named after labels.
 
     A subject is a file `LABEL/SUBJECT.txt` with one post per line (`posts="lines"`) or per
     paragraph (`posts="blank_lines"`), or a folder `LABEL/SUBJECT/` with one post per file, in the
-    order of their names with numbers counted (`2.txt` before `10.txt`). Without folders of labels,
-    the files `SUBJECT.txt` are subjects whose label is not known. Hidden files, folders called
+    order of their names with numbers compared by value (`2.txt` before `10.txt`). Without label
+    folders, the files `SUBJECT.txt` are subjects without a label. Hidden files, folders called
     `__MACOSX` and files that do not end in `.txt` are not read. With `bad_lines="skip"`, lines and
     files that cannot be read are left out, and `on_bad_line` is called with the error of each.
 
@@ -53,7 +53,7 @@ def read_folder(
         with bad.within(str(entry)):
             name = as_identity("subject", entry.name if entry.is_dir() else entry.stem)
             if name in subjects:
-                raise Flaw(f"subject {name!r} is there twice: give every subject one place")
+                raise Flaw(f"duplicate subject {name!r}: use one file or folder per subject")
             found = _posts_in_folder(entry, bad) if entry.is_dir() else _posts_in(entry, posts, bad)
             subjects[name] = Subject(name, list(found), label)
     if not subjects:
@@ -62,11 +62,11 @@ def read_folder(
 
 
 def folder_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterator[Document]:
-    """Every file `LABEL/ID.txt` as one document."""
+    """Yield every file `LABEL/ID.txt` as a document."""
     for label, entry in _labelled(Path(path)):
         with bad.within(str(entry)):
             if entry.is_dir():
-                raise Flaw("a folder where a .txt file should be: write LABEL/ID.txt")
+                raise Flaw("expected a .txt file, found a folder: the layout is LABEL/ID.txt")
             yield Document(_whole(entry), label, as_identity("id", entry.stem))
 
 
@@ -80,7 +80,7 @@ def has_subject_folders(path: str | os.PathLike[str]) -> bool:
 
 
 def is_clutter(name: str) -> bool:
-    """Whether a file or folder is hidden, or what archives made by macOS add (`__MACOSX`).
+    """Return whether a file or folder is hidden, or was added by macOS to an archive (`__MACOSX`).
 
     >>> [name for name in ("ann.xml", "._ann.xml", "__MACOSX") if is_clutter(name)]
     ['._ann.xml', '__MACOSX']
@@ -115,7 +115,7 @@ def _labelled(folder: Path) -> Iterator[tuple[str | None, Path]]:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """Folders and .txt files, in natural order."""
+    """Yield folders and .txt files in natural order."""
     for entry in sorted(folder.iterdir(), key=lambda entry: natural(entry.name)):
         if is_clutter(entry.name):
             continue
@@ -127,7 +127,9 @@ def _posts_in_folder(folder: Path, bad: BadLines) -> Iterator[Post]:
     for entry in _entries(folder):
         with bad.within(str(entry)):
             if entry.is_dir():
-                raise Flaw("a folder where a post should be: write LABEL/SUBJECT/POST.txt")
+                raise Flaw(
+                    "expected a .txt file, found a folder: the layout is LABEL/SUBJECT/POST.txt"
+                )
             yield Post(_whole(entry), id=as_identity("id", entry.stem))
 
 

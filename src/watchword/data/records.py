@@ -18,7 +18,7 @@ Record = Mapping[str, Any]
 Fields = Mapping[str, tuple[str, ...]]
 _Item = TypeVar("_Item")
 
-#: What fields may be called; the first that a record has counts.
+#: Possible names of each field; the first one that a record has is used.
 POST_FIELDS: Fields = {
     "subject": ("subject",),
     "text": ("text",),
@@ -31,7 +31,7 @@ POST_FIELDS: Fields = {
 SUBJECT_FIELDS: Fields = {**POST_FIELDS, "posts": ("posts",), "chunks": ("chunks",)}
 DOCUMENT_FIELDS: Fields = {"text": ("text",), "label": ("label",), "id": ("id", "post_id")}
 
-#: What one line adds to a subject: its id, posts, label, where each post stands, chunks.
+#: The content of a line: the subject's id, posts, label, the `seq` of each post, chunks.
 Entry = tuple[
     str,
     tuple[Post, ...],
@@ -50,7 +50,7 @@ def named(fields: Fields, names: Mapping[str, str]) -> Fields:
     for field, name in names.items():
         if field not in fields:
             known = ", ".join(fields)
-            raise TypeError(f"there is no field {field!r} to rename; the fields are {known}")
+            raise TypeError(f"unknown field {field!r}; the fields are {known}")
         if not isinstance(name, str):
             raise TypeError(f"the name of field {field!r} must be str, got {name!r}")
     return {**fields, **{field: (name,) for field, name in names.items()}}
@@ -99,11 +99,11 @@ def _carefully_parsed(line: str) -> Record:
     except RecursionError:
         raise Flaw("nested too deeply: write one flat object per line") from None
     except ValueError:  # Python refuses to read very long numbers
-        raise Flaw("a number of too many digits: write it as text") from None
+        raise Flaw("a number has too many digits: write it as text") from None
     if isinstance(value, dict):
         return value
     hint = "; jq -c '.[]' makes lines of an array" if isinstance(value, list) else ""
-    raise Flaw(f"not an object but {_json(value)}: write one object per line{hint}")
+    raise Flaw(f"expected an object, got {_json(value)}: write one object per line{hint}")
 
 
 def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
@@ -142,7 +142,7 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
         elif not isinstance(title, str):
             raise Flaw(f'"{title_name}" must be text, got {_json(title)}')
         text = record.get(text_name)
-        if type(text) is not str:  # calls cost: what is as usual makes few
+        if type(text) is not str:  # fast path: function calls are slow
             text = _text(record, text_name)
         time = record.get(time_name)
         if time is not None:
@@ -188,7 +188,7 @@ def _text(record: Record, name: str) -> str:
     if isinstance(text, str):
         return text
     if name not in record:
-        raise Flaw(f'there is no "{name}", which every text needs', arguments=("text",))
+        raise Flaw(f'"{name}" is missing', arguments=("text",))
     raise Flaw(f'"{name}" must be text, got {_json(text)}')
 
 
@@ -216,13 +216,15 @@ def as_identity(name: str, value: object, *, empty: bool = False) -> str:
             raise Flaw(f'"{name}" must not be empty')
         try:
             value.encode()
-        except UnicodeEncodeError:  # ids are printed, compared and stored: no halves of characters
+        except (
+            UnicodeEncodeError
+        ):  # ids are printed, compared and stored: lone surrogates would break that
             raise Flaw(f'"{name}" must be valid Unicode, got {shown(value)}') from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None:
-        raise Flaw(f'there is no "{name}", which every post needs', arguments=("subject",))
+        raise Flaw(f'"{name}" is missing', arguments=("subject",))
     raise Flaw(f'"{name}" must be text or a whole number, got {_json(value)}')
 
 
@@ -255,7 +257,7 @@ def _chunks(given: object, posts: int) -> tuple[int, ...] | None:
 
 
 def _json(value: object) -> str:
-    """Return a value as messages show it, spelt as in the file."""
+    """Return a value for a message, spelt as in the file."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return shown(value)
@@ -264,7 +266,7 @@ def _json(value: object) -> str:
 # Times
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Shorter numbers in text may be years or days (20240101) just as well.
+# Shorter numbers in text may also be years or dates (20240101).
 _SECONDS = re.compile(r"[0-9]{9,10}(\.[0-9]+)?")
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:[.,](\d+))? ?(?:([Zz])|([+-]\d\d):?(\d\d)?)?",
@@ -285,7 +287,7 @@ def as_time(value: object) -> datetime:
             return _time_of_text(value.strip())
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _EPOCH + timedelta(seconds=value)
-    except (ValueError, OverflowError):  # no such day, too far away, not a number
+    except (ValueError, OverflowError):  # an invalid or too distant date, NaN
         pass
     raise Flaw(
         f"{_json(value)} is not a time: write it like 2024-05-01T12:30:00Z, or as seconds since "

@@ -9,12 +9,12 @@ from datetime import datetime
 
 from watchword._checks import Label
 
-_CHUNKS = 10  # in how many pieces the collections of eRisk 2017 and 2018 were given out
+_CHUNKS = 10  # number of chunks of the eRisk collections of 2017 and 2018
 
 
 @dataclass(frozen=True)
 class Post:
-    r"""Something a subject wrote at one time.
+    r"""A post of a subject.
 
     >>> Post("Slept badly again.", title="Monday").content
     'Monday\n\nSlept badly again.'
@@ -27,19 +27,19 @@ class Post:
 
     @property
     def content(self) -> str:
-        """Title and text as two paragraphs, whichever way a model tells paragraphs apart."""
+        """Title and text as two paragraphs, with either setting of `paragraphs`."""
         return f"{self.title}\n\n{self.text}" if self.title else self.text
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A person with all posts, oldest first, and the truth about them where it is known.
+    """A person with posts, oldest first, and the true label, if it is known.
 
     >>> subject = Subject("ann", [Post("Hello."), Post("Good night.")], "control")
     >>> [post.text for post in subject.posts]
     ['Hello.', 'Good night.']
 
-    Where a collection came in ten chunks, `chunks` has their sizes; some may be empty.
+    If a collection is split into ten chunks, `chunks` has their sizes, which may be 0.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Subject:
     chunks: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "posts", tuple(self.posts))  # nobody else's list
+        object.__setattr__(self, "posts", tuple(self.posts))  # a copy of the caller's list
         for kind in set(map(type, self.posts)):
             if not issubclass(kind, Post):
                 raise TypeError(f"the posts of a subject must be Post, got {kind.__name__}")
@@ -70,7 +70,7 @@ def _chunks(given: Sequence[int], posts: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Document:
-    """A text of its own, with its label where that is known.
+    """A text without a subject, with its label, if it is known.
 
     >>> Document("machine learning is being widely used", "tech").label
     'tech'

@@ -1,4 +1,4 @@
-"""Made-up subjects for demos and tests: risk streams whose truth is known."""
+"""Synthetic subjects with known labels, for demos and tests."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def make_risk_streams(
     prevalence: float = 0.2,
     posts_per_subject: int | tuple[int, int] = (10, 40),
 ) -> list[Subject]:
-    """Make up subjects whose posts show, for some of them, growing exhaustion.
+    """Return synthetic subjects, some of whom become more and more exhausted.
 
-    The truth is known: `round(prevalence * n_subjects)` subjects are `"at risk"`, the others
-    `"control"`. Nothing is about real people. Three things are planted:
+    `round(prevalence * n_subjects)` subjects are labelled `"at risk"`, the others `"control"`. No
+    data of real people is used. The posts contain
 
-    - words of exhaustion, which subjects at risk use more and more as time goes by;
+    - words of exhaustion, increasingly often in subjects at risk;
     - word sequences: `SEQUENCE_PAIRS`, pairs of sentences of the same words. All subjects write
-      them equally often; only those at risk, more and more, the first of a pair. Words alone tell
-      nothing there;
-    - distractors: everybody now and then uses the words of exhaustion harmlessly.
+      them equally often, but subjects at risk increasingly choose the first of a pair, so single
+      words carry no signal;
+    - distractors: harmless uses of the words of exhaustion by all subjects.
 
-    Everything else is small talk, the same for all. The same seed gives the same subjects on
-    every version of Python; `posts_per_subject` is a number, or the fewest and the most.
+    Everything else is small talk, the same for all. The same seed gives the same subjects in every
+    version of Python; `posts_per_subject` is a number, or the lowest and the highest number.
 
     >>> subjects = make_risk_streams(5, seed=1)
     >>> [subject.label for subject in subjects]
@@ -98,7 +98,7 @@ class _Chance:
 
 def _subject(name: str, at_risk: bool, count: int, chance: _Chance) -> Subject:
     interests = chance.some(list(_INTERESTS), 3)
-    worst = 0.6 + 0.4 * chance.between(0, 100) / 100  # some people show it more than others
+    worst = 0.6 + 0.4 * chance.between(0, 100) / 100  # the signal is stronger in some subjects
     time = datetime(2024, 1, 1, tzinfo=timezone.utc)
     posts = []
     for place in range(count):
@@ -124,7 +124,7 @@ def _sentences(interests: Sequence[str], risk: float, chance: _Chance) -> list[s
 
 
 def _small_talk(interests: Sequence[str], chance: _Chance) -> str:
-    favourite = chance.happens(0.5)  # a person's topics must not outweigh what was planted
+    favourite = chance.happens(0.5)  # a subject's topics must not outweigh the signal
     things, doings = _INTERESTS[chance.one(interests if favourite else tuple(_INTERESTS))]
     sentence = chance.one(_FRAMES).format(
         thing=chance.one(things),

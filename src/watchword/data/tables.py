@@ -108,11 +108,11 @@ class _Table(Generic[_Item]):
                 yield lines.number, item
         if is_end and self._header is None:
             raise DataFormatError(
-                f"{self._name} is empty: it needs a row with the names of columns"
+                f"{self._name} is empty: it needs a row with the names of the columns"
             )
 
     def _cells(self, lines: _Lines) -> Iterator[list[str]]:
-        """Return a reader of rows, for which the first line may have to tell the delimiter."""
+        """Return a reader of rows; the delimiter may be detected from the first line."""
         if self._header is not None:
             return csv.reader(lines, delimiter=self._delimiter, strict=True)
         first = lines.first()
@@ -132,7 +132,7 @@ class _Table(Generic[_Item]):
     def _due(self, batch: Batch, *, is_end: bool) -> Batch:
         """Return the lines to read now: none if a huge row was read before and has hardly grown.
 
-        Read again with every few bytes that arrive, it would never come to its end.
+        Reading it again whenever a few bytes arrive would take quadratic time.
         """
         if not self._held:
             return batch
@@ -195,11 +195,11 @@ class _Header:
         """Return a row by the names of its columns; an empty cell is a missing value."""
         if len(row) != self._width:
             raise Flaw(
-                f"{len(row)} cells where the header has {self._width}: put cells that hold the "
-                "delimiter or a line end between quotes"
+                f"{len(row)} cells, but the header has {self._width}: quote cells that contain the "
+                "delimiter or a line end"
             )
         record: dict[str, object] = {name: row[at] or None for name, at in self._columns.items()}
-        record[self._text] = record[self._text] or ""  # people do write nothing
+        record[self._text] = record[self._text] or ""  # a text may be empty
         if record.get(self._seq) is not None:
             record[self._seq] = _number(str(record[self._seq]))
         return record
@@ -224,14 +224,14 @@ def _columns(header: list[str], known: set[str], fields: Fields) -> dict[str, in
     columns: dict[str, int] = {}
     for at, name in enumerate(header):
         if name in columns:
-            raise Flaw(f"two columns are called {shown(name)}: rename one")
+            raise Flaw(f"duplicate column {shown(name)}: rename one")
         if name in known:
             columns[name] = at
     for field in ("subject", "text"):
         if field in fields and fields[field][0] not in columns:
             listed = shown(", ".join(header))
             raise Flaw(
-                f'there is no column "{fields[field][0]}" among {listed}',
+                f'column "{fields[field][0]}" not found among {listed}',
                 arguments=(field, "delimiter"),
             )
     return columns
@@ -240,11 +240,13 @@ def _columns(header: list[str], known: set[str], fields: Fields) -> dict[str, in
 def _row_flaw(error: csv.Error) -> Flaw:
     if "limit" in str(error):
         return Flaw(
-            f"a cell of more than {csv.field_size_limit()} characters: close its quotes, or raise "
+            f"a cell has more than {csv.field_size_limit()} characters: close its quotes, or raise "
             "the limit with csv.field_size_limit"
         )
     reason = str(error).partition(" - ")[0]
-    return Flaw(f"not a row ({reason}): double the quotes inside of quotes, and close them")
+    return Flaw(
+        f"invalid row ({reason}): double the quotes inside quoted cells, and close all quotes"
+    )
 
 
 def _number(cell: str) -> object:

@@ -54,7 +54,7 @@ def read_batches(
     read = _record_reader(names, name_of(source))
     table = _columns(names) if is_table else None
     batches: Iterable[Iterable[tuple[int, list[Item]]]]
-    if source != "-" and Path(source).is_file():  # nothing is still to arrive
+    if source != "-" and Path(source).is_file():  # nothing more will arrive
         batches = [chain.from_iterable(item_batches(source, read, bad, table=table))]
     else:
         batches = item_batches(source, read, bad, table=table, wait=wait)
@@ -91,8 +91,8 @@ def labelled(
 ) -> Iterator[list[Item]]:
     """Yield the texts with a label; a post may have it from an earlier line of its subject.
 
-    All labels must be of one kind. With labels of a model to be `like`, others are converted to
-    their kind: in tables, numbers are text.
+    All labels must have one type. With `like`, the labels of a model, they are converted to its
+    type, because numbers in tables are text.
     """
     known: dict[str | None, Label] = {}
     spell = _Spelling(like)
@@ -105,9 +105,11 @@ def labelled(
                 elif item.subject in known:
                     label = known[item.subject]
                 else:
-                    whose = "" if item.subject is None else ", here or before, of its subject"
+                    whose = (
+                        "" if item.subject is None else " here and in earlier lines of its subject"
+                    )
                     raise Flaw(
-                        f'there is no "label"{whose}: only what has one can be learnt',
+                        f'"label" is missing{whose}: texts without a label cannot be learnt',
                         arguments=("label",),
                     )
             except Flaw as flaw:
@@ -120,7 +122,7 @@ def labelled(
 
 
 class _Spelling:
-    """Converts labels to the kind of a model's, or checks that all are like the first."""
+    """Converts labels to the type of a model's labels, or checks that all have the first one's."""
 
     def __init__(self, like: Sequence[Label]) -> None:
         self._numbers = isinstance(like[0], int) if like else None
@@ -139,7 +141,7 @@ class _Spelling:
         kinds = ("text", "a whole number")
         others = "those of the model" if self._may_change else "those before it"
         raise Flaw(
-            f"the label {label!r} is {kinds[is_number]}, unlike {others}: all must be of one kind"
+            f"the label {label!r} is {kinds[is_number]}, unlike {others}: all must have one type"
         )
 
 
