@@ -1,6 +1,6 @@
 import watchword as ww
 
-subjects = ww.make_risk_streams(200, seed=0)  # made-up people, with known labels
+subjects = ww.make_risk_streams(200, seed=0)  # synthetic subjects with known labels
 model = ww.TauSS3()
 ww.teach(model, subjects[:100])
 
