@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from watchword.show.blocks import as_value
+from watchword.show.blocks import Plain, as_value
 from watchword.show.markup import escaped, name_html, table_html
 
 __all__ = ["change_html", "changes_html", "page_with_changes", "post_link"]
-
-Plain = Mapping[str, Any]
 
 _MOST = 30  # occurrences listed
 _OPEN = 8  # occurrences: longer lists are collapsed at first

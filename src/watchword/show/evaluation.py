@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from watchword._display import many
+from watchword.show.blocks import Plain
 from watchword.show.confusion import (
     CONFUSION_STYLE,
     confusion_html,
@@ -16,8 +17,6 @@ from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import document, escaped, name_html, table_html
 
 __all__ = ["EVALUATION_STYLE", "evaluation_html", "evaluation_parts"]
-
-Plain = Mapping[str, Any]
 
 MOST_LABELS = 1_000  # rows in the table of labels of a page
 MOST_IN_SNIPPET = 50

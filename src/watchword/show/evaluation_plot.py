@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from watchword.show.blocks import Plain
 from watchword.show.markup import excerpt
 from watchword.show.palette import label_colour
 from watchword.show.timeline import new_axes, plot_name
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_evaluation"]
-
-Plain = Mapping[str, Any]
 
 _MOST_NUMBERS = 20  # labels: with more, cells have no room for numbers
 _MOST_NAMES = 60  # labels: with more, axes have no room for names

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from watchword._display import aligned, many, visible
+from watchword.show.blocks import Plain
 from watchword.show.confusion import most_mistaken
 from watchword.show.markup import excerpt
 
 __all__ = ["evaluation_text", "measure_name"]
-
-Plain = Mapping[str, Any]
 
 # Shown over folds, for one label per text and for several.
 _MEASURES = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "weighted_f1")

@@ -6,19 +6,16 @@ pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from watchword._checks import Label
 from watchword.show import svg
-from watchword.show.blocks import as_value, column_of
+from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.markup import document, escaped, excerpt, name_html, table_html
 from watchword.show.palette import label_colour
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 
 __all__ = ["glance_html", "ngram_html"]
-
-Plain = Mapping[str, Any]
 
 MOST_LABELS = 50  # drawn in a page by default
 MOST_IN_SNIPPET = 10

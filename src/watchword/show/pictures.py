@@ -6,19 +6,17 @@ Each is an SVG. Inside a page it has the page's colours; with `alone=True`, for 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from watchword._checks import Label
 from watchword.show import svg
-from watchword.show.blocks import as_value, column_of
+from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out
 from watchword.show.markup import excerpt
 from watchword.show.palette import STRONGEST, label_colour
 
 __all__ = ["bars_svg", "cloud_svg", "distribution_svg"]
-
-Plain = Mapping[str, Any]
 
 MOST_IN_CLOUD = 100
 _DESCRIBED = 10  # n-grams in the description for screen readers; tables list all

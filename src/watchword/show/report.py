@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from watchword.show.blocks import as_value
+from watchword.show.blocks import Plain, as_value
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import (
@@ -17,8 +17,6 @@ from watchword.show.story import (
 )
 
 __all__ = ["report_html"]
-
-Plain = Mapping[str, Any]
 
 _POINTS = 120  # per line of a timeline
 _NGRAMS = 5  # per subject, for and against

@@ -8,13 +8,14 @@ iframe, so that the scripts and styles of several snippets do not interfere.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from watchword._display import many
 from watchword.show import svg
+from watchword.show.blocks import Plain
 from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, MOST_DRAWN
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import as_json, document, escaped, excerpt, name_html
@@ -27,8 +28,6 @@ from watchword.show.search_pack import (
 )
 
 __all__ = ["search_html"]
-
-Plain = Mapping[str, Any]
 
 _MOST_ROWS = 50  # rows of the table without scripts
 _FRAME_HEIGHT = "46rem"

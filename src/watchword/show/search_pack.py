@@ -10,6 +10,7 @@ from typing import Any
 
 from watchword._display import finite, visible
 from watchword.model.parameters import DEFAULTS
+from watchword.show.blocks import Plain
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import excerpt
 from watchword.show.numbers import pack_wholes
@@ -22,8 +23,6 @@ from watchword.show.search_axes import (
 )
 
 __all__ = ["Packed", "pack_search", "python_line", "shown_value"]
-
-Plain = Mapping[str, Any]
 
 DIGITS = 4  # digits of measures
 MOST_REPORTED = 500  # settings with counts in the page

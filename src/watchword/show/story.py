@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from watchword._display import many
 from watchword.reasons.story_data import decision_text
-from watchword.show.blocks import as_value
+from watchword.show.blocks import Plain, as_value
 from watchword.show.change import changes_html, post_link
 from watchword.show.html import explanation_html
 from watchword.show.markup import document, escaped, excerpt, name_html, table_html
@@ -22,8 +22,6 @@ __all__ = [
     "timeline_figure",
     "tipped_html",
 ]
-
-Plain = Mapping[str, Any]
 
 _MOST_ROWS = 2_500  # rows of the table below a timeline
 _MOST_COLUMNS = 8

@@ -6,22 +6,20 @@ markers; each has its label at its end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from watchword.errors import MissingExtraError
 from watchword.show import svg
-from watchword.show.blocks import as_value
+from watchword.show.blocks import Plain, as_value
 from watchword.show.palette import label_colour, label_dash
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["new_axes", "plot_name", "plot_timeline", "timeline_description", "timeline_svg"]
-
-Plain = Mapping[str, Any]
 
 MOST_LINES = 8
 _MARKS = 8  # markers per line
