@@ -12,6 +12,8 @@ from live_pages import TEXT, block, scores, spelled, write
 from painted import Painted, shares_at, with_shares
 from watchword import TauSS3
 from watchword.show import palette
+from watchword.show.blocks import as_value
+from watchword.show.terminal import largest_contributions
 from watchword.web import running_page
 from watchword.web.files import static_files
 from web_pages import AT_RISK, documents, model
@@ -98,6 +100,17 @@ def test_strongest_ngrams_are_listed_with_occurrences(page):
     write(page)
     cells = page.locator("[data-reading=write] [data-strongest] tr", has_text="i cannot sleep")
     assert cells.locator("td").nth(1).inner_text() == "2"
+
+
+@pytest.mark.parametrize("summary", ["sum", "max"])
+def test_largest_contributions_are_those_of_the_terminal(page, summary):
+    write(page)
+    page.locator("#settings .more summary").click()
+    page.select_option("#summary", summary)
+    expected = largest_contributions(model().replace(summary=summary).explain(TEXT), n=12)
+    table = page.locator("[data-reading=write] [data-strongest] tbody")
+    expect(table.locator("th")).to_have_text([one.ngram for one in expected])
+    expect(table.locator("td:last-child")).to_have_text([as_value(one.total) for one in expected])
 
 
 def test_the_label_is_chosen_from_the_list_or_by_its_bar(page):
