@@ -1,8 +1,8 @@
 """How large pages get and how long they take to make: `pages.py CORPUS`.
 
 The model is taught the training texts, with the labels of the corpus and put together into two.
-Then: the model at a glance; the page of one long text (test texts, up to ten million characters);
-and the file to hand over, for several floors.
+Then: the overview of the model; the page of one long text (test texts, up to ten million
+characters); and the file to hand over, for several floors.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ def _measure(options: argparse.Namespace) -> int:
         say(f"learning {corpus.train.words:,} words")
         model.learn_many(corpus.train.texts, labels)
         name = f"{len(model.labels)} labels"
-        rows.append(_row(f"{name}: at a glance", model, _glance))
-        rows.append(
-            _row(f"{name}: one text", model, lambda own: own.explain(text).to_html(page=True))
-        )
+        rows.append(_row(f"{name}: overview", model, _overview))
+        rows.append(_row(f"{name}: one text", model, lambda own: own.explain(text).to_page()))
         rows += [
             _exported(f"{name}: to hand over, floor {floor}", model, floor) for floor in FLOORS
         ]
@@ -53,8 +51,8 @@ def _measure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _glance(model: Any) -> str:
-    return str(model.glance().to_html(page=True))
+def _overview(model: Any) -> str:
+    return str(model.overview().to_page())
 
 
 def _row(name: str, model: Any, make: Any) -> list[str]:

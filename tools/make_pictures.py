@@ -35,9 +35,9 @@ def story() -> Story:
 
 
 PICTURES: dict[str, Callable[[], str]] = {
-    "glance-bars.svg": lambda: taught().glance(12).bars(RISK),
-    "glance-cloud.svg": lambda: taught().glance(30).cloud(RISK),
-    "glance-distribution.svg": lambda: taught().glance(0).distribution(RISK, 3),
+    "overview-bars.svg": lambda: taught().overview(12).bars(RISK),
+    "overview-cloud.svg": lambda: taught().overview(30).cloud(RISK),
+    "overview-distribution.svg": lambda: taught().overview(0).distribution(RISK, 3),
     "timeline.svg": lambda: story().timeline_svg(),
 }
 

@@ -47,7 +47,7 @@ def searching(page: Page, people: list[ww.Subject]) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "search.html"
-        path.write_text(found.to_html(page=True), encoding="utf-8")
+        path.write_text(found.to_page(), encoding="utf-8")
         page.set_viewport_size(TALL)
         page.goto(path.as_uri())
         page.locator("#large .ww-cursor").focus()

@@ -24,7 +24,7 @@ TOLD = "element => getComputedStyle(element, '::after')"
 def opened(browser, tmp_path):
     def open_page(text=TEXT, model=MODEL, *, viewport=DESKTOP, scheme="light", **options):
         path = tmp_path / "page.html"
-        path.write_bytes(model.explain(text).to_html(page=True, **options).encode())
+        path.write_bytes(model.explain(text).to_page(**options).encode())
         return browser.open(path.as_uri(), wait=False, viewport=viewport, color_scheme=scheme)
 
     return open_page

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 import watchword as ww
 from browser import DESKTOP, PHONE
 from hostile import HOSTILE
-from watchword.show.search import search_html
+from watchword.show.search import search_html, search_page
 from watchword.show.search_axes import FULL, measure_axis, parameter_axis
 from watchword.show.search_pack import MOST_REPORTED, pack_search, python_line
 
@@ -181,7 +181,7 @@ def test_large_plot_starts_with_the_most_explanatory_parameters():
 
 def test_page_states_the_search_and_its_best_setting():
     plain = made_up(12, dropped=3) | {"unfinished": 2}
-    page = Page(search_html(plain, page=True, title="Mine"))
+    page = Page(search_page(plain, title="Mine"))
     assert "12 settings of smoothness, significance, prior" in page.text
     assert "on 900 texts with 3 labels, in 4 folds." in page.text
     assert "3 of them were stopped before the last fold." in page.text
@@ -191,7 +191,7 @@ def test_page_states_the_search_and_its_best_setting():
 
 
 def test_without_scripts_there_are_plots_and_the_best_settings():
-    page = search_html(made_up(80), page=True)
+    page = search_page(made_up(80))
     assert page.count("<svg") == len(VARIED)
     rows = re.search(r'<table id="settings">(.*?)</table>', page, re.DOTALL)[1]
     assert rows.count("<tr") == 51
@@ -201,7 +201,7 @@ def test_without_scripts_there_are_plots_and_the_best_settings():
 
 @pytest.mark.parametrize("page", [True, False])
 def test_nothing_comes_from_outside(page):
-    shown = search_html(made_up(20), page=page)
+    shown = (search_page if page else search_html)(made_up(20))
     whole = shown if page else inner_page(shown)
     drawn = Page(whole)
     for tag, attributes in drawn.tags:
@@ -220,7 +220,7 @@ def test_the_page_is_small(settings, labels, most):
     names = [f"comp.sys.label.{at}" for at in range(labels)]
     plain = made_up(min(settings, 500), names, texts=11_314)
     plain["settings"] = (plain["settings"] * 6)[:settings]
-    size = len(search_html(plain, page=True).encode())
+    size = len(search_page(plain).encode())
     print(f"{settings} settings of {labels} labels: {size:,} bytes")
     assert size < most
     assert len(search_html(plain).encode()) < 1.1 * size
@@ -228,10 +228,10 @@ def test_the_page_is_small(settings, labels, most):
 
 def test_only_the_best_of_many_settings_have_reports():
     plain = made_up(MOST_REPORTED + 40)
-    page = search_html(plain, page=True)
+    page = search_page(plain)
     assert len(data_of(page)["perLabel"]) == len(data_of(page)["confusion"]) == MOST_REPORTED
     assert "only the best 500 settings have a report" in page
-    assert not re.search(r"only the best \d", search_html(made_up(5), page=True))
+    assert not re.search(r"only the best \d", search_page(made_up(5)))
 
 
 def unpacked(text):
@@ -263,7 +263,7 @@ def test_counts_are_packed_without_loss():
 @pytest.mark.parametrize("page", [True, False])
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_labels_values_names_and_titles_stay_text(hostile, page):
-    shown = search_html(with_hostile(hostile), page=page, title=hostile)
+    shown = (search_page if page else search_html)(with_hostile(hostile), title=hostile)
     shown.encode("utf-8")
     if not page:
         assert [tag for tag, _ in Page(shown).tags] == ["iframe"]
@@ -290,7 +290,7 @@ def with_hostile(hostile):
 
 def test_empty_search_has_a_page():
     plain = made_up(1) | {"settings": [], "unfinished": 1}
-    text = Page(search_html(plain, page=True)).text
+    text = Page(search_page(plain)).text
     assert "No setting was evaluated on all folds. 1 setting was not reached." in text
 
 
@@ -313,7 +313,7 @@ def test_a_line_of_python_makes_the_model():
 def opened(browser, tmp_path):
     def open_page(plain, *, viewport=DESKTOP, scheme="light", **options):
         path = tmp_path / "search.html"
-        path.write_bytes(search_html(plain, page=True, **options).encode())
+        path.write_bytes(search_page(plain, **options).encode())
         return browser.open(path.as_uri(), viewport=viewport, color_scheme=scheme)
 
     return open_page
@@ -605,7 +605,7 @@ def test_the_large_plot_follows_the_window(opened):
 
 def test_without_scripts_the_page_has_table_and_plots(browser_process, tmp_path):
     path = tmp_path / "search.html"
-    path.write_bytes(search_html(made_up(60), page=True).encode())
+    path.write_bytes(search_page(made_up(60)).encode())
     page, idle = browser_process.take(viewport=DESKTOP, java_script_enabled=False)
     page.goto(path.as_uri())
     assert page.locator("#settings tbody tr").count() == 50

@@ -311,18 +311,18 @@ def test_values_of_an_ngram(visit):
 
 def test_pictures_of_the_model_are_drawn(visit):
     page = visit("model")
-    page.select_option("#glance-label", label="control")
-    expect(page.locator("#glance img").first).to_have_attribute("alt", "Word cloud for control")
-    for image in page.locator("#glance img").all():
+    page.select_option("#overview-label", label="control")
+    expect(page.locator("#overview img").first).to_have_attribute("alt", "Word cloud for control")
+    for image in page.locator("#overview img").all():
         image.scroll_into_view_if_needed()
         expect(image).not_to_have_js_property("naturalWidth", 0)
-    page.select_option("#glance-length", "2")
+    page.select_option("#overview-length", "2")
     best = model().top_ngrams("control", 1, length=2)[0].ngram
-    expect(page.locator("#glance-table tbody th").first).to_have_text(best)
+    expect(page.locator("#overview-table tbody th").first).to_have_text(best)
 
 
 def test_an_ngram_of_the_table_is_looked_up(visit):
     page = visit("model")
     page.locator("summary", has_text="As a table").click()
-    page.locator("#glance-table button").first.click()
+    page.locator("#overview-table button").first.click()
     expect(page.locator("#ngram-answer table")).to_be_visible()

@@ -103,11 +103,11 @@ def test_model_overview_stays_text(browser, live):
     page = browser.open(f"{live.url}#model")
     page.locator("summary", has_text="As a table").click()
     for column in range(len(HOSTILE)):
-        page.select_option("#glance-label", str(column))
-        expect(page.locator("#glance img").first).to_have_attribute(
-            "src", re.compile(rf"/api/glance/{column}/")
+        page.select_option("#overview-label", str(column))
+        expect(page.locator("#overview img").first).to_have_attribute(
+            "src", re.compile(rf"/api/overview/{column}/")
         )
-        expect(page.locator("#glance img").first).not_to_have_js_property("naturalWidth", 0)
+        expect(page.locator("#overview img").first).not_to_have_js_property("naturalWidth", 0)
     for text in HOSTILE[:3]:
         page.fill("#ngram", text)
         page.keyboard.press("Enter")
@@ -124,7 +124,7 @@ def test_errors_with_hostile_text_stay_text(browser, live):
 def test_picture_opened_directly_runs_nothing(browser, live):
     for column in range(3):
         page = browser.open(
-            f"{live.address}/api/glance/{column}/bars.svg?token={live.token}", wait=False
+            f"{live.address}/api/overview/{column}/bars.svg?token={live.token}", wait=False
         )
         assert page.locator("svg").count() == 1
         assert page.evaluate("window.hacked") is None
@@ -219,4 +219,4 @@ def test_overview_of_fifty_thousand_ngrams(browser):
     with running_page(taught) as served:
         page = browser.open(f"{served.url}#model")
         expect(page.locator("#model-facts")).to_contain_text("50,000 words")
-        expect(page.locator("#glance img").first).not_to_have_js_property("naturalWidth", 0)
+        expect(page.locator("#overview img").first).not_to_have_js_property("naturalWidth", 0)

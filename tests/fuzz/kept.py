@@ -351,7 +351,7 @@ def use_model(model: ww.TauSS3) -> None:
         lambda: model.explain(POSTS[0]),
         lambda: [model.top_ngrams(label) for label in model.labels],
         lambda: model.next_words("i"),
-        lambda: model.glance(3),
+        lambda: model.overview(3),
         lambda: model.stop_words(0.5),
         lambda: model.counts() is not None,
         lambda: model.fingerprint,

@@ -7,6 +7,11 @@ from html.parser import HTMLParser
 VOID = {"meta", "input", "link", "br", "hr", "img", "rect", "path", "circle", "line"}
 
 
+def drawing(thing, page):
+    """Return the method that draws something as a page or as a snippet."""
+    return thing.to_page if page else thing.to_html
+
+
 class Painted(HTMLParser):
     """The elements of a page with their attributes, and its painted text."""
 

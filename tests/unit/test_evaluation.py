@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import watchword as ww
+from painted import drawing
 from untyped import untyped
 from watchword.evaluation.labels import MEASURES, Evaluation, LabelMeasures
 from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, confusion_html
@@ -369,7 +370,7 @@ SEVERAL = Evaluation.of([set(HOSTILE), {"a"}], [{"a"}, {"a"}])
     "found", [SINGLE, SEVERAL, Evaluation.pooled([SINGLE, SINGLE]), Evaluation.pooled([SEVERAL])]
 )
 def test_labels_are_text_on_a_page(found, page):
-    drawn = Page(found.to_html(page=page, title=HOSTILE[0]))
+    drawn = Page(drawing(found, page)(title=HOSTILE[0]))
     tags = {tag for tag, _ in drawn.tags}
     assert not tags & {"script", "img"}
     names = {name for _, attributes in drawn.tags for name in attributes}
@@ -382,7 +383,7 @@ def test_a_snippet_brings_its_style_along_and_is_what_notebooks_show():
     snippet = SINGLE._repr_html_()
     assert snippet.startswith('<div class="ww-evaluation"><style>')
     assert CONFUSION_STYLE in snippet
-    assert SINGLE.to_html(page=True).startswith("<!doctype html>")
+    assert SINGLE.to_page().startswith("<!doctype html>")
 
 
 def test_cells_are_coloured_by_their_share_of_the_row():
@@ -394,7 +395,7 @@ def test_cells_are_coloured_by_their_share_of_the_row():
 
 def test_of_many_labels_those_with_most_mistakes_are_drawn():
     labels = [f"label {at:03}" for at in range(60)]
-    html = Evaluation.of(labels, [*labels[:-1], labels[0]]).to_html(page=True)
+    html = Evaluation.of(labels, [*labels[:-1], labels[0]]).to_page()
     matrix = html[html.index('<table class="ww-confusion') :]
     assert "label 059" in matrix
     assert "label 058" not in matrix
@@ -404,7 +405,7 @@ def test_of_many_labels_those_with_most_mistakes_are_drawn():
 def test_a_page_of_very_many_labels_is_bounded():
     labels = [f"label {at:04}" for at in range(1500)]
     found = Evaluation.of(labels, labels)
-    assert "500 more labels are not shown" in found.to_html(page=True)
+    assert "500 more labels are not shown" in found.to_page()
     assert "1,450 more labels are not shown" in found.to_html()
 
 
@@ -434,7 +435,7 @@ window.draw = (labels, cells) => document.body.append(confusionTable(labels, cel
 
 def test_a_page_fits_a_phone(browser, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(Evaluation.pooled([SINGLE, SINGLE]).to_html(page=True), encoding="utf-8")
+    path.write_text(Evaluation.pooled([SINGLE, SINGLE]).to_page(), encoding="utf-8")
     page = browser.open(path.as_uri(), wait=False, viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 

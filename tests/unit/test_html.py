@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import watchword as ww
 from hooks import by_blanks, last_row
 from hostile import HOSTILE
-from painted import Painted, shares_at, unquoted, with_shares
+from painted import Painted, drawing, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
 from watchword.show import palette
 from watchword.show.blocks import LEVELS, Rules
-from watchword.show.html import explanation_html
+from watchword.show.html import explanation_html, explanation_page
 from watchword.show.marks import PART, Mark, marked
 from watchword.show.markup import document, escaped, kept, stand_ins
 from watchword.show.painting import Painter
@@ -43,7 +43,7 @@ ATTRIBUTES = {
 
 
 def page_of(text=TEXT, model=MODEL, **options):
-    return Painted(model.explain(text).to_html(page=True, **options))
+    return Painted(model.explain(text).to_page(**options))
 
 
 def ngrams_of(explanation):
@@ -55,7 +55,7 @@ def ngrams_of(explanation):
 
 @given(any_texts(), st.sampled_from(LEVELS), st.booleans())
 def test_stripping_the_tags_gives_the_text_back(text, level, page):
-    painted = Painted(MODEL.explain(text).to_html(level=level, page=page))
+    painted = Painted(drawing(MODEL.explain(text), page)(level=level))
     assert painted.text == stand_ins(text)
 
 
@@ -73,7 +73,7 @@ def test_forbidden_characters_are_replaced_one_for_one(text):
 
 
 def test_carriage_returns_are_kept():
-    painted = MODEL.explain("a\r\nmatch\r").to_html(page=True)
+    painted = MODEL.explain("a\r\nmatch\r").to_page()
     assert "\r" not in painted
     assert Painted(painted).text == "a\r\nmatch\r"
 
@@ -85,7 +85,7 @@ def test_unescaping_kept_text_restores_it(text):
 
 @pytest.mark.parametrize("control", "\u202a\u202b\u202d\u202e")
 def test_direction_controls_are_isolated(control):
-    painted = Painted(MODEL.explain(f"a {control}match").to_html(page=True))
+    painted = Painted(MODEL.explain(f"a {control}match").to_page())
     assert painted.text == f"a {control}match"
     assert f'<bdi title="U+{ord(control):X}">{control}</bdi>' in kept(control)
 
@@ -101,7 +101,7 @@ def test_long_texts_are_divided_without_loss(gap):
 
 def test_parts_end_at_line_ends():
     text = "a match and some more\n" * 3_000
-    markup = MODEL.explain(text).to_html(page=True)
+    markup = MODEL.explain(text).to_page()
     cuts = re.findall(r'(.)(?:</span>)*</div><div class="ww-part">', markup, re.S)
     assert len(cuts) > 1
     assert set(cuts) == {"\n"}
@@ -147,7 +147,7 @@ def test_contributions_add_up_to_the_score(corpus, text, how):
     for content, label in corpus:
         model.learn_one(content, label)
     explanation = model.explain(text)
-    painted = Painted(explanation.to_html(page=True))
+    painted = Painted(explanation.to_page())
     shown = [float(data["value"]) for data in painted.find("data")]
     assert shown == sorted(explanation.value, reverse=True)
     rounding = 1e-4 * highest_of(explanation) * len(painted.marks) + 1e-9
@@ -157,7 +157,7 @@ def test_contributions_add_up_to_the_score(corpus, text, how):
 
 
 def test_tables_list_the_largest_contributions():
-    markup = MODEL.explain("machine learning, machine learning. a match").to_html(page=True)
+    markup = MODEL.explain("machine learning, machine learning. a match").to_page()
     rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>(.*?)</tr>', markup)
     row = next(cells for words, cells in rows if words == "machine learning")
     value = MODEL.value("machine learning")["tech"]
@@ -217,7 +217,7 @@ def test_unknown_ngrams_are_not_marked():
 def test_a_snippet_and_a_page_paint_every_block_as_strongly(level, summary):
     explanation = MODEL.replace(summary=summary).explain("machine learning. rest, the, a learning")
     shares = shares_at(with_shares(explanation), level)
-    page = Painted(explanation.to_html(page=True))
+    page = Painted(explanation.to_page())
     names = [
         name
         for _, attributes in page.elements
@@ -245,8 +245,9 @@ def test_in_a_snippet_the_strongest_block_has_the_strongest_colour():
 @pytest.mark.parametrize("page", [True, False])
 def test_by_default_the_predicted_label_is_painted(page):
     explanation = MODEL.explain(TEXT)
-    assert explanation.to_html(page=page) == explanation.to_html(explanation.label, page=page)
-    assert explanation.to_html(page=page) != explanation.to_html("sports", page=page)
+    draw = drawing(explanation, page)
+    assert draw() == draw(explanation.label)
+    assert draw() != draw("sports")
 
 
 def test_label_and_level_can_be_chosen_in_a_page():
@@ -269,7 +270,7 @@ def test_an_unknown_label_is_named(page):
     with pytest.raises(
         ww.errors.UnknownLabelError, match="unknown label 'food'; the explanation has"
     ):
-        MODEL.explain("soup").to_html("food", page=page)
+        drawing(MODEL.explain("soup"), page)("food")
 
 
 def test_an_unknown_level_is_named():
@@ -281,7 +282,8 @@ def test_an_unknown_level_is_named():
 def test_plain_data_is_accepted(page):
     explanation = MODEL.explain(TEXT)
     plain = json.loads(json.dumps(explanation.to_dict()))
-    assert explanation_html(plain, page=page) == explanation.to_html(page=page)
+    draw = explanation_page if page else explanation_html
+    assert draw(plain) == drawing(explanation, page)()
 
 
 def test_a_notebook_shows_the_snippet():
@@ -314,14 +316,14 @@ def test_other_operators_are_explained(operator, word):
 
 
 def test_contribution_is_described_where_it_differs_from_the_value():
-    told = [tell for _, tell in Painted(explained_with("mean").to_html(page=True)).rules().values()]
+    told = [tell for _, tell in Painted(explained_with("mean").to_page()).rules().values()]
     assert any("adds 0." in tell and "to the score" in tell for tell in told)
 
 
 @pytest.mark.parametrize("page", [True, False])
 def test_summary_function_paints_values(page):
     explanation = explained_with(last_row)
-    shown = explanation.to_html("tech", page=page)
+    shown = drawing(explanation, page)("tech")
     assert "because hooks.last_row summarises" in shown
     assert ", adds " not in shown
     assert "machine learning" in [words for _, words in Painted(shown).marks]
@@ -334,7 +336,7 @@ def negative(rows):
 @pytest.mark.parametrize("level", LEVELS)
 def test_values_below_zero_are_not_painted(level):
     explanation = MODEL.replace(summary={"sentence": negative}).explain("a match")
-    painted = Painted(explanation.to_html(page=True, level=level))
+    painted = Painted(explanation.to_page(level=level))
     assert painted.text == "a match"
     assert all(rule[0] == {} for name, rule in painted.rules().items() if name[0] != "n")
 
@@ -352,7 +354,7 @@ def assert_harmless(painted, tags=TAGS):
 @pytest.mark.parametrize("page", [True, False])
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_texts_stay_text(hostile, page):
-    painted = Painted(MODEL.explain(f"a match {hostile} machine").to_html(page=page))
+    painted = Painted(drawing(MODEL.explain(f"a match {hostile} machine"), page)())
     assert painted.text == stand_ins(f"a match {hostile} machine")
     assert_harmless(painted)
 
@@ -362,7 +364,7 @@ def test_hostile_texts_stay_text(hostile, page):
 def test_hostile_labels_ngrams_and_titles_stay_text(hostile, page):
     model = ww.TauSS3(tokenizer=by_blanks)
     model.learn_many([f"{hostile} x", "x y"], [hostile, "other"])
-    shown = model.explain(f"{hostile} x").to_html(page=page, title=hostile)
+    shown = drawing(model.explain(f"{hostile} x"), page)(title=hostile)
     shown.encode("utf-8")
     painted = Painted(shown)
     assert painted.text == stand_ins(f"{hostile} x")
@@ -374,12 +376,12 @@ def test_hostile_labels_ngrams_and_titles_stay_text(hostile, page):
 def test_labels_and_titles_are_not_reordered(page):
     model = ww.TauSS3(tokenizer=by_blanks)
     model.learn_one("\u202ematch", "\u202espor\u2066ts")
-    shown = model.explain("match \u202ematch").to_html(page=page, title="\u202etitle")
+    shown = drawing(model.explain("match \u202ematch"), page)(title="\u202etitle")
     assert re.findall("[\u202a-\u202e\u2066-\u2069]", unquoted(shown)) == ["\u202e"]
 
 
 def test_one_style_sheet_is_allowed_and_nothing_else():
-    markup = MODEL.explain(TEXT).to_html(page=True)
+    markup = MODEL.explain(TEXT).to_page()
     painted = Painted(markup)
     digest = hashlib.sha256(painted.style.encode()).digest()
     [policy] = painted.find("meta", **{"http-equiv": "Content-Security-Policy"})
@@ -392,7 +394,7 @@ def test_one_style_sheet_is_allowed_and_nothing_else():
 
 
 def test_a_page_is_complete():
-    markup = MODEL.explain(TEXT).to_html(page=True, title="Tom & <Jerry>")
+    markup = MODEL.explain(TEXT).to_page(title="Tom & <Jerry>")
     assert markup.startswith('<!doctype html>\n<html lang="en">')
     assert Painted(markup).find("meta", charset="utf-8")
     assert Painted(markup).find("meta", name="viewport")
@@ -431,12 +433,12 @@ def test_escaped_text_is_safe_in_an_attribute(text):
 @pytest.mark.parametrize("page", [True, False])
 def test_most_must_be_a_whole_number(page):
     with pytest.raises(ValueError, match="most must be at least 0, got -1"):
-        MODEL.explain(TEXT).to_html(page=page, most=-1)
+        drawing(MODEL.explain(TEXT), page)(most=-1)
 
 
 def test_only_the_strongest_blocks_are_marked():
     explanation = MODEL.explain("machine learning, rest. match, match")
-    painted = Painted(explanation.to_html(page=True, most=2))
+    painted = Painted(explanation.to_page(most=2))
     values = sorted((max(ngram.value) for ngram in ngrams_of(explanation)), reverse=True)
     marked_values = [
         max(value.cv for value in MODEL.value(words).values()) for _, words in painted.marks
@@ -446,7 +448,7 @@ def test_only_the_strongest_blocks_are_marked():
 
 @pytest.mark.parametrize("page", [True, False])
 def test_number_of_unmarked_blocks_is_shown(page):
-    shown = MODEL.explain("machine learning, rest. match, match").to_html(page=page, most=2)
+    shown = drawing(MODEL.explain("machine learning, rest. match, match"), page)(most=2)
     assert "The 2 weakest n-grams are not marked, but count in the score." in shown
 
 
@@ -460,7 +462,7 @@ def test_of_equally_strong_blocks_the_first_are_marked(words, most):
 
 def test_the_tab_key_stops_at_the_strongest_ngrams():
     explanation = MODEL.explain("a match. " * 300)
-    painted = Painted(explanation.to_html(page=True))
+    painted = Painted(explanation.to_page())
     stops = [attributes for attributes, _ in painted.marks if "tabindex" in attributes]
     assert len(stops) == 200
     described = {one["id"] for one in painted.find("p") if "id" in one}
@@ -483,7 +485,7 @@ def many_labels():
 
 @pytest.mark.parametrize("page", [True, False])
 def test_many_labels_show_the_highest_and_count_the_rest(page):
-    shown = many_labels().explain("all word3 word7").to_html(page=page)
+    shown = drawing(many_labels().explain("all word3 word7"), page)()
     assert len(Painted(shown).find("data")) == 20
     assert "and 10 more with lower scores" in shown
 

@@ -52,7 +52,7 @@ def answers(model, texts=TEXTS):
         "next_one": model.next_words("a", model.labels[-1]),
         "top": {label: model.top_ngrams(label, 50) for label in model.labels},
         "stop_words": model.stop_words(0.5),
-        "glance": model.glance(5).to_dict(),
+        "overview": model.overview(5).to_dict(),
         "statistics": model.statistics,
         "labels": model.labels,
         "default_label": model.default_label,
@@ -236,7 +236,7 @@ QUESTIONS = (
     lambda model: [model.value(ngram) for ngram in ("a", "a b", "a b c", "d d")],
     lambda model: [model.top_ngrams(label) for label in model.labels],
     lambda model: [model.next_words(ngram) for ngram in ("a", "a b", "b")],
-    lambda model: model.glance(3),
+    lambda model: model.overview(3),
     lambda model: model.fingerprint,
     lambda model: model.counts(),
 )

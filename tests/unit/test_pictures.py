@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from browser import PHONE, browser, browser_process  # noqa: F401
-from glance_samples import HOSTILE, hostile_model, learn
 from hooks import by_blanks
 from model_files import taught
+from overview_samples import HOSTILE, hostile_model, learn
+from painted import drawing
 from strategies import corpora, unicode_texts
 from watchword.model.overview import ngram_worth
 from watchword.show import pictures
@@ -58,15 +59,15 @@ def assert_harmless(markup):
 @pytest.mark.parametrize("page", [True, False])
 def test_hostile_words_and_labels_stay_text(page):
     model = hostile_model()
-    assert_harmless(model.glance().to_html(page=page, title=HOSTILE[0]))
+    assert_harmless(drawing(model.overview(), page)(title=HOSTILE[0]))
     for text in HOSTILE:
-        assert_harmless(ngram_worth(model, text).to_html(page=page))
+        assert_harmless(drawing(ngram_worth(model, text), page)())
 
 
 @pytest.mark.parametrize("label", HOSTILE)
 def test_pictures_of_hostile_words_are_xml(label):
-    glance = hostile_model().glance()
-    for picture in (glance.bars(label), glance.cloud(label), glance.distribution(label, 1)):
+    overview = hostile_model().overview()
+    for picture in (overview.bars(label), overview.cloud(label), overview.distribution(label, 1)):
         root = ET.fromstring(picture)
         assert root.attrib["role"] == "img"
         assert root.attrib["aria-label"]
@@ -75,19 +76,19 @@ def test_pictures_of_hostile_words_are_xml(label):
 @given(corpus=corpora(contents=unicode_texts()))
 def test_any_text_gives_pictures_that_are_xml(corpus):
     model = learn(corpus, {})
-    assert_harmless(model.glance(n=5).to_html(page=True))
+    assert_harmless(model.overview(n=5).to_page())
 
 
 def test_a_long_name_does_not_fill_the_page():
     model = ww.TauSS3(max_ngram=1, tokenizer=by_blanks)
     model.learn_one("x" * 100_000, "y" * 100_000)
-    assert len(model.glance().to_html(page=True)) < 100_000
+    assert len(model.overview().to_page()) < 100_000
 
 
 def test_bars_are_as_long_as_values():
-    glance = taught().glance()
-    [label] = [one for one in glance.labels if one.label == "x"]
-    root = ET.fromstring(glance.bars("x"))
+    overview = taught().overview()
+    [label] = [one for one in overview.labels if one.label == "x"]
+    root = ET.fromstring(overview.bars("x"))
     widths = [float(one.attrib["width"]) for one in root.iter("{http://www.w3.org/2000/svg}rect")]
     values = [ngram.value for ngram in label.top]
     shares = [width / widths[0] for width in widths]
@@ -95,9 +96,9 @@ def test_bars_are_as_long_as_values():
 
 
 def test_numbers_in_the_tables_are_those_of_the_data():
-    glance = taught().glance()
-    markup = glance.to_html(page=True)
-    for label in glance.labels:
+    overview = taught().overview()
+    markup = overview.to_page()
+    for label in overview.labels:
         for ngram, value, count in label.top:
             row = f'<bdi>{ngram}</bdi></th><td class="number">{as_value(value)}</td>'
             assert f'{row}<td class="number">{count}</td>' in markup
@@ -106,27 +107,27 @@ def test_numbers_in_the_tables_are_those_of_the_data():
 def test_label_without_values_is_drawn():
     model = ww.TauSS3(min_count=5)
     model.learn_many(["a b", "a b"], ["x", "y"])
-    markup = model.glance().to_html()
+    markup = model.overview().to_html()
     assert "No n-gram has a value" in markup
     assert_harmless(markup)
     for draw in (pictures.bars_svg, pictures.cloud_svg):
-        ET.fromstring(draw(model.glance().to_dict(), "x"))
+        ET.fromstring(draw(model.overview().to_dict(), "x"))
 
 
 def test_only_some_of_many_labels_are_drawn():
     model = ww.TauSS3()
     model.learn_many([f"word{at}" for at in range(60)], list(range(60)))
-    glance = model.glance(n=2)
-    assert "50 more labels are not drawn" in glance.to_html()
-    assert "10 more labels are not drawn" in glance.to_html(page=True)
-    drawn = glance.to_html(page=True, labels=[59, 3])
+    overview = model.overview(n=2)
+    assert "50 more labels are not drawn" in overview.to_html()
+    assert "10 more labels are not drawn" in overview.to_page()
+    drawn = overview.to_page(labels=[59, 3])
     assert re.findall(r'section id="label-(\d+)"', drawn) == ["59", "3"]
     assert "are not drawn" not in drawn
 
 
 @pytest.mark.parametrize("draw", [pictures.bars_svg, pictures.cloud_svg])
 def test_pictures_know_their_labels_and_lengths(draw):
-    plain = taught().glance().to_dict()
+    plain = taught().overview().to_dict()
     with pytest.raises(ww.errors.UnknownLabelError):
         draw(plain, "weather")
     with pytest.raises(ValueError, match="length must be from 1 to 3"):
@@ -134,14 +135,14 @@ def test_pictures_know_their_labels_and_lengths(draw):
 
 
 def test_pictures_are_the_same_every_time():
-    assert taught().glance().to_html(page=True) == taught().glance().to_html(page=True)
+    assert taught().overview().to_page() == taught().overview().to_page()
 
 
 def test_a_notebook_shows_a_snippet():
     model = taught()
-    assert model.glance()._repr_html_() == model.glance().to_html()
+    assert model.overview()._repr_html_() == model.overview().to_html()
     assert ngram_worth(model, "a")._repr_html_() == ngram_worth(model, "a").to_html()
-    assert "<html" not in model.glance().to_html()
+    assert "<html" not in model.overview().to_html()
 
 
 def test_the_pictures_in_the_docs_are_what_is_drawn_now():
@@ -207,7 +208,7 @@ def boxes(page, selector):
 
 @pytest.mark.parametrize("options", [{}, {"viewport": PHONE}, {"color_scheme": "dark"}], ids=str)
 def test_a_page_of_hostile_words_is_shown_and_stays_inside(browser, tmp_path, options):  # noqa: F811
-    page = open_page(browser, tmp_path, hostile_model().glance().to_html(page=True), **options)
+    page = open_page(browser, tmp_path, hostile_model().overview().to_page(), **options)
     assert page.locator("section").count() == len(HOSTILE)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
@@ -217,7 +218,7 @@ def test_words_of_a_cloud_do_not_overlap_in_a_browser(browser, tmp_path):  # noq
     words = "wwww MMMM iiii مرحبا नमस्ते 漢字かな שלום Ångström straße mimimi WOW 12345"
     model.learn_one(words, "x")
     model.learn_one("nothing else", "y")
-    page = open_page(browser, tmp_path, model.glance().to_html(page=True, labels=["x"]))
+    page = open_page(browser, tmp_path, model.overview().to_page(labels=["x"]))
     found = boxes(page, "g > text")
     assert len(found) == 20
     for one, other in combinations(found, 2):
@@ -227,7 +228,7 @@ def test_words_of_a_cloud_do_not_overlap_in_a_browser(browser, tmp_path):  # noq
 
 
 def test_tables_are_opened_with_the_keyboard(browser, tmp_path):  # noqa: F811
-    page = open_page(browser, tmp_path, taught().glance().to_html(page=True))
+    page = open_page(browser, tmp_path, taught().overview().to_page())
     table = page.locator("details table").first
     assert not table.is_visible()
     page.locator("summary", has_text="As tables").first.focus()

@@ -188,7 +188,7 @@ def test_a_subject_leads_to_its_story(opened):
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_pages_are_as_wide_as_the_window(opened, viewport):
     story = MODEL.story(OTHERS[0], POLICY)
-    for markup in (report_html(data()), story.to_html(page=True)):
+    for markup in (report_html(data()), story.to_page()):
         page = opened(markup, viewport=viewport)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -201,7 +201,7 @@ def test_nothing_of_a_hostile_report_is_executed(opened):
 
 def test_the_posts_of_a_story_can_be_painted_for_another_label(opened):
     story = MODEL.story(max(OTHERS, key=lambda one: one.label == "at risk"), POLICY)
-    page = opened(story.to_html(page=True))
+    page = opened(story.to_page())
     paint = "element => getComputedStyle(element).backgroundColor"
     marks = page.locator("mark")
     before = [mark.evaluate(paint) for mark in marks.all()]
@@ -210,6 +210,6 @@ def test_the_posts_of_a_story_can_be_painted_for_another_label(opened):
 
 
 def test_a_link_in_a_story_leads_to_the_post(opened):
-    page = opened(MODEL.story(OTHERS[0], POLICY).to_html(page=True))
+    page = opened(MODEL.story(OTHERS[0], POLICY).to_page())
     page.locator('a[href^="#post-"]').first.click()
     assert page.locator(":target").is_visible()

@@ -19,7 +19,7 @@ from story_pages import Page, is_plain
 from stream_samples import POSTS, taught
 from watchword.model.engine import engine_of
 from watchword.reasons.weights import weigh
-from watchword.show.story import story_html
+from watchword.show.story import story_page
 from watchword.show.timeline import MOST_LINES, timeline_description, timeline_svg
 
 PEOPLE = ww.make_risk_streams(30, seed=5, prevalence=0.4, posts_per_subject=(6, 14))
@@ -92,7 +92,7 @@ def test_a_subject_without_posts_has_a_story():
     assert not story.decision
     assert story.tipped.posts_for == ()
     assert story.decision.confidence == {"at risk": 0.0, "control": 0.0}
-    assert "No posts." in story.to_html(page=True)
+    assert "No posts." in story.to_page()
 
 
 def test_later_learning_does_not_change_a_story():
@@ -179,7 +179,7 @@ def test_the_rival_is_the_best_other_label_at_that_moment():
 def test_a_model_of_one_label_has_no_rival():
     story = told(["alone"], labels=("at risk",))
     assert story.tipped.rival is None
-    assert story.to_html(page=True)
+    assert story.to_page()
 
 
 def test_summary_function_tips_by_posts_only():
@@ -230,7 +230,7 @@ def test_long_texts_are_cut_at_a_word_with_a_note():
     assert len(text) <= 50
     assert text.endswith(("alone", "tired"))
     assert shown["left_out"] == 12_000 - len(text)
-    page = story_html(story.to_dict(characters=50), page=True)
+    page = story_page(story.to_dict(characters=50))
     assert f"{shown['left_out']:,} more characters left out" in page
 
 
@@ -238,7 +238,7 @@ def test_times_of_posts_are_shown():
     when = datetime(2024, 5, 1, 12, 30, tzinfo=timezone.utc)
     story = told([ww.Post("alone", time=when)])
     assert story.to_dict()["times"] == ["2024-05-01T12:30:00+00:00"]
-    assert "2024-05-01T12:30:00+00:00" in story.to_html(page=True)
+    assert "2024-05-01T12:30:00+00:00" in story.to_page()
 
 
 # Timelines
@@ -339,13 +339,13 @@ def test_the_texts_of_posts_are_kept_character_for_character(history):
     from watchword.show.markup import stand_ins
 
     story = told(history)
-    page = story.to_html(page=True)
+    page = story.to_page()
     page.encode()
     assert Page(page).texts == [stand_ins(text) for text in history]
 
 
 def test_links_of_a_page_lead_to_posts_that_are_shown():
-    page = Page(synthetic().story(PEOPLE[20], ww.Overtakes("at risk")).to_html(page=True))
+    page = Page(synthetic().story(PEOPLE[20], ww.Overtakes("at risk")).to_page())
     assert page.targets
     assert {target.removeprefix("#") for target in page.targets} <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
@@ -359,7 +359,7 @@ def test_hostile_names_and_texts_stay_text():
         HOSTILE_TEXT, [ww.Post(f"alone {HOSTILE_TEXT}", title=HOSTILE_TEXT, id=HOSTILE_TEXT)], label
     )
     story = model.story(subject, ww.Overtakes(label))
-    for markup in (story.to_html(page=True), story.to_html(), story.timeline_svg()):
+    for markup in (story.to_page(), story.to_html(), story.timeline_svg()):
         markup.encode()
         found = Page(markup)
         assert not {tag for tag, _ in found.tags} & {"script", "i", "iframe", "img"}
@@ -369,7 +369,7 @@ def test_hostile_names_and_texts_stay_text():
 
 
 def test_a_page_has_no_outside_assets_and_a_strict_policy():
-    page = told().to_html(page=True)
+    page = told().to_page()
     assert "default-src 'none'" in page
     assert not re.search(r"\b(src|srcset|action)=", page)
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
@@ -378,7 +378,7 @@ def test_a_page_has_no_outside_assets_and_a_strict_policy():
 
 def test_a_page_says_what_was_decided_and_whether_that_is_right():
     def sentence(history, truth):
-        page = told(ww.Subject("ann", [ww.Post(one) for one in history], truth)).to_html(page=True)
+        page = told(ww.Subject("ann", [ww.Post(one) for one in history], truth)).to_page()
         return standard_html.unescape(
             re.sub("<.*?>", "", re.search(r"ww-alert\">(.*?)</p>", page)[1])
         )
@@ -397,7 +397,7 @@ def test_a_page_says_what_was_decided_and_whether_that_is_right():
 
 def test_a_page_has_the_numbers_behind_the_picture():
     story = told(["sun", "alone alone"])
-    page = story.to_html(page=True)
+    page = story.to_page()
     rows = re.findall(r'<tr><th scope="row">(\d+(?: \(alert\))?)</th>((?:<td.*?</td>)+)</tr>', page)
     assert [name for name, _ in rows][:2] == ["1", "2 (alert)"]
     shown = [float(cell) for cell in re.findall(r">([\d.e-]+)<", rows[1][1])]

@@ -243,8 +243,8 @@ def test_long_texts_are_explained_one_by_one(monkeypatch, length, alone):
         "subjects/{}/posts/1",
         "subjects/0/posts/{}",
         "documents/{}",
-        "glance/{}",
-        "glance/{}/bars.svg",
+        "overview/{}",
+        "overview/{}/bars.svg",
     ],
 )
 def test_invalid_indices_are_404(page, path, number):
@@ -306,7 +306,7 @@ def test_what_would_change_a_text(page):
 
 
 def test_overview_of_a_label(page):
-    _, _, found = ask(page, "/api/glance/0?smoothness=0.3")
+    _, _, found = ask(page, "/api/overview/0?smoothness=0.3")
     expected = model().replace(smoothness=0.3).top_ngrams(AT_RISK, 5)
     assert [(one["ngram"], one["value"]) for one in found["top"][:5]] == [
         (one.ngram, one.value) for one in expected
@@ -315,7 +315,7 @@ def test_overview_of_a_label(page):
 
 @pytest.mark.parametrize("kind", ["cloud", "bars", "distribution"])
 def test_pictures_are_svg(page, kind):
-    status, headers, found = ask(page, f"/api/glance/1/{kind}.svg?length=2")
+    status, headers, found = ask(page, f"/api/overview/1/{kind}.svg?length=2")
     assert status == 200
     assert headers["content-type"] == "image/svg+xml"
     assert found.startswith("<svg ")
@@ -323,7 +323,7 @@ def test_pictures_are_svg(page, kind):
 
 @pytest.mark.parametrize("path", ["9", "9/cloud.svg", "0/portrait.svg", "x", "0/bars.svg/more"])
 def test_unknown_labels_and_pictures_are_404(page, path):
-    assert ask(page, f"/api/glance/{path}")[0] == 404
+    assert ask(page, f"/api/overview/{path}")[0] == 404
 
 
 # Documents

@@ -105,7 +105,7 @@ def explain(
     if not chosen:
         raise UnknownSubjectError(f"unknown subject {subject!r} in {data} ({len(known)} subjects)")
     story = taught.story(chosen[0], rule)
-    _write(story.to_dict, lambda: story.to_html(page=True), html_file, json_file)
+    _write(story.to_dict, lambda: story.to_page(), html_file, json_file)
     if html_file is None and json_file is None:
         show_story(story, _label(label, taught) or story.positive)
 
@@ -155,7 +155,7 @@ def _text_page(
 ) -> str:
     from watchword.show.change import page_with_changes
 
-    return page_with_changes(explanation.to_html(label, page=True), changes)
+    return page_with_changes(explanation.to_page(label), changes)
 
 
 def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) -> None:

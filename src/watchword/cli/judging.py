@@ -105,7 +105,7 @@ def write_files(
     writers: tuple[Callable[[], str], ...] = (
         found.to_json,
         lambda: found.to_csv(spreadsheet_safe=spreadsheet_safe),
-        lambda: found.to_html(page=True),
+        lambda: found.to_page(),
     )
     for file, text in zip(files, writers, strict=True):
         if file is not None:

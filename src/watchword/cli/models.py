@@ -383,10 +383,10 @@ def _write_page(
 ) -> None:
     labels = None if label is None else [label]
     if value is not None:
-        page = ngram_worth(model, value).to_html(page=True, labels=labels)
+        page = ngram_worth(model, value).to_page(labels=labels)
     else:
-        glance = model.glance(20 if top is None else top)
-        page = glance.to_html(page=True, title=f"{name} at a glance", labels=labels)
+        overview = model.overview(20 if top is None else top)
+        page = overview.to_page(title=f"Overview of {name}", labels=labels)
     write_text(path, page)
     if path != "-":
         emit([{"html": path, "bytes": len(page.encode())}])

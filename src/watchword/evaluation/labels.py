@@ -311,14 +311,17 @@ class Evaluation:
         rows = [one.to_dict() for one in self.per_label]
         return csv_of(rows, list(COLUMNS), spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "Evaluation") -> str:
-        """Return the measures, a table of labels and the confusion matrix as HTML.
-
-        The result is a snippet or, with `page`, a self-contained page.
-        """
+    def to_html(self, *, title: str = "Evaluation") -> str:
+        """Return the measures, a table of labels and the confusion matrix as a snippet of HTML."""
         from watchword.show.evaluation import evaluation_html
 
-        return evaluation_html(self.to_dict(), page=page, title=title)
+        return evaluation_html(self.to_dict(), title=title)
+
+    def to_page(self, *, title: str = "Evaluation") -> str:
+        """Return the same as a self-contained page."""
+        from watchword.show.evaluation import evaluation_page
+
+        return evaluation_page(self.to_dict(), title=title)
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -4,7 +4,7 @@
 """
 
 from watchword.model.explanation import Block, Explanation, NgramBlock
-from watchword.model.overview import Glance, NgramWorth, ngram_worth
+from watchword.model.overview import NgramWorth, Overview, ngram_worth
 from watchword.model.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -20,11 +20,11 @@ __all__ = [
     "Block",
     "ConfidenceTable",
     "Explanation",
-    "Glance",
     "ModelStatistics",
     "NextWord",
     "NgramBlock",
     "NgramWorth",
+    "Overview",
     "Pruned",
     "RankedNgram",
     "TauSS3",

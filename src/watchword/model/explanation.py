@@ -101,26 +101,41 @@ class Explanation:
         label: Label | None = None,
         *,
         level: Literal["paragraph", "sentence", "ngram"] = "ngram",
-        page: bool = False,
         title: str | None = None,
         most: int | None = None,
     ) -> str:
         """Return the text as HTML, with its blocks coloured by their contribution to a label.
 
-        The label is the predicted one by default. The result is a snippet for notebooks and mails
-        or, with `page`, a self-contained page with controls for label and level. Only the `most`
-        strongest blocks are coloured [default: 5,000 in a snippet, 50,000 per level in a page].
+        The label is the predicted one by default. The result is a snippet for notebooks and mails.
+        Only the `most` strongest blocks are coloured [default: 5,000].
+        """
+        from watchword.show.html import explanation_html  # on demand: explaining does not need it
+
+        return explanation_html(self, label, level=level, title=title, most=most)
+
+    def to_page(
+        self,
+        label: Label | None = None,
+        *,
+        level: Literal["paragraph", "sentence", "ngram"] = "ngram",
+        title: str | None = None,
+        most: int | None = None,
+    ) -> str:
+        """Return a self-contained page with the coloured text and controls for label and level.
+
+        Label and level are the initial ones. Only the `most` strongest blocks of each level are
+        coloured [default: 50,000].
 
         >>> from watchword import TauSS3
         >>> model = TauSS3()
         >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-        >>> page = model.explain("Machine learning!").to_html(page=True)
+        >>> page = model.explain("Machine learning!").to_page()
         >>> page.startswith("<!doctype html>")
         True
         """
-        from watchword.show.html import explanation_html  # on demand: explaining does not need it
+        from watchword.show.html import explanation_page
 
-        return explanation_html(self, label, level=level, page=page, title=title, most=most)
+        return explanation_page(self, label, level=level, title=title, most=most)
 
     def _repr_html_(self) -> str:
         from watchword.show.html import notebook_html

@@ -1,7 +1,7 @@
 """Overviews of a model and of single n-grams, as plain data.
 
-The core computes all counts and values; `watchword.show.glance` and `watchword.show.pictures` draw
-charts from `to_dict()` alone.
+The core computes all counts and values; `watchword.show.overview` and `watchword.show.pictures`
+draw charts from `to_dict()` alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LengthGlance:
+class LengthOverview:
     """The n-grams of one length under one label.
 
     `distribution[i]` counts the n-grams with a value above i · `bin_width` and up to
@@ -47,14 +47,14 @@ class LengthGlance:
 
 
 @dataclass(frozen=True)
-class LabelGlance:
+class LabelOverview:
     """An overview of one label: totals, and the n-grams of highest value."""
 
     label: Label
     documents: int
     words: int
     top: tuple[RankedNgram, ...]
-    lengths: tuple[LengthGlance, ...]
+    lengths: tuple[LengthOverview, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -68,13 +68,13 @@ class LabelGlance:
 
 
 @dataclass(frozen=True)
-class Glance:
-    """An overview of a model, returned by `TauSS3.glance`. Displayed as charts in a notebook.
+class Overview:
+    """An overview of a model, returned by `TauSS3.overview`. Displayed as charts in a notebook.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3(max_ngram=2, prior=0)
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> print(model.glance(n=2))
+    >>> print(model.overview(n=2))
     2 labels; distinct n-grams: 4 of 1 word, 2 of 2 words
     <BLANKLINE>
     sports (1 document, 2 words)
@@ -85,7 +85,7 @@ class Glance:
       1.000  1×  machine
     """
 
-    labels: tuple[LabelGlance, ...]
+    labels: tuple[LabelOverview, ...]
     ngrams: tuple[int, ...]
     bin_width: float
     parameters: dict[str, Any]
@@ -104,18 +104,27 @@ class Glance:
     def to_html(
         self,
         *,
-        page: bool = False,
         title: str = "Model overview",
         labels: Sequence[Label] | None = None,
     ) -> str:
-        """Return tables, bars, word clouds and distributions as HTML.
+        """Return tables, bars, word clouds and distributions as a snippet of HTML.
 
-        The result is a snippet or, with `page`, a self-contained page. `labels` selects the labels
-        to draw [default: the first 50, or 10 in a snippet].
+        `labels` selects the labels to draw [default: the first 10].
         """
-        from watchword.show.glance import glance_html  # on demand: drawing is not always needed
+        from watchword.show.overview import overview_html  # on demand: drawing is not always needed
 
-        return glance_html(self.to_dict(), page=page, title=title, labels=labels)
+        return overview_html(self.to_dict(), title=title, labels=labels)
+
+    def to_page(
+        self,
+        *,
+        title: str = "Model overview",
+        labels: Sequence[Label] | None = None,
+    ) -> str:
+        """Return the same as a self-contained page [default labels: the first 50]."""
+        from watchword.show.overview import overview_page
+
+        return overview_page(self.to_dict(), title=title, labels=labels)
 
     def bars(self, label: Label, *, length: int | None = None) -> str:
         """Return a bar chart of the best n-grams of a label (of one length, if given) as SVG.
@@ -123,7 +132,7 @@ class Glance:
         >>> from watchword import TauSS3
         >>> model = TauSS3()
         >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-        >>> model.glance().bars("tech").startswith("<svg ")
+        >>> model.overview().bars("tech").startswith("<svg ")
         True
         """
         from watchword.show.pictures import bars_svg
@@ -161,7 +170,7 @@ def _number_of(many: int, what: str) -> str:
     return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
 
 
-def glance_at(engine: Engine, n: int) -> Glance:
+def overview_of(engine: Engine, n: int) -> Overview:
     """Return an overview of a model, in one pass over it."""
     most = as_whole("n", n, 0)
     engine.refuse_if_empty()
@@ -171,7 +180,7 @@ def glance_at(engine: Engine, n: int) -> Glance:
     survey = engine.native.survey(most)
     labels, longest = survey["labels"], engine.parameters.max_ngram
     lengths = [
-        _length_glance(at % longest + 1, survey["best"][at], int(worthless), bins)
+        _length_overview(at % longest + 1, survey["best"][at], int(worthless), bins)
         for at, (worthless, bins) in enumerate(
             zip(survey["worthless"].ravel().tolist(), survey["bins"].tolist(), strict=True)
         )
@@ -181,8 +190,8 @@ def glance_at(engine: Engine, n: int) -> Glance:
         own = tuple(lengths[at * longest : (at + 1) * longest])
         top = heapq.nsmallest(most, (ngram for length in own for ngram in length.top), key=_rank)
         documents, words = statistics.documents[label], statistics.words[label]
-        rows.append(LabelGlance(label, documents, words, tuple(top), own))
-    return Glance(
+        rows.append(LabelOverview(label, documents, words, tuple(top), own))
+    return Overview(
         labels=tuple(rows),
         ngrams=statistics.ngrams,
         bin_width=survey["width"],
@@ -197,12 +206,12 @@ def _shown(parameters: Parameters) -> dict[str, Any]:
     return {name: value for name, value in parameters.plain().items() if name in shown}
 
 
-def _length_glance(
+def _length_overview(
     length: int, best: list[tuple[str, float, int]], worthless: int, bins: list[int]
-) -> LengthGlance:
+) -> LengthOverview:
     used = max((at + 1 for at, many in enumerate(bins) if many), default=0)
     top = tuple(RankedNgram(*entry) for entry in best)
-    return LengthGlance(length, worthless + sum(bins), worthless, top, tuple(bins[:used]))
+    return LengthOverview(length, worthless + sum(bins), worthless, top, tuple(bins[:used]))
 
 
 def _rank(ngram: RankedNgram) -> tuple[float, str]:
@@ -243,11 +252,17 @@ class NgramWorth:
             "following": [word._asdict() for word in self.following],
         }
 
-    def to_html(self, *, page: bool = False, labels: Sequence[Label] | None = None) -> str:
-        """Return a table with bars as HTML, a snippet or a whole page, for these or all labels."""
-        from watchword.show.glance import ngram_html
+    def to_html(self, *, labels: Sequence[Label] | None = None) -> str:
+        """Return a table with bars as a snippet of HTML, for these or all labels."""
+        from watchword.show.overview import ngram_html
 
-        return ngram_html(self.to_dict(), page=page, labels=labels)
+        return ngram_html(self.to_dict(), labels)
+
+    def to_page(self, *, labels: Sequence[Label] | None = None) -> str:
+        """Return the same as a self-contained page."""
+        from watchword.show.overview import ngram_page
+
+        return ngram_page(self.to_dict(), labels)
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -25,7 +25,7 @@ from watchword.data import Post, Subject
 from watchword.model.engine import Engine, decide_several
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
-from watchword.model.overview import Glance, glance_at
+from watchword.model.overview import Overview, overview_of
 from watchword.model.parameter_kinds import FloatArray, Summary
 from watchword.model.parameters import (
     TABLE,
@@ -436,13 +436,13 @@ class TauSS3:
         total = sum(count for _, count in following)
         return [NextWord(word, count, count / total) for word, count in following]
 
-    def glance(self, n: int = 20) -> Glance:
+    def overview(self, n: int = 20) -> Overview:
         """Return an overview: totals, the n best n-grams of each label, and all values.
 
         Costs one pass over the model. A notebook displays the result as charts, and
-        `to_html(page=True)` returns it as a page.
+        `to_page()` returns it as a page.
         """
-        return glance_at(self._engine, n)
+        return overview_of(self._engine, n)
 
     def stop_words(self, threshold: float = 0.01) -> list[str]:
         """Return the words with a significance (sg) below the threshold in every label.

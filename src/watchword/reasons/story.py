@@ -202,13 +202,17 @@ class Story:
             characters=as_whole("characters", characters, 0),
         )
 
-    def to_html(
-        self, *, page: bool = False, texts: int = _TEXTS, characters: int = _CHARACTERS
-    ) -> str:
-        """Return a self-contained snippet of HTML or, with `page`, a whole page."""
+    def to_html(self, *, texts: int = _TEXTS, characters: int = _CHARACTERS) -> str:
+        """Return a snippet of HTML; for the arguments, see `to_dict`."""
         from watchword.show.story import story_html
 
-        return story_html(self.to_dict(texts=texts, characters=characters), page=page)
+        return story_html(self.to_dict(texts=texts, characters=characters))
+
+    def to_page(self, *, texts: int = _TEXTS, characters: int = _CHARACTERS) -> str:
+        """Return a self-contained page; for the arguments, see `to_dict`."""
+        from watchword.show.story import story_page
+
+        return story_page(self.to_dict(texts=texts, characters=characters))
 
     def _repr_html_(self) -> str:
         return self.to_html(texts=5, characters=2_000)

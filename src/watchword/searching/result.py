@@ -190,14 +190,17 @@ class Search:
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
 
-    def to_html(self, *, page: bool = False, title: str = "Parameter search") -> str:
-        """Return interactive charts of the search, with the evaluation of each setting, as HTML.
-
-        The result is a snippet or, with `page`, a self-contained page.
-        """
+    def to_html(self, *, title: str = "Parameter search") -> str:
+        """Return interactive charts, with the evaluation of each setting, as a snippet of HTML."""
         from watchword.show.search import search_html
 
-        return search_html(self.to_dict(), page=page, title=title)
+        return search_html(self.to_dict(), title=title)
+
+    def to_page(self, *, title: str = "Parameter search") -> str:
+        """Return the same as a self-contained page."""
+        from watchword.show.search import search_page
+
+        return search_page(self.to_dict(), title=title)
 
     def _repr_html_(self) -> str:
         return self.to_html()

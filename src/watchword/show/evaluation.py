@@ -16,7 +16,7 @@ from watchword.show.confusion import (
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import document, escaped, name_html, table_html
 
-__all__ = ["EVALUATION_STYLE", "evaluation_html", "evaluation_parts"]
+__all__ = ["evaluation_html", "evaluation_page"]
 
 MOST_LABELS = 1_000  # rows in the table of labels of a page
 MOST_IN_SNIPPET = 50
@@ -24,7 +24,7 @@ _MISTAKES = 20
 _MOST_FOLDS = 100
 _AVERAGES = ("macro", "micro", "weighted")
 
-EVALUATION_STYLE = (
+_STYLE = (
     """
 .ww-evaluation :is(th, td) { text-align: start; vertical-align: top; padding: .2rem .6rem; }
 .ww-evaluation .number { text-align: end; white-space: nowrap; font-variant-numeric: tabular-nums; }
@@ -38,27 +38,29 @@ EVALUATION_STYLE = (
 )
 
 
-def evaluation_html(plain: Plain, *, page: bool = False, title: str = "Evaluation") -> str:
-    """Return measures, their spread over folds, a table of labels and the confusion matrix.
+def evaluation_html(plain: Plain, *, title: str = "Evaluation") -> str:
+    """Return measures, their spread over folds, a table of labels and the confusion matrix."""
+    body = "\n".join([f"<h3>{escaped(title)}</h3>", *_parts(plain, MOST_IN_SNIPPET)])
+    return f'<div class="ww-evaluation"><style>{_STYLE}</style>{body}</div>'
+
+
+def evaluation_page(plain: Plain, *, title: str = "Evaluation") -> str:
+    """Return the same as a page.
 
     >>> from watchword.evaluation import Evaluation
     >>> plain = Evaluation.of(["a", "b"], ["a", "a"]).to_dict()
-    >>> evaluation_html(plain, page=True).startswith("<!doctype html>")
+    >>> evaluation_page(plain).startswith("<!doctype html>")
     True
     """
-    heading = f"<h1>{escaped(title)}</h1>" if page else f"<h3>{escaped(title)}</h3>"
-    body = "\n".join([heading, *evaluation_parts(plain, page=page)])
-    if page:
-        return document(title, f'<main class="ww-evaluation">{body}</main>', EVALUATION_STYLE)
-    return f'<div class="ww-evaluation"><style>{EVALUATION_STYLE}</style>{body}</div>'
+    body = "\n".join([f"<h1>{escaped(title)}</h1>", *_parts(plain, MOST_LABELS)])
+    return document(title, f'<main class="ww-evaluation">{body}</main>', _STYLE)
 
 
-def evaluation_parts(plain: Plain, *, page: bool) -> Iterator[str]:
-    """Yield the parts of an evaluation, for a page that includes `EVALUATION_STYLE`."""
+def _parts(plain: Plain, most_labels: int) -> Iterator[str]:
     yield _summary(plain)
     if plain["folds"]:
         yield _folds(plain)
-    yield _label_table(plain, MOST_LABELS if page else MOST_IN_SNIPPET)
+    yield _label_table(plain, most_labels)
     if plain["confusion"] is not None:
         yield _confusion(plain)
 

@@ -31,7 +31,7 @@ from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.palette import label_colour, paint_style
 
-__all__ = ["explanation_html", "notebook_html"]
+__all__ = ["explanation_html", "explanation_page", "notebook_html"]
 
 MOST_IN_SNIPPET = 5_000  # blocks, each with its own style and title
 MOST_IN_NOTEBOOK = 100_000  # characters
@@ -44,17 +44,27 @@ def explanation_html(
     label: Label | None = None,
     *,
     level: PaintLevel = "ngram",
-    page: bool = False,
     title: str | None = None,
     most: int | None = None,
 ) -> str:
-    """Draw an explanation, or its `to_dict()`, as HTML; see `Explanation.to_html`."""
+    """Draw an explanation, or its `to_dict()`, as a snippet; see `Explanation.to_html`."""
     as_choice("level", level, LEVELS)
-    if most is None:
-        most = MOST_BLOCKS if page else MOST_IN_SNIPPET
-    draw = _page if page else _snippet
-    head = Head(explanation, label)
-    return draw(explanation, head, level, title, as_whole("most", most, 0))
+    limit = as_whole("most", MOST_IN_SNIPPET if most is None else most, 0)
+    return _snippet(explanation, Head(explanation, label), level, title, limit)
+
+
+def explanation_page(
+    explanation: Explanation | Plain,
+    label: Label | None = None,
+    *,
+    level: PaintLevel = "ngram",
+    title: str | None = None,
+    most: int | None = None,
+) -> str:
+    """Draw an explanation, or its `to_dict()`, as a page; see `Explanation.to_page`."""
+    as_choice("level", level, LEVELS)
+    limit = as_whole("most", MOST_BLOCKS if most is None else most, 0)
+    return _page(explanation, Head(explanation, label), level, title, limit)
 
 
 def notebook_html(explanation: Explanation | Plain) -> str:
@@ -190,7 +200,7 @@ def _snippet(
     if until is not None and until < len(head.text):
         notes.append(
             f"Showing only the first {until:,} of {len(head.text):,} characters; "
-            "to_html(page=True) shows all."
+            "to_page() shows all."
         )
     heading = f'<div style="font-weight:bold">{escaped(title)}</div>' if title is not None else ""
     return (

@@ -1,4 +1,4 @@
-"""Pictures of a model, drawn from `Glance.to_dict()`: bars, word clouds, distributions of values.
+"""Pictures of a model, drawn from `Overview.to_dict()`: bars, word clouds, distributions of values.
 
 Each is an SVG. Inside a page it has the page's colours; with `alone=True`, for a file, its own.
 """
@@ -28,7 +28,7 @@ def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bo
     >>> from watchword import TauSS3
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> bars_svg(model.glance().to_dict(), "tech", length=2).count("<rect ")
+    >>> bars_svg(model.overview().to_dict(), "tech", length=2).count("<rect ")
     1
     """
     at = _position(plain, label)
@@ -63,7 +63,7 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
     >>> from watchword import TauSS3
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> cloud_svg(model.glance().to_dict(), "tech").count("<text ")
+    >>> cloud_svg(model.overview().to_dict(), "tech").count("<text ")
     3
     """
     at = _position(plain, label)
@@ -115,7 +115,7 @@ def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = F
     >>> from watchword import TauSS3
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> distribution_svg(model.glance().to_dict(), "tech", 1).count("<rect ")
+    >>> distribution_svg(model.overview().to_dict(), "tech", 1).count("<rect ")
     1
     """
     at = _position(plain, label)

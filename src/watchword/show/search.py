@@ -27,7 +27,7 @@ from watchword.show.search_pack import (
     python_line,
 )
 
-__all__ = ["search_html"]
+__all__ = ["search_html", "search_page"]
 
 _MOST_ROWS = 50  # rows of the table without scripts
 _FRAME_HEIGHT = "46rem"
@@ -42,21 +42,21 @@ _STAR = svg.path_of(
 )
 
 
-def search_html(plain: Plain, *, page: bool = False, title: str = "Parameter search") -> str:
+def search_html(plain: Plain, *, title: str = "Parameter search") -> str:
+    """Return the page in an iframe, for notebooks."""
+    return _frame(search_page(plain, title=title), title)
+
+
+def search_page(plain: Plain, *, title: str = "Parameter search") -> str:
     """Return plots of the measure by parameter, a sortable table, and a report of a chosen setting.
 
     >>> plain = {"measure": "accuracy", "better": "more", "texts": 4, "folds": 2, "several": False,
     ...     "labels": ["a", "b"], "base": {}, "varied": ["prior"], "unfinished": 0, "settings": [
     ...     {"parameters": {"prior": 0.5}, "value": 0.75, "by_fold": [0.5, 1.0],
     ...      "confusion": [[0, 0, 2], [1, 0, 1], [1, 1, 1]], "per_label": [[2, 3, 2], [2, 1, 1]]}]}
-    >>> search_html(plain, page=True).startswith("<!doctype html>")
+    >>> search_page(plain).startswith("<!doctype html>")
     True
     """
-    whole = _page(plain, title)
-    return whole if page else _frame(whole, title)
-
-
-def _page(plain: Plain, title: str) -> str:
     head = f"<h1>{escaped(title)}</h1>\n"
     if not plain["settings"]:
         nothing = f"<p>No setting was evaluated on all folds.{_unfinished(plain)}</p>"

@@ -19,6 +19,7 @@ __all__ = [
     "decision_html",
     "shown_posts",
     "story_html",
+    "story_page",
     "timeline_figure",
     "tipped_html",
 ]
@@ -41,43 +42,50 @@ STORY_STYLE = """
 """
 
 
-def story_html(plain: Plain, *, page: bool = False, title: str | None = None) -> str:
-    """Return the decision, timeline, what tipped and would have changed it, and the key posts.
+def story_html(plain: Plain) -> str:
+    """Return the decision, timeline, what tipped and would have changed it, and the key posts."""
+    parts = [*_reasons(plain, "h3", "h4", ()), "<h4>Posts</h4>", _left_out(plain)]
+    inside = "\n".join([*parts, *_snippets(plain)])
+    return f'<div class="ww-story"><style>{_SNIPPET_STYLE}</style>{inside}</div>'
+
+
+def story_page(plain: Plain) -> str:
+    """Return the same as a page, in which label and level can be chosen.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
     >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
     >>> story = model.story(["lovely", "I cannot sleep"], ww.Overtakes("at risk"))
-    >>> story_html(story.to_dict(), page=True).startswith("<!doctype html>")
+    >>> story_page(story.to_dict()).startswith("<!doctype html>")
     True
     """
-    named = "a subject" if plain["subject"] is None else plain["subject"]
-    name = title if title is not None else f"The story of {excerpt(named)}"
-    top, heading = ("h1", "h2") if page else ("h3", "h4")
-    parts = [
-        f"<{top}>{escaped(name)}</{top}>",
-        decision_html(plain),
-        timeline_figure(plain),
-        f"<{heading}>What tipped the decision</{heading}>",
-        tipped_html(plain, links=page),
-    ]
-    if plain["changes"]:
-        parts += [f"<{heading}>What would have changed the decision</{heading}>"]
-        parts += [changes_html(plain["changes"], _shown(plain) if page else ())]
-    if not page:
-        parts += [f"<{heading}>Posts</{heading}>", _left_out(plain), *_snippets(plain)]
-        inside = "\n".join(parts)
-        return f'<div class="ww-story"><style>{_SNIPPET_STYLE}</style>{inside}</div>'
     painter = Painter(plain["labels"], _scores(plain), plain["positive"])
     posts = shown_posts(plain, painter)
-    parts += [
+    parts = [
+        *_reasons(plain, "h1", "h2", [one["post"] for one in plain["shown"]]),
         "<h2>Posts</h2>",
         _left_out(plain),
         f'<div class="{painter.name}">{painter.controls()}\n{posts}</div>',
     ]
     inside = "\n".join(parts)
     body = f'<main class="ww-story">\n{inside}\n</main>'
-    return document(name, body, STORY_STYLE + painter.css())
+    return document(_title(plain), body, STORY_STYLE + painter.css())
+
+
+def _title(plain: Plain) -> str:
+    return f"The story of {'a subject' if plain['subject'] is None else excerpt(plain['subject'])}"
+
+
+def _reasons(plain: Plain, top: str, heading: str, shown: Sequence[int]) -> Iterator[str]:
+    """Yield everything but the posts; `shown` are the numbers of the posts to link to."""
+    yield f"<{top}>{escaped(_title(plain))}</{top}>"
+    yield decision_html(plain)
+    yield timeline_figure(plain)
+    yield f"<{heading}>What tipped the decision</{heading}>"
+    yield tipped_html(plain, shown)
+    if plain["changes"]:
+        yield f"<{heading}>What would have changed the decision</{heading}>"
+        yield changes_html(plain["changes"], shown)
 
 
 _SNIPPET_STYLE = """
@@ -147,8 +155,8 @@ def _numbers(plain: Plain) -> str:
 # What tipped the decision
 
 
-def tipped_html(plain: Plain, *, links: bool = False) -> str:
-    """Return tables of the n-grams and posts that spoke most for and against the positive label."""
+def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
+    """Return tables of the strongest evidence for and against the positive label."""
     tipped, positive = plain["tipped"], plain["positive"]
     rival = tipped["rival"]
     moment = "up to the alert" if plain["decision"]["delay"] else "up to the end"
@@ -160,7 +168,6 @@ def tipped_html(plain: Plain, *, links: bool = False) -> str:
     columns = [plain["labels"].index(positive)]
     if rival is not None:
         columns.append(plain["labels"].index(rival))
-    shown = _shown(plain) if links else ()
     halves = [
         _ngram_table(f"n-grams {side} it", tipped[f"ngrams_{side}"], plain["labels"], columns)
         + _post_table(f"Posts {side} it", tipped[f"posts_{side}"], plain["labels"], columns, shown)
@@ -205,10 +212,6 @@ def _post_table(
         for one in posts
     )
     return table_html(caption, heads, rows)
-
-
-def _shown(plain: Plain) -> list[int]:
-    return [one["post"] for one in plain["shown"]]
 
 
 # Posts

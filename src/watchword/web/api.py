@@ -47,8 +47,8 @@ class Api:
             Route("/api/explain", _endpoint(self.explain), methods=["POST"]),
             Route("/api/change", _endpoint(self.change), methods=["POST"]),
             Route("/api/ngram", _endpoint(self.ngram)),
-            Route("/api/glance/{column}", _endpoint(self.glance)),
-            Route("/api/glance/{column}/{kind}.svg", _endpoint(self.picture)),
+            Route("/api/overview/{column}", _endpoint(self.overview)),
+            Route("/api/overview/{column}/{kind}.svg", _endpoint(self.picture)),
             Route("/api/documents", _endpoint(self.documents)),
             Route("/api/documents/{at}", _endpoint(self.document)),
             Route("/api/subjects", _endpoint(self.subjects)),
@@ -79,10 +79,10 @@ class Api:
         wanted = request.query_params.get("ngram", "")
         return await run_in_threadpool(self._content.ngram, wanted, settings)
 
-    async def glance(self, request: Request) -> Any:
+    async def overview(self, request: Request) -> Any:
         """Return a label's n-grams of highest value."""
         settings, column = self._settings(request.query_params), _place(request, "column")
-        return await self._one_by_one(request, self._content.glance, column, settings)
+        return await self._one_by_one(request, self._content.overview, column, settings)
 
     async def picture(self, request: Request) -> Any:
         """Draw a word cloud, bars or a distribution of values, for n-grams of ?length=… words."""

@@ -38,7 +38,7 @@ class Content:
         engine_of(model).refuse_if_unreadable()
         self.models = Models(model)
         self.name = name
-        self._glances = LatestUsed(2)
+        self._overviews = LatestUsed(2)
         self.documents = None if texts is None else DocumentShelf(self.models, texts, labels)
         self.subjects = None if subjects is None else SubjectShelf(self.models, subjects, policy)
 
@@ -79,9 +79,9 @@ class Content:
         """Return the fewest n-grams without which a text would get another label."""
         return self.models.under(settings).what_would_change(text).to_dict()
 
-    def glance(self, column: int, settings: Settings) -> dict[str, Any]:
+    def overview(self, column: int, settings: Settings) -> dict[str, Any]:
         """Return a label's n-grams of highest value, overall and by length."""
-        plain = self._glance(settings)
+        plain = self._overview(settings)
         if not 0 <= column < len(plain["labels"]):
             raise NotThereError(
                 f"label {column} not found: there are {len(plain['labels'])} labels"
@@ -95,15 +95,15 @@ class Content:
             raise NotThereError(
                 f"picture {kind!r} not found: expected one of {', '.join(_PICTURES)}"
             )
-        label = self.glance(column, settings)["label"]
-        plain = self._glance(settings)
+        label = self.overview(column, settings)["label"]
+        plain = self._overview(settings)
         if kind == "distribution":
             return distribution_svg(plain, label, length or 1, alone=True)
         draw = cloud_svg if kind == "cloud" else bars_svg
         return draw(plain, label, length=length, alone=True)
 
-    def _glance(self, settings: Settings) -> dict[str, Any]:
+    def _overview(self, settings: Settings) -> dict[str, Any]:
         def make() -> dict[str, Any]:
-            return self.models.under(settings).glance(_TOP).to_dict()
+            return self.models.under(settings).overview(_TOP).to_dict()
 
-        return self._glances.get(settings, make)
+        return self._overviews.get(settings, make)

@@ -48,7 +48,7 @@
     document: lists.showDocument,
     subjects: lists.showSubjects,
     subject: replay.show,
-    model: glance.show,
+    model: overview.show,
   };
 
   /** Return the view and numbers in the URL; the writing view if there is no such view. */
@@ -101,7 +101,7 @@
     page.onChange(changed);
     prepareWriting();
     replay.prepare();
-    glance.prepare();
+    overview.prepare();
     addEventListener("hashchange", show);
     show();
     document.body.dataset.ready = "true";

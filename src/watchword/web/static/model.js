@@ -2,7 +2,7 @@
 
 "use strict";
 
-const glance = (() => {
+const overview = (() => {
   const { element, number, shown, visible, colourClass } = watchword;
   const { state, byId, ask, attempt } = page;
   const { row, table, withSwatch, count, plural } = reading;
@@ -12,10 +12,10 @@ const glance = (() => {
 
   function prepare() {
     const { labels, ngrams } = state.about;
-    labels.forEach((label, column) => byId("glance-label").append(new Option(visible(label), column)));
-    byId("glance-length").append(new Option("n-grams of any length", ""));
-    ngrams.forEach((_, at) => byId("glance-length").append(new Option(`${spelled(at + 1)}s`, at + 1)));
-    for (const id of ["glance-label", "glance-length"]) {
+    labels.forEach((label, column) => byId("overview-label").append(new Option(visible(label), column)));
+    byId("overview-length").append(new Option("n-grams of any length", ""));
+    ngrams.forEach((_, at) => byId("overview-length").append(new Option(`${spelled(at + 1)}s`, at + 1)));
+    for (const id of ["overview-label", "overview-length"]) {
       byId(id).addEventListener("change", () => attempt(showBest));
     }
     byId("ngram-form").addEventListener("submit", (event) => {
@@ -39,25 +39,25 @@ const glance = (() => {
 
   /** Show the n-grams of highest value for a label: pictures drawn by the server, and a table. */
   async function showBest() {
-    const column = byId("glance-label").value;
-    const length = byId("glance-length").value;
-    const found = await ask("glance", `/api/glance/${column}`, { given: state.settings });
+    const column = byId("overview-label").value;
+    const length = byId("overview-length").value;
+    const found = await ask("overview", `/api/overview/${column}`, { given: state.settings });
     const ngrams = length ? found.lengths[length - 1]?.top ?? [] : found.top;
     const picture = (kind, words, title) => {
       const query = new URLSearchParams({ ...state.settings, ...(words && { length: words }) });
-      const image = element("img", { src: `/api/glance/${column}/${kind}.svg?${query}`, alt: title });
+      const image = element("img", { src: `/api/overview/${column}/${kind}.svg?${query}`, alt: title });
       return element("figure", { class: kind }, element("figcaption", { class: "over" }, title), image);
     };
     const name = visible(found.label);
     const lengths = length ? [Number(length)] : found.lengths.map((one) => one.length);
     const valued = lengths.map((words) => picture("distribution", String(words), `Distribution of values: ${spelled(words)}s`));
-    byId("glance").replaceChildren(
+    byId("overview").replaceChildren(
       picture("cloud", length, `Word cloud for ${name}`),
       picture("bars", length, `N-grams of highest value for ${name}`),
       element("div", { class: "distributions" }, ...valued),
     );
     const rows = ngrams.map((one) => row([lookUpButton(one.ngram), number(one.value), count(one.count)]));
-    byId("glance-table").replaceChildren(table(["n-gram", "value", "count"], rows));
+    byId("overview-table").replaceChildren(table(["n-gram", "value", "count"], rows));
   }
 
   function lookUpButton(ngram) {

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from command_line import call, failure, records
-from glance_samples import hostile_model, learn
 from model_files import taught
+from overview_samples import hostile_model, learn
 from strategies import corpora, parameters
 from watchword.model.overview import ngram_worth
 
@@ -20,15 +20,15 @@ from watchword.model.overview import ngram_worth
 @given(corpus=corpora(), arguments=parameters(own_operators=False))
 def test_values_are_counted_in_their_bins(corpus, arguments):
     model = learn(corpus, arguments)
-    glance = model.glance(n=3)
-    width, alpha = glance.bin_width, arguments["alpha"]
+    overview = model.overview(n=3)
+    width, alpha = overview.bin_width, arguments["alpha"]
     expected = {}
     for ngram in model.counts():
         words = ngram.split(" ")
         for label, value in model.value(words).items():
             if value.count:
                 expected.setdefault((label, len(words)), []).append(value.cv)
-    for of_label in glance.labels:
+    for of_label in overview.labels:
         for part in of_label.lengths:
             values = np.array(expected.get((of_label.label, part.length), []))
             valued = values[values > alpha]
@@ -41,15 +41,15 @@ def test_values_are_counted_in_their_bins(corpus, arguments):
 @given(corpus=corpora(), arguments=parameters(own_operators=False), n=st.integers(0, 5))
 def test_the_best_ngrams_are_those_that_the_model_lists(corpus, arguments, n):
     model = learn(corpus, arguments)
-    for of_label in model.glance(n).labels:
+    for of_label in model.overview(n).labels:
         assert list(of_label.top) == model.top_ngrams(of_label.label, n)
         for part in of_label.lengths:
             assert list(part.top) == model.top_ngrams(of_label.label, n, part.length)
 
 
 def test_bins_are_as_narrow_as_the_largest_value_allows():
-    glance = taught().glance()
-    most = max(len(part.distribution) for label in glance.labels for part in label.lengths)
+    overview = taught().overview()
+    most = max(len(part.distribution) for label in overview.labels for part in label.lengths)
     assert 17 <= most <= 32
 
 
@@ -57,37 +57,37 @@ def test_values_above_1_have_bins():
     model = ww.TauSS3.paper(confidence_function="norm_gv_xai")
     model.learn_one("a b a b", "x")
     model.learn_one("c d", "y")
-    glance = model.glance()
-    highest = max(label.top[0].value for label in glance.labels)
-    most = max(len(part.distribution) for label in glance.labels for part in label.lengths)
+    overview = model.overview()
+    highest = max(label.top[0].value for label in overview.labels)
+    most = max(len(part.distribution) for label in overview.labels for part in label.lengths)
     assert highest > 1
-    assert (most - 1) * glance.bin_width < highest <= most * glance.bin_width
+    assert (most - 1) * overview.bin_width < highest <= most * overview.bin_width
 
 
 def test_totals_are_those_of_the_model():
     model = taught()
-    glance, statistics = model.glance(), model.statistics
-    assert {one.label: one.documents for one in glance.labels} == statistics.documents
-    assert {one.label: one.words for one in glance.labels} == statistics.words
-    assert glance.ngrams == statistics.ngrams
-    assert not glance.pruned
+    overview, statistics = model.overview(), model.statistics
+    assert {one.label: one.documents for one in overview.labels} == statistics.documents
+    assert {one.label: one.words for one in overview.labels} == statistics.words
+    assert overview.ngrams == statistics.ngrams
+    assert not overview.pruned
 
 
 def test_a_pruned_model_says_so():
     model = taught()
     model.prune(1)
-    assert model.glance().pruned
-    assert "were pruned" in model.glance().to_html()
+    assert model.overview().pruned
+    assert "were pruned" in model.overview().to_html()
 
 
 def test_a_model_with_fewer_lengths_has_fewer_columns():
-    glance = taught().replace(max_ngram=2).glance()
-    assert [len(one.lengths) for one in glance.labels] == [2, 2, 2]
-    assert len(glance.ngrams) == 2
+    overview = taught().replace(max_ngram=2).overview()
+    assert [len(one.lengths) for one in overview.labels] == [2, 2, 2]
+    assert len(overview.ngrams) == 2
 
 
 def test_plain_data_survives_json():
-    plain = taught(default_label="x").glance().to_dict()
+    plain = taught(default_label="x").overview().to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     plain = ngram_worth(taught(), "a b").to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
@@ -95,7 +95,7 @@ def test_plain_data_survives_json():
 
 def test_an_empty_model_is_refused():
     with pytest.raises(ww.errors.EmptyModelError):
-        ww.TauSS3().glance()
+        ww.TauSS3().overview()
     with pytest.raises(ww.errors.EmptyModelError):
         ngram_worth(ww.TauSS3(), "a")
 
@@ -103,19 +103,19 @@ def test_an_empty_model_is_refused():
 @pytest.mark.parametrize("n", [-1, 1.5, "2"])
 def test_the_number_of_ngrams_must_be_an_integer(n):
     with pytest.raises((TypeError, ValueError), match=r"^n must be"):
-        taught().glance(n)
+        taught().overview(n)
 
 
 def test_the_overview_does_not_change_the_model():
     model = taught()
     before = model.to_bytes()
-    model.glance().to_html()
+    model.overview().to_html()
     ngram_worth(model, "a b").to_html()
     assert model.to_bytes() == before
 
 
 def test_a_printed_overview_has_no_control_characters():
-    printed = str(hostile_model().glance())
+    printed = str(hostile_model().overview())
     assert "\x1b" not in printed
     assert "escape␛[31m" in printed
 
@@ -156,7 +156,7 @@ def test_the_number_of_following_words_is_limited():
 
 def test_the_page_of_an_ngram_shows_every_number():
     worth = ngram_worth(taught(), "a b")
-    page = worth.to_html(page=True)
+    page = worth.to_page()
     for value in worth.values.values():
         assert f">{value.count}<" in page
         assert f">{value.cv:.3f}<" in page or value.cv == 0
@@ -176,20 +176,20 @@ def test_inspect_writes_a_page(model_file):
     [said] = records("inspect", "model.ww", "--html", "page.html")
     written = model_file.with_name("page.html").read_bytes()
     assert said == {"html": "page.html", "bytes": len(written)}
-    assert written.decode() == taught().glance().to_html(page=True, title="model.ww at a glance")
+    assert written.decode() == taught().overview().to_page(title="Overview of model.ww")
 
 
 @pytest.mark.usefixtures("model_file")
 def test_inspect_writes_a_page_of_one_label_and_fewer_ngrams():
     page = call("inspect", "model.ww", "--html", "-", "--top", 1, "--label", "y").stdout
-    title = "model.ww at a glance"
-    assert page == taught().glance(1).to_html(page=True, title=title, labels=["y"])
+    title = "Overview of model.ww"
+    assert page == taught().overview(1).to_page(title=title, labels=["y"])
 
 
 @pytest.mark.usefixtures("model_file")
 def test_inspect_writes_a_page_about_an_ngram():
     page = call("inspect", "model.ww", "--html", "-", "--value", "a b").stdout
-    assert page == ngram_worth(taught(), "a b").to_html(page=True)
+    assert page == ngram_worth(taught(), "a b").to_page()
 
 
 @pytest.mark.usefixtures("model_file")

@@ -1,6 +1,6 @@
 """The overview of a model and the values of an n-gram as HTML: a snippet or a whole page.
 
-Drawn from `Glance.to_dict()` and `NgramWorth.to_dict()` alone. Tables list every number in the
+Drawn from `Overview.to_dict()` and `NgramWorth.to_dict()` alone. Tables list every number in the
 pictures.
 """
 
@@ -15,7 +15,7 @@ from watchword.show.markup import document, escaped, excerpt, name_html, table_h
 from watchword.show.palette import label_colour
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 
-__all__ = ["glance_html", "ngram_html"]
+__all__ = ["ngram_html", "ngram_page", "overview_html", "overview_page"]
 
 MOST_LABELS = 50  # drawn in a page by default
 MOST_IN_SNIPPET = 10
@@ -33,36 +33,44 @@ _STYLE = """
 .ww-side { display: flex; flex-wrap: wrap; gap: .5rem 2rem; align-items: flex-start; }
 .ww-side figure { margin: .5rem 0; min-width: 0; max-width: 100%; }
 .ww-halves figure { flex: 1 1 22rem; }
-.ww-glance svg { max-width: 100%; height: auto; }
-.ww-glance td svg { width: 3.5rem; height: .6rem; margin-inline-start: .4rem; }
-.ww-glance th[scope=row] { min-width: 6rem; }
-.ww-glance th, .ww-glance td { text-align: start; vertical-align: top; }
-.ww-glance .number { text-align: end; white-space: nowrap; }
-.ww-glance summary { cursor: pointer; padding: .3rem 0; }
-.ww-glance bdi { overflow-wrap: anywhere; }
-.ww-glance figcaption { font-size: .9rem; font-weight: 600; padding-bottom: .3rem; }
-.ww-glance nav ul { columns: 14rem; padding-inline-start: 1.2rem; }
-@media print { .ww-glance details::details-content { content-visibility: visible; } }
+.ww-overview svg { max-width: 100%; height: auto; }
+.ww-overview td svg { width: 3.5rem; height: .6rem; margin-inline-start: .4rem; }
+.ww-overview th[scope=row] { min-width: 6rem; }
+.ww-overview th, .ww-overview td { text-align: start; vertical-align: top; }
+.ww-overview .number { text-align: end; white-space: nowrap; }
+.ww-overview summary { cursor: pointer; padding: .3rem 0; }
+.ww-overview bdi { overflow-wrap: anywhere; }
+.ww-overview figcaption { font-size: .9rem; font-weight: 600; padding-bottom: .3rem; }
+.ww-overview nav ul { columns: 14rem; padding-inline-start: 1.2rem; }
+@media print { .ww-overview details::details-content { content-visibility: visible; } }
 """
 
 
-def glance_html(
-    plain: Plain,
-    *,
-    page: bool = False,
-    title: str = "Model overview",
-    labels: Sequence[Label] | None = None,
+def overview_html(
+    plain: Plain, *, title: str = "Model overview", labels: Sequence[Label] | None = None
 ) -> str:
     """Return a model's totals and, for each label, its best n-grams and the distribution of values.
 
-    `labels` are the labels to draw [default: the first 50, or 10 in a snippet].
+    `labels` are the labels to draw [default: the first 10].
+    """
+    return _overview(plain, title, labels, page=False)
+
+
+def overview_page(
+    plain: Plain, *, title: str = "Model overview", labels: Sequence[Label] | None = None
+) -> str:
+    """Return the same as a page [default labels: the first 50].
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> glance_html(model.glance().to_dict(), page=True).startswith("<!doctype html>")
+    >>> overview_page(model.overview().to_dict()).startswith("<!doctype html>")
     True
     """
+    return _overview(plain, title, labels, page=True)
+
+
+def _overview(plain: Plain, title: str, labels: Sequence[Label] | None, *, page: bool) -> str:
     known = [one["label"] for one in plain["labels"]]
     drawn = known[: MOST_LABELS if page else MOST_IN_SNIPPET] if labels is None else list(labels)
     parts = [_totals(plain)]
@@ -78,8 +86,8 @@ def glance_html(
 def _shell(title: str, inside: str, *, page: bool) -> str:
     body = f"{_heading(1, escaped(title), page=page)}\n{inside}"
     if page:
-        return document(title, f'<main class="ww-glance">\n{body}\n</main>', _STYLE)
-    return f'<div class="ww-glance"><style>{_STYLE}</style>{body}</div>'
+        return document(title, f'<main class="ww-overview">\n{body}\n</main>', _STYLE)
+    return f'<div class="ww-overview"><style>{_STYLE}</style>{body}</div>'
 
 
 def _totals(plain: Plain) -> str:
@@ -190,7 +198,12 @@ def _distribution_table(plain: Plain, own: Plain) -> str:
 # The values of an n-gram
 
 
-def ngram_html(plain: Plain, *, page: bool = False, labels: Sequence[Label] | None = None) -> str:
+def ngram_page(plain: Plain, labels: Sequence[Label] | None = None) -> str:
+    """Return an n-gram's values as a page; see `ngram_html`."""
+    return _ngram(plain, labels, page=True)
+
+
+def ngram_html(plain: Plain, labels: Sequence[Label] | None = None) -> str:
     """Return an n-gram's values for every label, the values of its words, and the words after it.
 
     `labels` are the labels to show [default: all].
@@ -202,6 +215,10 @@ def ngram_html(plain: Plain, *, page: bool = False, labels: Sequence[Label] | No
     >>> ngram_html(ngram_worth(model, "a match").to_dict()).count("<table>")
     2
     """
+    return _ngram(plain, labels, page=False)
+
+
+def _ngram(plain: Plain, labels: Sequence[Label] | None, *, page: bool) -> str:
     known = [one["label"] for one in plain["values"]]
     columns = [column_of(known, label) for label in (known if labels is None else labels)]
     parts = []
