@@ -38,7 +38,7 @@ from watchword.erisk.transport import Attempts, Backoff, RefusedError, Transient
 from watchword.errors import DataFormatError, StateError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
-from watchword.streams.reading import Decision, Watcher
+from watchword.streams.readers import Decision, Watcher
 
 logger = logging.getLogger("watchword.erisk")
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from watchword._checks import as_choice
+from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.erisk.listing import matching, subfolders, subject_files
 from watchword.erisk.markup import in_order, read_individual, trend
@@ -48,8 +49,6 @@ __all__ = [
 
 Layout = Literal["train", "test", "cases", "folder"]
 Split = Literal["train", "test"]
-#: A callback that wraps an iterable to show progress: `progress(iterable, total)`.
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
 _DEPTH = 6  # levels below a folder to search for collections
 _CHUNK = re.compile(r"chunk[ _-]?0*([1-9][0-9]?)", re.IGNORECASE)
@@ -210,7 +209,7 @@ def read_collection(
     by_name = {name: files for name, files in by_name.items() if name.startswith(part)}
     if not by_name:
         raise DataFormatError(f"{collection.path}: contains no file {part}….xml")
-    names = _shown(sorted(by_name, key=_natural), len(by_name), progress)
+    names = tracked(sorted(by_name, key=_natural), len(by_name), progress)
     read = subjects = [_subject(name, by_name[name]) for name in names]
     _check_ids(collection, read)
     truth = None if collection.parts else truth_of(collection.path, read)
@@ -376,7 +375,3 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     """Return a sort key that compares numbers within names by value."""
     parts = _NUMBERS.split(name)
     return [(1, int(part), "") if at % 2 else (0, 0, part) for at, part in enumerate(parts)]
-
-
-def _shown(items: Iterable[Any], total: int, progress: Progress | None) -> Iterable[Any]:
-    return items if progress is None else progress(items, total)

@@ -15,8 +15,9 @@ from typing import Literal
 
 from watchword._checks import as_choice
 from watchword._files import atomic_folder
+from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject, synthetic
-from watchword.erisk.layout import Progress, Split
+from watchword.erisk.layout import Split
 from watchword.erisk.made import MOST_WRITINGS, MadeSet, Person, made_subject, planned_sets
 from watchword.erisk.published import TaskName, task_named
 from watchword.erisk.submission import POSITIVE
@@ -86,7 +87,7 @@ def make_collection(
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(target) as temporary:
         write = _writer(temporary, task, release)
-        for made, person in people if progress is None else progress(people, len(people)):
+        for made, person in tracked(people, len(people), progress):
             write(made, person)
         for made in sets:
             folder_of = _set_folder(temporary, task, made, release)

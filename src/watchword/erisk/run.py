@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.erisk.layout import (
     Collection,
-    Progress,
     Split,
     find_collections,
     official_counts,
@@ -269,7 +269,7 @@ def _learn(model: TauSS3, place: SetPlace, threads: int | None, progress: Progre
     subjects.sort(key=lambda subject: not subject.id.startswith("train_"))
     workers = threads if model.parameters["prune_period"] is None else 1
     batches = list(_batches(subjects))
-    for batch in batches if progress is None else progress(batches, len(batches)):
+    for batch in tracked(batches, len(batches), progress):
         teach(model, batch, threads=workers)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from watchword._checks import Label, as_list, as_texts
+from watchword._progress import Progress, tracked
 from watchword.evaluation.folds import Fold, deal
 from watchword.evaluation.labels import Evaluation, evaluate
 from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
-from watchword.evaluation.tuning import Progress
 from watchword.model.tau_ss3 import TauSS3
 
 
@@ -56,8 +56,7 @@ def cross_validate(
             held_out, own = [documents[i] for i in indices], [judged[i] for i in indices]
             yield evaluate(taught, held_out, own, threads=threads)
 
-    found = judge_all() if progress is None else progress(judge_all(), len(parts))
-    return Evaluation.pooled(found)
+    return Evaluation.pooled(tracked(judge_all(), len(parts), progress))
 
 
 def _taught(

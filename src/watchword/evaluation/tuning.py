@@ -16,6 +16,7 @@ import numpy as np
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword._display import csv_of
+from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.replaying import is_positive
@@ -26,7 +27,6 @@ from watchword.streams.policies import BoolArray, IntArray, Policy
 
 Order = Literal["random", "time"]
 Measure = str | Callable[..., float]
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 _AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)
 
 _SHOWN = 10
@@ -177,11 +177,11 @@ def tune(
                 yield score_streams(held_out, model, positive, by=by, threads=threads)
 
     total = len(parts) * len(settings)
-    readings = read_all() if progress is None else progress(read_all(), total)
+    readings = tracked(read_all(), total, progress)
     if any(isinstance(one, Thresholds) for one in asked):
         held = list(readings)
         tried = [_fitting(asked, held[i :: len(settings)]) for i in range(len(settings))]
-        readings = held if progress is None else progress(iter(held), total)
+        readings = tracked(held, total, progress)
     else:
         tried = [_fitting(asked, [])] * len(settings)
     judged = [

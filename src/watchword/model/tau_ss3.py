@@ -48,14 +48,14 @@ from watchword.model.text import TextSource, Tokenizer, WordHook
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from watchword._progress import Progress
     from watchword.evaluation.targets import Targets
-    from watchword.evaluation.tuning import Progress
     from watchword.reasons.change import Change
     from watchword.reasons.story import Story
     from watchword.searching.result import Measure
     from watchword.searching.space import Space
     from watchword.streams.policies import Policy
-    from watchword.streams.reading import Reader, Watcher
+    from watchword.streams.readers import Reader, Watcher
 
 # Arguments that change the counts.
 _SHAPING = (*(one.name for one in TABLE if one.shapes_counts), "word_hook", "tokenizer")
@@ -361,7 +361,7 @@ class TauSS3:
         The state of another model is rejected unless `allow_changed_model` is true: sums are then
         kept by label, and further posts are read with this model.
         """
-        from watchword.streams.reading import Reader
+        from watchword.streams.readers import Reader
 
         return Reader(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
 
@@ -373,7 +373,7 @@ class TauSS3:
         allow_changed_model: bool = False,
     ) -> Watcher:
         """Return a watcher for the posts of many subjects, new or resumed from a state."""
-        from watchword.streams.reading import Watcher
+        from watchword.streams.readers import Watcher
 
         return Watcher(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
 

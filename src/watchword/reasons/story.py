@@ -22,7 +22,7 @@ from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import Change
 from watchword.reasons.history import History
 from watchword.streams.policies import Policy, as_policy
-from watchword.streams.reading import Decision
+from watchword.streams.readers import Decision
 from watchword.streams.steps import FloatArray
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from watchword._checks import as_choice, as_threads, as_whole
+from watchword._progress import Progress, tracked
 from watchword.evaluation.targets import Targets
-from watchword.evaluation.tuning import Progress
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.cache import KeptResults
 from watchword.searching.result import Measure, Search, is_fold_result, judge_of
@@ -95,7 +95,7 @@ def search(
         interrupted = False
         steps = run.steps(measure)
         try:
-            for _ in steps if progress is None else progress(steps, run.most_steps):
+            for _ in tracked(steps, run.most_steps, progress):
                 pass
         except KeyboardInterrupt:
             interrupted = True

@@ -15,7 +15,7 @@ from watchword.streams.policies import (
     Step,
     policy_from_dict,
 )
-from watchword.streams.reading import Decision, Reader, Watcher
+from watchword.streams.readers import Decision, Reader, Watcher
 
 __all__ = [
     "After",
