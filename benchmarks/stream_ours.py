@@ -57,7 +57,7 @@ def subjects_of(part: Part) -> list[Any]:
 def folds_of(part: Part, order: str) -> tuple[tuple[int, ...], ...]:
     """The folds that `watchword.tune` uses, for everybody else."""
     watchword()
-    from watchword.evaluation.tuning import folds_of
+    from watchword.evaluation.folds import folds_of
 
     folds = folds_of(subjects_of(part), POSITIVE, folds=FOLDS, order=order, seed=SEED)
     return tuple(tuple(fold) for fold in folds)

@@ -49,7 +49,6 @@ from watchword.evaluation import (
     replay,
     replay_scores,
     score_streams,
-    teach,
     tune,
 )
 from watchword.model import Explanation, TauSS3
@@ -70,6 +69,7 @@ from watchword.streams import (
     Stays,
     Step,
     Watcher,
+    teach,
 )
 
 __version__ = "0.1.0"

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from watchword.evaluation import metrics
-from watchword.evaluation.tuning import folds_of, grid, teach, tune
+from watchword.evaluation.folds import folds_of
+from watchword.evaluation.tuning import grid, tune
 from watchword.streams.policies import After
 
 RISK = ww.Overtakes("at risk")
@@ -63,7 +64,7 @@ def by_hand(parameters, policy, judge, *, folds, by="post"):
     for part in folds_of(PEOPLE, "at risk", folds=folds, seed=0):
         held_out = [PEOPLE[place] for place in part]
         model = ww.TauSS3(**parameters)
-        teach(model, [person for person in PEOPLE if person not in held_out])
+        ww.teach(model, [person for person in PEOPLE if person not in held_out])
         values.append(judge(ww.replay(held_out, model, policy, by=by).measures))
         weights.append(len(part))
     mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
@@ -309,7 +310,7 @@ def test_the_other_parameters_are_those_of_a_given_model():
 def test_the_model_of_a_tuning_has_the_best_parameters_and_learnt_all():
     tuning = tune(PEOPLE, RISK, parameters={"max_ngram": [1, 2]})
     expected = ww.TauSS3(**tuning.best.parameters)
-    teach(expected, PEOPLE)
+    ww.teach(expected, PEOPLE)
     assert tuning.model(PEOPLE).fingerprint == expected.fingerprint
 
 
@@ -319,7 +320,7 @@ def test_teaching_is_learning_every_post_under_the_label_of_its_author():
         ww.Subject("ann", [ww.Post("a b", title="c"), ww.Post("d")], "x"),
         ww.Subject("bob", [ww.Post("e")], "y"),
     ]
-    teach(model, people)
+    ww.teach(model, people)
     expected.learn_many(["c\n\na b", "d", "e"], ["x", "x", "y"])
     assert model.fingerprint == expected.fingerprint
 
@@ -556,5 +557,5 @@ def test_invalid_numbers_of_posts_are_refused(posts, error, message):
 def test_subjects_without_a_label_teach_nothing():
     model = ww.TauSS3()
     with pytest.raises(ValueError, match="subject 'ann' has no label"):
-        teach(model, [ww.Subject("bob", [ww.Post("x")], "y"), ww.Subject("ann", [])])
+        ww.teach(model, [ww.Subject("bob", [ww.Post("x")], "y"), ww.Subject("ann", [])])
     assert model.labels == ()

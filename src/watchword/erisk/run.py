@@ -32,10 +32,10 @@ from watchword.erisk.submission import (
 from watchword.errors import DataFormatError
 from watchword.evaluation.replaying import Replay, replay
 from watchword.evaluation.scores import first_alerts
-from watchword.evaluation.tuning import teach
 from watchword.model.presets import PAPER_TASKS
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Overtakes, Policy
+from watchword.streams.teaching import teach
 
 _BATCH = 20_000  # posts per learning step
 

@@ -10,7 +10,7 @@ from watchword.evaluation.metrics import erde, latency_weighted_f1
 from watchword.evaluation.replaying import Measures, Outcome, Replay, replay, replay_scores
 from watchword.evaluation.scores import Scores, score_streams
 from watchword.evaluation.thresholds import Thresholds
-from watchword.evaluation.tuning import Trial, Tuning, grid, teach, tune
+from watchword.evaluation.tuning import Trial, Tuning, grid, tune
 
 __all__ = [
     "MEASURES",
@@ -31,6 +31,5 @@ __all__ = [
     "replay",
     "replay_scores",
     "score_streams",
-    "teach",
     "tune",
 ]

@@ -1,16 +1,23 @@
-"""Stratified folds of texts that never split a group, reproducible by seed."""
+"""Stratified folds of texts and of subjects, reproducible by seed."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from datetime import timezone
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from watchword._checks import Label, as_list, as_whole
+from watchword._checks import Label, as_choice, as_list, as_whole
+from watchword.data import Subject
 from watchword.evaluation.targets import are_several, as_label_sets, in_order
+
+Order = Literal["random", "time"]
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 _MOST_SEED = 2**63 - 1
 
@@ -207,3 +214,62 @@ class _Table:
             for label, count in counts.items()
             if count == self._total[label] and self._holders[label] > 1
         ]
+
+
+# Subjects
+
+
+def folds_of(
+    subjects: Sequence[Subject],
+    positive: Label,
+    *,
+    folds: int,
+    order: Order = "random",
+    seed: int = 0,
+) -> list[list[int]]:
+    """Return the indices of the subjects in each fold, with positives spread evenly.
+
+    Subjects without posts are dealt last, so that the folds of the others do not depend on them.
+    Subjects that write about the same events share words. If future subjects will write about other
+    events, random folds give measures that are too good; with `order="time"`, each fold covers a
+    period of time.
+    """
+    wanted = as_whole("folds", folds, 2)
+    names = {subject.id for subject in subjects}
+    if len(names) < len(subjects):
+        raise ValueError("duplicate subject id: a subject must not be in two folds")
+    as_choice("order", order, ORDERS)
+    groups: tuple[list[int], list[int]] = ([], [])
+    silent: list[int] = []
+    for index, subject in enumerate(subjects):
+        if subject.label is None:
+            raise ValueError(f"subject {subject.id!r} has no label")
+        (groups[subject.label == positive] if subject.posts else silent).append(index)
+    if len(groups[True]) < wanted or len(groups[False]) < wanted:
+        raise ValueError(
+            f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
+            f"and {wanted} others, with posts, got {len(groups[True])} and {len(groups[False])}"
+        )
+    parts: list[list[int]] = [[] for _ in range(wanted)]
+    generator = np.random.default_rng(seed)
+    number = 0
+    for group in groups:
+        if order == "time":
+            by_time = sorted(group, key=lambda index: _beginning(subjects[index]))
+            for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
+                part += stretch.tolist()
+            continue
+        for index in generator.permutation(group).tolist():
+            parts[number % wanted].append(index)
+            number += 1
+    for number, index in enumerate(silent):
+        parts[number % wanted].append(index)
+    return [sorted(part) for part in parts]
+
+
+def _beginning(subject: Subject) -> float:
+    time = subject.posts[0].time if subject.posts else None
+    if time is None:
+        return -math.inf
+    # A time without a zone is read as UTC, so that the order does not depend on the machine.
+    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()

@@ -8,25 +8,25 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timezone
 from inspect import signature
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from watchword._checks import Label, as_choice, as_whole
+from watchword._checks import Label
 from watchword._display import csv_of
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
+from watchword.evaluation.folds import Order, folds_of
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.evaluation.thresholds import Thresholds
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import BoolArray, IntArray, Policy
+from watchword.streams.teaching import teach
 
-Order = Literal["random", "time"]
-Measure = str | Callable[..., float]
+AlertMeasure = str | Callable[..., float]
 _AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)
 
 _SHOWN = 10
@@ -104,23 +104,11 @@ def grid(
     return [kind(positive, **dict(zip(values, chosen, strict=True))) for chosen in combined]
 
 
-def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = None) -> None:
-    """Teach a model all posts of subjects, each post as a document with its subject's label."""
-    texts: list[str] = []
-    labels: list[Label] = []
-    for subject in subjects:
-        if subject.label is None:
-            raise ValueError(f"subject {subject.id!r} has no label")
-        texts += [post.content for post in subject.posts]
-        labels += [subject.label] * len(subject.posts)
-    model.learn_many(texts, labels, threads=threads)
-
-
 def tune(
     subjects: Iterable[Subject],
     policies: Policy | Thresholds | Iterable[Policy | Thresholds],
     *,
-    measure: Measure = "erde50",
+    measure: AlertMeasure = "erde50",
     parameters: Mapping[str, Sequence[Any]] | None = None,
     model: TauSS3 | None = None,
     folds: int = 4,
@@ -206,62 +194,6 @@ def _fitting(asked: list[Policy | Thresholds], scores: Sequence[Scores]) -> list
     return list(itertools.chain.from_iterable(own))
 
 
-def folds_of(
-    subjects: Sequence[Subject],
-    positive: Label,
-    *,
-    folds: int,
-    order: Order = "random",
-    seed: int = 0,
-) -> list[list[int]]:
-    """Return the indices of the subjects in each fold, with positives spread evenly.
-
-    Subjects without posts are dealt last, so that the folds of the others do not depend on them.
-    Subjects that write about the same events share words. If future subjects will write about other
-    events, random folds give measures that are too good; with `order="time"`, each fold covers a
-    period of time.
-    """
-    wanted = as_whole("folds", folds, 2)
-    names = {subject.id for subject in subjects}
-    if len(names) < len(subjects):
-        raise ValueError("duplicate subject id: a subject must not be in two folds")
-    as_choice("order", order, ("random", "time"))
-    groups: tuple[list[int], list[int]] = ([], [])
-    silent: list[int] = []
-    for index, subject in enumerate(subjects):
-        if subject.label is None:
-            raise ValueError(f"subject {subject.id!r} has no label")
-        (groups[subject.label == positive] if subject.posts else silent).append(index)
-    if len(groups[True]) < wanted or len(groups[False]) < wanted:
-        raise ValueError(
-            f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
-            f"and {wanted} others, with posts, got {len(groups[True])} and {len(groups[False])}"
-        )
-    parts: list[list[int]] = [[] for _ in range(wanted)]
-    generator = np.random.default_rng(seed)
-    number = 0
-    for group in groups:
-        if order == "time":
-            by_time = sorted(group, key=lambda index: _beginning(subjects[index]))
-            for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
-                part += stretch.tolist()
-            continue
-        for index in generator.permutation(group).tolist():
-            parts[number % wanted].append(index)
-            number += 1
-    for number, index in enumerate(silent):
-        parts[number % wanted].append(index)
-    return [sorted(part) for part in parts]
-
-
-def _beginning(subject: Subject) -> float:
-    time = subject.posts[0].time if subject.posts else None
-    if time is None:
-        return -math.inf
-    # A time without a zone is read as UTC, so that the order does not depend on the machine.
-    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
-
-
 def _taught_without(
     subjects: list[Subject],
     held_out: list[int],
@@ -322,12 +254,12 @@ def _parameters_of(function: Callable[..., Any]) -> Iterable[str]:
         return ()
 
 
-def check_measure(measure: Measure) -> None:
+def check_measure(measure: AlertMeasure) -> None:
     """Raise `ValueError` if `tune` would reject this measure."""
     _measure(measure)
 
 
-def _measure(measure: Measure) -> tuple[str, _Judge, int]:
+def _measure(measure: AlertMeasure) -> tuple[str, _Judge, int]:
     """Return the name of a measure, a function to compute it, and -1 if higher is better."""
     options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
     if callable(measure):

@@ -16,6 +16,7 @@ from watchword.streams.policies import (
     policy_from_dict,
 )
 from watchword.streams.readers import Decision, Reader, Watcher
+from watchword.streams.teaching import teach
 
 __all__ = [
     "After",
@@ -34,4 +35,5 @@ __all__ = [
     "Step",
     "Watcher",
     "policy_from_dict",
+    "teach",
 ]

@@ -1,0 +1,21 @@
+"""Teaching a model the posts of subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from watchword._checks import Label
+from watchword.data import Subject
+from watchword.model.tau_ss3 import TauSS3
+
+
+def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = None) -> None:
+    """Teach a model all posts of subjects, each post as a document with its subject's label."""
+    texts: list[str] = []
+    labels: list[Label] = []
+    for subject in subjects:
+        if subject.label is None:
+            raise ValueError(f"subject {subject.id!r} has no label")
+        texts += [post.content for post in subject.posts]
+        labels += [subject.label] * len(subject.posts)
+    model.learn_many(texts, labels, threads=threads)
