@@ -18,7 +18,7 @@ from ports import free_port
 from spark_cluster import HAS_SPARK
 from watchword.cli import cli
 from watchword.cli.base import Teller, progress
-from watchword.cli.demo import make_demo
+from watchword.cli.commands.demo import make_demo
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 

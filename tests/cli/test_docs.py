@@ -47,6 +47,11 @@ def test_every_command_has_an_example(name):
     assert any(command.startswith(name) for command, _ in examples())
 
 
+def test_every_command_is_in_the_module_named_after_it():
+    modules = {name: command.callback.__module__ for name, command in cli.commands.items()}
+    assert modules == {name: f"watchword.cli.commands.{name}" for name in cli.commands}
+
+
 def test_no_other_command_is_documented():
     known = {name for name, _ in commands()}
     assert set(re.findall(r"^###? (watchword .*)$", PAGE, re.MULTILINE)) == known

@@ -11,7 +11,7 @@ import pytest
 
 from command_line import ENVIRONMENT
 from untyped import untyped
-from watchword.cli.texts import Data
+from watchword.cli.loading import Loader
 from watchword.data import lines
 from watchword.data.lines import Wait, line_batches
 from watchword.data.tables import _Table
@@ -144,21 +144,21 @@ def test_standard_input_may_be_compressed(tmp_path):
     ],
 )
 def test_the_format_follows_from_the_file_name(name, kind):
-    assert Data().format_of(name) == kind
+    assert Loader().format_of(name) == kind
 
 
 def test_the_format_can_be_given():
-    assert Data(format="csv").format_of("-") == "csv"
+    assert Loader(format="csv").format_of("-") == "csv"
 
 
 def test_csv_may_have_a_subject_column(tmp_path):
     (tmp_path / "a.csv").write_text("text,label,id\nhello,x,7\n")
     (tmp_path / "b.csv").write_text("subject,title,text\nann,Monday,hello\nbob,,so\n")
-    [texts] = Data().batches([str(tmp_path / "a.csv")])
+    [texts] = Loader().batches([str(tmp_path / "a.csv")])
     assert [(one.text, one.label, one.id, one.subject) for one in texts] == [
         ("hello", "x", "7", None)
     ]
-    [posts] = Data().batches([str(tmp_path / "b.csv")])
+    [posts] = Loader().batches([str(tmp_path / "b.csv")])
     assert [(one.text, one.subject, one.line) for one in posts] == [
         ("Monday\n\nhello", "ann", 2),
         ("so", "bob", 3),
@@ -167,7 +167,7 @@ def test_csv_may_have_a_subject_column(tmp_path):
 
 def test_rows_before_a_bad_row_are_yielded(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\nhello,x\nso\n")
-    batches = Data().batches([str(tmp_path / "a.csv")])
+    batches = Loader().batches([str(tmp_path / "a.csv")])
     assert [one.text for one in next(batches)] == ["hello"]
     with pytest.raises(DataFormatError, match=r"a\.csv, line 3"):
         next(batches)
@@ -190,10 +190,10 @@ TABLE = 'text,label,id\n"a ""b""\nc",x,1\r\n\n5" tape,y,2\n"d\n\ne",x,3\nf,y,4'
 @pytest.mark.parametrize("packed", [False, True])
 def test_csv_rows_do_not_depend_on_the_size_of_the_pieces_read(monkeypatch, tmp_path, size, packed):
     (tmp_path / "whole.csv").write_bytes(TABLE.encode())
-    [whole] = Data().batches([str(tmp_path / "whole.csv")])
+    [whole] = Loader().batches([str(tmp_path / "whole.csv")])
     data = gzip.compress(TABLE.encode()) + gzip.compress(b"") if packed else TABLE.encode()
     in_pieces(monkeypatch, data, size)
-    found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
+    found = [item for batch in Loader(format="csv").batches(["-"]) for item in batch]
     assert [item._replace(source="") for item in found] == [
         item._replace(source="") for item in whole
     ]
@@ -207,7 +207,7 @@ def test_a_huge_csv_cell_is_not_parsed_again_for_every_piece(monkeypatch):
     monkeypatch.setattr(
         _Table, "_hold", lambda self, row, real=_Table._hold: held.append(real(self, row))
     )
-    found = [item for batch in Data(format="csv").batches(["-"]) for item in batch]
+    found = [item for batch in Loader(format="csv").batches(["-"]) for item in batch]
     assert [item.text for item in found] == [cell, "last"]
     assert len(held) < 50
 
@@ -218,13 +218,13 @@ def test_truncated_compressed_input_is_an_error_after_its_complete_lines(monkeyp
     in_pieces(monkeypatch, gzip.compress(lines)[:-cut], 1000)
     found = []
     with pytest.raises(DataFormatError, match=r"the compressed data is damaged after line \d+"):
-        found.extend(len(batch) for batch in Data().batches(["-"]))
+        found.extend(len(batch) for batch in Loader().batches(["-"]))
     assert sum(found) > 10_000
 
 
 def test_csv_with_only_a_header_has_no_rows(monkeypatch):
     in_pieces(monkeypatch, b'text,"la\nbel"\n', 3)
-    assert [batch for batch in Data(format="csv").batches(["-"]) if batch] == []
+    assert [batch for batch in Loader(format="csv").batches(["-"]) if batch] == []
     in_pieces(monkeypatch, b" \n\n", 1)
     with pytest.raises(DataFormatError, match="standard input is empty: it needs a row"):
-        list(Data(format="csv").batches(["-"]))
+        list(Loader(format="csv").batches(["-"]))

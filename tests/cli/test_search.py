@@ -14,8 +14,8 @@ import databases
 import watchword as ww
 from command_line import call, failure, records, run_on_terminal, started, write_lines
 from watchword import Between
+from watchword.cli.commands.search import _teller
 from watchword.cli.search_options import _space
-from watchword.cli.searching import _teller
 from watchword.data import write_jsonl
 from watchword.searching.searcher import search_within
 from watchword.searching.space import DEFAULT_SPACE
@@ -126,7 +126,7 @@ def test_budget_without_trials_uses_all_the_time(monkeypatch):
         asked.append(budget)
         return ww.search(texts, labels, space, trials=3, **options)
 
-    monkeypatch.setattr("watchword.cli.searching.search_within", within)
+    monkeypatch.setattr("watchword.cli.commands.search.search_within", within)
     assert records("search", "people.jsonl", "--budget", "2m")[0]["tried"] == 3
     assert asked == [120]
     assert records("search", "people.jsonl", "--budget", "2m", *GRID)[0]["tried"] == 4
@@ -319,7 +319,7 @@ def stop_at_once(items, total):
 
 
 def test_interrupted_search_suggests_keep(monkeypatch):
-    monkeypatch.setattr("watchword.cli.searching._best_so_far", lambda *_, **__: stop_at_once)
+    monkeypatch.setattr("watchword.cli.commands.search._best_so_far", lambda *_, **__: stop_at_once)
     done = call("search", "people.jsonl", "--trials", 500)
     assert done.exit_code == 130
     assert done.stderr.endswith("use --keep FILE to be able to resume\n")
@@ -352,7 +352,7 @@ def test_train_tune_equals_python(monkeypatch):
         spent.append((budget, space))
         return ww.search(texts, labels, space, trials=4, **options)
 
-    monkeypatch.setattr("watchword.cli.searching.search_within", within)
+    monkeypatch.setattr("watchword.cli.commands.search.search_within", within)
     tune = ("--tune", "--measure", "macro_f1", "--prior", 1)
     [told] = records("train", "people.jsonl", "-o", "tuned.ww", *tune)
     assert spent == [(30, None)]

@@ -1,7 +1,8 @@
-"""The commands of the command line: each parses arguments, calls a library function and prints.
+"""The command line: commands parse arguments, call a library function and print.
 
-A new command is a function decorated with `@verb(example="watchword …")` in a module imported here;
-the group handles errors, exit codes and `--debug`.
+The command `watchword NAME` is in `commands/NAME.py`: a function decorated with
+`@verb(example="watchword …")`, in a module imported here. The group handles errors, exit codes and
+`--debug`.
 """
 
 from __future__ import annotations
@@ -11,32 +12,26 @@ import os
 import sys
 import traceback
 
-from watchword.cli import (
+from watchword.cli.base import Teller, cli, warn
+from watchword.cli.commands import (  # noqa: F401  (each adds its command to `cli`)
+    classify,
     demo,
     erisk,
-    explaining,
-    judging,
-    models,
-    searching,
-    serving,
+    evaluate,
+    explain,
+    inspect,
+    make,
+    report,
+    search,
+    serve,
     spark,
-    streams,
+    train,
+    tune,
+    validate,
+    watch,
 )
-from watchword.cli.base import Teller, cli, warn
 
-__all__ = [
-    "cli",
-    "demo",
-    "erisk",
-    "explaining",
-    "judging",
-    "models",
-    "run",
-    "searching",
-    "serving",
-    "spark",
-    "streams",
-]
+__all__ = ["cli", "run"]
 
 
 def run() -> int:

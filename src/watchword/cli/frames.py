@@ -51,7 +51,7 @@ def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSessi
 # Data
 
 
-def kind_of(data: tuple[str, ...], given: str | None) -> str:
+def format_of(data: tuple[str, ...], given: str | None) -> str:
     """Return the format of the data: the one given, or the one its file name implies."""
     if given is not None:
         return given

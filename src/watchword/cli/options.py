@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policies import check_policy, known_policies
-from watchword.cli.texts import Data
 from watchword.data.records import SUBJECT_FIELDS
+from watchword.evaluation.scores import BYS
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
 from watchword.model.parameters import DEFAULTS, TABLE
 from watchword.model.presets import PAPER_TASKS
@@ -190,11 +191,11 @@ def _fields(ctx: click.Context, param: click.Parameter, value: Sequence[str]) ->
 
 
 def data_options(*, bad_lines: str) -> Option:
-    """Add the options of commands that read texts or posts; `reading` is a `Data` made of them."""
+    """Add the options of commands that read texts or posts; `loader` is made of them."""
     options = [
         click.option(
             "--format",
-            type=click.Choice(["jsonl", "csv", "folder", "erisk"]),
+            type=click.Choice(FORMATS),
             help="Format of the data.  [default: from the file name]",
         ),
         click.option(
@@ -213,10 +214,10 @@ def data_options(*, bad_lines: str) -> Option:
             help="Stop at an invalid line, or skip it with a warning.",
         ),
     ]
-    return lambda function: joined(function, options, "reading", Data)
+    return lambda function: joined(function, options, "loader", Loader)
 
 
-def dealing_options(*, folds: int) -> Option:
+def fold_options(*, folds: int) -> Option:
     """Add the options of cross-validation: folds, repeats, seed, groups."""
     options = [
         click.option(
@@ -246,9 +247,7 @@ def dealing_options(*, folds: int) -> Option:
             help="Field whose equal values stay in one fold.  [default: the subject]",
         ),
     ]
-    return lambda function: functools.reduce(
-        lambda inner, add: add(inner), reversed(options), function
-    )
+    return lambda function: functools.reduce(lambda inner, add: add(inner), options[::-1], function)
 
 
 def threads_option(function: Function) -> Function:
@@ -266,16 +265,6 @@ def table_option(function: Function) -> Function:
     )
 
 
-def spreadsheet_option(function: Function) -> Function:
-    """Add `--spreadsheet-safe`."""
-    option = click.option(
-        "--spreadsheet-safe",
-        is_flag=True,
-        help="With --csv: put an apostrophe before text that a spreadsheet would run as a formula.",
-    )
-    return option(function)
-
-
 # Options of commands about subjects
 
 positive_option = click.option(
@@ -283,7 +272,7 @@ positive_option = click.option(
 )
 by_option = click.option(
     "--by",
-    type=click.Choice(["post", "chunk"]),
+    type=click.Choice(BYS),
     default="post",
     show_default=True,
     help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",

@@ -14,7 +14,7 @@ read from `watchword.streams.policies`, so a policy added there is known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, fields
 from itertools import islice, product
@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import click
 
 from watchword._checks import Label
+from watchword.cli.base import find_label
 from watchword.evaluation.thresholds import Thresholds
 from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Policy
 
@@ -85,6 +86,11 @@ def parse_policy(text: str, positive: Label) -> Policy:
             f"{text!r} describes {len(described)} policies (give a single value instead of lists)"
         )
     return described[0]
+
+
+def policy_for(text: str, positive: str, labels: Iterable[Label]) -> Policy:
+    """Parse a policy that alerts for the label spelt like `positive`, one of a model's labels."""
+    return parse_policy(text, find_label(positive, labels, where="the model"))
 
 
 def spell_policy(policy: Policy) -> str:

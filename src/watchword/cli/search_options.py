@@ -114,8 +114,8 @@ measure_option = click.option(
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """The options of a parameter search before training."""
+class TuneOptions:
+    """The options of `train --tune`."""
 
     budget: float
     measure: str
@@ -140,8 +140,8 @@ def tuning_options(function: Function) -> Function:
 
 def _tuning(
     *, tune: bool, budget: float | None, measure: str | None, keep: Path | None
-) -> Tuning | None:
+) -> TuneOptions | None:
     for name, value in (("budget", budget), ("measure", measure), ("keep", keep)):
         if not tune and value is not None:
             raise click.UsageError(f"--{name} requires --tune")
-    return Tuning(budget or _BUDGET, measure or "accuracy", keep) if tune else None
+    return TuneOptions(budget or _BUDGET, measure or "accuracy", keep) if tune else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from watchword.streams.policy import field_names
 from watchword.streams.steps import QUANTITIES, Quantity
 
 By = Literal["post", "chunk"]
+BYS: tuple[By, ...] = get_args(By)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def score_streams(
     threads: int | None = None,
 ) -> Scores:
     """Read all posts of subjects with a model and return their scores."""
-    as_choice("by", by, ("post", "chunk"))
+    as_choice("by", by, BYS)
     listed = list(subjects)
     sizes = np.array([len(subject.posts) for subject in listed], np.int64)
     contents = [post.content for subject in listed for post in subject.posts]

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from watchword._checks import as_choice, as_threads, as_whole
 from watchword._progress import Progress, tracked
@@ -31,6 +31,7 @@ from watchword.searching.space import (
 )
 
 Method = Literal["grid", "random", "halving"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 _TRIALS = 100  # default number of random settings
 _MOST_TRIALS = 10_000  # limit if the budget ends the search
@@ -169,7 +170,7 @@ def _settings(
     ranges = any(isinstance(values, Between) for values in wanted.values())
     if method is None:
         method = "random" if ranges or trials is not None else "grid"
-    as_choice("method", method, ("grid", "random", "halving"))
+    as_choice("method", method, METHODS)
     if method == "grid":
         if trials is not None:
             raise ValueError("a grid tries all combinations: trials need a random search")

@@ -16,15 +16,126 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from watchword import Decision, TauSS3, Watcher
+import click
+
+from watchword import Decision, Policy, TauSS3, Watcher
 from watchword._display import visible
 from watchword._files import WRITE_FAILURES, locked
-from watchword.cli.base import emit, warn, write_text_output, writing_output
+from watchword.cli.base import (
+    FILE,
+    Number,
+    check_folder,
+    emit,
+    end_torn_line,
+    verb,
+    warn,
+    write_text_output,
+    writing_output,
+)
+from watchword.cli.loading import Loader
+from watchword.cli.options import (
+    data_options,
+    policy_option,
+    positive_option,
+    table_option,
+    threads_option,
+)
+from watchword.cli.policies import policy_for
 from watchword.cli.signals import Stops
 from watchword.data.flaws import BadLines, Flaw
+from watchword.data.lines import Wait
 from watchword.data.texts import Item
 from watchword.errors import StateError
-from watchword.streams.policies import Policy
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword make new.jsonl --subjects 20 --seed 1 --by-time
+    watchword watch model.ww new.jsonl --positive "at risk" --state watch.state
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data", nargs=-1)
+@positive_option
+@policy_option
+@click.option("--state", type=FILE, help="State file to resume from, if it exists, and to save to.")
+@click.option(
+    "--save-every",
+    type=Number(min=0),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between saves of the state.",
+)
+@click.option(
+    "--from-start",
+    is_flag=True,
+    help="Skip the posts that the state has already read; the input starts from the beginning.",
+)
+@click.option(
+    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
+)
+@click.option("--all", "every_post", is_flag=True, help="Print the decision after every post.")
+@click.option("--final", is_flag=True, help="Print a line per subject at the end.")
+@data_options(bad_lines="skip")
+@threads_option
+@table_option
+def watch(
+    model: Path,
+    data: tuple[str, ...],
+    positive: str,
+    policy: str,
+    state: Path | None,
+    save_every: float,
+    from_start: bool,
+    allow_changed_model: bool,
+    every_post: bool,
+    final: bool,
+    loader: Loader,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Read posts as they arrive and print alerts at once.
+
+    DATA are files of JSON lines {"subject": …, "text": …}, or CSV files [default: standard input].
+    Each subject gets at most one alert. With --state no alert is lost: alerts are printed before
+    the state is saved, so after a crash some may be printed again.
+    """
+    taught = TauSS3.load(model)
+    rule = policy_for(policy, positive, taught.labels)
+    if rule.is_population:
+        raise click.UsageError(
+            f"{policy!r} compares all subjects of a round, but watch reads posts one by one "
+            "(use another policy, or watchword evaluate)"
+        )
+    check_folder(state)
+    if from_start and state is None:
+        raise click.UsageError("--from-start requires --state")
+    idle = max(save_every, 1.0) if state is not None else None
+    stops = Stops()
+    batches = loader.batches(data or ("-",), streams=True, wait=Wait(stops.waiting, idle))
+    posts = with_subjects(batches, loader.bad)
+    shown = show_rows if table else show_json
+    opened = Keeper.open(
+        taught, rule, path=state, every=save_every, allow_changed_model=allow_changed_model
+    )
+    with opened as keeper, stops:
+        end_torn_line()
+        watch_posts(
+            keeper,
+            after_first(posts, keeper.posts) if from_start else posts,
+            stops=stops,
+            show=shown,
+            every_post=every_post,
+            threads=threads,
+        )
+        if final:
+            shown("final", keeper.watcher.decisions())
+    loader.report()
+    if stops.exit_code:
+        raise click.exceptions.Exit(stops.exit_code)
 
 
 class Keeper:

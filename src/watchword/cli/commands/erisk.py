@@ -28,7 +28,7 @@ from watchword.cli.base import (
     warn,
     write_text,
 )
-from watchword.cli.judging import check_files
+from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
     paper_parameter_options,
@@ -37,8 +37,8 @@ from watchword.cli.options import (
     threads_option,
 )
 from watchword.cli.policies import parse_policies, parse_policy
+from watchword.cli.results import check_files
 from watchword.cli.signals import term_as_interrupt
-from watchword.cli.texts import Data
 from watchword.erisk import TASKS, make_collection, run_task
 from watchword.erisk.submission import POSITIVE, check_name
 from watchword.model.presets import PAPER_TASKS
@@ -404,7 +404,7 @@ def server(
     faults: dict[str, Any] | None,
     seed: int,
     refuse_duplicates: bool,
-    reading: Data,
+    loader: Loader,
 ) -> None:
     """Run a practice server with your own subjects until Ctrl-C.
 
@@ -414,8 +414,8 @@ def server(
     from watchword.erisk.server import Faults, PracticeServer, serve
     from watchword.erisk.task import PracticeTask
 
-    subjects = reading.subjects(data)
-    reading.report()
+    subjects = loader.subjects(data)
+    loader.report()
     labels = {subject.label: None for subject in subjects if subject.label is not None}
     label = None if positive is None else find_label(positive, labels, where="the data")
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from watchword import Policy, TauSS3
-from watchword.cli.base import FILE, check_folder, emit, find_label, verb, write_output
+from watchword.cli.base import FILE, check_folder, emit, verb, write_output
+from watchword.cli.loading import Loader
 from watchword.cli.options import data_options
-from watchword.cli.policies import check_policy, known_policies, parse_policy
-from watchword.cli.texts import Data
+from watchword.cli.policies import check_policy, known_policies, policy_for
 from watchword.data import Document
-from watchword.streams.policies import Overtakes
 
 if TYPE_CHECKING:
     from watchword.web import LivePage
@@ -83,7 +82,7 @@ def serve(
     path: str | None,
     export: Path | None,
     floor: int | None,
-    reading: Data,
+    loader: Loader,
 ) -> None:
     """Show a model in the browser until Ctrl-C.
 
@@ -104,7 +103,7 @@ def serve(
     from watchword.web.app import get, make_app
 
     taught = TauSS3.load(model)
-    shown = _data(reading, data) | {
+    shown = _data(loader, data) | {
         "policy": _policy(taught, positive, policy),
         "name": model.name,
     }
@@ -135,11 +134,10 @@ def _policy(model: TauSS3, positive: str | None, policy: str | None) -> Policy |
         if policy is not None:
             raise click.UsageError("--policy requires --positive")
         return None
-    label = find_label(positive, model.labels, where="the model")
-    return Overtakes(label) if policy is None else parse_policy(policy, label)
+    return policy_for("overtakes" if policy is None else policy, positive, model.labels)
 
 
-def _data(reading: Data, source: str | None) -> dict[str, Any]:
+def _data(loader: Loader, source: str | None) -> dict[str, Any]:
     """Read subjects if the first record has one, and texts otherwise."""
     if source is None:
         return {}
@@ -147,14 +145,14 @@ def _data(reading: Data, source: str | None) -> dict[str, Any]:
         raise click.UsageError(
             "DATA must be a file or a folder, not standard input (it may be read twice)"
         )
-    batches = reading.batches([source])
+    batches = loader.batches([source])
     first = next((batch for batch in batches if batch), [])
     if any(item.subject is not None for item in first):
-        found: dict[str, Any] = {"subjects": reading.subjects(source)}
+        found: dict[str, Any] = {"subjects": loader.subjects(source)}
     else:
         items = chain(first, chain.from_iterable(batches))
         found = {"texts": [Document(item.text, item.label, item.id) for item in items]}
-    reading.report()
+    loader.report()
     return found
 
 

@@ -1,4 +1,4 @@
-"""watchword search, and the parameter search of train --tune."""
+"""watchword search: the best parameters for texts; also the search of train --tune."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ from watchword.cli.base import (
     warn,
     with_known_default,
 )
-from watchword.cli.judging import check_files, check_safe, grouped, write_files
+from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
-    dealing_options,
+    fold_options,
     parameter_options,
     preset_options,
-    spreadsheet_option,
     table_option,
     threads_option,
 )
+from watchword.cli.results import ResultFiles, result_options
 from watchword.cli.search_options import (
-    Tuning,
+    TuneOptions,
     budget_option,
     keep_option,
     measure_option,
     try_option,
 )
-from watchword.cli.texts import Data
 from watchword.searching import Search, SearchedSetting
 from watchword.searching.result import rank_of
-from watchword.searching.searcher import search_within
+from watchword.searching.searcher import METHODS, search_within
 from watchword.searching.space import DEFAULT_SPACE, combinations
 
 
@@ -59,7 +58,7 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 @try_option
 @click.option(
     "--method",
-    type=click.Choice(["grid", "random", "halving"]),
+    type=click.Choice(METHODS),
     help="All combinations, a random sample, or a random sample whose worse half is dropped after "
     "each fold.  [default: grid for lists, random for ranges]",
 )
@@ -71,16 +70,15 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 )
 @budget_option("Time limit of the search: 90s, 5m, 1h.")
 @measure_option
-@dealing_options(folds=4)
+@fold_options(folds=4)
 @keep_option
 @click.option("--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults.")
 @preset_options
 @parameter_options
 @click.option("-o", "--output", type=FILE, help="Write the best model, trained on all texts.")
-@click.option("--json", "json_file", metavar="FILE", help="Write the full result as JSON.")
-@click.option("--csv", "csv_file", metavar="FILE", help="Write a CSV file with a row per setting.")
-@spreadsheet_option
-@click.option("--html", "html_file", metavar="FILE", help="Write an HTML page.")
+@result_options(
+    json="Write the full result as JSON.", csv="Write a CSV file with a row per setting."
+)
 @data_options(bad_lines="error")
 @threads_option
 @table_option
@@ -91,11 +89,8 @@ def search(
     parameters: dict[str, Any],
     group: str | None,
     output: Path | None,
-    json_file: str | None,
-    csv_file: str | None,
-    html_file: str | None,
-    spreadsheet_safe: bool,
-    reading: Data,
+    files: ResultFiles,
+    loader: Loader,
     table: bool,
     **options: Any,
 ) -> None:
@@ -108,20 +103,17 @@ def search(
     """
     check_folder(output)
     check_folder(options["keep"])
-    check_files(json_file, csv_file, html_file)
-    check_safe(csv_file, spreadsheet_safe=spreadsheet_safe)
     begun = model_of(like, preset, parameters)
-    texts, labels, groups = grouped(data, reading, group)
+    texts, labels, groups = loader.labelled_texts(data, group)
     model = with_known_default(begun, labels)
     found = _searched(texts, labels, model=model, groups=groups, **options)
-    reading.report()
+    loader.report()
     if output is not None:
         found.model(texts, labels, threads=options["threads"]).save(output)
     more: dict[str, Any] = {"groups": None if groups is None else len(set(groups))}
     more |= {} if output is None else {"model": str(output)}
-    files = (json_file, csv_file, html_file)
-    write_files(found, files, spreadsheet_safe=spreadsheet_safe)
-    if "-" not in files:
+    files.write(found)
+    if not files.include_output:
         _show_search(found, table=table, more=more)
     end_as_interrupted(found, options["keep"])
 
@@ -149,11 +141,11 @@ def _searched(
 
 
 def tuned(
-    model: TauSS3, data: Sequence[str], reading: Data, tuning: Tuning, threads: int | None
+    model: TauSS3, data: Sequence[str], loader: Loader, tuning: TuneOptions, threads: int | None
 ) -> tuple[TauSS3, Search]:
     """Return a model with the best parameters found within the budget, and the search."""
     check_folder(tuning.keep)
-    texts, labels, groups = grouped(data, reading, None)
+    texts, labels, groups = loader.labelled_texts(data, None)
     found = search_within(
         tuning.budget,
         texts,

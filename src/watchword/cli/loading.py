@@ -1,33 +1,38 @@
-"""Data named on a command line: texts in batches, or whole subjects."""
+"""Loading of the data named on a command line: texts in batches, or whole subjects."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import click
+
+from watchword._checks import Label
 from watchword.cli.base import message_of, warn
 from watchword.data import Subject, read_folder, read_subjects
 from watchword.data.flaws import BadLines, BadLinesChoice
 from watchword.data.folders import folder_documents, has_subject_folders, is_clutter
 from watchword.data.inputs import kind_of
-from watchword.data.lines import Wait
-from watchword.data.texts import Item, batched, posts_of, read_batches
+from watchword.data.lines import Wait, name_of
+from watchword.data.texts import Item, batched, labelled, posts_of, read_batches
 from watchword.errors import DataFormatError
 
 Format = Literal["jsonl", "csv", "folder", "erisk"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 # As long as a line: on the command line nobody can raise Python's own limit.
 csv.field_size_limit(1 << 28)
 
-_TOLD = 1000  # bad lines that are told one by one
+_REPORTED = 1000  # skipped lines that are reported one by one
 
 
 @dataclass
-class Data:
-    """How data is to be read, and what was wrong with it so far."""
+class Loader:
+    """Reads data by the options of a command, and counts the lines that were skipped."""
 
     format: Format | None = None
     names: dict[str, str] = field(default_factory=dict)
@@ -35,15 +40,15 @@ class Data:
     skipped: int = 0
 
     def __post_init__(self) -> None:
-        self.bad = BadLines(self.bad_lines, self._tell)
+        self.bad = BadLines(self.bad_lines, self._skip)
 
-    def _tell(self, error: DataFormatError) -> None:
+    def _skip(self, error: DataFormatError) -> None:
         self.skipped += 1
-        if self.skipped <= _TOLD:
+        if self.skipped <= _REPORTED:
             warn(f"skipped: {message_of(error)}")
 
     def report(self) -> None:
-        """Say at the end how many lines were skipped."""
+        """Print how many lines were skipped, if any."""
         if self.skipped:
             lines = "1 line" if self.skipped == 1 else f"{self.skipped} lines"
             warn(f"skipped: {lines} in all")
@@ -55,7 +60,7 @@ class Data:
     def subjects(self, source: str) -> list[Subject]:
         """Return all subjects of a source."""
         kind = self.format_of(source)
-        options: dict[str, Any] = {"bad_lines": self.bad_lines, "on_bad_line": self._tell}
+        options: dict[str, Any] = {"bad_lines": self.bad_lines, "on_bad_line": self._skip}
         if kind == "erisk":
             return _erisk(source)
         if kind == "folder":
@@ -85,6 +90,29 @@ class Data:
             else:
                 is_table = kind == "csv"
                 yield from read_batches(source, self.names, self.bad, is_table=is_table, wait=wait)
+
+    def labelled_texts(
+        self, sources: Sequence[str], group: str | None
+    ) -> tuple[list[str], list[Label], list[Hashable] | None]:
+        """Return all texts, their labels, and their groups: values of the field `group`.
+
+        By default a group is a subject; a text without a subject is its own group.
+        """
+        if group is not None:
+            self.names["subject"] = group
+        items = list(chain.from_iterable(labelled(self.batches(sources), self.bad)))
+        if not items:
+            raise self.bad.nothing_in(", ".join(map(name_of, sources)), "texts with labels")
+        texts = [item.text for item in items]
+        labels = [item.label for item in items if item.label is not None]
+        if any(item.subject is not None for item in items):
+            own: list[Hashable] = [
+                index if one.subject is None else one.subject for index, one in enumerate(items)
+            ]
+            return texts, labels, own
+        if group is not None:
+            raise click.UsageError(f"no text has the field {group!r} of --group")
+        return texts, labels, None
 
     def _folder(self, source: str, *, streams: bool) -> Iterator[Item]:
         if streams or has_subject_folders(source):

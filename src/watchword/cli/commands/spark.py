@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import FILE, check_folder, cli, emit, example_text, find_label, verb, warn
+from watchword.cli.base import FILE, check_folder, cli, emit, example_text, verb, warn
 from watchword.cli.frames import (
     FORMATS,
     as_times,
-    kind_of,
+    format_of,
     labelled_files,
     place,
     read,
@@ -23,9 +23,9 @@ from watchword.cli.frames import (
     stream,
     with_titles,
 )
-from watchword.cli.models import show_model
 from watchword.cli.options import parameter_options, policy_option, positive_option, table_option
-from watchword.cli.policies import parse_policy
+from watchword.cli.policies import policy_for
+from watchword.cli.results import show_model
 from watchword.spark.needs import column, quoted, require_text
 
 _ORIGINAL = "watchword original"  # the column of texts without their titles
@@ -153,7 +153,7 @@ def train(
                 f"{flag} prunes while learning, which depends on the order of texts; Spark has no "
                 "order (use --prune instead)"
             )
-    given = kind_of(data, kind)
+    given = format_of(data, kind)
     with session(master, settings) as running:
         from watchword.spark import fit_file
 
@@ -214,7 +214,7 @@ def classify(
     DATA are files or folders of Parquet or JSON lines, or text files with a text per line. --label
     is the name of the column to add. FOLDER must not exist.
     """
-    given = kind_of(data, kind)
+    given = format_of(data, kind)
     with session(master, settings) as running:
         from watchword import spark as on_spark
 
@@ -323,10 +323,10 @@ def watch(
     records progress: after a crash, the same command resumes from it, and Spark reads every
     decision in the output exactly once. For other sources, such as Kafka, see docs/spark.md.
     """
-    given = kind_of((data,), kind)
+    given = format_of((data,), kind)
     if given == "text":
         raise click.UsageError("text files have no subjects (use Parquet or JSON lines)")
-    rule = parse_policy(policy, find_label(positive, _labels(model), where="the model"))
+    rule = policy_for(policy, positive, TauSS3.load(model, mapped=True).labels)
     if "://" not in output + checkpoint:
         _check_together(Path(output), Path(checkpoint))
     with session(master, settings) as running:
@@ -375,10 +375,6 @@ def _check_together(output: Path, checkpoint: Path) -> None:
             f"the checkpoint {checkpoint} belongs to another output than {output} (use that output "
             "or another checkpoint)"
         )
-
-
-def _labels(model: Path) -> tuple[Any, ...]:
-    return TauSS3.load(model, mapped=True).labels
 
 
 def _wait(query: Any) -> None:

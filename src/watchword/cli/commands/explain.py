@@ -1,4 +1,4 @@
-"""watchword explain, report: reasons for the label of a text or the decision about a subject."""
+"""watchword explain: reasons for the label of a text or the decision about a subject."""
 
 from __future__ import annotations
 
@@ -9,31 +9,13 @@ from typing import Any
 
 import click
 
-import watchword
 from watchword import Explanation, TauSS3
 from watchword._checks import Label
 from watchword._display import visible
-from watchword.cli.base import (
-    FILE,
-    check_folder,
-    console,
-    emit,
-    find_label,
-    progress_of,
-    show,
-    show_table,
-    verb,
-    write_text,
-)
-from watchword.cli.options import (
-    by_option,
-    data_options,
-    policy_option,
-    positive_option,
-    threads_option,
-)
-from watchword.cli.policies import parse_policy
-from watchword.cli.texts import Data
+from watchword.cli.base import FILE, console, find_label, show, show_table, verb, write_text
+from watchword.cli.loading import Loader
+from watchword.cli.options import data_options, policy_option
+from watchword.cli.policies import policy_for
 from watchword.data.lines import numbered_lines
 from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
@@ -43,8 +25,6 @@ from watchword.show.terminal import largest_contributions, to_terminal
 
 _TOP = 5  # n-grams and posts to print
 _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
-
-# watchword explain
 
 
 @verb(
@@ -75,7 +55,7 @@ def explain(
     policy: str,
     html_file: str | None,
     json_file: str | None,
-    reading: Data,
+    loader: Loader,
 ) -> None:
     """Explain the label of a text, or the decision about a subject.
 
@@ -98,9 +78,9 @@ def explain(
         shown = _label(label, taught)
         _explain_text(taught, _text_of(data, text), shown, html_file, json_file)
         return
-    rule = parse_policy(policy, find_label(str(positive), taught.labels, where="the model"))
-    known = reading.subjects(str(data))
-    reading.report()
+    rule = policy_for(policy, str(positive), taught.labels)
+    known = loader.subjects(str(data))
+    loader.report()
     chosen = [one for one in known if one.id == subject]
     if not chosen:
         raise UnknownSubjectError(f"unknown subject {subject!r} in {data} ({len(known)} subjects)")
@@ -236,85 +216,3 @@ def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
     show(console(), visible(title))
     show_table(rows)
     console().print()
-
-
-# watchword report
-
-
-@verb(
-    example="""
-    watchword make streams.jsonl --subjects 60
-    watchword make others.jsonl --subjects 60 --seed 1
-    watchword train streams.jsonl -o model.ww
-    watchword report model.ww others.jsonl --positive "at risk" -o report.html
-    """
-)
-@click.argument("model", type=FILE)
-@click.argument("data")
-@positive_option
-@policy_option
-@by_option
-@click.option("-o", "--output", required=True, type=FILE, help="HTML file to write.")
-@click.option(
-    "--stories",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Number of subjects to show in full, wrong decisions first.",
-)
-@click.option(
-    "--texts",
-    type=click.IntRange(min=0),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Number of posts to show per subject; 0 shows n-grams only.",
-)
-@click.option("--title", help="Title of the page.")
-@data_options(bad_lines="error")
-@threads_option
-def report(
-    model: Path,
-    data: str,
-    positive: str,
-    policy: str,
-    by: Any,
-    output: Path,
-    stories: int,
-    texts: int,
-    title: str | None,
-    reading: Data,
-    threads: int | None,
-) -> None:
-    """Write an evaluation as one HTML page.
-
-    DATA contains subjects, as for evaluate. The page is self-contained and needs no network. It
-    shows the measures with their bounds, a table of all subjects (wrong decisions first), and for
-    some subjects the timeline, the reasons for the decision and changes that would reverse it.
-    """
-    from watchword.reasons.report import report_data
-    from watchword.show.report import report_html
-
-    check_folder(output)
-    taught = TauSS3.load(model)
-    label = find_label(positive, taught.labels, where="the model")
-    subjects = reading.subjects(data)
-    reading.report()
-    found = watchword.replay(subjects, taught, parse_policy(policy, label), by=by, threads=threads)
-    plain = report_data(
-        found, taught, subjects, stories=stories, texts=texts, progress=progress_of("telling")
-    )
-    page = report_html(plain, **({} if title is None else {"title": title}))
-    write_text(str(output), page)
-    emit(
-        [
-            {
-                "file": str(output),
-                "bytes": output.stat().st_size,
-                "subjects": len(subjects),
-                "stories": len(plain["stories"]),
-                "decisions": plain["verdicts"],
-            }
-        ]
-    )

@@ -1,0 +1,1 @@
+"""The commands: `watchword NAME` is in the module NAME."""

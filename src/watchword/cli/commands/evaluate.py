@@ -1,0 +1,187 @@
+"""watchword evaluate: measures of the labels of texts, or of alerts about subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+import watchword
+from watchword import Subject, TauSS3
+from watchword._checks import Label
+from watchword.cli.base import FILE, console, emit, progress, show, verb, warn
+from watchword.cli.loading import Loader
+from watchword.cli.options import (
+    by_option,
+    data_options,
+    policy_option,
+    table_option,
+    threads_option,
+)
+from watchword.cli.policies import policy_for, spell_policy
+from watchword.cli.results import ResultFiles, result_options, show_evaluation
+from watchword.data.lines import name_of
+from watchword.data.texts import Item, labelled
+from watchword.errors import UnknownLabelError
+from watchword.evaluation import Evaluation, Replay
+from watchword.evaluation.targets import in_order
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword make others.jsonl --subjects 60 --seed 1
+    watchword train streams.jsonl -o model.ww
+    watchword evaluate model.ww others.jsonl --positive "at risk" --table
+    watchword evaluate model.ww others.jsonl --posts --table
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data")
+@click.option("--positive", metavar="LABEL", help="Label to alert for.")
+@policy_option
+@by_option
+@click.option("--posts", is_flag=True, help="Evaluate every post as a text, ignoring subjects.")
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="With --positive: add 95 % bootstrap intervals of the measures.",
+)
+@result_options(
+    json="Write the full result, with values over time, as JSON.",
+    csv="Write a CSV file with a row per subject, or per label.",
+    html="For texts: write an HTML page.",
+)
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+@click.pass_context
+def evaluate(
+    ctx: click.Context,
+    model: Path,
+    data: str,
+    positive: str | None,
+    policy: str,
+    by: Any,
+    posts: bool,
+    intervals: bool,
+    files: ResultFiles,
+    loader: Loader,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Measure the labels of texts, or the alerts about subjects.
+
+    For labelled texts: accuracy, precision, recall, F1. With --positive, labelled subjects are
+    replayed and their alerts measured: ERDE, as a fraction, with the ERDE of never alerting and the
+    best possible ERDE. DATA is a file of JSON lines or CSV, a folder, or - for standard input, as
+    for train; use data that the model was not trained on. A FILE may be - for standard output.
+    """
+    _check_options(ctx, positive, posts=posts, html=files.html is not None)
+    taught = TauSS3.load(model)
+    if positive is None:
+        evaluation = _evaluate_texts(taught, data, loader, posts=posts, threads=threads)
+        loader.report()
+        show_evaluation(evaluation, files, table=table)
+        return
+    rule = policy_for(policy, positive, taught.labels)
+    subjects = loader.subjects(data)
+    _check_truth(subjects, rule.positive)
+    found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
+    loader.report()
+    files.write(found)
+    if files.include_output:
+        return
+    between = _intervals_of(found) if intervals else {}
+    if table:
+        show(console(), "\n".join([str(found), *_interval_lines(between)]))
+    else:
+        emit([_record_of(found) | ({"intervals": between} if between else {})])
+
+
+def _interval_lines(between: dict[str, tuple[float, float]]) -> list[str]:
+    lines = ["", "95 % bootstrap intervals:"] if between else []
+    for name, ends in between.items():
+        is_cost = name.startswith("erde")
+        low, high = (f"{100 * end:.2f} %" if is_cost else f"{end:.3f}" for end in ends)
+        lines.append(f"{name.upper() if is_cost else name.capitalize()} from {low} to {high}")
+    return lines
+
+
+def _intervals_of(found: Replay) -> dict[str, tuple[float, float]]:
+    if found.measures is None:
+        raise click.UsageError("--intervals needs a label for every subject")
+    return {name: (one.low, one.high) for name, one in found.intervals().items()}
+
+
+def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
+    """Raise if no subject has the positive label: all measures would be perfect."""
+    labels = {subject.label: None for subject in subjects}
+    if labels and None not in labels and positive not in labels:
+        known = ", ".join(map(repr, labels))
+        raise UnknownLabelError(f"no subject has the label {positive!r}; the data has {known}")
+
+
+def _check_options(ctx: click.Context, positive: str | None, *, posts: bool, html: bool) -> None:
+    given = click.core.ParameterSource.COMMANDLINE
+    if positive is None:
+        for name in ("policy", "by", "intervals"):
+            if ctx.get_parameter_source(name) is given:
+                raise click.UsageError(f"--{name} requires --positive LABEL")
+    elif posts:
+        raise click.UsageError("--posts and --positive cannot be used together")
+    elif html:
+        raise click.UsageError(
+            "--html cannot be combined with --positive (use watchword report for alerts)"
+        )
+
+
+def _record_of(found: Replay) -> dict[str, Any]:
+    setting = {"policy": spell_policy(found.policy), "positive": found.scores.positive}
+    setting["by"] = found.scores.by
+    if found.measures is None:
+        alerts = sum(outcome.label is not None for outcome in found.outcomes)
+        return {**setting, "subjects": len(found.outcomes), "alerts": alerts}
+    return {**setting, **asdict(found.measures)}
+
+
+# Texts
+
+_NAMED = 5  # labels that a warning names
+
+
+def _evaluate_texts(
+    model: TauSS3, source: str, loader: Loader, *, posts: bool, threads: int | None
+) -> Evaluation:
+    """Evaluate the texts of a source batch by batch; accept posts only if asked for."""
+    truth: list[Label] = []
+    found: list[Label] = []
+    batches = labelled(loader.batches((source,)), loader.bad, like=model.labels)
+    for batch in progress(batches, "reading", total=None):
+        if not posts:
+            _refuse_subjects(batch)
+        truth += [item.label for item in batch if item.label is not None]
+        found += model.predict_many([item.text for item in batch], threads=threads)
+    if not truth:
+        raise loader.bad.nothing_in(name_of(source), "texts with labels")
+    _warn_of_unknown(truth, model)
+    return Evaluation.of(truth, found)
+
+
+def _refuse_subjects(batch: Iterable[Item]) -> None:
+    for item in batch:
+        if item.subject is not None:
+            raise click.UsageError(
+                "Missing option '--positive': the data has subjects (use --positive LABEL to "
+                "evaluate alerts, or --posts to evaluate every post as a text)"
+            )
+
+
+def _warn_of_unknown(truth: Iterable[Label], model: TauSS3) -> None:
+    unknown = in_order(set(truth) - set(model.labels))
+    if unknown:
+        named = ", ".join(map(repr, unknown[:_NAMED])) + (", …" if len(unknown) > _NAMED else "")
+        warn(f"Warning: the model does not know {named} and will never predict it")

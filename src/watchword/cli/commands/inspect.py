@@ -1,0 +1,110 @@
+"""watchword inspect: a model's labels, sizes, parameters and n-grams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from watchword import TauSS3
+from watchword._checks import Label
+from watchword.cli.base import FILE, check_folder, emit, find_label, show_records, verb, write_text
+from watchword.cli.options import table_option
+from watchword.cli.results import show_model
+from watchword.model.overview import ngram_worth
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword inspect model.ww
+    watchword inspect model.ww --top 3 --label "at risk" --length 3 --table
+    watchword inspect model.ww --value "cannot sleep" --table
+    watchword inspect model.ww --html model.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Print the N n-grams of highest value per label.",
+)
+@click.option("--label", help="Show this label only.")
+@click.option(
+    "--length",
+    type=click.IntRange(min=1),
+    metavar="WORDS",
+    help="With --top: n-grams of this length only.",
+)
+@click.option("--value", metavar="NGRAM", help="Print the value of an n-gram and its factors.")
+@click.option("--next", "following", metavar="NGRAM", help="Print the words seen after an n-gram.")
+@click.option(
+    "--html",
+    "page",
+    metavar="FILE",
+    help="Write an HTML page; may be combined with --top, --label or --value.",
+)
+@table_option
+def inspect(
+    model: Path,
+    top: int | None,
+    label: str | None,
+    length: int | None,
+    value: str | None,
+    following: str | None,
+    page: str | None,
+    table: bool,
+) -> None:
+    """Show a model: its labels, sizes and parameters, or its n-grams."""
+    if sum(one is not None for one in (top, value, following)) > 1:
+        raise click.UsageError("--top, --value and --next cannot be used together")
+    if length is not None and top is None:
+        raise click.UsageError("--length requires --top")
+    if page is not None and (following is not None or length is not None):
+        raise click.UsageError("--html cannot be combined with --next or --length")
+    check_folder(None if page in (None, "-") else Path(page))
+    taught = TauSS3.load(model)
+    chosen = None if label is None else find_label(label, taught.labels, where="the model")
+    labels = taught.labels if chosen is None else (chosen,)
+    if page is not None:
+        _write_page(taught, page, name=model.name, top=top, label=chosen, value=value)
+    elif top is not None:
+        show_records(
+            [
+                {"label": one} | ngram._asdict()
+                for one in labels
+                for ngram in taught.top_ngrams(one, top, length)
+            ],
+            table=table,
+        )
+    elif value is not None:
+        values = taught.value(value)
+        rows = [{"ngram": value, "label": one} | values[one]._asdict() for one in labels]
+        show_records(rows, table=table)
+    elif following is not None:
+        words = taught.next_words(following, chosen)
+        show_records([{"ngram": following} | word._asdict() for word in words], table=table)
+    else:
+        show_model(taught, {"model": str(model)}, table=table)
+
+
+def _write_page(
+    model: TauSS3,
+    path: str,
+    *,
+    name: str,
+    top: int | None,
+    label: Label | None,
+    value: str | None,
+) -> None:
+    labels = None if label is None else [label]
+    if value is not None:
+        page = ngram_worth(model, value).to_page(labels=labels)
+    else:
+        overview = model.overview(20 if top is None else top)
+        page = overview.to_page(title=f"Overview of {name}", labels=labels)
+    write_text(path, page)
+    if path != "-":
+        emit([{"html": path, "bytes": len(page.encode())}])

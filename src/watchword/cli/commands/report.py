@@ -1,0 +1,100 @@
+"""watchword report: an evaluation of alerts as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import watchword
+from watchword import TauSS3
+from watchword.cli.base import FILE, check_folder, emit, progress_of, verb, write_text
+from watchword.cli.loading import Loader
+from watchword.cli.options import (
+    by_option,
+    data_options,
+    policy_option,
+    positive_option,
+    threads_option,
+)
+from watchword.cli.policies import policy_for
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword make others.jsonl --subjects 60 --seed 1
+    watchword train streams.jsonl -o model.ww
+    watchword report model.ww others.jsonl --positive "at risk" -o report.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("data")
+@positive_option
+@policy_option
+@by_option
+@click.option("-o", "--output", required=True, type=FILE, help="HTML file to write.")
+@click.option(
+    "--stories",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Number of subjects to show in full, wrong decisions first.",
+)
+@click.option(
+    "--texts",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Number of posts to show per subject; 0 shows n-grams only.",
+)
+@click.option("--title", help="Title of the page.")
+@data_options(bad_lines="error")
+@threads_option
+def report(
+    model: Path,
+    data: str,
+    positive: str,
+    policy: str,
+    by: Any,
+    output: Path,
+    stories: int,
+    texts: int,
+    title: str | None,
+    loader: Loader,
+    threads: int | None,
+) -> None:
+    """Write an evaluation as one HTML page.
+
+    DATA contains subjects, as for evaluate. The page is self-contained and needs no network. It
+    shows the measures with their bounds, a table of all subjects (wrong decisions first), and for
+    some subjects the timeline, the reasons for the decision and changes that would reverse it.
+    """
+    from watchword.reasons.report import report_data
+    from watchword.show.report import report_html
+
+    check_folder(output)
+    taught = TauSS3.load(model)
+    rule = policy_for(policy, positive, taught.labels)
+    subjects = loader.subjects(data)
+    loader.report()
+    found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
+    plain = report_data(
+        found, taught, subjects, stories=stories, texts=texts, progress=progress_of("telling")
+    )
+    page = report_html(plain, **({} if title is None else {"title": title}))
+    write_text(str(output), page)
+    emit(
+        [
+            {
+                "file": str(output),
+                "bytes": output.stat().st_size,
+                "subjects": len(subjects),
+                "stories": len(plain["stories"]),
+                "decisions": plain["verdicts"],
+            }
+        ]
+    )

@@ -1,0 +1,108 @@
+"""watchword train: a model from labelled texts or subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from watchword import TauSS3
+from watchword.cli.base import FILE, check_folder, model_of, progress, verb, with_known_default
+from watchword.cli.commands.search import end_as_interrupted, tuned
+from watchword.cli.loading import Loader
+from watchword.cli.options import (
+    data_options,
+    parameter_options,
+    preset_options,
+    table_option,
+    threads_option,
+)
+from watchword.cli.results import show_model
+from watchword.cli.search_options import TuneOptions, tuning_options
+from watchword.data.lines import name_of
+from watchword.data.texts import Item, labelled
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww --max-ngram 3
+    """
+)
+@click.argument("data", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=FILE, help="Model file to write.")
+@click.option(
+    "--add-to",
+    type=FILE,
+    metavar="MODEL",
+    help="Model to continue training; its file is not changed unless it is also the output.",
+)
+@preset_options
+@parameter_options
+@click.option(
+    "--prune",
+    type=click.IntRange(min=1),
+    metavar="TIMES",
+    help="Drop n-grams with count ≤ TIMES under a label after training.",
+)
+@tuning_options
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def train(
+    data: tuple[str, ...],
+    output: Path,
+    add_to: Path | None,
+    preset: str | None,
+    parameters: dict[str, Any],
+    prune: int | None,
+    tuning: TuneOptions | None,
+    loader: Loader,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Train a model on labelled texts or subjects.
+
+    DATA are files of JSON lines ({"text": …, "label": …}, for posts also "subject"), CSV files,
+    folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
+    the label of its subject. Prints a summary of the model.
+    """
+    if add_to is not None and preset is not None:
+        raise click.UsageError(f"--add-to and --{preset} cannot be used together")
+    for other, value in (("--add-to", add_to), ("--prune", prune)):
+        if tuning is not None and value is not None:
+            raise click.UsageError(f"--tune and {other} cannot be used together")
+    check_folder(output)
+    if add_to is not None:
+        model = TauSS3.load(add_to).replace(**parameters)
+    else:
+        model = model_of(None, preset, parameters)
+    if tuning is not None:
+        model, found = tuned(model, data, loader, tuning, threads)
+        model.save(output)
+        loader.report()
+        more = {"model": str(output), "learnt": found.texts, "tried": len(found.settings)}
+        show_model(model, more | {found.measure: found.best.value}, table=table)
+        end_as_interrupted(found, tuning.keep)
+        return
+    learnt = _learn(model, labelled(loader.batches(data), loader.bad, like=model.labels), threads)
+    if not learnt:
+        raise loader.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
+    model = with_known_default(model, model.labels)
+    if prune is not None:
+        model.prune(prune, parameters.get("prune_shortest", 1))
+    model.save(output)
+    loader.report()
+    show_model(model, {"model": str(output), "learnt": learnt}, table=table)
+
+
+def _learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None) -> int:
+    """Train a model batch by batch; return the number of texts."""
+    learnt = 0
+    for batch in progress(batches, "learning", total=None):
+        labels = [item.label for item in batch if item.label is not None]
+        model.learn_many([item.text for item in batch], labels, threads=threads)
+        learnt += len(batch)
+    return learnt

@@ -1,0 +1,81 @@
+"""watchword validate: accuracy by cross-validation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import watchword
+from watchword.cli.base import FILE, model_of, progress_of, verb, with_known_default
+from watchword.cli.loading import Loader
+from watchword.cli.options import (
+    data_options,
+    fold_options,
+    parameter_options,
+    preset_options,
+    table_option,
+    threads_option,
+)
+from watchword.cli.results import ResultFiles, result_options, show_evaluation
+
+
+@verb(
+    example="""
+    watchword make streams.jsonl --subjects 60
+    watchword validate streams.jsonl --max-ngram 2 --table
+    """
+)
+@click.argument("data", nargs=-1, required=True)
+@click.option("--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults.")
+@preset_options
+@parameter_options
+@fold_options(folds=5)
+@result_options(
+    json="Write the full result, with every fold, as JSON.",
+    csv="Write a CSV file with a row per label.",
+)
+@data_options(bad_lines="error")
+@threads_option
+@table_option
+def validate(
+    data: tuple[str, ...],
+    like: Path | None,
+    preset: str | None,
+    parameters: dict[str, Any],
+    folds: int,
+    repeats: int,
+    seed: int,
+    group: str | None,
+    files: ResultFiles,
+    loader: Loader,
+    threads: int | None,
+    table: bool,
+) -> None:
+    """Measure accuracy by cross-validation.
+
+    DATA contains texts or posts with labels, as for train. Texts are split into folds with about
+    the same share of each label; each fold is predicted by a model trained on the others. Texts of
+    one subject are always in the same fold. A FILE may be - for standard output.
+    """
+    begun = model_of(like, preset, parameters)
+    texts, labels, groups = loader.labelled_texts(data, group)
+    found = watchword.cross_validate(
+        texts,
+        labels,
+        model=with_known_default(begun, labels),
+        folds=folds,
+        groups=groups,
+        repeats=repeats,
+        seed=seed,
+        threads=threads,
+        progress=progress_of("validating"),
+    )
+    loader.report()
+    setting = {
+        "folds": folds,
+        "repeats": repeats,
+        "groups": None if groups is None else len(set(groups)),
+    }
+    show_evaluation(found, files, table=table, more=setting)

@@ -1,0 +1,118 @@
+"""Results of commands: the files they are written to, and how they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from watchword import TauSS3
+from watchword.cli.base import check_folder, console, emit, show, show_table, write_text
+from watchword.cli.options import Option, joined
+from watchword.evaluation import Evaluation, Replay
+from watchword.searching import Search
+
+
+@dataclass(frozen=True)
+class ResultFiles:
+    """The files to write a result to; - is standard output."""
+
+    json: str | None
+    csv: str | None
+    html: str | None
+    spreadsheet_safe: bool
+
+    def __post_init__(self) -> None:
+        check_files(self.json, self.csv, self.html)
+        if self.spreadsheet_safe and self.csv is None:
+            raise click.UsageError("--spreadsheet-safe requires --csv")
+
+    @property
+    def include_output(self) -> bool:
+        """Whether a file is standard output, so that nothing else may be printed."""
+        return "-" in (self.json, self.csv, self.html)
+
+    def write(self, found: Evaluation | Replay | Search) -> None:
+        """Write a result; a replay has no HTML page."""
+        if self.json is not None:
+            write_text(self.json, found.to_json())
+        if self.csv is not None:
+            write_text(self.csv, found.to_csv(spreadsheet_safe=self.spreadsheet_safe))
+        if self.html is not None and not isinstance(found, Replay):
+            write_text(self.html, found.to_page())
+
+
+def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") -> Option:
+    """Add options for files, with these help texts; `files` is the `ResultFiles` made of them."""
+    options = [
+        click.option("--json", metavar="FILE", help=json),
+        click.option("--csv", metavar="FILE", help=csv),
+        click.option(
+            "--spreadsheet-safe",
+            is_flag=True,
+            help="With --csv: put an apostrophe before text that a spreadsheet would run as a "
+            "formula.",
+        ),
+        click.option("--html", metavar="FILE", help=html),
+    ]
+    return lambda function: joined(function, options, "files", ResultFiles)
+
+
+def check_files(*files: str | None) -> None:
+    """Raise if the folder of an output file does not exist; - is standard output."""
+    for file in files:
+        check_folder(None if file in (None, "-") else Path(str(file)))
+
+
+def show_evaluation(
+    found: Evaluation, files: ResultFiles, *, table: bool, more: Mapping[str, Any] | None = None
+) -> None:
+    """Write an evaluation to files, and print it unless one of them is standard output."""
+    files.write(found)
+    if files.include_output:
+        return
+    if table:
+        show(console(), str(found))
+    else:
+        emit([{**(more or {}), **_record_of(found)}])
+
+
+def _record_of(found: Evaluation) -> dict[str, Any]:
+    # With one label per text, these equal accuracy.
+    measures = {
+        name: value
+        for name, value in found.measures.items()
+        if found.several or name not in ("hamming", "exact_match")
+    }
+    record: dict[str, Any] = {"texts": found.texts, **measures}
+    if found.folds:
+        record["spread"] = {name: found.spread(name)._asdict() for name in measures}
+    return record | {"labels": [one.to_dict() for one in found.per_label]}
+
+
+def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
+    """Print a summary of a model."""
+    statistics = model.statistics
+    if table:
+        rows = [
+            {"label": label, "documents": count, "words": statistics.words[label]}
+            for label, count in statistics.documents.items()
+        ]
+        show_table(rows)
+        lengths = enumerate(statistics.ngrams, 1)
+        show_table([{"words in n-gram": n, "n-grams": many} for n, many in lengths])
+        given = {name: value for name, value in model.parameters.items() if value is not None}
+        rest = {**more, "fingerprint": model.fingerprint, "pruned": statistics.pruned, **given}
+        show_table([{"about": name, "value": str(value)} for name, value in rest.items()])
+        return
+    known = asdict(statistics)
+    known["ngrams"] = list(statistics.ngrams)
+    plain = {
+        name: value if isinstance(value, str | int | float | dict | None) else repr(value)
+        for name, value in model.parameters.items()
+    }
+    labels = {"labels": model.labels, "fingerprint": model.fingerprint}
+    emit([{**more, **labels, **known, "parameters": plain}])
