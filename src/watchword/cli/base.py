@@ -126,7 +126,7 @@ def example_text(commands: str) -> str:
 @click.group(
     cls=_Verbs,
     epilog=example_text("watchword demo"),
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(watchword.__version__, prog_name="watchword", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")

@@ -210,7 +210,6 @@ def data_options(*, bad_lines: str) -> Option:
             "--bad-lines",
             type=click.Choice(["error", "skip"]),
             default=bad_lines,
-            show_default=True,
             help="Stop at an invalid line, or skip it with a warning.",
         ),
     ]
@@ -220,26 +219,15 @@ def data_options(*, bad_lines: str) -> Option:
 def fold_options(*, folds: int) -> Option:
     """Add the options of cross-validation: folds, repeats, seed, groups."""
     options = [
-        click.option(
-            "--folds",
-            type=click.IntRange(min=2),
-            default=folds,
-            show_default=True,
-            help="Number of folds.",
-        ),
+        click.option("--folds", type=click.IntRange(min=2), default=folds, help="Number of folds."),
         click.option(
             "--repeats",
             type=click.IntRange(1, 1000),
             default=1,
-            show_default=True,
             help="Number of times to repeat the split into folds.",
         ),
         click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            help="Random seed of the split.",
+            "--seed", type=click.IntRange(min=0), default=0, help="Random seed of the split."
         ),
         click.option(
             "--group",
@@ -274,13 +262,11 @@ by_option = click.option(
     "--by",
     type=click.Choice(BYS),
     default="post",
-    show_default=True,
     help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
 )
 policy_option = click.option(
     "--policy",
     default="overtakes",
-    show_default=True,
     metavar="POLICY",
     callback=check_policy,
     help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS.",
@@ -296,7 +282,6 @@ def policies_option(
         "policies",
         multiple=True,
         default=[default],
-        show_default=True,
         metavar="POLICY",
         callback=check,
         help=text,

@@ -107,9 +107,7 @@ keep_option = click.option(
     help="File that keeps every result; the search resumes from it.",
 )
 measure_option = click.option(
-    "--measure",
-    type=click.Choice(MEASURES),
-    help="Measure to optimise.  [default: accuracy]",
+    "--measure", type=click.Choice(MEASURES), help="Measure to optimise.  [default: accuracy]"
 )
 
 

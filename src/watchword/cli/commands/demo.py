@@ -66,10 +66,9 @@ def make_demo(subjects: int, seed: int) -> Demo:
     "--subjects",
     type=click.IntRange(10, 100_000),
     default=200,
-    show_default=True,
     help="Number of synthetic subjects.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--seed", type=int, default=0, help="Random seed.")
 def demo(subjects: int, seed: int) -> None:
     """Train on synthetic subjects, classify others, and show why."""
     found = make_demo(subjects, seed)

@@ -69,7 +69,6 @@ def erisk() -> None:
     "--task",
     type=click.Choice(list(TASKS)),
     default="2017-depression",
-    show_default=True,
     help="Task whose layout to write.",
 )
 @click.option(
@@ -81,15 +80,13 @@ def erisk() -> None:
     "--most-writings",
     type=click.IntRange(min=10),
     default=2000,
-    show_default=True,
     help="Most writings of one subject; the numbers of all subjects scale with it.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--seed", type=int, default=0, help="Random seed.")
 @click.option(
     "--release",
     type=click.Choice(["official", "2022"]),
     default="official",
-    show_default=True,
     help="Release whose layout to write: the original one, or that of 2022.",
 )
 def make(
@@ -131,11 +128,9 @@ def make(
 )
 @click.option("--test", type=_FOLDER, help="Test set, if not found below --data.")
 @click.option(
-    "--out",
-    type=_FOLDER,
-    help="Folder for the ten files of the submission.  [default: TASK-NAME]",
+    "--out", type=_FOLDER, help="Folder for the ten files of the submission.  [default: TASK-NAME]"
 )
-@click.option("--name", default="watchword", show_default=True, help="Name of the run.")
+@click.option("--name", default="watchword", help="Name of the run.")
 @click.option("--model", type=FILE, help="Model file to use instead of training a model.")
 @policy_option
 @paper_parameter_options
@@ -149,8 +144,7 @@ def make(
 @click.option(
     "--table/--record",
     default=True,
-    help="Print the published table with this run in it, or only this run as a JSON line.  "
-    "[default: table]",
+    help="Print the published table with this run in it, or only this run as a JSON line.",
 )
 def run(
     task: Any,
@@ -232,29 +226,22 @@ def run(
     "--journal",
     type=FILE,
     default="erisk.journal",
-    show_default=True,
     help="Journal file to resume from; contains the subjects' writings.",
 )
 @click.option(
     "--timeout",
     type=Number(min=0, min_open=True),
     default=300,
-    show_default=True,
     metavar="SECONDS",
     help="Timeout for connecting, and for each response.",
 )
 @click.option(
-    "--retries",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="Number of retries per request.",
+    "--retries", type=click.IntRange(min=0), default=10, help="Number of retries per request."
 )
 @click.option(
     "--patience",
     type=Number(min=0),
     default=3600,
-    show_default=True,
     metavar="SECONDS",
     help="Time limit for the retries of a request.",
 )
@@ -367,15 +354,12 @@ def _shares(
 @click.option(
     "--positive", metavar="LABEL", help="Label to measure alerts for when all rounds are done."
 )
-@click.option(
-    "--runs", type=click.IntRange(1, 5), default=1, show_default=True, help="Number of runs."
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
-    show_default=True,
     help="Port to listen on; 0 picks a free port.",
 )
 @click.option(
@@ -389,7 +373,7 @@ def _shares(
     callback=_shares,
     help=f"Share of responses with a fault: {', '.join(_FAULTS)}.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the faults.")
+@click.option("--seed", type=int, default=0, help="Random seed of the faults.")
 @click.option(
     "--refuse-duplicates", is_flag=True, help="Respond with status 400 to a repeated submission."
 )

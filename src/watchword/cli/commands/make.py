@@ -17,26 +17,15 @@ from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 @verb(example="watchword make streams.jsonl --subjects 60 --seed 1")
 @click.argument("file", type=FILE)
 @click.option(
-    "--subjects",
-    type=click.IntRange(1, 1_000_000),
-    default=200,
-    show_default=True,
-    help="Number of subjects.",
+    "--subjects", type=click.IntRange(1, 1_000_000), default=200, help="Number of subjects."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
-@click.option(
-    "--prevalence",
-    type=Number(0, 1),
-    default=0.2,
-    show_default=True,
-    help="Share of subjects at risk.",
-)
+@click.option("--seed", type=int, default=0, help="Random seed.")
+@click.option("--prevalence", type=Number(0, 1), default=0.2, help="Share of subjects at risk.")
 @click.option(
     "--posts",
     type=click.IntRange(min=1),
     nargs=2,
     default=(10, 40),
-    show_default=True,
     metavar="FEWEST MOST",
     help="Range of the number of posts per subject.",
 )

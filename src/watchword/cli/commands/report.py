@@ -39,7 +39,6 @@ from watchword.cli.policies import policy_for
     "--stories",
     type=click.IntRange(min=0),
     default=100,
-    show_default=True,
     metavar="N",
     help="Number of subjects to show in full, wrong decisions first.",
 )
@@ -47,7 +46,6 @@ from watchword.cli.policies import policy_for
     "--texts",
     type=click.IntRange(min=0),
     default=2,
-    show_default=True,
     metavar="N",
     help="Number of posts to show per subject; 0 shows n-grams only.",
 )

@@ -35,11 +35,10 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
-    show_default=True,
     help="Port to listen on; 0 picks a free port.",
 )
 @click.option("-o", "--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option(
     "--token",
     envvar=_TOKEN_VARIABLE,

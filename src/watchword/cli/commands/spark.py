@@ -52,11 +52,7 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
     contents["title"] = "titles, if any"
     columns = {
         name: click.option(
-            f"--{name}",
-            default=name,
-            show_default=True,
-            metavar="COLUMN",
-            help=f"Column with the {contents[name]}.",
+            f"--{name}", default=name, metavar="COLUMN", help=f"Column with the {contents[name]}."
         )
         for name in chosen
     }
@@ -190,12 +186,7 @@ def train(
 @click.option(
     "-o", "--output", required=True, metavar="FOLDER", help="Folder to write; .json for JSON lines."
 )
-@click.option(
-    "--confidence",
-    default="confidence",
-    show_default=True,
-    help="Column to add with the confidences.",
-)
+@click.option("--confidence", default="confidence", help="Column to add with the confidences.")
 @_options("text", "label", "title")
 def classify(
     model: Path,
@@ -288,7 +279,6 @@ def _refuse_existing(output: str) -> None:
     "--horizon",
     type=click.IntRange(min=1),
     default=64,
-    show_default=True,
     help="Number of post ids to remember per subject.",
 )
 @click.option("--all", "every_post", is_flag=True, help="Write the decision after every post.")

@@ -59,21 +59,17 @@ from watchword.evaluation.tuning import check_measure
     callback=lambda ctx, param, value: converted(_as_measure, value, ctx, param),
     metavar="[erdeN|f1|f_latency]",
     default="erde50",
-    show_default=True,
     help="Measure to optimise; N is any deadline.",
 )
 @list_options
-@click.option(
-    "--folds", type=click.IntRange(min=2), default=4, show_default=True, help="Number of folds."
-)
+@click.option("--folds", type=click.IntRange(min=2), default=4, help="Number of folds.")
 @click.option(
     "--order",
     type=click.Choice(ORDERS),
     default="random",
-    show_default=True,
     help="Split subjects into folds at random, or by time.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the split.")
+@click.option("--seed", type=int, default=0, help="Random seed of the split.")
 @by_option
 @click.option("-o", "--output", type=FILE, help="Write the best model, trained on all subjects.")
 @click.option("--report", metavar="FILE", help="Write all settings and their values as JSON.")
@@ -81,7 +77,6 @@ from watchword.evaluation.tuning import check_measure
     "--top",
     type=click.IntRange(min=1),
     default=10,
-    show_default=True,
     metavar="N",
     help="Number of settings to print, best first.",
 )

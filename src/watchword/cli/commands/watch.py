@@ -65,7 +65,6 @@ from watchword.errors import StateError
     "--save-every",
     type=Number(min=0),
     default=60,
-    show_default=True,
     metavar="SECONDS",
     help="Time between saves of the state.",
 )
