@@ -14,7 +14,7 @@ import databases
 import watchword as ww
 from command_line import call, failure, records, run_on_terminal, started, write_lines
 from watchword import Between
-from watchword.cli.commands.search import _teller
+from watchword.cli.commands.search import _best_so_far
 from watchword.cli.search_options import _space
 from watchword.data import write_jsonl
 from watchword.searching.searcher import search_within
@@ -319,7 +319,7 @@ def stop_at_once(items, total):
 
 
 def test_interrupted_search_suggests_keep(monkeypatch):
-    monkeypatch.setattr("watchword.cli.commands.search._best_so_far", lambda *_, **__: stop_at_once)
+    monkeypatch.setattr("watchword.cli.commands.search.progress_of", lambda *_, **__: stop_at_once)
     done = call("search", "people.jsonl", "--trials", 500)
     assert done.exit_code == 130
     assert done.stderr.endswith("use --keep FILE to be able to resume\n")
@@ -336,7 +336,7 @@ def test_a_terminal_shows_the_best_so_far():
 @pytest.mark.parametrize("measure", ["accuracy", "hamming"])
 def test_the_best_so_far_never_gets_worse(measure):
     found = expected({"smoothness": [0.1, 0.5, 0.9], "max_ngram": [1, 2, 3]}, measure=measure)
-    tell = _teller(measure)
+    tell = _best_so_far(measure)
     values = [tell(one).split()[-1] for one in [*found.settings[::-1], *found.settings]]
     assert values[-1] == f"{found.best.value:.4f}"
     assert values == sorted(values, reverse=measure == "hamming")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import Progress, track
+from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -29,9 +29,9 @@ from watchword._checks import Label
 from watchword._display import finite, visible
 from watchword._files import atomic_file, writing_to
 from watchword._interrupts import INTERRUPTED, interruptible
+from watchword._progress import Progress
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.errors import DataFormatError, UnknownLabelError
-from watchword.model import RankedNgram
 
 _Item = TypeVar("_Item")
 
@@ -234,12 +234,13 @@ def show(output: Console, text: Text | str) -> None:
 
 
 def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> None:
-    """Print rows with the same keys as a table."""
+    """Print rows with the same keys as a table, below a title."""
     # Cells are squeezed only into the width of a terminal.
     output = console()
     output.width = output.width if output.is_terminal else 100_000
-    heading = None if title is None else _cell(title)
-    table = Table(box=None, pad_edge=False, title=heading, title_justify="left")
+    if title is not None:
+        show(output, title)
+    table = Table(box=None, pad_edge=False)
     if rows:
         for name, value in rows[0].items():
             numeric = isinstance(value, int | float)
@@ -277,50 +278,31 @@ def _cell(value: object) -> Text:
     return Text(visible(str(value)))
 
 
-def ngram_table(title: str, ngrams: Iterable[RankedNgram]) -> Table:
-    """Return a table of n-grams with their values and counts."""
-    name = Text(visible(title))  # on one line, also above short n-grams
-    table = Table("n-gram", title=name, box=None, title_justify="left", min_width=name.cell_len)
-    table.add_column("value", justify="right")
-    table.add_column("count", justify="right")
-    for ngram, value, count in ngrams:
-        table.add_row(Text(visible(ngram)), f"{value:.3f}", str(count))
-    return table
+def progress(
+    items: Iterable[_Item], description: str | Callable[[_Item], str], *, total: int | None
+) -> Iterator[_Item]:
+    """Yield the items, with a progress bar on standard error if that is a terminal.
 
-
-def progress(items: Iterable[_Item], description: str, *, total: int | None) -> Iterator[_Item]:
-    """Yield the items, with a progress bar on standard error if that is a terminal."""
+    A function as description is called with every item.
+    """
     if not sys.stderr.isatty():  # the environment may force rich to assume a terminal
         yield from items
         return
-    errors = Console(stderr=True)
-    yield from track(items, description, total=total, console=errors, transient=True)
+    with ProgressBar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description if isinstance(description, str) else "", total=total)
+        for item in items:
+            if not isinstance(description, str):
+                bar.update(task, description=description(item))
+            yield item
+            bar.advance(task)
 
 
-def telling_progress(
-    tell: Callable[[Any], str], *, timed: bool = False
-) -> Callable[[Iterable[Any], int], Iterable[Any]]:
-    """Return a `progress` callback whose description is updated with every item.
+def progress_of(description: str | Callable[[Any], str], *, timed: bool = False) -> Progress:
+    """Return a `progress` callback for library functions.
 
     With `timed`, a time limit ends the work, so the bar shows no total.
     """
-
-    def passed_on(items: Iterable[Any], total: int) -> Iterator[Any]:
-        if not sys.stderr.isatty():
-            yield from items
-            return
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=None if timed else total)
-            for item in items:
-                bar.update(task, advance=1, description=tell(item))
-                yield item
-
-    return passed_on
-
-
-def progress_of(description: str) -> Callable[[Iterable[Any], int], Iterable[Any]]:
-    """Return a `progress` callback for library functions."""
-    return lambda items, total: progress(items, description, total=total)
+    return lambda items, total: progress(items, description, total=None if timed else total)
 
 
 # Files and labels

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from watchword.cli.base import FILE
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policies import check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
@@ -238,20 +239,19 @@ def fold_options(*, folds: int) -> Option:
     return lambda function: functools.reduce(lambda inner, add: add(inner), options[::-1], function)
 
 
-def threads_option(function: Function) -> Function:
-    """Add `--threads`."""
-    option = click.option(
-        "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all cores]"
-    )
-    return option(function)
-
-
-def table_option(function: Function) -> Function:
-    """Add `--table`."""
-    return click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")(
-        function
-    )
-
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all cores]"
+)
+table_option = click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")
+like_option = click.option(
+    "--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults."
+)
+prune_option = click.option(
+    "--prune",
+    type=click.IntRange(min=1),
+    metavar="TIMES",
+    help="Drop n-grams with count ≤ TIMES under a label after training.",
+)
 
 # Options of commands about subjects
 
@@ -263,6 +263,9 @@ by_option = click.option(
     type=click.Choice(BYS),
     default="post",
     help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
+)
+allow_changed_model_option = click.option(
+    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
 )
 policy_option = click.option(
     "--policy",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import click
 
 from watchword import Explanation, TauSS3, replay_scores
 from watchword._checks import Label
-from watchword.cli.base import console, ngram_table, progress, show, show_table, verb
+from watchword.cli.base import console, progress, show, show_table, verb
 from watchword.cli.policies import parse_policy, spell_policy
 from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
 from watchword.evaluation import Replay
@@ -85,7 +86,7 @@ def demo(subjects: int, seed: int) -> None:
         show(output, f"  {right / len(found.tested):4.0%}  with {known}")
     for label, ngrams in found.top.items():
         output.print()
-        output.print(ngram_table(f"N-grams of highest value for {label!r}", ngrams))
+        _show_ngrams(f"N-grams of highest value for {label!r}", ngrams)
     output.print()
     show(output, f"The latest posts of a subject at risk, painted by evidence for {AT_RISK!r}:\n")
     show(output, to_terminal(found.explanation, AT_RISK))
@@ -95,6 +96,12 @@ def demo(subjects: int, seed: int) -> None:
     output.print()
     show(output, "Alerts when reading post by post, by policy:\n")
     show_table([_row(replay) for replay in found.replays])
+
+
+def _show_ngrams(title: str, ngrams: Iterable[RankedNgram]) -> None:
+    show_table(
+        [{"n-gram": one, "value": value, "count": n} for one, value, n in ngrams], title=title
+    )
 
 
 def _row(replay: Replay) -> dict[str, object]:

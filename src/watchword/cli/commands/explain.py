@@ -213,6 +213,5 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
 
 
 def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
-    show(console(), visible(title))
-    show_table(rows)
+    show_table(rows, title=title)
     console().print()

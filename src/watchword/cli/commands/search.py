@@ -18,8 +18,8 @@ from watchword.cli.base import (
     console,
     emit,
     model_of,
+    progress_of,
     show,
-    telling_progress,
     verb,
     warn,
     with_known_default,
@@ -28,6 +28,7 @@ from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
     fold_options,
+    like_option,
     parameter_options,
     preset_options,
     table_option,
@@ -72,7 +73,7 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 @measure_option
 @fold_options(folds=4)
 @keep_option
-@click.option("--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults.")
+@like_option
 @preset_options
 @parameter_options
 @click.option("-o", "--output", type=FILE, help="Write the best model, trained on all texts.")
@@ -130,7 +131,7 @@ def _searched(
     **options: Any,
 ) -> Search:
     options["measure"] = measure or "accuracy"
-    options["progress"] = _best_so_far(options["measure"], timed=budget is not None)
+    options["progress"] = progress_of(_best_so_far(options["measure"]), timed=budget is not None)
     wanted = DEFAULT_SPACE if space is None else space
     endless = combinations(wanted) == math.inf
     if budget is not None and trials is None and method in (None, "random") and endless:
@@ -156,7 +157,7 @@ def tuned(
         measure=tuning.measure,
         keep=tuning.keep,
         threads=threads,
-        progress=_best_so_far(tuning.measure, timed=True),
+        progress=progress_of(_best_so_far(tuning.measure), timed=True),
     )
     return found.model(texts, labels, threads=threads), found
 
@@ -176,12 +177,8 @@ def end_as_interrupted(found: Search, keep: Path | None) -> None:
     raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _best_so_far(measure: str, *, timed: bool) -> Any:
-    """Return a progress callback that shows the best value so far."""
-    return telling_progress(_teller(measure), timed=timed)
-
-
-def _teller(measure: str) -> Callable[[SearchedSetting], str]:
+def _best_so_far(measure: str) -> Callable[[SearchedSetting], str]:
+    """Return a function that describes the best of the settings it was called with."""
     best: list[SearchedSetting] = []
 
     def rank(one: SearchedSetting) -> tuple[Any, ...]:

@@ -23,7 +23,14 @@ from watchword.cli.frames import (
     stream,
     with_titles,
 )
-from watchword.cli.options import parameter_options, policy_option, positive_option, table_option
+from watchword.cli.options import (
+    allow_changed_model_option,
+    parameter_options,
+    policy_option,
+    positive_option,
+    prune_option,
+    table_option,
+)
 from watchword.cli.policies import policy_for
 from watchword.cli.results import show_model
 from watchword.spark.needs import column, quoted, require_text
@@ -105,12 +112,7 @@ def _settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 @click.argument("data", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=FILE, help="Model file to write.")
 @click.option("--add-to", type=FILE, metavar="MODEL", help="Model to continue training.")
-@click.option(
-    "--prune",
-    type=click.IntRange(min=1),
-    metavar="TIMES",
-    help="Drop n-grams with count ≤ TIMES under a label after training.",
-)
+@prune_option
 @click.option(
     "--levelwise",
     is_flag=True,
@@ -283,9 +285,7 @@ def _refuse_existing(output: str) -> None:
 )
 @click.option("--all", "every_post", is_flag=True, help="Write the decision after every post.")
 @click.option("--follow", is_flag=True, help="Keep watching for new files until stopped.")
-@click.option(
-    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
-)
+@allow_changed_model_option
 @_options("subject", "text", "title")
 def watch(
     model: Path,

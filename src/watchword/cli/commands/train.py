@@ -16,6 +16,7 @@ from watchword.cli.options import (
     data_options,
     parameter_options,
     preset_options,
+    prune_option,
     table_option,
     threads_option,
 )
@@ -41,12 +42,7 @@ from watchword.data.texts import Item, labelled
 )
 @preset_options
 @parameter_options
-@click.option(
-    "--prune",
-    type=click.IntRange(min=1),
-    metavar="TIMES",
-    help="Drop n-grams with count ≤ TIMES under a label after training.",
-)
+@prune_option
 @tuning_options
 @data_options(bad_lines="error")
 @threads_option

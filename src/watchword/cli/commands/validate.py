@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 import watchword
-from watchword.cli.base import FILE, model_of, progress_of, verb, with_known_default
+from watchword.cli.base import model_of, progress_of, verb, with_known_default
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
     fold_options,
+    like_option,
     parameter_options,
     preset_options,
     table_option,
@@ -28,7 +29,7 @@ from watchword.cli.results import ResultFiles, result_options, show_evaluation
     """
 )
 @click.argument("data", nargs=-1, required=True)
-@click.option("--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults.")
+@like_option
 @preset_options
 @parameter_options
 @fold_options(folds=5)

@@ -34,6 +34,7 @@ from watchword.cli.base import (
 )
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
+    allow_changed_model_option,
     data_options,
     policy_option,
     positive_option,
@@ -73,9 +74,7 @@ from watchword.errors import StateError
     is_flag=True,
     help="Skip the posts that the state has already read; the input starts from the beginning.",
 )
-@click.option(
-    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
-)
+@allow_changed_model_option
 @click.option("--all", "every_post", is_flag=True, help="Print the decision after every post.")
 @click.option("--final", is_flag=True, help="Print a line per subject at the end.")
 @data_options(bad_lines="skip")
