@@ -42,7 +42,7 @@ def test_a_task_runs_from_end_to_end(here, collection):
     [told] = records(
         "erisk", "run", "2018-anorexia", "--data", collection, "--out", "sent", "--record"
     )
-    assert told["is_made_up"] is True
+    assert told["is_synthetic"] is True
     assert told["score"]["subjects"] > 0
     names = {f"watchword_{chunk}.txt" for chunk in range(1, 11)}
     assert {file.name for file in (here / "sent").iterdir()} == names

@@ -10,8 +10,8 @@ from untyped import untyped
 from watchword.erisk import (
     CollectionWarning,
     find_collections,
-    made_subjects,
     make_collection,
+    make_subjects,
     read_collection,
     read_erisk,
 )
@@ -503,7 +503,7 @@ def by_id(subjects):
 def test_made_collection_round_trip(tmp_path, task, which):
     make_collection(tmp_path / "made", task, **SMALL)
     found = read_erisk(tmp_path / "made", which=which)
-    assert by_id(found) == by_id(made_subjects(task, which, **SMALL))
+    assert by_id(found) == by_id(make_subjects(task, which, **SMALL))
 
 
 def test_all_three_sets_of_2018_are_read(tmp_path):
@@ -514,7 +514,7 @@ def test_all_three_sets_of_2018_are_read(tmp_path):
     everybody = [
         one
         for which in ("train", "test")
-        for one in made_subjects("2018-depression", which, **SMALL)
+        for one in make_subjects("2018-depression", which, **SMALL)
     ]
     assert by_id(one for subjects in found for one in subjects) == by_id(everybody)
 
@@ -525,6 +525,6 @@ def test_made_cases_of_2022_are_read(tmp_path):
     assert re.fullmatch("201[78]_cases", first.path.name)
     test = [
         (one.id, one.label, one.posts)
-        for one in by_id(made_subjects("2018-depression", "test", **SMALL))
+        for one in by_id(make_subjects("2018-depression", "test", **SMALL))
     ]
     assert [(one.id, one.label, one.posts) for one in by_id(read_collection(second))] == test

@@ -182,7 +182,7 @@ def test_table_of_a_synthetic_set_says_so(made):
 
 def test_a_table_of_another_test_set_says_so(made, tmp_path):
     shutil.copytree(made / "anorexia", tmp_path / "copy")
-    (tmp_path / "copy" / "2018 anorexia" / "test" / "made-up.txt").unlink()
+    (tmp_path / "copy" / "2018 anorexia" / "test" / "synthetic.txt").unlink()
     assert "the official test set, which has 320 subjects, 41 positive" in str(
         run_task("2018-anorexia", tmp_path / "copy")
     )

@@ -9,7 +9,6 @@ from watchword.erisk.layout import (
     read_collection,
     read_erisk,
 )
-from watchword.erisk.make import made_subjects, make_collection
 from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named
 from watchword.erisk.run import TaskResult, find_sets, run_task
 from watchword.erisk.submission import (
@@ -23,6 +22,7 @@ from watchword.erisk.submission import (
     score_submissions,
     write_submissions,
 )
+from watchword.erisk.synthetic_collection import make_collection, make_subjects
 
 __all__ = [
     "TASKS",
@@ -37,8 +37,8 @@ __all__ = [
     "TaskResult",
     "find_collections",
     "find_sets",
-    "made_subjects",
     "make_collection",
+    "make_subjects",
     "read_collection",
     "read_counts",
     "read_erisk",

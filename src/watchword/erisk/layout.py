@@ -94,13 +94,9 @@ class Collection:
         return next(names, "")
 
 
-class _Folder(NamedTuple):
-    path: Path
-    label: str | None
-    chunk: int | None
+class _Place(NamedTuple):
+    """A folder or file of a collection, with the label and the chunk that its path gives."""
 
-
-class _File(NamedTuple):
     path: Path
     label: str | None
     chunk: int | None
@@ -247,17 +243,17 @@ def _layout(folder: Path) -> Layout | None:
     return "folder" if next(subject_files(folder), None) else None
 
 
-def _folders(collection: Collection) -> list[_Folder]:
+def _folders(collection: Collection) -> list[_Place]:
     """Return the folders with the files of a collection."""
     path = collection.path
     if collection.layout == "test":
         return _chunk_folders(path, None)
     if collection.layout == "folder":
-        return [_Folder(path, None, None)]
+        return [_Place(path, None, None)]
     if collection.layout == "cases":
         labels = (("neg", NEGATIVE), ("pos", POSITIVE))
         parts = collection.parts or (path,)
-        return [_Folder(part / name, label, None) for part in parts for name, label in labels]
+        return [_Place(part / name, label, None) for part in parts for name, label in labels]
     folders = []
     for label in (NEGATIVE, POSITIVE):
         folders += _examples(path, label)
@@ -266,7 +262,7 @@ def _folders(collection: Collection) -> list[_Folder]:
     return folders
 
 
-def _examples(path: Path, label: str) -> list[_Folder]:
+def _examples(path: Path, label: str) -> list[_Place]:
     """Return the folders with the examples of a label: chunks, or whole histories."""
     names = [f"{label}_examples{end}" for end in ("_anonymous_chunks", "", "_chunks", "_anonymous")]
     there = [path / name for name in names if (path / name).is_dir()]
@@ -275,10 +271,10 @@ def _examples(path: Path, label: str) -> list[_Folder]:
     for folder in there:
         if any(_CHUNK.fullmatch(below.name) for below in subfolders(folder)):
             return _chunk_folders(folder, label)
-    return [_Folder(there[-1], label, None)]
+    return [_Place(there[-1], label, None)]
 
 
-def _chunk_folders(path: Path, label: str | None) -> list[_Folder]:
+def _chunk_folders(path: Path, label: str | None) -> list[_Place]:
     chunks: dict[int, Path] = {}
     for below in subfolders(path):
         if found := _CHUNK.fullmatch(below.name):
@@ -288,12 +284,12 @@ def _chunk_folders(path: Path, label: str | None) -> list[_Folder]:
             chunks[number] = below
     if missing := [f"chunk {at}" for at in range(1, CHUNKS + 1) if at not in chunks]:
         raise DataFormatError(f"{path}: {listed(missing)} missing")
-    return [_Folder(chunks[at], label, at) for at in sorted(chunks)]
+    return [_Place(chunks[at], label, at) for at in sorted(chunks)]
 
 
-def _by_name(collection: Collection) -> dict[str, list[_File]]:
+def _by_name(collection: Collection) -> dict[str, list[_Place]]:
     """Return the files of each subject, by name without chunk number and `.xml`."""
-    by_name: dict[str, list[_File]] = {}
+    by_name: dict[str, list[_Place]] = {}
     for folder in _folders(collection):
         for path in subject_files(folder.path):
             name = path.stem
@@ -304,13 +300,13 @@ def _by_name(collection: Collection) -> dict[str, list[_File]]:
             files = by_name.setdefault(name, [])
             if files and (folder.chunk is None or files[0].label != folder.label):
                 raise DataFormatError(f"{path}: duplicate of the subject in {files[0].path}")
-            files.append(_File(path, folder.label, folder.chunk))
+            files.append(_Place(path, folder.label, folder.chunk))
     if not by_name:
         raise DataFormatError(f"{collection.path}: contains no files of subjects (.xml)")
     return by_name
 
 
-def _subject(name: str, files: list[_File]) -> Subject:
+def _subject(name: str, files: list[_Place]) -> Subject:
     first, identity = files[0], ""
     parts: list[list[Post]] = []
     for file in files:

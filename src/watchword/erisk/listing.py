@@ -1,4 +1,4 @@
-"""Folder entries of a collection, without files left by operating systems and archives."""
+"""Folders and files of a collection, without those left by operating systems and archives."""
 
 from __future__ import annotations
 
@@ -32,6 +32,18 @@ def subject_files(folder: Path) -> Iterator[Path]:
 def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
     """Return the files in a folder whose whole names match, sorted by name."""
     return [path for path in entries(folder) if name.fullmatch(path.name) and path.is_file()]
+
+
+def contents(path: Path, limit: int) -> bytes:
+    """Return the contents of a file of at most `limit` bytes, a whole number of MiB."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise DataFormatError(f"{path}: {error.strerror or error}") from error
+    if len(data) > limit:
+        raise DataFormatError(f"{path}: larger than {limit >> 20} MiB")
+    return data
 
 
 def names_below(folder: Path, depth: int, without: Path) -> Iterator[str]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from watchword.data import Post
 from watchword.data.flaws import shown
+from watchword.erisk.listing import contents
 from watchword.errors import DataFormatError
 
 LARGEST_FILE = 1 << 28  # bytes; the longest real history is far smaller
@@ -55,14 +56,7 @@ class Individual(NamedTuple):
 
 def read_individual(path: Path) -> Individual:
     """Read one file; raise a `DataFormatError` that names the file if it is invalid."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise DataFormatError(f"{path}: {error.strerror or error}") from error
-    if len(data) > LARGEST_FILE:
-        raise DataFormatError(f"{path}: larger than {LARGEST_FILE >> 20} MiB")
-    return parse_individual(data, source=str(path))
+    return parse_individual(contents(path, LARGEST_FILE), source=str(path))
 
 
 def parse_individual(data: bytes, *, source: str) -> Individual:

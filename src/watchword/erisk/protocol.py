@@ -50,15 +50,7 @@ class Writing:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the protocol."""
-        return {
-            "id": self.id,
-            "number": self.number,
-            "nick": self.nick,
-            "redditor": self.redditor,
-            "title": self.title,
-            "content": self.content,
-            "date": self.date,
-        }
+        return vars(self).copy()
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the protocol."""
-        return {"nick": self.nick, "decision": self.decision, "score": self.score}
+        return vars(self).copy()
 
 
 def to_json(items: Iterable[Writing | Answer]) -> bytes:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from watchword._display import aligned
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.erisk.layout import (
@@ -20,7 +21,6 @@ from watchword.erisk.layout import (
     read_collection,
     together,
 )
-from watchword.erisk.make import MARKER
 from watchword.erisk.published import Task, TaskName, task_named
 from watchword.erisk.submission import (
     POSITIVE,
@@ -29,6 +29,7 @@ from watchword.erisk.submission import (
     score_decisions,
     write_submissions,
 )
+from watchword.erisk.synthetic_collection import MARKER
 from watchword.errors import DataFormatError
 from watchword.evaluation.replaying import Replay, replay
 from watchword.evaluation.scores import first_alerts
@@ -73,7 +74,7 @@ class TaskResult:
     score: SubmissionScore | None
     replay: Replay
     files: tuple[Path, ...]
-    is_made_up: bool  #: whether `make_collection` wrote the test set
+    is_synthetic: bool  #: whether `make_collection` wrote the test set
 
     @property
     def is_official_size(self) -> bool:
@@ -87,8 +88,9 @@ class TaskResult:
         if self.score is None:
             return "\n".join([*lines, str(self.replay)])
         lines += [f"{self.score.subjects} subjects, {self.score.positives} positive", ""]
-        lines += _aligned(list(_rows(self.task, self.score)))
-        if self.is_made_up:
+        rows = _rows(self.task, self.score)
+        lines += aligned([[_to_the_point(cell) for cell in row] for row in rows])
+        if self.is_synthetic:
             lines += ["", "This test set is synthetic: do not compare the rows."]
         elif not self.is_official_size:
             size = self.task.test
@@ -102,7 +104,7 @@ class TaskResult:
             "task": self.task.name,
             "title": self.task.title,
             "name": self.name,
-            "is_made_up": self.is_made_up,
+            "is_synthetic": self.is_synthetic,
             "score": None if self.score is None else self.score.to_dict(),
             "published": [asdict(row) for row in self.task.table],
             "policy": self.replay.policy.to_dict(),
@@ -140,7 +142,7 @@ def run_task(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     make_collection(folder, "2018-anorexia", subjects=20, most_writings=20)
     ...     result = run_task("2018-anorexia", folder)
-    >>> result.score.subjects, result.is_made_up
+    >>> result.score.subjects, result.is_synthetic
     (13, True)
     """
     chosen = task_named(task)
@@ -162,8 +164,8 @@ def run_task(
         counts = official_counts(collection, subjects)
         score = score_decisions(decisions, truth, counts, name=name)
     files = () if out is None else tuple(write_submissions(out, decisions, name=name))
-    is_made_up = (collection.path / MARKER).exists()
-    return TaskResult(chosen, name, score, report, files, is_made_up)
+    is_synthetic = (collection.path / MARKER).exists()
+    return TaskResult(chosen, name, score, report, files, is_synthetic)
 
 
 def find_sets(
@@ -314,19 +316,6 @@ def _rows(task: Task, score: SubmissionScore) -> Iterator[tuple[str, ...]]:
         bounds = (f"{getattr(erde, name):.2f}" for erde in (score.erde5, score.erde50))
         title = "  (never alerting)" if name == "never" else "  (best possible)"
         yield (title, *bounds, "", "", "")
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Align the first column to the left, and numbers at the decimal point."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for first, *others in rows:
-        cells = [
-            _to_the_point(cell).rjust(width + 2)
-            for cell, width in zip(others, widths[1:], strict=True)
-        ]
-        lines.append((first.ljust(widths[0]) + "".join(cells)).rstrip())
-    return lines
 
 
 def _to_the_point(cell: str) -> str:

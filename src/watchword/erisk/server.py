@@ -9,6 +9,8 @@ import hmac
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from socket import socket
+from typing import Any
 
 from watchword._checks import Label, as_whole
 from watchword.data.subjects import Subject
@@ -133,22 +135,14 @@ def running_server(
     >>> with running_server([Subject("ann", [Post("Hello.")])], token="practice") as server:
     ...     with urllib.request.urlopen(f"{server.url}/getwritings/practice") as answer:
     ...         print(answer.read().decode())  # doctest: +ELLIPSIS
-    [{"id":0,"number":0,"nick":"ann","redditor":0,"title":"","content":"Hello.","date":""}]
+    [{"nick":"ann","number":0,"title":"","content":"Hello.","date":"","id":0,"redditor":0}]
     """
-    known = new_token() if token is None else token
-    app = make_app(
-        subjects,
-        token=known,
-        runs=runs,
-        positive=positive,
-        faults=faults,
-        refuse_duplicates=refuse_duplicates,
-    )
+    task = {"runs": runs, "positive": positive, "refuse_duplicates": refuse_duplicates}
     with (
-        listening("127.0.0.1", port) as listener,
+        _listening(subjects, token, "127.0.0.1", port, faults, **task) as (server, app, listener),
         running_in_thread(app, listener, protocol=_protocol(faults)),
     ):
-        yield PracticeServer(url_of(listener), known, app.state.task)
+        yield server
 
 
 def serve(
@@ -172,23 +166,29 @@ def serve(
     """
     if token is None and not is_own_machine(host):
         raise ValueError(f"a server on {host} can be reached by other machines (set a token)")
-    known = new_token() if token is None else token
-    app = make_app(
-        subjects,
-        token=known,
-        runs=runs,
-        positive=positive,
-        faults=faults,
-        refuse_duplicates=refuse_duplicates,
-        on_round=on_round,
-        host=host,
-    )
-    task: PracticeTask = app.state.task
-    with listening(host, port) as listener:
+    task: dict[str, Any] = {"runs": runs, "positive": positive, "on_round": on_round}
+    task["refuse_duplicates"] = refuse_duplicates
+    with _listening(subjects, token, host, port, faults, **task) as (server, app, listener):
         if on_ready is not None:
-            on_ready(PracticeServer(url_of(listener), known, task))
+            on_ready(server)
         run_until_interrupted(app, listener, protocol=_protocol(faults))
-    return task.results()
+    return server.task.results()
+
+
+@contextmanager
+def _listening(
+    subjects: Sequence[Subject] | PracticeTask,
+    token: str | None,
+    host: str,
+    port: int,
+    faults: Faults | None,
+    **task: Any,
+) -> Iterator[tuple[PracticeServer, Starlette, socket]]:
+    """Yield a practice server that listens, but does not run yet; `task` has further options."""
+    known = new_token() if token is None else token
+    app = make_app(subjects, token=known, faults=faults, host=host, **task)
+    with listening(host, port) as listener:
+        yield PracticeServer(url_of(listener), known, app.state.task), app, listener
 
 
 class _Handlers:

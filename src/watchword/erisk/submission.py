@@ -11,7 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy as np
 from watchword._files import atomic_file
 from watchword.data.flaws import shown
 from watchword.data.folders import is_clutter
+from watchword.erisk.listing import contents
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 
@@ -75,16 +76,7 @@ class SubmissionScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return {
-            "name": self.name,
-            "subjects": self.subjects,
-            "positives": self.positives,
-            "erde5": vars(self.erde5).copy(),
-            "erde50": vars(self.erde50).copy(),
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-        }
+        return asdict(self)
 
 
 def read_truth(path: Path_) -> dict[str, str]:
@@ -283,13 +275,7 @@ def _table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_TABLE + 1)
-    except OSError as error:
-        raise DataFormatError(f"{path}: {error.strerror or error}") from error
-    if len(data) > _LARGEST_TABLE:
-        raise DataFormatError(f"{path}: larger than {_LARGEST_TABLE >> 20} MiB")
+    data = contents(path, _LARGEST_TABLE)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

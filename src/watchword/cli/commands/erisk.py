@@ -192,7 +192,7 @@ def run(
     if table:
         show(console(), str(result))
     else:
-        emit([{name: plain[name] for name in ("task", "name", "is_made_up", "score", "files")}])
+        emit([{name: plain[name] for name in ("task", "name", "is_synthetic", "score", "files")}])
 
 
 # watchword erisk client

@@ -34,7 +34,7 @@ _ODD = (
 
 
 @dataclass(frozen=True)
-class Person:
+class SubjectPlan:
     """The plan of a synthetic subject."""
 
     id: str
@@ -44,17 +44,15 @@ class Person:
 
 
 @dataclass(frozen=True)
-class MadeSet:
+class SetPlan:
     """The plan of a synthetic set of a task."""
 
     year: int
     split: Split
-    people: tuple[Person, ...]
+    people: tuple[SubjectPlan, ...]
 
 
-def planned_sets(
-    task: Task, *, subjects: int | None, most_writings: int, seed: int
-) -> list[MadeSet]:
+def plan_sets(task: Task, *, subjects: int | None, most_writings: int, seed: int) -> list[SetPlan]:
     """Return the plans of a task's sets: the training sets, then the test set."""
     most = as_whole("most_writings", most_writings, FEWEST_WRITINGS + 1, MOST_WRITINGS)
     start = as_whole("seed", seed, 0)
@@ -64,12 +62,12 @@ def planned_sets(
         is_first_year = task.name != "2018-anorexia" and at < 2
         year, split = (2017 if is_first_year else 2018), _split(task, at)
         chance = synthetic._Chance(_SEEDS * start + at)
-        sets.append(MadeSet(year, split, tuple(_people(size, year, split, most, chance, start))))
+        sets.append(SetPlan(year, split, tuple(_people(size, year, split, most, chance, start))))
     return sets
 
 
-def made_subject(person: Person) -> Subject:
-    """Return the subject of a plan with all posts, deterministically."""
+def subject_from(person: SubjectPlan) -> Subject:
+    """Return the subject of a plan with all posts; equal plans give equal subjects."""
     chance = synthetic._Chance(person.seed)
     interests = chance.some(list(synthetic._INTERESTS), 3)
     worst = 0.2 + 0.6 * chance.between(0, 100) / 100  # the signal varies between subjects
@@ -141,7 +139,7 @@ def _writings(subjects: int, mean: float, most: int) -> int:
 
 def _people(
     size: SetSize, year: int, split: Split, most: int, chance: synthetic._Chance, start: int
-) -> Iterator[Person]:
+) -> Iterator[SubjectPlan]:
     """Return the subjects of a set in random order, with random numbers in their ids."""
     lengths = _lengths(size.positives, size.positive_writings, most, chance)
     known = [(POSITIVE, length) for length in lengths]
@@ -151,7 +149,7 @@ def _people(
     prefix = f"{split}_subject" if year == 2017 else "subject"
     for number, (label, length) in zip(numbers, chance.some(known, len(known)), strict=True):
         own = ((start * 4 + year % 10 % 2 * 2 + (split == "test")) * _SEEDS + number) * _SEEDS
-        yield Person(f"{prefix}{number}", label, length, own)
+        yield SubjectPlan(f"{prefix}{number}", label, length, own)
 
 
 def _lengths(subjects: int, total: int, most: int, chance: synthetic._Chance) -> list[int]:

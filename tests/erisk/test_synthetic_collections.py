@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from watchword.erisk import TASKS, made_subjects, make_collection
-from watchword.erisk.made import planned_sets
+from watchword.erisk import TASKS, make_collection, make_subjects
+from watchword.erisk.synthetic_subjects import plan_sets
 
 SMALL: dict[str, Any] = {"subjects": 20, "most_writings": 25}
 
@@ -24,7 +24,7 @@ def digest(folder):
 @pytest.mark.parametrize("name", TASKS)
 def test_full_size_equals_that_of_the_official_sets(name):
     task = TASKS[name]
-    sets = planned_sets(task, subjects=None, most_writings=2000, seed=0)
+    sets = plan_sets(task, subjects=None, most_writings=2000, seed=0)
     for made, size in zip(sets, [*task.train, task.test], strict=True):
         labels = Counter(person.label for person in made.people)
         writings = Counter()
@@ -36,7 +36,7 @@ def test_full_size_equals_that_of_the_official_sets(name):
 
 
 def test_2017_has_887_subjects_and_531394_writings():
-    sets = planned_sets(TASKS["2017-depression"], subjects=None, most_writings=2000, seed=0)
+    sets = plan_sets(TASKS["2017-depression"], subjects=None, most_writings=2000, seed=0)
     people = [person for made in sets for person in made.people]
     assert (len(people), sum(person.writings for person in people)) == (887, 531_394)
     lengths = [person.writings for person in people]
@@ -46,7 +46,7 @@ def test_2017_has_887_subjects_and_531394_writings():
 
 def test_a_smaller_size_is_exact_and_has_both_labels():
     for count in (8, 9, 100):
-        sets = planned_sets(TASKS["2017-depression"], subjects=count, most_writings=30, seed=0)
+        sets = plan_sets(TASKS["2017-depression"], subjects=count, most_writings=30, seed=0)
         assert sum(len(made.people) for made in sets) == count
         assert all(
             {person.label for person in made.people} == {"positive", "negative"} for made in sets
@@ -55,7 +55,7 @@ def test_a_smaller_size_is_exact_and_has_both_labels():
 
 
 def test_names_are_unique():
-    sets = planned_sets(TASKS["2018-depression"], subjects=None, most_writings=2000, seed=1)
+    sets = plan_sets(TASKS["2018-depression"], subjects=None, most_writings=2000, seed=1)
     people = [person for made in sets for person in made.people]
     assert len({person.id for person in people}) == len(people)
     assert len({person.seed for person in people}) == len(people)
@@ -68,7 +68,7 @@ def test_the_same_seed_makes_the_same_files(tmp_path):
 
 
 def test_synthetic_subjects_are_deterministic():
-    first, *_ = planned_sets(TASKS["2017-depression"], subjects=None, most_writings=2000, seed=7)
+    first, *_ = plan_sets(TASKS["2017-depression"], subjects=None, most_writings=2000, seed=7)
     shown = [(one.id, one.label, one.writings) for one in first.people[:3]]
     assert shown == [
         ("train_subject1791", "positive", 525),
@@ -101,7 +101,7 @@ def test_the_folder_layout_is_the_official_one(tmp_path):
 def test_truth_and_count_files_have_the_official_names(tmp_path):
     make_collection(tmp_path / "made", "2018-depression", **SMALL)
     tables = {path.relative_to(tmp_path / "made").as_posix() for path in tmp_path.rglob("*.txt")}
-    assert {name for name in tables if not name.endswith("made-up.txt")} == {
+    assert {name for name in tables if not name.endswith("synthetic.txt")} == {
         "2017/train/risk_golden_truth.txt",
         "2017/test/test_golden_truth.txt",
         "2017/test/writings_all_test_users.txt",
@@ -132,7 +132,7 @@ def test_depression_files_have_the_newest_first(tmp_path):
 
 
 def test_word_order_distinguishes_the_labels():
-    people = list(made_subjects("2017-depression", "train", subjects=60, most_writings=60, seed=1))
+    people = list(make_subjects("2017-depression", "train", subjects=60, most_writings=60, seed=1))
     risky, harmless = "I cannot sleep, so I work.", "I cannot work, so I sleep."
     counts = Counter()
     for subject in people:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Literal
@@ -18,20 +18,26 @@ from watchword._files import atomic_folder
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject, synthetic
 from watchword.erisk.layout import Split
-from watchword.erisk.made import MOST_WRITINGS, MadeSet, Person, made_subject, planned_sets
 from watchword.erisk.published import TaskName, task_named
 from watchword.erisk.submission import POSITIVE
+from watchword.erisk.synthetic_subjects import (
+    MOST_WRITINGS,
+    SetPlan,
+    SubjectPlan,
+    plan_sets,
+    subject_from,
+)
 
 Release = Literal["official", "2022"]
 
-MARKER = "made-up.txt"  # in every folder that could be mistaken for a real collection
-_NOTICE = "Everybody in here is made up: by watchword, for trying things out.\n"
+MARKER = "synthetic.txt"  # in every folder that could be mistaken for a real collection
+_NOTICE = "All subjects in this folder are synthetic, made by watchword for testing.\n"
 
 _SPECIAL = re.compile(r"[&<>“”’…é\N{SLIGHTLY SMILING FACE}]")
 _NAMED = {"&": "amp", "<": "lt", ">": "gt"}
 
 
-def made_subjects(
+def make_subjects(
     task: TaskName,
     which: Split,
     *,
@@ -41,14 +47,14 @@ def made_subjects(
 ) -> Iterator[Subject]:
     """Yield the subjects that `make_collection` writes for training or testing.
 
-    >>> people = list(made_subjects("2017-depression", "test", subjects=20, most_writings=30))
+    >>> people = list(make_subjects("2017-depression", "test", subjects=20, most_writings=30))
     >>> min(len(subject.posts) for subject in people)
     9
     """
     as_choice("which", which, ("train", "test"))
-    sets = planned_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
+    sets = plan_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
     for chosen in sets[-1:] if which == "test" else sets[:-1]:
-        yield from map(made_subject, chosen.people)
+        yield from map(subject_from, chosen.people)
 
 
 def make_collection(
@@ -79,81 +85,78 @@ def make_collection(
     as_choice("release", release, ("official", "2022"))
     if release == "2022" and task == "2018-anorexia":
         raise ValueError("the release of 2022 has no anorexia sets")
-    sets = planned_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
+    sets = plan_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
     target = Path(folder)
     if target.exists() and (not target.is_dir() or next(target.iterdir(), None)):
         raise FileExistsError(f"{target} already exists (choose a new folder)")
-    people = [(made, person) for made in sets for person in made.people]
+    people = [(plan, person) for plan in sets for person in plan.people]
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(target) as temporary:
-        write = _writer(temporary, task, release)
-        for made, person in tracked(people, len(people), progress):
-            write(made, person)
-        for made in sets:
-            folder_of = _set_folder(temporary, task, made, release)
+        for plan, person in tracked(people, len(people), progress):
+            folder_of = _set_folder(temporary, task, plan, release)
+            _write_subject(folder_of, task, release, plan, person)
+        for plan in sets:
+            folder_of = _set_folder(temporary, task, plan, release)
             (folder_of / MARKER).write_text(_NOTICE, encoding="utf-8")
             if release == "official":
-                _write_tables(folder_of, made)
+                _write_tables(folder_of, plan)
 
 
-def _writer(root: Path, task: TaskName, release: Release) -> Callable[[MadeSet, Person], None]:
+def _write_subject(
+    folder: Path, task: TaskName, release: Release, plan: SetPlan, person: SubjectPlan
+) -> None:
+    subject = subject_from(person)
+    chance = synthetic._Chance(person.seed + 1)
     newest_first = task != "2018-anorexia"
 
-    def write(made: MadeSet, person: Person) -> None:
-        subject = made_subject(person)
-        chance = synthetic._Chance(person.seed + 1)
+    def save(path: Path, posts: list[Post]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = _file_of(subject.id, posts[::-1] if newest_first else posts, chance)
+        path.write_bytes(text.encode())
 
-        def save(path: Path, posts: list[Post]) -> None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = _file_of(subject.id, posts[::-1] if newest_first else posts, chance)
-            path.write_bytes(text.encode())
-
-        posts = list(subject.posts)
-        folder = _set_folder(root, task, made, release)
-        if release == "2022":
-            kind = "pos" if subject.label == POSITIVE else "neg"
-            save(folder / kind / f"{subject.id}.xml", posts)
-            return
-        ends = list(accumulate(subject.chunks or ()))
-        for chunk, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), 1):
-            place = _chunk_folder(folder, task, made, person.label, chunk)
-            save(place / f"{subject.id}_{chunk}.xml", posts[begin:end])
-        if task != "2018-anorexia" and made.split == "train":
-            save(folder / f"{person.label}_examples_anonymous" / f"{subject.id}.xml", posts)
-
-    return write
-
-
-def _set_folder(root: Path, task: TaskName, made: MadeSet, release: Release) -> Path:
+    posts = list(subject.posts)
     if release == "2022":
-        return root / f"{made.year}_cases"
+        kind = "pos" if subject.label == POSITIVE else "neg"
+        save(folder / kind / f"{subject.id}.xml", posts)
+        return
+    ends = list(accumulate(subject.chunks or ()))
+    for chunk, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), 1):
+        place = _chunk_folder(folder, task, plan, person.label, chunk)
+        save(place / f"{subject.id}_{chunk}.xml", posts[begin:end])
+    if task != "2018-anorexia" and plan.split == "train":
+        save(folder / f"{person.label}_examples_anonymous" / f"{subject.id}.xml", posts)
+
+
+def _set_folder(root: Path, task: TaskName, plan: SetPlan, release: Release) -> Path:
+    if release == "2022":
+        return root / f"{plan.year}_cases"
     if task == "2018-anorexia":
-        return root / "2018 anorexia" / made.split
-    return root / (str(made.year) if made.year == 2017 else "2018 depression") / made.split
+        return root / "2018 anorexia" / plan.split
+    return root / (str(plan.year) if plan.year == 2017 else "2018 depression") / plan.split
 
 
-def _chunk_folder(folder: Path, task: TaskName, made: MadeSet, label: str, chunk: int) -> Path:
-    if made.split == "test":
-        return folder / (f"chunk {chunk}" if made.year == 2017 else f"chunk{chunk}")
+def _chunk_folder(folder: Path, task: TaskName, plan: SetPlan, label: str, chunk: int) -> Path:
+    if plan.split == "test":
+        return folder / (f"chunk {chunk}" if plan.year == 2017 else f"chunk{chunk}")
     if task == "2018-anorexia":
         return folder / f"{label}_examples" / f"chunk{chunk}"
     return folder / f"{label}_examples_anonymous_chunks" / f"chunk {chunk}"
 
 
-def _write_tables(folder: Path, made: MadeSet) -> None:
+def _write_tables(folder: Path, plan: SetPlan) -> None:
     """Write the golden truth, with mixed separators as in the real files, and the counts."""
     separators = cycle([" ", "\t", "\t\t", "  "])
     lines = [
         f"{person.id}{separator}{int(person.label == POSITIVE)}\n"
-        for person, separator in zip(made.people, separators, strict=False)
+        for person, separator in zip(plan.people, separators, strict=False)
     ]
     truth = "risk_golden_truth.txt"
-    if made.split == "test":
-        truth = "test_golden_truth.txt" if made.year == 2017 else "risk-golden-truth-test.txt"
+    if plan.split == "test":
+        truth = "test_golden_truth.txt" if plan.year == 2017 else "risk-golden-truth-test.txt"
         counts = "writings_all_test_users.txt"
-        if made.year != 2017:
+        if plan.year != 2017:
             counts = "writings-per-subject-all-test.txt"
-        numbers = [f"{person.id}\t\t{person.writings}\n" for person in made.people]
+        numbers = [f"{person.id}\t\t{person.writings}\n" for person in plan.people]
         (folder / counts).write_bytes("".join(numbers).encode())
     (folder / truth).write_bytes(("".join(lines) + "\n\n").encode())
 
