@@ -17,7 +17,7 @@ from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.driver import Histories, Series
 from watchword.streams.policies import POLICIES, BoolArray, FloatArray, IntArray, Policy
 from watchword.streams.policy import field_names
-from watchword.streams.steps import QUANTITIES, Quantity
+from watchword.streams.steps import QUANTITIES, SHARES, Quantity
 
 By = Literal["post", "chunk"]
 BYS: tuple[By, ...] = get_args(By)
@@ -65,7 +65,7 @@ class Scores:
             "post",
             tuple(series),
             totals,
-            frozenset({"shares"}),
+            SHARES,
         )
 
     def __post_init__(self) -> None:

@@ -90,13 +90,28 @@ class Histories:
         return np.array([one.value.size for one in self.series], np.int64)
 
     @cached_property
-    def columns(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Posts, value, other, gain and other_gain of all subjects, concatenated."""
-        posts = np.concatenate([one.posts for one in self.series] or [np.zeros(0, np.int64)])
-        rows = [(one.value, one.other, one.gain, one.other_gain) for one in self.series]
-        parts = zip(*rows, strict=True) if rows else [()] * 4
-        value, other, gain, other_gain = (np.concatenate(part or [np.zeros(0)]) for part in parts)
-        return posts, value, other, gain, other_gain
+    def posts(self) -> IntArray:
+        """The numbers of posts of all subjects after each of their steps, concatenated."""
+        return np.concatenate([np.zeros(0, np.int64), *(one.posts for one in self.series)])
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The rows value, other, gain and other_gain of all subjects, concatenated."""
+        rows = [np.stack([s.value, s.other, s.gain, s.other_gain]) for s in self.series]
+        return np.concatenate([np.zeros((4, 0)), *rows], axis=1)
+
+    @cached_property
+    def _by_step(self) -> tuple[IntArray, list[int], IntArray, FloatArray]:
+        """The row of each subject, longest series first, and by step: sizes, posts and values.
+
+        All first steps come first, then all second steps, and so on. A step has the first rows.
+        """
+        lengths = self.lengths
+        rows = np.empty_like(lengths)
+        rows[np.argsort(-lengths, kind="stable")] = np.arange(lengths.size)
+        numbers = np.arange(self.posts.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        order = np.lexsort((np.repeat(rows, lengths), numbers))
+        return rows, np.bincount(numbers).tolist(), self.posts[order], self.values[:, order]
 
     def first_alerts(self, policy: Policy) -> IntArray:
         """Return the index of the step at which each subject is alerted; -1 without an alert."""
@@ -107,7 +122,9 @@ class Histories:
         if not lengths.any():
             return found
         # A policy without memory can be applied to all steps at once.
-        step = Step(*self.columns, round=0, memory=np.zeros((int(lengths.sum()), 0)))
+        value, other, gain, other_gain = self.values
+        memory = np.zeros((self.posts.size, 0))
+        step = Step(self.posts, value, other, gain, other_gain, 0, memory)
         begins = np.cumsum(lengths) - lengths
         before = np.r_[0, step.posts[:-1]]
         before[begins[lengths > 0]] = 0
@@ -122,66 +139,29 @@ class Histories:
 
     def _first_alerts_step_by_step(self, policy: Policy) -> IntArray:
         """Advance all subjects step by step, for policies with memory or population policies."""
-        count, lengths = len(self.series), self.lengths
-        present = int((lengths > 0).sum())  # subjects without posts are left out of comparisons
-        order = np.argsort(-lengths, kind="stable")  # longest first
-        steps = _Steps([self.series[row] for row in order], lengths[order])
+        count = len(self.series)
+        present = int((self.lengths > 0).sum())  # subjects without posts are not compared with
+        rows, sizes, all_posts, all_values = self._by_step
         memory = np.zeros((count, policy.remembers))
         first = np.full(count, -1, np.int64)
         current = np.zeros((4, count))  # value, other, gain, other_gain
         posts = np.zeros(count, np.int64)
-        for number in range(int(lengths.max(initial=0))):
-            size = steps.size(number)
+        end = 0
+        for number, size in enumerate(sizes):
+            begin, end = end, end + size
             if not (first[:size] < 0).any():
                 break  # the first alert is final, and no other subject has further steps
             seen = present if policy.is_population else size
             read = np.zeros(seen, np.bool_)
-            read[:size] = steps.posts(number) > posts[:size]
-            posts[:size] = steps.posts(number)
-            current[:2, :size] = steps.sums(number)
+            read[:size] = all_posts[begin:end] > posts[:size]
+            posts[:size] = all_posts[begin:end]
             current[2:] = 0
-            current[2:, :size] = steps.gains(number)
+            current[:, :size] = all_values[:, begin:end]
             value, other, gain, other_gain = current[:, :seen]
             step = Step(posts[:seen], value, other, gain, other_gain, number, memory[:seen])
             alerts, memory[:seen] = advance(policy, step, read=read, decided=first[:seen] >= 0)
             first[:seen][alerts] = number
-        found = np.empty(count, np.int64)
-        found[order] = first
-        return found
-
-
-class _Steps:
-    """Series, longest first, transposed: all first steps, then all second steps, and so on."""
-
-    def __init__(self, series: list[Series], lengths: IntArray) -> None:
-        longest = int(lengths.max(initial=0))
-        self._sizes = np.searchsorted(-lengths, -np.arange(longest), side="left")
-        self._begins = np.r_[0, np.cumsum(self._sizes)]
-        total = int(lengths.sum())
-        at = np.concatenate(
-            [self._begins[: each.value.size] + row for row, each in enumerate(series)]
-            or [np.zeros(0, np.int64)]
-        ).astype(np.int64)
-        self._posts = np.zeros(total, np.int64)
-        self._values = np.zeros((4, total))
-        if total:
-            self._posts[at] = np.concatenate([each.posts for each in series])
-            columns = [(s.value, s.other, s.gain, s.other_gain) for s in series]
-            for row, parts in enumerate(zip(*columns, strict=True)):
-                self._values[row, at] = np.concatenate(parts)
-
-    def size(self, number: int) -> int:
-        """Return the number of subjects that have this step."""
-        return int(self._sizes[number])
-
-    def posts(self, number: int) -> IntArray:
-        return np.asarray(self._posts[self._begins[number] : self._begins[number + 1]])
-
-    def sums(self, number: int) -> FloatArray:
-        return np.asarray(self._values[:2, self._begins[number] : self._begins[number + 1]])
-
-    def gains(self, number: int) -> FloatArray:
-        return np.asarray(self._values[2:, self._begins[number] : self._begins[number + 1]])
+        return first[rows]
 
 
 def _gains_between(gains: FloatArray, ends: IntArray) -> FloatArray:

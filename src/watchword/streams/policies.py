@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -45,7 +45,16 @@ from watchword.streams.policy import (
     field_names,
     settle,
 )
-from watchword.streams.steps import BoolArray, FloatArray, IntArray, Quantity, ScoreName, Step
+from watchword.streams.steps import (
+    GAINS,
+    SHARES,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Quantity,
+    ScoreName,
+    Step,
+)
 
 __all__ = [
     "POLICIES",
@@ -88,13 +97,10 @@ class Overtakes(Policy):
     ratio: float = 1.0
     margin: float = 0.0
 
+    needs = SHARES  # compares two values of the same step
+
     def __post_init__(self) -> None:
         settle(self, positive=as_label, ratio=as_not_negative, margin=as_number)
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """Shares: the policy compares two values of the same step."""
-        return frozenset({"shares"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where value > ratio · other + margin and value > 0."""
@@ -117,13 +123,10 @@ class Leaps(Policy):
     positive: Label
     factor: float = 4.0
 
+    needs = GAINS
+
     def __post_init__(self) -> None:
         settle(self, positive=as_label, factor=as_not_negative)
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """Gains: the policy compares what single posts add."""
-        return frozenset({"gains"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where the gain is positive and at least `factor` times the others'."""
@@ -175,13 +178,10 @@ class Stays(Policy):
     last: int = 2
     score: ScoreName = "share"
 
+    remembers = 1  # the number of consecutive posts with a high score
+
     def __post_init__(self) -> None:
         settle(self, positive=as_label, threshold=as_share, last=_as_count, score=_as_score)
-
-    @property
-    def remembers(self) -> int:
-        """One column: the number of consecutive posts with a high score."""
-        return 1
 
     @property
     def needs(self) -> frozenset[Quantity]:
@@ -207,18 +207,11 @@ class Repeats(Policy):
     positive: Label
     times: int = 3
 
+    needs = GAINS
+    remembers = 1  # the length of the current series
+
     def __post_init__(self) -> None:
         settle(self, positive=as_label, times=as_at_least_one)
-
-    @property
-    def remembers(self) -> int:
-        """One column: the length of the current series."""
-        return 1
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """Gains: the policy compares what single posts add."""
-        return frozenset({"gains"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where the series is long enough."""
@@ -280,18 +273,11 @@ class StandsOut(Policy):
     positive: Label
     gamma: float = 2.0
 
+    needs = SHARES  # compares the scores of one round
+    is_population = True
+
     def __post_init__(self) -> None:
         settle(self, positive=as_label, gamma=as_not_negative)
-
-    @property
-    def is_population(self) -> bool:
-        """True: the policy compares all subjects of a round."""
-        return True
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """Shares: the policy compares the scores of one round."""
-        return frozenset({"shares"})
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where the score is above median + gamma · MAD, if round > 2."""
@@ -341,4 +327,4 @@ def _as_count(name: str, value: object) -> int:
 
 
 def _as_score(name: str, value: object) -> ScoreName:
-    return as_choice(name, value, ("share", "softmax"))
+    return as_choice(name, value, get_args(ScoreName))

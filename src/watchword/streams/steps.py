@@ -21,6 +21,10 @@ QUANTITIES: dict[Quantity, str] = {
 }
 """The quantities that policies may need and scores may provide."""
 
+SHARES: frozenset[Quantity] = frozenset({"shares"})
+SUMS: frozenset[Quantity] = frozenset({"sums"})
+GAINS: frozenset[Quantity] = frozenset({"gains"})
+
 
 @dataclass(frozen=True)
 class Step:
@@ -55,7 +59,7 @@ class Step:
     @staticmethod
     def needed_for(name: ScoreName) -> frozenset[Quantity]:
         """Return the quantities that a score is computed from; see `Policy.needs`."""
-        return frozenset({"shares"} if name == "share" else {"sums"})
+        return SHARES if name == "share" else SUMS
 
     def in_a_row(self, holds: BoolArray) -> FloatArray:
         """Return for how many consecutive steps `holds` was true, counting in memory column 0."""
