@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_LISTED = 10  # settings in a ranking
 _REPLACEMENT = "\ufffd"
 # Characters that reverse the text direction or are invisible, so that different ids would look the
 # same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them, and so do
@@ -81,6 +82,19 @@ def aligned(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def named_values(values: Mapping[str, Any]) -> str:
+    """Return values with their names, as in a call: `prior=1, max_ngram=3`."""
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def ranked_lines(measure: str, settings: Sequence[tuple[float, str]]) -> list[str]:
+    """Return a table of settings, best first, with their values; only the first ten are listed."""
+    lines = [f"{measure:>10}  setting"]
+    lines += [f"{value:10.4f}  {setting}" for value, setting in settings[:_LISTED]]
+    more = len(settings) - _LISTED
+    return [*lines, f"and {more} more"] if more > 0 else lines
 
 
 def csv_of(

@@ -366,7 +366,9 @@ def test_bad_numbers_are_refused():
         lambda: precision_at([math.nan], [1], 1, positive=1, subjects="a"),
         lambda: ndcg_at([1], [1], 1, positive=1, subjects="ab"),
         lambda: ndcg_at([1], [1], 0, positive=1, subjects="a"),
-        lambda: bootstrap_interval(erde, [1], ([1], [1]), positive=1, seed=1, level=95, deadline=5),
+        lambda: bootstrap_interval(
+            erde, [1], ([1], [1]), positive=1, seed=1, confidence_level=95, deadline=5
+        ),
     ):
         with pytest.raises(ValueError, match="must"):
             call()

@@ -358,14 +358,14 @@ def test_intervals_are_those_of_the_measures():
     truth = [one.label == "at risk" for one in people]
     alerts = [outcome.label is not None for outcome in found.outcomes]
     delays = [outcome.delay for outcome in found.outcomes]
-    given = found.intervals(seed=3, repeats=50, level=0.8)
+    given = found.intervals(seed=3, repeats=50, confidence_level=0.8)
     assert list(given) == ["erde5", "erde50", "f1", "f_latency"]
     for name, one in given.items():
         assert one.value == getattr(found.measures, name)
         assert one.low <= one.value <= one.high
     assert given["erde50"] == metrics.bootstrap_interval(
-        metrics.erde, truth, (alerts, delays), positive=True, seed=3, repeats=50, level=0.8,
-        deadline=50,
+        metrics.erde, truth, (alerts, delays), positive=True, seed=3, repeats=50,
+        confidence_level=0.8, deadline=50,
     )  # fmt: skip
     unknown = [ww.Subject(one.id, one.posts) for one in people]
     with pytest.raises(ValueError, match="need the true label"):

@@ -6,7 +6,6 @@ This module does not depend on HTTP.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from watchword._checks import Label, as_label, as_whole
+from watchword._display import finite
 from watchword.data.subjects import Subject
 from watchword.erisk.protocol import (
     MOST_RUNS,
@@ -24,7 +24,7 @@ from watchword.erisk.protocol import (
     to_json,
 )
 from watchword.evaluation import metrics
-from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking
+from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking, early_measures
 
 
 class ConflictError(ServerError):
@@ -225,24 +225,8 @@ class PracticeTask:
         alerted = np.array([name in state.alerts for name in names])
         delays = [state.alerts.get(name, 0) for name in names]
         first = np.repeat([1.0, np.inf], [len(self._names), len(self._silent)])
-        found = metrics.precision_recall_f1(truth, alerted, positive=True)
-        late, speed = (
-            measure(truth, alerted, delays, positive=True)
-            for measure in (metrics.latency, metrics.speed)
-        )
-        return RunMeasures(
-            precision=found.precision,
-            recall=found.recall,
-            f1=found.f1,
-            erde5=metrics.erde(truth, alerted, delays, deadline=5, positive=True),
-            erde5_bounds=metrics.erde_bounds(truth, first, deadline=5, positive=True),
-            erde50=metrics.erde(truth, alerted, delays, deadline=50, positive=True),
-            erde50_bounds=metrics.erde_bounds(truth, first, deadline=50, positive=True),
-            latency=None if math.isnan(late) else late,
-            speed=None if math.isnan(speed) else speed,
-            f_latency=metrics.latency_weighted_f1(truth, alerted, delays, positive=True),
-            rankings=self._rankings(state, truth, names),
-        )
+        found = finite(early_measures(truth, alerted, delays, first))
+        return RunMeasures(**found, rankings=self._rankings(state, truth, names))
 
     def _rankings(
         self, state: _RunState, truth: metrics.BoolArray, names: list[str]
@@ -252,15 +236,8 @@ class PracticeTask:
             rounds: values + [min(values) - 1.0] * len(self._silent)  # no score: ranked last
             for rounds, values in (state.scores | {state.rounds: latest}).items()
         }
-        kind: dict[str, Any] = {"positive": True, "subjects": names}
         return tuple(
-            Ranking(
-                rounds,
-                metrics.precision_at(values, truth, 10, **kind),
-                metrics.ndcg_at(values, truth, 10, **kind),
-                metrics.ndcg_at(values, truth, 100, **kind),
-            )
-            for rounds, values in sorted(scores.items())
+            Ranking.of(rounds, values, truth, names) for rounds, values in sorted(scores.items())
         )
 
 

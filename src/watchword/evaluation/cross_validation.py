@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from watchword._checks import Label, as_list, as_texts
 from watchword._progress import Progress, tracked
-from watchword.evaluation.folds import Fold, deal
+from watchword.evaluation.folds import deal
 from watchword.evaluation.labels import Evaluation, evaluate
-from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
+from watchword.evaluation.targets import (
+    Targets,
+    are_several,
+    as_label_sets,
+    as_labelled_texts,
+    in_order,
+    learn_labelled,
+)
 from watchword.model.tau_ss3 import TauSS3
 
 
@@ -39,9 +45,7 @@ def cross_validate(
     >>> found.accuracy, len(found.folds)
     (1.0, 2)
     """
-    documents, truth = as_texts(texts), as_list(labels, "labels")
-    if len(documents) != len(truth):
-        raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+    documents, truth = as_labelled_texts(texts, labels)
     if model is not None and not isinstance(model, TauSS3):
         raise TypeError(f"model must be a TauSS3, got {type(model).__name__}")
     known = [in_order(one) for one in as_label_sets(truth)]
@@ -51,23 +55,11 @@ def cross_validate(
 
     def judge_all() -> Iterator[Evaluation]:
         for fold in parts:
-            taught = _taught(fold, documents, known, parameters, threads)
-            indices = fold.held_out.tolist()
-            held_out, own = [documents[i] for i in indices], [judged[i] for i in indices]
-            yield evaluate(taught, held_out, own, threads=threads)
+            taught = TauSS3(**parameters)
+            learnt, held_out = fold.others(len(documents)).tolist(), fold.held_out.tolist()
+            texts, labels = ([column[i] for i in learnt] for column in (documents, known))
+            learn_labelled(taught, texts, labels, threads)
+            texts, labels = ([column[i] for i in held_out] for column in (documents, judged))
+            yield evaluate(taught, texts, labels, threads=threads)
 
     return Evaluation.pooled(tracked(judge_all(), len(parts), progress))
-
-
-def _taught(
-    fold: Fold,
-    texts: list[str],
-    labels: list[tuple[Label, ...]],
-    parameters: dict[str, Any],
-    threads: int | None,
-) -> TauSS3:
-    """Return a model that learnt all texts except those of a fold, each under all its labels."""
-    model = TauSS3(**parameters)
-    pairs = [(texts[i], one) for i in fold.others(len(texts)).tolist() for one in labels[i]]
-    model.learn_many([text for text, _ in pairs], [one for _, one in pairs], threads=threads)
-    return model

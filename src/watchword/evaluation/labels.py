@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from watchword._checks import Label, as_label, as_labels, as_list, as_texts, as_whole
+from watchword._checks import Label, as_label, as_labels, as_list, as_whole
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
     COLUMNS,
@@ -26,7 +26,13 @@ from watchword.evaluation.label_counts import (
     rows_of,
     share,
 )
-from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
+from watchword.evaluation.targets import (
+    Targets,
+    are_several,
+    as_label_sets,
+    as_labelled_texts,
+    in_order,
+)
 from watchword.model.tau_ss3 import TauSS3
 
 if TYPE_CHECKING:
@@ -353,9 +359,7 @@ def evaluate(
     if not isinstance(model, TauSS3):
         hint = ": pass its model_" if hasattr(model, "model_") else ""
         raise TypeError(f"model must be a TauSS3, got {type(model).__name__}{hint}")
-    documents, truth = as_texts(texts), as_list(labels, "labels")
-    if len(documents) != len(truth):
-        raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+    documents, truth = as_labelled_texts(texts, labels)
     if not truth:
         raise ValueError("there are no texts to evaluate")
     read = model.predict_labels_many if are_several(truth) else model.predict_many

@@ -301,7 +301,7 @@ def bootstrap_interval(
     seed: int,
     baseline: Sequence[Any] | None = None,
     repeats: int = 1000,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     **options: Any,
 ) -> Interval:
     """Return a measure with its percentile interval over resampled subjects.
@@ -315,8 +315,8 @@ def bootstrap_interval(
     >>> bootstrap_interval(erde, truth, soon, baseline=late, positive=1, seed=7, deadline=5).low < 0
     True
     """
-    if not 0 < as_number("level", level) < 1:
-        raise ValueError(f"level must be in (0, 1), got {level}")
+    if not 0 < as_number("confidence_level", confidence_level) < 1:
+        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level}")
     truth = list(y_true)
     sides = []
     for y_pred, *others in [prediction] if baseline is None else [prediction, baseline]:
@@ -337,7 +337,7 @@ def bootstrap_interval(
     draws = (generator.integers(size, size=size) for _ in range(as_whole("repeats", repeats, 1)))
     values = np.array([measured(rows) for rows in draws])
     defined = values[~np.isnan(values)]
-    ends = [0.5 - level / 2, 0.5 + level / 2]
+    ends = [0.5 - confidence_level / 2, 0.5 + confidence_level / 2]
     low, high = np.quantile(defined, ends) if defined.size else (math.nan, math.nan)
     return Interval(measured(slice(None)), float(low), float(high), repeats - defined.size)
 

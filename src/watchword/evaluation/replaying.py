@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from watchword._checks import Label
 from watchword._display import aligned, csv_of, finite
@@ -89,6 +90,19 @@ class Ranking:
     ndcg_at_10: float
     ndcg_at_100: float
 
+    @classmethod
+    def of(
+        cls, rounds: int, scores: Sequence[float], truth: BoolArray, subjects: Sequence[str]
+    ) -> Ranking:
+        """Rank subjects by their scores; `truth` is a mask of the positives."""
+        options: dict[str, Any] = {"positive": True, "subjects": subjects}
+        return cls(
+            rounds,
+            metrics.precision_at(scores, truth, 10, **options),
+            metrics.ndcg_at(scores, truth, 10, **options),
+            metrics.ndcg_at(scores, truth, 100, **options),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -109,7 +123,7 @@ class Replay:
         return str(self.measures)
 
     def intervals(
-        self, *, seed: int = 0, repeats: int = 1000, level: float = 0.95
+        self, *, seed: int = 0, repeats: int = 1000, confidence_level: float = 0.95
     ) -> dict[str, metrics.Interval]:
         """Return bootstrap intervals of `erde5`, `erde50`, `f1` and `f_latency` over subjects.
 
@@ -140,7 +154,7 @@ class Replay:
                 positive=True,
                 seed=seed,
                 repeats=repeats,
-                level=level,
+                confidence_level=confidence_level,
                 minimum_delay=0,
                 **options,
             )
@@ -167,14 +181,7 @@ class Replay:
             one if series.value.size else lowest  # subjects without posts are ranked last
             for one, series in zip(found, scores.series, strict=True)
         ]
-        truth = is_positive(scores)
-        options: dict[str, Any] = {"positive": True, "subjects": scores.subjects}
-        return Ranking(
-            rounds,
-            metrics.precision_at(found, truth, 10, **options),
-            metrics.ndcg_at(found, truth, 10, **options),
-            metrics.ndcg_at(found, truth, 100, **options),
-        )
+        return Ranking.of(rounds, found, is_positive(scores), scores.subjects)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, including the values after every step."""
@@ -261,6 +268,29 @@ def replay_scores(scores: Scores, policy: Policy) -> Replay:
     )
 
 
+def early_measures(
+    truth: BoolArray, alerted: BoolArray, delays: ArrayLike, first: ArrayLike
+) -> dict[str, Any]:
+    """Return ERDE with its bounds, precision, recall, F₁, latency, speed and F_latency by name.
+
+    `first` are the earliest possible delays; see `metrics.erde_bounds`.
+    """
+    arguments = (truth, alerted, delays)
+    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
+    found: dict[str, Any] = {}
+    for deadline in _DEADLINES:
+        found[f"erde{deadline}"] = metrics.erde(*arguments, deadline=deadline, **options)
+        bounds = metrics.erde_bounds(truth, first, deadline=deadline, **options)
+        found[f"erde{deadline}_bounds"] = bounds
+    return {
+        **found,
+        **asdict(metrics.precision_recall_f1(truth, alerted, positive=True)),
+        "latency": metrics.latency(*arguments, **options),
+        "speed": metrics.speed(*arguments, **options),
+        "f_latency": metrics.latency_weighted_f1(*arguments, **options),
+    }
+
+
 def is_positive(scores: Scores) -> BoolArray:
     """Return a mask of the subjects whose true label is the positive one."""
     return np.array([label == scores.positive for label in scores.truth], np.bool_)
@@ -275,9 +305,6 @@ def _measures(
     scores: Scores, alerted: BoolArray, delays: IntArray, shares: list[float]
 ) -> Measures:
     truth = is_positive(scores)
-    arguments = (truth, alerted, delays)
-    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
-    prf = metrics.precision_recall_f1(truth, alerted, positive=True)
     first = (
         metrics.chunk_delays(1, scores.totals)
         if scores.by == "chunk"
@@ -288,16 +315,7 @@ def _measures(
         subjects=truth.size,
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
-        erde5=metrics.erde(*arguments, deadline=5, **options),
-        erde5_bounds=metrics.erde_bounds(truth, first, deadline=5, **options),
-        erde50=metrics.erde(*arguments, deadline=50, **options),
-        erde50_bounds=metrics.erde_bounds(truth, first, deadline=50, **options),
-        precision=prf.precision,
-        recall=prf.recall,
-        f1=prf.f1,
-        latency=metrics.latency(*arguments, **options),
-        speed=metrics.speed(*arguments, **options),
-        f_latency=metrics.latency_weighted_f1(*arguments, **options),
+        **early_measures(truth, alerted, delays, first),
         average_precision=metrics.average_precision(
             np.where(scores.totals > 0, shares, -1.0),  # subjects without posts are ranked last
             truth,

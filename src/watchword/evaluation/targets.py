@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from watchword._checks import Label, as_label, as_labels
+from watchword._checks import Label, as_label, as_labels, as_list, as_texts
+from watchword.model.tau_ss3 import TauSS3
 
 Targets = Sequence[Label] | Sequence[Collection[Label]]
 
@@ -30,6 +32,25 @@ def as_label_sets(labels: Sequence[object], what: str = "labels") -> list[frozen
     if are_several(labels, what):
         return [frozenset(as_labels(one)) for one in labels]  # type: ignore[arg-type]
     return [frozenset((as_label(one),)) for one in labels]
+
+
+def as_labelled_texts(texts: Iterable[str], labels: Targets) -> tuple[list[str], list[Any]]:
+    """Return texts and labels as lists of the same length."""
+    documents, truth = as_texts(texts), as_list(labels, "labels")
+    if len(documents) != len(truth):
+        raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+    return documents, truth
+
+
+def learn_labelled(
+    model: TauSS3,
+    texts: Iterable[str],
+    labels: Iterable[Iterable[Label]],
+    threads: int | None,
+) -> None:
+    """Teach a model texts, each under all of its labels."""
+    pairs = [(text, label) for text, own in zip(texts, labels, strict=True) for label in own]
+    model.learn_many([text for text, _ in pairs], [label for _, label in pairs], threads=threads)
 
 
 def in_order(labels: Iterable[Label]) -> tuple[Label, ...]:

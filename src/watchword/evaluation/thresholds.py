@@ -14,7 +14,7 @@ from watchword.streams.policy import settle
 from watchword.streams.steps import FloatArray, share_of
 
 # The quantiles used as thresholds: finer where alerts are rare.
-_LEVELS = np.r_[0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7:0.78:0.02, 0.78:0.98:0.01, 0.98:0.9999:0.002]
+_QUANTILES = np.r_[0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7:0.78:0.02, 0.78:0.98:0.01, 0.98:0.9999:0.002]
 _DIGITS = 4  # significant digits of a threshold
 
 
@@ -61,7 +61,7 @@ class Thresholds:
 def _quantiles(values: FloatArray, weights: FloatArray) -> list[float]:
     order = np.argsort(values)
     below = np.cumsum(weights[order])
-    indices = np.searchsorted(below, _LEVELS * below[-1])
+    indices = np.searchsorted(below, _QUANTILES * below[-1])
     found = values[order][np.minimum(indices, values.size - 1)]
     return sorted({float(f"{one:.{_DIGITS}g}") for one in found.tolist()})
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from watchword._checks import Label
-from watchword._display import csv_of
+from watchword._display import csv_of, named_values, ranked_lines
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
@@ -28,8 +28,6 @@ from watchword.streams.teaching import teach
 
 AlertMeasure = str | Callable[..., float]
 _AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -62,13 +60,11 @@ class Tuning:
         return model
 
     def __str__(self) -> str:
-        lines = [f"{self.measure:>10}  setting"]
-        for trial in self.trials[:_SHOWN]:
-            own = ", ".join(f"{name}={value!r}" for name, value in trial.parameters.items())
-            lines.append(f"{trial.value:10.4f}  {own + '; ' if own else ''}{trial.policy!r}")
-        if len(self.trials) > _SHOWN:
-            lines.append(f"and {len(self.trials) - _SHOWN} more")
-        return "\n".join(lines)
+        rows = []
+        for trial in self.trials:
+            own = named_values(trial.parameters)
+            rows.append((trial.value, f"{own + '; ' if own else ''}{trial.policy!r}"))
+        return "\n".join(ranked_lines(self.measure, rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""

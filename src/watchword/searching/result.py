@@ -11,18 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from watchword._checks import Label, as_texts
-from watchword._display import csv_of, finite
+from watchword._checks import Label
+from watchword._display import csv_of, finite, named_values, ranked_lines
 from watchword.evaluation.label_counts import LabelMeasures, cells_of
 from watchword.evaluation.labels import MEASURES, Evaluation
-from watchword.evaluation.targets import Targets, as_label_sets, in_order
+from watchword.evaluation.targets import (
+    Targets,
+    as_label_sets,
+    as_labelled_texts,
+    in_order,
+    learn_labelled,
+)
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.space import PRUNE
 
 Measure = str | Callable[[Evaluation], float]
 
-_SHOWN = 10
 _LESS_IS_BETTER = ("hamming",)
 _MOST_TEXTS = 2**40  # per fold, so that sums over folds stay far below 64 bits
 
@@ -123,14 +128,8 @@ class Search:
         chosen = self.base | self.best.parameters
         floor = chosen.pop(PRUNE, 0)
         model = TauSS3(**chosen, **self.hooks)
-        documents = as_texts(texts)
-        known = as_label_sets(list(labels))
-        if len(documents) != len(known):
-            raise ValueError(f"{len(documents)} texts but {len(known)} labels")
-        pairs = [
-            (text, one) for text, own in zip(documents, known, strict=True) for one in in_order(own)
-        ]
-        model.learn_many([text for text, _ in pairs], [one for _, one in pairs], threads=threads)
+        documents, truth = as_labelled_texts(texts, labels)
+        learn_labelled(model, documents, map(in_order, as_label_sets(truth)), threads)
         if floor:
             model.prune(floor, chosen["prune_shortest"])
         return model
@@ -138,12 +137,9 @@ class Search:
     # Output
 
     def __str__(self) -> str:
-        lines = [f"{self.measure:>10}  setting"]
-        for one in self.settings[:_SHOWN]:
-            own = ", ".join(f"{name}={value!r}" for name, value in one.parameters.items())
-            lines.append(f"{one.value:10.4f}  {own}")
-        if len(self.settings) > _SHOWN:
-            lines.append(f"and {len(self.settings) - _SHOWN} more")
+        lines = ranked_lines(
+            self.measure, [(one.value, named_values(one.parameters)) for one in self.settings]
+        )
         if self.unfinished:
             lines.append(f"{self.unfinished} settings were not reached")
         return "\n".join(lines)

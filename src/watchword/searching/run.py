@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from watchword._checks import Label, as_list, as_texts
+from watchword._checks import Label
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.folds import Fold, deal
 from watchword.evaluation.labels import Evaluation
-from watchword.evaluation.targets import Targets, are_several, as_label_sets, in_order
+from watchword.evaluation.targets import (
+    Targets,
+    are_several,
+    as_label_sets,
+    as_labelled_texts,
+    in_order,
+)
 from watchword.model.engine import engine_of
 from watchword.model.native import TermBatch
 from watchword.model.parameters import Parameters
@@ -61,9 +67,7 @@ class Job:
         **dealing: Any,
     ) -> Job:
         """Check and prepare the input; `dealing` has the arguments of `deal`."""
-        documents, truth = as_texts(texts), as_list(labels, "labels")
-        if len(documents) != len(truth):
-            raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+        documents, truth = as_labelled_texts(texts, labels)
         if model is not None and not isinstance(model, TauSS3):
             raise TypeError(f"model must be a TauSS3, got {type(model).__name__}")
         own = TauSS3() if model is None else model
