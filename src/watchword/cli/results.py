@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import check_folder, console, emit, show, show_table, write_text
+from watchword._checks import Label
+from watchword.cli.base import check_folder, console, emit, progress, show, show_table, write_text
 from watchword.cli.options import Option, joined
+from watchword.data.texts import Item
 from watchword.evaluation import Evaluation, Replay
 from watchword.searching import Search
 
@@ -65,6 +67,18 @@ def check_files(*files: str | None) -> None:
     """Raise if the folder of an output file does not exist; - is standard output."""
     for file in files:
         check_folder(None if file in (None, "-") else Path(str(file)))
+
+
+def evaluate_batches(
+    model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None
+) -> Evaluation | None:
+    """Evaluate a model on labelled texts, batch by batch; return None without any."""
+    truth: list[Label] = []
+    found: list[Label] = []
+    for batch in progress(batches, "reading", total=None):
+        truth += [item.label for item in batch if item.label is not None]
+        found += model.predict_many([item.text for item in batch], threads=threads)
+    return Evaluation.of(truth, found) if truth else None
 
 
 def show_evaluation(

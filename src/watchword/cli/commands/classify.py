@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,13 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, progress, show_records, verb
+from watchword.cli.base import FILE, show_records, verb
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, table_option, threads_option
+from watchword.cli.results import evaluate_batches
 from watchword.data.texts import Item, labelled
 from watchword.errors import DataFormatError
+from watchword.evaluation import Evaluation
 
 
 @verb(
@@ -58,8 +59,11 @@ def classify(
     given = [[Item(text, None, None, None, "--text", None) for text in texts]]
     batches = given if texts else loader.batches(data or ("-",))
     if accuracy:
-        found = _accuracy(taught, labelled(batches, loader.bad, like=taught.labels), threads)
-        show_records([found], table=table)
+        known = labelled(batches, loader.bad, like=taught.labels)
+        found = evaluate_batches(taught, known, threads)
+        if found is None:
+            raise DataFormatError("no text has a label (--accuracy needs labels)")
+        show_records([_accuracy(found)], table=table)
     else:
         for batch in batches:
             show_records(
@@ -87,20 +91,8 @@ def _answers(
         yield record | {"confidence": dict(zip(found.labels, row, strict=True))}
 
 
-def _accuracy(
-    model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None
-) -> dict[str, Any]:
-    """Return a model's accuracy on labelled texts, with the recall of each label."""
-    right: Counter[Label] = Counter()
-    every: Counter[Label] = Counter()
-    for batch in progress(batches, "reading", total=None):
-        predicted = model.predict_many([item.text for item in batch], threads=threads)
-        for item, label in zip(batch, predicted, strict=True):
-            if item.label is not None:
-                every[item.label] += 1
-                right[item.label] += label == item.label
-    if not every:
-        raise DataFormatError("no text has a label (--accuracy needs labels)")
-    recall = {str(label): right[label] / count for label, count in every.items()}
-    share = right.total() / every.total()
-    return {"texts": every.total(), "right": right.total(), "accuracy": share, "recall": recall}
+def _accuracy(found: Evaluation) -> dict[str, Any]:
+    """Return the accuracy of a model as a record, with the recall of each label in the data."""
+    recall = {str(one.label): one.recall for one in found.per_label if one.support}
+    record = {"texts": found.texts, "right": found.right, "accuracy": found.accuracy}
+    return record | {"recall": recall}

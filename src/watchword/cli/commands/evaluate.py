@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import click
 import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, console, emit, progress, show, verb, warn
+from watchword.cli.base import FILE, console, emit, show, verb, warn
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     by_option,
@@ -22,12 +22,11 @@ from watchword.cli.options import (
     threads_option,
 )
 from watchword.cli.policies import policy_for, spell_policy
-from watchword.cli.results import ResultFiles, result_options, show_evaluation
+from watchword.cli.results import ResultFiles, evaluate_batches, result_options, show_evaluation
 from watchword.data.lines import name_of
 from watchword.data.texts import Item, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
-from watchword.evaluation.targets import in_order
 
 
 @verb(
@@ -157,31 +156,27 @@ def _evaluate_texts(
     model: TauSS3, source: str, loader: Loader, *, posts: bool, threads: int | None
 ) -> Evaluation:
     """Evaluate the texts of a source batch by batch; accept posts only if asked for."""
-    truth: list[Label] = []
-    found: list[Label] = []
     batches = labelled(loader.batches((source,)), loader.bad, like=model.labels)
-    for batch in progress(batches, "reading", total=None):
-        if not posts:
-            _refuse_subjects(batch)
-        truth += [item.label for item in batch if item.label is not None]
-        found += model.predict_many([item.text for item in batch], threads=threads)
-    if not truth:
+    found = evaluate_batches(model, batches if posts else _without_subjects(batches), threads)
+    if found is None:
         raise loader.bad.nothing_in(name_of(source), "texts with labels")
-    _warn_of_unknown(truth, model)
-    return Evaluation.of(truth, found)
+    _warn_of_unknown(found.labels, model)
+    return found
 
 
-def _refuse_subjects(batch: Iterable[Item]) -> None:
-    for item in batch:
-        if item.subject is not None:
+def _without_subjects(batches: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
+    """Yield the batches; raise a usage error if a text has a subject."""
+    for batch in batches:
+        if any(item.subject is not None for item in batch):
             raise click.UsageError(
                 "Missing option '--positive': the data has subjects (use --positive LABEL to "
                 "evaluate alerts, or --posts to evaluate every post as a text)"
             )
+        yield batch
 
 
-def _warn_of_unknown(truth: Iterable[Label], model: TauSS3) -> None:
-    unknown = in_order(set(truth) - set(model.labels))
+def _warn_of_unknown(labels: Sequence[Label], model: TauSS3) -> None:
+    unknown = [label for label in labels if label not in model.labels]
     if unknown:
         named = ", ".join(map(repr, unknown[:_NAMED])) + (", …" if len(unknown) > _NAMED else "")
         warn(f"Warning: the model does not know {named} and will never predict it")
