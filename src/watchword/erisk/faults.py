@@ -24,41 +24,18 @@ class Faults:
 
     >>> Faults(drop=0.1, error=0.2, seed=7).error
     0.2
-
-    Parameters
-    ----------
-    drop
-        the connection is closed before the request is read.
-    lose
-        the request is handled, but the connection is closed before the response.
-    cut
-        the request is handled; half of the response is sent.
-    error
-        status 500; the request is not handled.
-    busy
-        status 503 with `Retry-After: 1`; the request is not handled.
-    garbage
-        an HTML page with status 200 instead of a round.
-    lag
-        a round that all runs have answered is sent once more.
-    slow
-        the request is handled at once, but the response comes `delay` seconds later.
-    delay
-        delay of slow responses in seconds.
-    seed
-        random seed.
     """
 
-    drop: float = 0.0
-    lose: float = 0.0
-    cut: float = 0.0
-    error: float = 0.0
-    busy: float = 0.0
-    garbage: float = 0.0
-    lag: float = 0.0
-    slow: float = 0.0
-    delay: float = 5.0
-    seed: int = 0
+    drop: float = 0.0  #: close the connection before the request is read
+    lose: float = 0.0  #: handle the request, but close the connection before the response
+    cut: float = 0.0  #: handle the request; send half of the response
+    error: float = 0.0  #: status 500; the request is not handled
+    busy: float = 0.0  #: status 503 with `Retry-After: 1`; the request is not handled
+    garbage: float = 0.0  #: an HTML page with status 200 instead of a round
+    lag: float = 0.0  #: send a round that all runs have answered once more
+    slow: float = 0.0  #: handle the request at once, but respond `delay` seconds later
+    delay: float = 5.0  #: delay of slow responses, in seconds
+    seed: int = 0  #: random seed
 
     def __post_init__(self) -> None:
         total = sum(as_not_negative(name, getattr(self, name)) for name in KINDS)
