@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from watchword._arrays import BoolArray
 from watchword._checks import Label, as_label, as_whole
 from watchword._display import finite
 from watchword.data.subjects import Subject
@@ -229,7 +230,7 @@ class PracticeTask:
         return RunMeasures(**found, rankings=self._rankings(state, truth, names))
 
     def _rankings(
-        self, state: _RunState, truth: metrics.BoolArray, names: list[str]
+        self, state: _RunState, truth: BoolArray, names: list[str]
     ) -> tuple[Ranking, ...]:
         latest = [answer.score for answer in state.answers]
         scores = {
@@ -251,7 +252,7 @@ def _check(subjects: Sequence[Subject]) -> None:
         seen.add(subject.id)
 
 
-def _truth(subjects: Sequence[Subject], positive: Label) -> metrics.BoolArray:
+def _truth(subjects: Sequence[Subject], positive: Label) -> BoolArray:
     for subject in subjects:
         if subject.label is None:
             raise ValueError(

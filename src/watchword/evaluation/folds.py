@@ -10,8 +10,8 @@ from datetime import timezone
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from watchword._arrays import IntArray
 from watchword._checks import Label, as_choice, as_list, as_whole
 from watchword.data import Subject
 from watchword.evaluation.targets import are_several, as_label_sets, in_order
@@ -21,8 +21,6 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 _MOST_SEED = 2**63 - 1
 
-_Indices = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Fold:
@@ -30,9 +28,9 @@ class Fold:
 
     repeat: int
     number: int
-    held_out: _Indices
+    held_out: IntArray
 
-    def others(self, texts: int) -> _Indices:
+    def others(self, texts: int) -> IntArray:
         """Return the indices that are not held out, given the number of texts."""
         kept = np.ones(texts, np.bool_)
         kept[self.held_out] = False

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from watchword._arrays import IntArray
 from watchword._checks import Label
-
-IntArray = npt.NDArray[np.int64]
 
 _MOST_LABELS = 10_000  # a confusion matrix of 800 MB
 

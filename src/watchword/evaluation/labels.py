@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from watchword._arrays import IntArray
 from watchword._checks import Label, as_label, as_labels, as_list, as_whole
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
     COLUMNS,
-    IntArray,
     LabelCounts,
     LabelMeasures,
     cells_of,

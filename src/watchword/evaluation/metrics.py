@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import as_not_negative, as_number, as_whole
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 Labels = Iterable[Any]
 _Costs = tuple[float | None, float, float]  # of false positives, false negatives, true positives
 CHUNKS = 10  # eRisk 2017 and 2018

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
 from watchword._display import aligned, csv_of, finite
 from watchword.data import Subject
@@ -18,7 +19,7 @@ from watchword.evaluation import metrics
 from watchword.evaluation.metrics import ErdeBounds
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.policies import BoolArray, IntArray, Policy, as_policy
+from watchword.streams.policies import Policy, as_policy
 
 RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
 _DEADLINES = (5, 50)

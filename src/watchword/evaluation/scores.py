@@ -9,13 +9,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label, as_choice, as_label
 from watchword.data import Subject
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.driver import Histories, Series
-from watchword.streams.policies import POLICIES, BoolArray, FloatArray, IntArray, Policy
+from watchword.streams.policies import POLICIES, Policy
 from watchword.streams.policy import field_names
 from watchword.streams.steps import QUANTITIES, SHARES, Quantity
 

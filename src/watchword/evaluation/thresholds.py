@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label, as_label, as_whole
 from watchword.evaluation.scores import Scores
 from watchword.streams.policies import Overtakes, Policy, Reaches
 from watchword.streams.policy import settle
-from watchword.streams.steps import FloatArray, share_of
+from watchword.streams.steps import share_of
 
 # The quantiles used as thresholds: finer where alerts are rare.
 _QUANTILES = np.r_[0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7:0.78:0.02, 0.78:0.98:0.01, 0.98:0.9999:0.002]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
 from watchword._display import csv_of, named_values, ranked_lines
 from watchword._progress import Progress, tracked
@@ -23,7 +24,7 @@ from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.evaluation.thresholds import Thresholds
 from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.policies import BoolArray, IntArray, Policy
+from watchword.streams.policies import Policy
 from watchword.streams.teaching import teach
 
 AlertMeasure = str | Callable[..., float]

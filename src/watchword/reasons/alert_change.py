@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from watchword._arrays import FloatArray, IntArray
 from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
 from watchword.reasons.history import History, first_alert
 from watchword.reasons.smallest import Found, Goal, cover, fewest_in_order, smallest
 from watchword.reasons.weights import Weights
 from watchword.streams.policies import After, Overtakes, Policy
-from watchword.streams.steps import FloatArray, IntArray
 
 _MOST_RIVALS = 8  # strongest other labels that are tried to prevent an alert
 _MOST_PREFIXES = 16  # prefixes of the history used for the lower bound

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
 from watchword.model.engine import Engine
 from watchword.reasons.smallest import Found, Goal, Works, fewest_in_order, smallest
 from watchword.reasons.weights import Weights, weigh
-from watchword.streams.steps import BoolArray, IntArray
 
 Aim = Literal["label", "delay", "cancel"]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label, as_threads
 from watchword.model.engine import Engine
 from watchword.reasons.weights import Weights, weigh
 from watchword.streams.driver import Histories, Series
 from watchword.streams.policies import Policy
-from watchword.streams.steps import FloatArray
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from math import comb
 
 import numpy as np
 
-from watchword.streams.steps import FloatArray, IntArray
+from watchword._arrays import FloatArray, IntArray
 
 Works = Callable[[IntArray], bool]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label, as_list, as_texts, as_whole
 from watchword.data import Post, Subject
 from watchword.errors import HookError
@@ -23,7 +24,6 @@ from watchword.reasons.change import Change
 from watchword.reasons.history import History
 from watchword.streams.policies import Policy, as_policy
 from watchword.streams.readers import Decision
-from watchword.streams.steps import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

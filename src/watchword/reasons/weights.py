@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword.errors import HookError
 from watchword.model.engine import Engine
 from watchword.model.explanation import Block
 from watchword.model.parameter_kinds import LEVELS
-from watchword.streams.steps import BoolArray, FloatArray, IntArray
 
 _ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from watchword._arrays import IntArray
 from watchword._checks import Label
 from watchword._database import Database, Layout, open_database, table
 from watchword.model.native import core as _native
@@ -111,7 +111,7 @@ def _checksum(digest: str, setting: str, fold: int, result: str) -> int:
 def digest_of(
     texts: Sequence[str],
     labels: Sequence[Sequence[Label]],
-    folds: Sequence[npt.NDArray[np.int64]],
+    folds: Sequence[IntArray],
     *,
     several: bool,
     source: TextSource,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from watchword._arrays import IntArray
 from watchword._checks import Label
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.folds import Fold, deal
@@ -37,7 +38,7 @@ from watchword.searching.result import (
     rank_of,
 )
 from watchword.searching.space import PRUNE, Setting
-from watchword.searching.trails import SHAPING, Places, Trails, follow
+from watchword.searching.trails import SHAPING, Trails, follow
 
 _AHEAD = 2  # queued tasks per thread, so that no thread is idle
 
@@ -95,15 +96,15 @@ class Job:
         return cls(own, documents, terms, known, several, parts, base, order, digest)
 
     @cached_property
-    def place(self) -> dict[Label, int]:
+    def index_of(self) -> dict[Label, int]:
         """The index of each label."""
-        return {label: number for number, label in enumerate(self.order)}
+        return {label: index for index, label in enumerate(self.order)}
 
     @cached_property
-    def codes(self) -> list[Places]:
+    def codes(self) -> list[IntArray]:
         """By fold: the label indices of the held-out texts, for texts with one label each."""
         return [
-            np.array([self.place[one] for (one,) in self.truth(fold)], np.int64)
+            np.array([self.index_of[one] for (one,) in self.truth(fold)], np.int64)
             for fold in self.all_folds
         ]
 
@@ -138,16 +139,16 @@ class Run:
         self.asked = [self.rungs[0] for _ in self.tried]
         self.shapes = [tuple(one.get(name) for name in SHAPING) for one in self.full]
 
-    def parameters(self, at: int) -> Parameters:
+    def parameters(self, index: int) -> Parameters:
         """Return the parameters of a setting, built on demand: many settings may never be tried."""
-        return Parameters(**{name: one for name, one in self.full[at].items() if name != PRUNE})
+        return Parameters(**{name: one for name, one in self.full[index].items() if name != PRUNE})
 
-    def key(self, at: int) -> str:
+    def key(self, index: int) -> str:
         """Return the key of a setting; equal parameters (1 and 1.0) have equal keys."""
-        if at not in self.keys:
-            own = parameters_of(self.parameters(at)) | {PRUNE: self.full[at].get(PRUNE, 0)}
-            self.keys[at] = json.dumps(own, sort_keys=True)
-        return self.keys[at]
+        if index not in self.keys:
+            own = parameters_of(self.parameters(index)) | {PRUNE: self.full[index].get(PRUNE, 0)}
+            self.keys[index] = json.dumps(own, sort_keys=True)
+        return self.keys[index]
 
     @property
     def most_steps(self) -> int:
@@ -168,12 +169,14 @@ class Run:
                     if rung and self.is_late:
                         return
                     if rung:
-                        ranked = sorted(alive, key=lambda at: (*self.rank(at, measure), at))
+                        ranked = sorted(
+                            alive, key=lambda index: (*self.rank(index, measure), index)
+                        )
                         alive = ranked[: -(-len(ranked) // 2)]
-                        for at in alive:
-                            self.asked[at] = self.asked[at] + folds
-                    for at in self._rung(pool, alive, folds):
-                        yield self.setting(at, measure)
+                        for index in alive:
+                            self.asked[index] = self.asked[index] + folds
+                    for index in self._rung(pool, alive, folds):
+                        yield self.setting(index, measure)
             finally:
                 pool.shutdown(cancel_futures=True)
 
@@ -190,43 +193,47 @@ class Run:
             while len(waiting) > most:
                 finished: list[int] = []
                 for done in [arrived.get() for _ in range(max(1, arrived.qsize()))]:
-                    at, fold = waiting.pop(done)
-                    self.kept.add(self.key(at), fold, done.result())
-                    missing[at].discard(fold)
-                    if not missing[at]:
-                        finished.append(at)
+                    index, fold = waiting.pop(done)
+                    self.kept.add(self.key(index), fold, done.result())
+                    missing[index].discard(fold)
+                    if not missing[index]:
+                        finished.append(index)
                 yield from finished  # all results are saved by now: the caller may interrupt
 
         # Settings with equal counts run together, unless a deadline may cut off the last ones.
-        order = settings if self.deadline else sorted(settings, key=lambda at: str(self.shapes[at]))
-        for place, at in enumerate(order):
-            if place and self.is_late:  # the first setting always runs
+        order = (
+            settings
+            if self.deadline
+            else sorted(settings, key=lambda index: str(self.shapes[index]))
+        )
+        for position, index in enumerate(order):
+            if position and self.is_late:  # the first setting always runs
                 break
-            missing[at] = {f for f in folds if self.kept.get(self.key(at), f) is None}
-            if not missing[at]:
-                yield at
+            missing[index] = {f for f in folds if self.kept.get(self.key(index), f) is None}
+            if not missing[index]:
+                yield index
                 continue
-            ready = self._followed(pool, at, missing[at])
-            for fold in sorted(missing[at]):
-                task = pool.submit(self._judge, ready[fold].result(), at, fold)
-                waiting[task] = (at, fold)
+            ready = self._followed(pool, index, missing[index])
+            for fold in sorted(missing[index]):
+                task = pool.submit(self._judge, ready[fold].result(), index, fold)
+                waiting[task] = (index, fold)
                 task.add_done_callback(arrived.put)
             yield from collect(self.threads * _AHEAD)
-            following = order[place + 1] if place + 1 < len(order) else None
+            following = order[position + 1] if position + 1 < len(order) else None
             if self.deadline is None and (
-                following is None or self.shapes[following] != self.shapes[at]
+                following is None or self.shapes[following] != self.shapes[index]
             ):
                 yield from collect(0)
-                self.trails.pop(self.shapes[at], None)  # not needed again on these folds
+                self.trails.pop(self.shapes[index], None)  # not needed again on these folds
         yield from collect(0)
 
     def _followed(
-        self, pool: ThreadPoolExecutor, at: int, folds: Iterable[int]
+        self, pool: ThreadPoolExecutor, index: int, folds: Iterable[int]
     ) -> dict[int, Future[Trails]]:
         """Return the trails of some folds, shared by all settings with the same counts."""
-        ready = self.trails.setdefault(self.shapes[at], {})
+        ready = self.trails.setdefault(self.shapes[index], {})
         source = engine_of(self.job.model).source
-        paragraphs = self.full[at]["paragraphs"]
+        paragraphs = self.full[index]["paragraphs"]
         if paragraphs not in self.terms:  # different from the model's
             self.terms[paragraphs] = source.with_paragraphs(paragraphs).read(self.job.texts)
         wanted = sorted(set(folds) - ready.keys())
@@ -234,7 +241,7 @@ class Run:
             return ready
         alike = [
             one for one, shape in zip(self.full, self.shapes, strict=True)
-            if shape == self.shapes[at]
+            if shape == self.shapes[index]
         ]  # fmt: skip
         for fold in wanted:
             part = self.job.folds[fold]
@@ -250,43 +257,45 @@ class Run:
             )
         return ready
 
-    def _judge(self, trails: Trails, at: int, fold: int) -> dict[str, Any]:
+    def _judge(self, trails: Trails, index: int, fold: int) -> dict[str, Any]:
         """Return the result of one setting on one fold."""
-        parameters = self.parameters(at)
+        parameters = self.parameters(index)
         if self.job.several:
             predicted = trails.predict_several(parameters)
             found = Evaluation.of(self.job.truth(fold), predicted, labels=self.job.order)
             rows = [[one.support, one.predicted, one.right] for one in found.per_label]
             return {"texts": found.texts, "right": found.right, "per_label": rows}
         # All in NumPy: a loop in Python would take longer than the core.
-        place, size = self.job.place, len(self.job.order)
-        got = trails.predict_places(parameters, place)
+        size = len(self.job.order)
+        got = trails.predict_indices(parameters, self.job.index_of)
         cells, counts = np.unique(self.job.codes[fold] * size + got, return_counts=True)
         rows = np.stack([cells // size, cells % size, counts], axis=1).tolist()
         return {"confusion": rows}
 
-    def rank(self, at: int, measure: Measure) -> tuple[bool, float]:
+    def rank(self, index: int, measure: Measure) -> tuple[bool, float]:
         """Return the sort key of a setting's value so far; lower is better."""
-        return rank_of(self.setting(at, measure).value, measure)
+        return rank_of(self.setting(index, measure).value, measure)
 
-    def setting(self, at: int, measure: Measure) -> SearchedSetting:
+    def setting(self, index: int, measure: Measure) -> SearchedSetting:
         """Return a setting with the results of its first folds, up to the first missing one.
 
         Folds finish in any order; after an interruption, all settings must still be compared on
         the same folds.
         """
         results: dict[int, dict[str, Any]] = {}
-        for fold in self.asked[at]:
-            if (result := self.kept.get(self.key(at), fold)) is None:
+        for fold in self.asked[index]:
+            if (result := self.kept.get(self.key(index), fold)) is None:
                 break
             results[fold] = result
-        return SearchedSetting.of(self.tried[at], results, self.job.order, measure)
+        return SearchedSetting.of(self.tried[index], results, self.job.order, measure)
 
     def result(self, measure: Measure, *, interrupted: bool) -> Search:
         """Return the results so far."""
         # A setting that was not reached may have saved results from an earlier search.
-        asked = [at for at in range(len(self.tried)) if at in self.keys or self.kept.continued]
-        found = [one for at in asked if (one := self.setting(at, measure)).by_fold]
+        asked = [
+            index for index in range(len(self.tried)) if index in self.keys or self.kept.continued
+        ]
+        found = [one for index in asked if (one := self.setting(index, measure)).by_fold]
         return Search.of(
             found,
             measure=measure,

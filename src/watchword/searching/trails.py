@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from watchword._arrays import IntArray
 from watchword._checks import Label
 from watchword.errors import EmptyModelError
 from watchword.model.engine import Engine, decide_several, winners
@@ -23,8 +23,6 @@ from watchword.model.parameters import Parameters
 from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
 from watchword.searching.space import PRUNE, Setting
-
-Places = npt.NDArray[np.int64]
 
 # Parameters that change the counts: other values require learning again.
 SHAPING = ("counting", "paragraphs", "prune_period", "prune_floor", "prune_shortest", PRUNE)
@@ -44,14 +42,14 @@ class Trails:
         labels, values = self.native.confidence(parameters.for_native())
         return ConfidenceTable(tuple(labels), values)
 
-    def predict_places(self, parameters: Parameters, place: Mapping[Label, int]) -> Places:
-        """Return the label of each text as its index in `place`."""
+    def predict_indices(self, parameters: Parameters, index_of: Mapping[Label, int]) -> IntArray:
+        """Return the label of each text as its index by `index_of`."""
         labels, values = self.confidence(parameters)
         best, silent = winners(values)
-        places = np.array([place[label] for label in labels], np.int64)[best]
+        indices = np.array([index_of[label] for label in labels], np.int64)[best]
         if silent.any():
-            places[silent] = place[self.default(parameters)]
-        return places
+            indices[silent] = index_of[self.default(parameters)]
+        return indices
 
     def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
         """Return the labels of each text, for texts with several labels."""
@@ -67,8 +65,8 @@ def follow(
     source: TextSource,
     terms: TermBatch,
     labels: Sequence[Sequence[Label]],
-    held_out: Places,
-    learnt: Places,
+    held_out: IntArray,
+    learnt: IntArray,
     settings: Iterable[Setting],
     base: dict[str, Any],
 ) -> Trails:
@@ -83,8 +81,8 @@ def follow(
     parameters = Parameters(**shared)
     engine = Engine.empty(parameters, source)
     native = engine.native
-    pairs = [(at, label) for at in learnt.tolist() for label in labels[at]]
-    native.learn_terms(terms.part([at for at, _ in pairs]), [label for _, label in pairs])
+    pairs = [(index, label) for index in learnt.tolist() for label in labels[index]]
+    native.learn_terms(terms.part([index for index, _ in pairs]), [label for _, label in pairs])
     if native.is_empty():
         raise EmptyModelError("a fold leaves no text with a label to learn: use fewer folds")
     if prune:

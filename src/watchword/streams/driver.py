@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword.streams.policy import Policy, checked_alerts
-from watchword.streams.steps import BoolArray, FloatArray, IntArray, Step, share_of
+from watchword.streams.steps import Step, share_of
 
 
 def best_other(values: FloatArray, column: int) -> FloatArray:

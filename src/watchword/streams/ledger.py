@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label
 from watchword.errors import StateError
 from watchword.model.engine import Engine
 from watchword.model.file.codec import fingerprint_of
 from watchword.streams.driver import advance, best_other
-from watchword.streams.policies import BoolArray, FloatArray, IntArray, Policy, Step, as_policy
+from watchword.streams.policies import Policy, Step, as_policy
 from watchword.streams.states import State, policy_hash
 
 _MOST_POSTS = 2**32 - 1

@@ -25,6 +25,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import (
     Label,
     as_above_zero,
@@ -45,33 +46,19 @@ from watchword.streams.policy import (
     field_names,
     settle,
 )
-from watchword.streams.steps import (
-    GAINS,
-    SHARES,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Quantity,
-    ScoreName,
-    Step,
-)
+from watchword.streams.steps import GAINS, SHARES, Quantity, ScoreName, Step
 
 __all__ = [
     "POLICIES",
     "After",
     "AllOf",
     "AnyOf",
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
     "Leaps",
     "Overtakes",
     "Policy",
-    "Quantity",
     "Reaches",
     "ReachesFalling",
     "Repeats",
-    "ScoreName",
     "StandsOut",
     "Stays",
     "Step",

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from watchword._arrays import BoolArray
 from watchword._checks import Label, as_label, as_whole
-from watchword.streams.steps import QUANTITIES, BoolArray, Quantity, Step
+from watchword.streams.steps import QUANTITIES, Quantity, Step
 
 
 class Policy(ABC):
@@ -70,8 +71,32 @@ class Policy(ABC):
         return {"policy": type(self).__name__} | own
 
 
+class _Composite(Policy):
+    """Base class of policies made of other policies, their `parts`."""
+
+    @property
+    def positive(self) -> Label:  # type: ignore[override]
+        """The positive label of all parts."""
+        return self.parts[0].positive
+
+    @property
+    def remembers(self) -> int:
+        """The number of memory columns of all parts together."""
+        return sum(part.remembers for part in self.parts)
+
+    @property
+    def is_population(self) -> bool:
+        """Whether a part is a population policy."""
+        return any(part.is_population for part in self.parts)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """The quantities that any part needs."""
+        return frozenset[Quantity]().union(*(part.needs for part in self.parts))
+
+
 @dataclass(frozen=True)
-class After(Policy):
+class After(_Composite):
     """Another policy, without alerts before `posts` posts. Created by `Policy.after`."""
 
     of: Policy
@@ -79,26 +104,6 @@ class After(Policy):
 
     def __post_init__(self) -> None:
         settle(self, of=as_policy, posts=as_at_least_one)
-
-    @property
-    def positive(self) -> Label:  # type: ignore[override]
-        """The positive label of the other policy."""
-        return self.of.positive
-
-    @property
-    def remembers(self) -> int:
-        """The number of memory columns of the other policy."""
-        return self.of.remembers
-
-    @property
-    def is_population(self) -> bool:
-        """Whether the other policy is a population policy."""
-        return self.of.is_population
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """The quantities that the other policy needs."""
-        return self.of.needs
 
     @property
     def parts(self) -> tuple[Policy, ...]:
@@ -111,7 +116,7 @@ class After(Policy):
 
 
 @dataclass(frozen=True)
-class _Combined(Policy):
+class _Combined(_Composite):
     policies: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
@@ -125,26 +130,6 @@ class _Combined(Policy):
         if len(labels) > 1:
             raise ValueError(f"policies for different labels cannot be combined: {labels}")
         object.__setattr__(self, "policies", tuple(flat))
-
-    @property
-    def positive(self) -> Label:  # type: ignore[override]
-        """The positive label of all combined policies."""
-        return self.policies[0].positive
-
-    @property
-    def remembers(self) -> int:
-        """The number of memory columns of all combined policies together."""
-        return sum(policy.remembers for policy in self.policies)
-
-    @property
-    def is_population(self) -> bool:
-        """Whether one of the combined policies is a population policy."""
-        return any(policy.is_population for policy in self.policies)
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """The quantities that any combined policy needs."""
-        return frozenset[Quantity]().union(*(policy.needs for policy in self.policies))
 
     @property
     def parts(self) -> tuple[Policy, ...]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from watchword._arrays import IntArray
 from watchword._checks import Label, as_list, as_texts, as_threads
 from watchword._files import atomic_file
 from watchword.data import Post
@@ -20,7 +21,6 @@ from watchword.model.engine import Engine
 from watchword.streams import states
 from watchword.streams.ledger import Ledger
 from watchword.streams.policies import Policy
-from watchword.streams.steps import IntArray
 
 
 class Decision(NamedTuple):

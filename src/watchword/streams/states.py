@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label, as_label, as_whole
 from watchword.errors import StateError
 from watchword.model.engine import Engine
 from watchword.model.file import codec
-from watchword.streams.policies import FloatArray, Policy
+from watchword.streams.policies import Policy
 
 VERSION = 1
 _MAGIC = b"wws"

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from watchword._arrays import BoolArray, FloatArray, IntArray
+
 ScoreName = Literal["share", "softmax"]
 Quantity = Literal["shares", "sums", "gains"]
 

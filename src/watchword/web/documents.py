@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label, as_labels, as_list
 from watchword.data import Document
-from watchword.streams.steps import BoolArray, FloatArray, IntArray
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
 PAGE = 50  # documents or subjects per page of a list
