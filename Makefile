@@ -18,7 +18,7 @@ STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native -
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 12
 
-demo: .venv/built  ## learn from made-up people, recognise others, show why
+demo: .venv/built  ## learn from synthetic subjects, recognise others, show why
 	$(BIN)/watchword demo
 
 test: lint  ## what to run before every commit: five minutes on two cores

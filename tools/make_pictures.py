@@ -1,6 +1,6 @@
 """Draw the pictures of README and docs: `python tools/make_pictures.py [--check]`.
 
-The models are taught with made-up people, so that the same pictures come out everywhere. With
+The models are taught with synthetic subjects, so that the same pictures come out everywhere. With
 --check nothing is written, and the exit code is 1 if a picture is outdated.
 """
 

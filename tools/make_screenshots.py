@@ -1,6 +1,6 @@
 """Take the pictures of pages for README and docs: `python tools/make_screenshots.py`.
 
-Needs chromium and Playwright. The people on them are made up. Fonts differ between machines, so
+Needs chromium and Playwright. The subjects on them are synthetic. Fonts differ between machines, so
 unlike `make_pictures.py` this has nothing to check: run it when the page has changed visibly.
 """
 

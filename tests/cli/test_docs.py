@@ -14,7 +14,7 @@ from ports import free_port
 from spark_cluster import HAS_SPARK
 from untyped import untyped
 from watchword.cli import cli
-from watchword.cli.policies import NAMES, parse_policy
+from watchword.cli.policy_notation import NAMES, parse_policy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import watchword.streams.policies as wp
 from untyped import untyped
-from watchword.cli.policies import (
+from watchword.cli.policy_notation import (
     MOST_POLICIES,
     NAMES,
     parse_policies,

@@ -8,7 +8,7 @@ import pytest
 
 import watchword as ww
 from command_line import call, failure, records, write_lines
-from watchword.cli.policies import parse_policy
+from watchword.cli.policy_notation import parse_policy
 from watchword.data import write_jsonl
 
 PEOPLE = ww.make_risk_streams(24, seed=3, prevalence=0.25, posts_per_subject=(8, 16))

@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 import databases
 from erisk_tasks import TOKEN, HastyTask, accepted, dropping, runs, subjects, take_part
 from watchword.erisk import journal as journals
+from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.server import Faults, make_app, running_server
-from watchword.erisk.task import PracticeTask
 from watchword.web.listening import listening, running_in_thread, url_of
 
 POINTS = 95  # moments at which the client could die in this task: see the test that counts them

@@ -22,8 +22,8 @@ from starlette.applications import Starlette
 import watchword as ww
 from command_line import ENVIRONMENT
 from erisk_tasks import HastyTask, accepted
+from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.server import make_app
-from watchword.erisk.task import PracticeTask
 from watchword.web.listening import listening, running_in_thread, url_of
 
 KILLS = int(os.environ.get("WATCHWORD_KILLS", "5"))

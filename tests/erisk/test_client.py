@@ -35,9 +35,9 @@ from watchword.data import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import _names_of, run_client
 from watchword.erisk.journal import Identity, Journal, PastRound
+from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, Round, ServerError, Writing, as_round
 from watchword.erisk.server import Faults, running_server
-from watchword.erisk.task import PracticeTask
 from watchword.erisk.transport import Backoff, Transport, _Response
 from watchword.errors import DataFormatError, StateError
 from watchword.evaluation.replaying import replay

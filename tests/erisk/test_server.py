@@ -11,8 +11,8 @@ import pytest
 
 from erisk_tasks import TOKEN, ask, subjects
 from watchword.data import AT_RISK, Post, Subject
+from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.server import Faults, make_app, running_server, serve
-from watchword.erisk.task import PracticeTask
 from watchword.errors import MissingExtraError
 from watchword.evaluation import metrics
 

@@ -11,7 +11,7 @@ from typing import Any
 import watchword as ww
 from watchword.data import AT_RISK, make_risk_streams
 from watchword.erisk.client import run_client
-from watchword.erisk.task import PracticeTask
+from watchword.erisk.practice_task import PracticeTask
 from watchword.streams.policies import Overtakes, Repeats, StandsOut
 
 TOKEN = "very-secret-token"

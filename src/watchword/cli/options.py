@@ -10,7 +10,7 @@ import click
 
 from watchword.cli.base import FILE
 from watchword.cli.loading import FORMATS, Loader
-from watchword.cli.policies import check_policy, known_policies
+from watchword.cli.policy_notation import check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.evaluation.scores import BYS
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole

@@ -9,8 +9,8 @@ from watchword.erisk.layout import (
     read_collection,
     read_erisk,
 )
+from watchword.erisk.paper_tasks import TaskResult, find_sets, run_task
 from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named
-from watchword.erisk.run import TaskResult, find_sets, run_task
 from watchword.erisk.submission import (
     ChunkDecision,
     ErdeWithBounds,

@@ -25,7 +25,6 @@ from watchword._checks import as_choice
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.erisk.listing import matching, subfolders, subject_files
-from watchword.erisk.markup import in_order, read_individual, trend
 from watchword.erisk.submission import (
     CHUNKS,
     NEGATIVE,
@@ -34,7 +33,8 @@ from watchword.erisk.submission import (
     listed,
     read_counts,
 )
-from watchword.erisk.truth import labelled, truth_in, truth_of, warn
+from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
+from watchword.erisk.xml_reader import read_individual, sorted_by_time, trend
 from watchword.errors import DataFormatError
 
 __all__ = [
@@ -210,7 +210,7 @@ def read_collection(
     _check_ids(collection, read)
     truth = None if collection.parts else truth_of(collection.path, read)
     if truth is not None:
-        subjects = labelled(truth, collection.path, read, part)
+        subjects = with_truth(truth, collection.path, read, part)
         subjects.sort(key=lambda subject: _natural(subject.id))
     _check_counts(collection, read, subjects)
     return subjects
@@ -321,7 +321,7 @@ def _subject(name: str, files: list[_Place]) -> Subject:
         parts.append(individual.posts)
     # The order of time may be unclear from one short file alone.
     newest_first = sum(map(trend, parts)) < 0
-    posts = [post for part in parts for post in in_order(part, newest_first=newest_first)]
+    posts = [post for part in parts for post in sorted_by_time(part, newest_first=newest_first)]
     if first.chunk is None:
         return Subject(identity, posts, first.label)
     sizes = {file.chunk: len(part) for file, part in zip(files, parts, strict=True)}
@@ -361,7 +361,7 @@ def _check_counts(collection: Collection, read: list[Subject], subjects: list[Su
     wrong = [one for one in read if len(one.posts) != counts[one.id]]
     if wrong:
         first = wrong[0]
-        warn(
+        warn_about_data(
             f"{path}: {len(wrong)} of {len(read)} subjects have another number of writings, "
             f"first {first.id} with {len(first.posts)} instead of {counts[first.id]}"
         )

@@ -14,8 +14,8 @@ from typing import Any
 
 from watchword._checks import Label, as_whole
 from watchword.data.subjects import Subject
+from watchword.erisk.practice_task import ConflictError, DuplicateError, PracticeTask, TaskResults
 from watchword.erisk.protocol import parse_json
-from watchword.erisk.task import ConflictError, DuplicateError, PracticeTask, TaskResults
 from watchword.errors import DataFormatError, MissingExtraError
 
 try:

@@ -19,7 +19,7 @@ _CHUNK = re.compile(r"_[0-9]{1,2}$")
 _DEPTH = 3  # levels below a folder with golden truth to search for files of subjects
 
 
-def warn(message: str) -> None:
+def warn_about_data(message: str) -> None:
     """Issue a `CollectionWarning` for a function that `read_collection` calls."""
     warnings.warn(message, CollectionWarning, stacklevel=5)  # at the caller of `read_erisk`
 
@@ -51,14 +51,14 @@ def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
         raise DataFormatError(f"{above}: several truth files about {folder} (keep one): {files}")
     if not found:
         for path in _unused(folder, above, names):
-            warn(
+            warn_about_data(
                 f"{path}: looks like golden truth, but is not used for {folder}, whose subjects "
                 "have no labels (if it is theirs, move it next to their files)"
             )
     return found[0] if found else None
 
 
-def labelled(path: Path, folder: Path, subjects: list[Subject], part: str) -> list[Subject]:
+def with_truth(path: Path, folder: Path, subjects: list[Subject], part: str) -> list[Subject]:
     """Return the subjects of a folder with the labels of golden truth; raise if folders contradict.
 
     Subjects named in the truth without writings are added without posts: the official measures
@@ -80,7 +80,7 @@ def labelled(path: Path, folder: Path, subjects: list[Subject], part: str) -> li
         elsewhere |= {_CHUNK.sub("", name) for name in elsewhere}
         silent = [name for name in silent if name not in elsewhere]
     if silent:
-        warn(
+        warn_about_data(
             f"{path}: {listed(silent)} listed, but without writings; counted as never alerted, as "
             "in the official measures"
         )

@@ -110,7 +110,7 @@ def matrix_of(truth: Sequence[Label], found: Sequence[Label], order: Sequence[La
     return matrix
 
 
-def rows_of(order: Sequence[Label], matrix: IntArray) -> tuple[LabelMeasures, ...]:
+def measures_of(order: Sequence[Label], matrix: IntArray) -> tuple[LabelMeasures, ...]:
     """Return the measures of every label from a confusion matrix."""
     counts = (matrix.sum(axis=1), matrix.sum(axis=0), matrix.diagonal())
     columns = zip(order, *(one.tolist() for one in counts), strict=True)

@@ -23,7 +23,7 @@ from watchword.evaluation.label_counts import (
     cells_of,
     empty_matrix,
     matrix_of,
-    rows_of,
+    measures_of,
     share,
 )
 from watchword.evaluation.targets import (
@@ -383,7 +383,9 @@ def _of_labels(truth: list[Label], found: list[Label], more: Collection[Label]) 
 
 def _of_matrix(order: tuple[Label, ...], matrix: IntArray) -> Evaluation:
     matrix.setflags(write=False)
-    return Evaluation(order, matrix, rows_of(order, matrix), int(matrix.sum()), int(matrix.trace()))
+    return Evaluation(
+        order, matrix, measures_of(order, matrix), int(matrix.sum()), int(matrix.trace())
+    )
 
 
 def _of_sets(

@@ -13,7 +13,7 @@ from watchword._checks import Label
 from watchword.cli.base import FILE, show_records, verb
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, table_option, threads_option
-from watchword.cli.results import evaluate_batches
+from watchword.cli.output import evaluate_batches
 from watchword.data.texts import Item, labelled
 from watchword.errors import DataFormatError
 from watchword.evaluation import Evaluation

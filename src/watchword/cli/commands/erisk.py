@@ -36,8 +36,8 @@ from watchword.cli.options import (
     policy_option,
     threads_option,
 )
-from watchword.cli.policies import parse_policies, parse_policy
-from watchword.cli.results import check_files
+from watchword.cli.output import check_files
+from watchword.cli.policy_notation import parse_policies, parse_policy
 from watchword.cli.signals import term_as_interrupt
 from watchword.erisk import TASKS, make_collection, run_task
 from watchword.erisk.submission import POSITIVE, check_name
@@ -395,8 +395,8 @@ def server(
     DATA contains subjects, as for evaluate. Prints the URL and token at the start, and the results
     of the runs at the end.
     """
+    from watchword.erisk.practice_task import PracticeTask
     from watchword.erisk.server import Faults, PracticeServer, serve
-    from watchword.erisk.task import PracticeTask
 
     subjects = loader.subjects(data)
     loader.report()

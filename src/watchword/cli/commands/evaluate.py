@@ -21,8 +21,8 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.policies import policy_for, spell_policy
-from watchword.cli.results import ResultFiles, evaluate_batches, result_options, show_evaluation
+from watchword.cli.output import ResultFiles, evaluate_batches, result_options, show_evaluation
+from watchword.cli.policy_notation import policy_for, spell_policy
 from watchword.data.lines import name_of
 from watchword.data.texts import Item, labelled
 from watchword.errors import UnknownLabelError

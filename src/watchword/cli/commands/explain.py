@@ -15,7 +15,7 @@ from watchword._display import visible
 from watchword.cli.base import FILE, console, find_label, show, show_table, verb, write_text
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, policy_option
-from watchword.cli.policies import policy_for
+from watchword.cli.policy_notation import policy_for
 from watchword.data.lines import numbered_lines
 from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change

@@ -10,7 +10,7 @@ from watchword import TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, check_folder, emit, find_label, show_records, verb, write_text
 from watchword.cli.options import table_option
-from watchword.cli.results import show_model
+from watchword.cli.output import show_model
 from watchword.model.overview import ngram_worth
 
 

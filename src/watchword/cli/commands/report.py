@@ -18,7 +18,7 @@ from watchword.cli.options import (
     positive_option,
     threads_option,
 )
-from watchword.cli.policies import policy_for
+from watchword.cli.policy_notation import policy_for
 
 
 @verb(

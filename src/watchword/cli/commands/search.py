@@ -34,7 +34,7 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.results import ResultFiles, result_options
+from watchword.cli.output import ResultFiles, result_options
 from watchword.cli.search_options import (
     TuneOptions,
     budget_option,

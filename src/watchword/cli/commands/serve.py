@@ -12,7 +12,7 @@ from watchword import Policy, TauSS3
 from watchword.cli.base import FILE, check_folder, emit, verb, write_output
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options
-from watchword.cli.policies import check_policy, known_policies, policy_for
+from watchword.cli.policy_notation import check_policy, known_policies, policy_for
 from watchword.data import Document
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from watchword.cli.options import (
     prune_option,
     table_option,
 )
-from watchword.cli.policies import policy_for
-from watchword.cli.results import show_model
+from watchword.cli.output import show_model
+from watchword.cli.policy_notation import policy_for
 from watchword.spark.needs import column, quoted, require_text
 
 _ORIGINAL = "watchword original"  # the column of texts without their titles

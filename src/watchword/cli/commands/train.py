@@ -20,7 +20,7 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.results import show_model
+from watchword.cli.output import show_model
 from watchword.cli.search_options import TuneOptions, tuning_options
 from watchword.data.lines import name_of
 from watchword.data.texts import Item, labelled

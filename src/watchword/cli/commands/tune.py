@@ -28,14 +28,14 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.policies import (
+from watchword.cli.output import check_files
+from watchword.cli.policy_notation import (
     THRESHOLDS,
     check_thresholds,
     known_policies,
     parse_tried,
     spell_policy,
 )
-from watchword.cli.results import check_files
 from watchword.evaluation.folds import ORDERS
 from watchword.evaluation.tuning import check_measure
 

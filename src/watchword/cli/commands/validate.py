@@ -19,7 +19,7 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.results import ResultFiles, result_options, show_evaluation
+from watchword.cli.output import ResultFiles, result_options, show_evaluation
 
 
 @verb(

@@ -41,7 +41,7 @@ from watchword.cli.options import (
     table_option,
     threads_option,
 )
-from watchword.cli.policies import policy_for
+from watchword.cli.policy_notation import policy_for
 from watchword.cli.signals import Stops
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import Wait

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from erisk_files import individual, write
 from watchword.data import Post
-from watchword.erisk import markup
-from watchword.erisk.markup import in_order, parse_individual, read_individual, trend
+from watchword.erisk import xml_reader
+from watchword.erisk.xml_reader import parse_individual, read_individual, sorted_by_time, trend
 from watchword.errors import DataFormatError
 
 
@@ -209,7 +209,7 @@ def test_many_opening_tags_are_read_or_refused(piece):
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(markup, "LARGEST_FILE", 20)
+    monkeypatch.setattr(xml_reader, "LARGEST_FILE", 20)
     path = write(tmp_path / "ann.xml", individual("ann", "Hello."))
     with pytest.raises(DataFormatError, match=r"ann\.xml: larger than"):
         read_individual(path)
@@ -263,7 +263,7 @@ def posts_at(*hours):
 
 def order(*hours):
     posts = posts_at(*hours)
-    return [int(post.text) for post in in_order(posts, newest_first=trend(posts) < 0)]
+    return [int(post.text) for post in sorted_by_time(posts, newest_first=trend(posts) < 0)]
 
 
 def test_posts_of_a_file_are_sorted_by_time():

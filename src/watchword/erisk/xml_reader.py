@@ -179,7 +179,7 @@ def trend(posts: list[Post]) -> int:
     return sum((a < b) - (a > b) for a, b in pairwise(times))
 
 
-def in_order(posts: list[Post], *, newest_first: bool) -> list[Post]:
+def sorted_by_time(posts: list[Post], *, newest_first: bool) -> list[Post]:
     """Sort the posts of a file by time.
 
     With `newest_first` the posts are reversed before sorting, so that posts of the same second are
