@@ -1,29 +1,28 @@
-"""The client of an eRisk task: asks for rounds, lets every run read them, sends the answers.
+"""The client of an eRisk task: requests rounds, reads them in every run, submits the answers.
 
-Killed at any moment and started again with the same journal, it neither loses a round nor
-answers one twice. The protocol does not say which round an answer is meant for, so an answer
-must not be sent again blindly: once the server has all runs it may have gone on, and would take
-it for the next round. Two facts settle it. While some run was never sent, the server cannot have
-gone on: sending another one again is safe. And once all were sent, the round that the server gives
-out tells whether it has them. So before a run is sent again when all have been sent, after
-a failure or a restart, the server is asked for its round.
+Killed at any time and started again with the same journal, it neither loses a round nor answers one
+twice. The protocol does not say which round an answer belongs to: a server that has the answers of
+all runs moves on, and would take a repeated answer for the next round. Two facts decide when an
+answer may be sent again. While some run has never been sent, the server cannot have moved on, so
+repeating another run is safe. Once all runs have been sent, the server's current round shows
+whether it has them, so after a failure or a restart the client requests the round first.
 
-A server may refuse an answer that it has already. So when an answer is refused that was sent
-before with an unknown outcome, this may mean that it was received: the other runs are sent, and
-the next round decides.
+A server may reject an answer that it already has. If an answer is rejected that was sent before
+with an unknown outcome, it may have been received: the other runs are sent, and the next round
+decides.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from watchword._checks import as_whole
+from watchword._files import AnyPath
 from watchword.erisk.journal import Identity, Journal
 from watchword.erisk.protocol import (
     MOST_RUNS,
@@ -47,7 +46,7 @@ Run = tuple[TauSS3, Policy]
 
 @dataclass(frozen=True)
 class RoundReport:
-    """A round that the server has all answers for: its new alerts, for each run."""
+    """A fully answered round, with the new alerts of each run."""
 
     number: int
     alerts: tuple[tuple[Decision, ...], ...]
@@ -55,9 +54,9 @@ class RoundReport:
 
 @dataclass(frozen=True)
 class ClientReport:
-    """How a task went: rounds in all, how the server ended it, and for each run who was alerted.
+    """The result of a task: the number of rounds, how the server ended it, and all alerts.
 
-    `alerts` has for each run the subjects with the number of posts read when the alert fell.
+    `alerts` maps the alerted subjects of each run to the number of posts read by then.
     """
 
     rounds: int
@@ -70,7 +69,7 @@ def run_client(
     token: str,
     runs: Sequence[Run],
     *,
-    journal: str | os.PathLike[str],
+    journal: AnyPath,
     timeout: float = 300.0,
     retries: int = 10,
     patience: float = 3600.0,
@@ -82,39 +81,37 @@ def run_client(
     seed: int = 0,
     on_round: Callable[[RoundReport], None] | None = None,
 ) -> ClientReport:
-    """Take part in a task until its end; start it again with the same journal if it was stopped.
+    """Take part in a task until its end; resume with the same journal after a stop.
 
     Parameters
     ----------
     url
-        what stands before `/getwritings/…`, as `https://host/task`.
+        the part before `/getwritings/…`, such as `https://host/task`.
     token
-        the one that the organisers gave you; it appears in no message and no file.
+        the token from the organisers; it appears in no message and no file.
     runs
-        one to five pairs of a model and a policy; as many as you registered for.
+        one to five pairs of a model and a policy, as many as you registered.
     journal
-        the file that makes a restart possible. It holds what people wrote.
+        the file to resume from; it contains the subjects' writings.
     timeout
-        seconds for connecting, for each piece of an answer, and for a whole body.
+        seconds for connecting, for each part of a response, and for a whole body.
     retries, patience
-        how often and for how many seconds a request is tried again before giving up.
+        the number of retries of a request, and the seconds after which to give up.
     first_wait
-        seconds before the first retry; doubled each time, up to a minute; a server may ask for
-        more.
+        seconds before the first retry, doubled each time up to a minute; a server may ask for more.
     repeats
-        how often the server may give a round again that was fully answered before that counts as
-        the end.
+        how often the server may send a fully answered round again before the task counts as over.
     snapshot_every
-        after how many rounds the journal is shortened to the state of the watchers.
+        rounds after which the journal is shortened to the state of the watchers.
     size_limit
-        the largest answer of the server that is read, in bytes.
+        the largest response, in bytes.
     threads
-        how many threads read a round; by default one per processor.
+        number of threads; by default one per core.
     seed
-        of the chance in waiting times.
+        random seed of the waiting times.
     on_round
-        called after every round that is fully answered; after a restart once more for the latest
-        one if it had not returned.
+        called after every fully answered round; after a restart, called again for the latest round
+        if that call had not returned.
     """
     transport = Transport(url, token, timeout=timeout, size_limit=size_limit)
     backoff = Backoff(retries=retries, patience=patience, first_wait=first_wait, seed=seed)
@@ -135,7 +132,7 @@ def run_client(
 
 
 class _Crew:
-    """The watchers of all runs, brought to where the journal left them."""
+    """The watchers of all runs, resumed from the journal."""
 
     def __init__(self, runs: Sequence[Run], journal: Journal, *, threads: int | None) -> None:
         past = journal.past
@@ -158,7 +155,7 @@ class _Crew:
                 )
 
     def read(self, current: Round) -> None:
-        """Let every run read a round and answer about every subject ever named."""
+        """Read a round in every run, and answer about every subject so far."""
         posts = current.posts
         self.alerts = tuple(
             tuple(watcher.read_round(posts, threads=self._threads)) for watcher in self.watchers
@@ -173,7 +170,7 @@ class _Crew:
 
 
 class _Client:
-    """The current round, and which runs the server may still miss."""
+    """The current round, and the runs that the server may still lack."""
 
     def __init__(
         self,
@@ -201,7 +198,7 @@ class _Client:
             self._unreported = not self._missing and not latest.reported
 
     def run(self, repeats: int) -> tuple[int, Literal["empty", "repeated"]]:
-        """Go on until the end; how many rounds there were, and how they ended."""
+        """Take part until the end; return the number of rounds and how they ended."""
         if self._unreported:
             self._on_round_done(self._number, self._digest)
         repeated = 0
@@ -265,7 +262,7 @@ class _Client:
     def _answer(
         self, kept: list[list[Answer]] | None, acknowledged: set[int], sent: set[int]
     ) -> None:
-        """Settle what is sent about the current round: what was kept, or what was just read."""
+        """Set the answers to send for the current round: those kept, or those just computed."""
         if kept is None:
             self._journal.answered(self._number, self._crew.answers)
             kept = self._crew.answers
@@ -280,13 +277,13 @@ class _Client:
         return [run for run in self._missing if run not in self._refused]
 
     def _send(self) -> Round | None:
-        """Send what is missing, just after the server gave the current round; return its next."""
+        """Send the missing runs, just after the server sent the current round; return the next."""
         attempts = Attempts(self._backoff)
         is_asked = True
         while unanswered := self._unanswered:
             run = unanswered[0]
             if not is_asked and self._sent.issuperset(self._missing):
-                latest = self._ask()  # the server may have all answers, and have gone on
+                latest = self._ask()  # the server may have all answers and have moved on
                 if latest is None or not self._is_current(latest):
                     return latest
             is_asked = False
@@ -299,7 +296,7 @@ class _Client:
         return self._ask()
 
     def _submit(self, run: int) -> None:
-        """Send the answers of a run once, and record what came of it."""
+        """Send the answers of a run once, and record the outcome."""
         is_first = run not in self._sent
         if is_first:
             self._journal.sending(self._number, run)  # before it can have any effect
@@ -316,9 +313,9 @@ class _Client:
             self._acknowledge(run)
 
     def _settle(self, doing: str) -> None:
-        """Acknowledge all runs, because the server went on, which it does with all answers only."""
+        """Acknowledge all runs: the server moves on only with all answers."""
         unsent = [run for run in self._missing if run not in self._sent]
-        if len(unsent) > 1:  # of one, a disk that failed may have lost the record
+        if len(unsent) > 1:  # a single record may be lost by a failed disk
             raise ServerError(
                 f"the server {doing} without the answers of runs {', '.join(map(str, unsent))}: "
                 "does it expect fewer runs, or does another client use this token?"
@@ -356,7 +353,7 @@ class _Client:
 
 
 def _names_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """For each run a name that is the same for the same model and policy, here and tomorrow."""
+    """Return a name for each run, equal for equal models and policies on any machine."""
     if not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"runs must be 1 to {MOST_RUNS} pairs of model and policy")
     names = []

@@ -1,7 +1,7 @@
 """The client's journal: rounds, answers, and which answers the server has.
 
-Every record is on the disk before any step that depends on it is taken. The journal holds what
-people wrote: only its owner may read it.
+Every record is on disk before any step that depends on it. The journal contains the subjects'
+writings, so only its owner may read it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from watchword._database import Database, Layout, open_database, table
+from watchword._files import AnyPath
 from watchword.erisk.protocol import Answer, Round, as_answers, as_round
 from watchword.errors import DataFormatError, StateError
 
@@ -44,7 +45,7 @@ LAYOUT = Layout(
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose journal it is: a server, a token, and for every run what reads and decides."""
+    """The server, the token and the name of each run (its model and policy) of a journal."""
 
     url: str
     token: str = field(repr=False)
@@ -53,7 +54,7 @@ class Identity:
 
 @dataclass
 class PastRound:
-    """A round that was received, what was answered, and which runs the server has."""
+    """A received round, its answers, and the runs that the server has."""
 
     round: Round
     answers: list[list[Answer]] | None
@@ -64,7 +65,7 @@ class PastRound:
 
 @dataclass
 class Past:
-    """What a journal knows: the watchers after some rounds, and the rounds after those."""
+    """The contents of a journal: the watchers after some rounds, and the rounds after those."""
 
     number: int  # of the last round before `rounds`
     digest: str
@@ -73,7 +74,7 @@ class Past:
 
 
 class Journal:
-    """An open journal; `past` is what it knew when it was opened."""
+    """An open journal; `past` has its contents when it was opened."""
 
     def __init__(self, database: Database, past: Past) -> None:
         self.path = database.path
@@ -82,8 +83,8 @@ class Journal:
 
     @classmethod
     @contextmanager
-    def open(cls, path: str | os.PathLike[str], identity: Identity) -> Iterator[Journal]:
-        """Open a journal, or begin one; no other client can open it meanwhile."""
+    def open(cls, path: AnyPath, identity: Identity) -> Iterator[Journal]:
+        """Open a journal, or create one; no other client can open it meanwhile."""
         with open_database(path, LAYOUT) as database:
             if not database.rows("SELECT * FROM journal"):
                 _begin(database, identity)
@@ -137,7 +138,7 @@ class Journal:
             changes.execute("REPLACE INTO sendings VALUES (?, ?, 1)", (number, run))
 
     def reported(self, number: int) -> None:
-        """Record that the caller was called back about a round that the server has answers for."""
+        """Record that `on_round` has returned for a fully answered round."""
         with self._database.transaction() as changes:
             changes.execute("UPDATE rounds SET reported = 1 WHERE number = ?", (number,))
 

@@ -14,7 +14,6 @@ give the labels; counts (`writings*.txt`) are in the folder.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from watchword._checks import as_choice
+from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.erisk.listing import matching, subfolders, subject_files
@@ -103,7 +103,7 @@ class _Place(NamedTuple):
 
 
 def read_erisk(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     *,
     which: Split | None = None,
     progress: Progress | None = None,
@@ -153,7 +153,7 @@ def read_erisk(
     return read_collection(collection, which=by_name, progress=progress)
 
 
-def find_collections(path: str | os.PathLike[str]) -> list[Collection]:
+def find_collections(path: AnyPath) -> list[Collection]:
     """Find all collections in a folder and below."""
     root = Path(path)
     if not root.is_dir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from watchword._display import aligned
+from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.erisk.layout import (
@@ -115,14 +115,14 @@ class TaskResult:
 
 def run_task(
     task: TaskName,
-    data: str | os.PathLike[str],
+    data: AnyPath,
     *,
-    out: str | os.PathLike[str] | None = None,
+    out: AnyPath | None = None,
     name: str = "watchword",
     model: TauSS3 | None = None,
     policy: Policy | None = None,
-    train: Sequence[str | os.PathLike[str]] | None = None,
-    test: str | os.PathLike[str] | None = None,
+    train: Sequence[AnyPath] | None = None,
+    test: AnyPath | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> TaskResult:
@@ -170,10 +170,10 @@ def run_task(
 
 def find_sets(
     task: TaskName,
-    data: str | os.PathLike[str],
+    data: AnyPath,
     *,
-    train: Sequence[str | os.PathLike[str]] | None = None,
-    test: str | os.PathLike[str] | None = None,
+    train: Sequence[AnyPath] | None = None,
+    test: AnyPath | None = None,
 ) -> TaskSets:
     """Find the sets of a task below a folder.
 
@@ -254,7 +254,7 @@ def _kind(collection: Collection) -> str:
     return "folder"
 
 
-def _named(path: str | os.PathLike[str]) -> SetPlace:
+def _named(path: AnyPath) -> SetPlace:
     """Return the set in a folder given by the user."""
     found = together(find_collections(path))
     if len(found) != 1:

@@ -16,14 +16,7 @@ from watchword._arrays import BoolArray
 from watchword._checks import Label, as_label, as_whole
 from watchword._display import finite
 from watchword.data.subjects import Subject
-from watchword.erisk.protocol import (
-    MOST_RUNS,
-    Answer,
-    ServerError,
-    Writing,
-    as_answers,
-    to_json,
-)
+from watchword.erisk.protocol import MOST_RUNS, Answer, ServerError, Writing, as_answers, to_json
 from watchword.evaluation import metrics
 from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking, early_measures
 

@@ -7,7 +7,6 @@ means negative.
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from watchword._files import atomic_file
+from watchword._files import AnyPath, atomic_file
 from watchword.data.flaws import shown
 from watchword.data.folders import is_clutter
 from watchword.erisk.listing import contents
@@ -29,8 +28,6 @@ POSITIVE, NEGATIVE = "positive", "negative"
 
 _FILE = re.compile(r"(.+)_([1-9]|10)\.txt")
 _LARGEST_TABLE = 1 << 26  # bytes
-
-Path_ = str | os.PathLike[str]
 
 
 class CollectionWarning(UserWarning):
@@ -79,7 +76,7 @@ class SubmissionScore:
         return asdict(self)
 
 
-def read_truth(path: Path_) -> dict[str, str]:
+def read_truth(path: AnyPath) -> dict[str, str]:
     """Read golden truth, `subject 0|1` per line, as subject → `"positive"` or `"negative"`."""
     labels = {"0": NEGATIVE, "1": POSITIVE}
     return {
@@ -88,7 +85,7 @@ def read_truth(path: Path_) -> dict[str, str]:
     }
 
 
-def read_counts(path: Path_) -> dict[str, int]:
+def read_counts(path: AnyPath) -> dict[str, int]:
     """Read the number of writings of each subject, one `subject N` per line."""
     counts = _table(Path(path), "a number of writings", re.compile("[0-9]{1,9}"))
     return {subject: int(value) for subject, value in counts.items()}
@@ -101,7 +98,7 @@ def check_name(name: str) -> None:
 
 
 def write_submissions(
-    folder: Path_, decisions: Mapping[str, ChunkDecision | None], *, name: str = "watchword"
+    folder: AnyPath, decisions: Mapping[str, ChunkDecision | None], *, name: str = "watchword"
 ) -> list[Path]:
     r"""Write the ten files of a run; None means no decision: 0 until chunk 9, then 2.
 
@@ -125,7 +122,7 @@ def write_submissions(
 
 
 def read_submissions(
-    folder: Path_, *, name: str | None = None
+    folder: AnyPath, *, name: str | None = None
 ) -> tuple[str, dict[str, ChunkDecision | None]]:
     """Read the name and the decisions of the run in a folder; `name` selects one of several.
 
@@ -145,9 +142,9 @@ def read_submissions(
 
 
 def score_submissions(
-    folder: Path_,
-    truth: Path_ | Mapping[str, str],
-    counts: Path_ | Mapping[str, int],
+    folder: AnyPath,
+    truth: AnyPath | Mapping[str, str],
+    counts: AnyPath | Mapping[str, int],
     *,
     name: str | None = None,
 ) -> SubmissionScore:
@@ -163,8 +160,8 @@ def score_submissions(
 
 def score_decisions(
     decisions: Mapping[str, ChunkDecision | None],
-    truth: Path_ | Mapping[str, str],
-    counts: Path_ | Mapping[str, int],
+    truth: AnyPath | Mapping[str, str],
+    counts: AnyPath | Mapping[str, int],
     *,
     name: str = "watchword",
 ) -> SubmissionScore:

@@ -6,7 +6,6 @@ and texts, subjects with nine writings (and so empty chunks), and truth files wi
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from itertools import accumulate, cycle
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from watchword._checks import as_choice
-from watchword._files import atomic_folder
+from watchword._files import AnyPath, atomic_folder
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject, synthetic
 from watchword.erisk.layout import Split
@@ -58,7 +57,7 @@ def make_subjects(
 
 
 def make_collection(
-    folder: str | os.PathLike[str],
+    folder: AnyPath,
     task: TaskName,
     *,
     subjects: int | None = None,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timezone
+from functools import partial
+from itertools import chain
 from typing import Literal, get_args
 
 import numpy as np
@@ -64,11 +66,11 @@ def deal(
     start = as_whole("seed", seed, 0, _MOST_SEED)
     if len(given) < wanted:
         raise ValueError(f"{wanted} folds need at least {wanted} texts, got {len(given)}")
-    units = _units(given, None if groups is None else as_list(groups, "groups"), wanted)
+    spread = _spreader(given, None if groups is None else as_list(groups, "groups"), wanted)
     dealt = []
     for repeat in range(times):
         generator = np.random.default_rng([start, repeat])
-        parts = units.spread(wanted, generator)
+        parts = spread(wanted, generator)
         dealt += [
             Fold(repeat, number, np.array(sorted(part), np.int64))
             for number, part in enumerate(parts)
@@ -76,13 +78,20 @@ def deal(
     return dealt
 
 
-def _units(labels: list[object], groups: list[Hashable] | None, folds: int) -> _Single | _Units:
+def _spreader(
+    labels: list[object], groups: list[Hashable] | None, folds: int
+) -> Callable[[int, np.random.Generator], list[list[int]]]:
+    """Return a function that deals the texts to folds."""
     sets = as_label_sets(labels)
     order = in_order(label for one in sets for label in one)
     if groups is None and not are_several(labels):
-        return _Single(sets, order)
+        by_label: dict[Label, list[int]] = {label: [] for label in order}
+        for index, (label,) in enumerate(sets):
+            by_label[label].append(index)
+        return partial(_dealt, list(by_label.values()))
     members = _members(groups, len(sets), folds)
-    return _Units(members, [Counter(x for index in unit for x in sets[index]) for unit in members])
+    counts = [Counter(label for index in unit for label in sets[index]) for unit in members]
+    return _Units(members, counts).spread
 
 
 def _members(groups: list[Hashable] | None, texts: int, folds: int) -> list[list[int]]:
@@ -101,24 +110,15 @@ def _members(groups: list[Hashable] | None, texts: int, folds: int) -> list[list
     return list(found.values())
 
 
-class _Single:
-    """Texts with one label each, dealt to folds in turn, label by label."""
-
-    def __init__(self, sets: list[frozenset[Label]], order: Sequence[Label]) -> None:
-        indices: dict[Label, list[int]] = {label: [] for label in order}
-        for index, (label,) in enumerate(sets):
-            indices[label].append(index)
-        self._indices = list(indices.values())
-
-    def spread(self, folds: int, generator: np.random.Generator) -> list[list[int]]:
-        """Return the indices of each fold."""
-        parts: list[list[int]] = [[] for _ in range(folds)]
-        number = 0
-        for indices in self._indices:
-            for index in generator.permutation(indices).tolist():
-                parts[number % folds].append(index)
-                number += 1
-        return parts
+def _dealt(
+    groups: Iterable[Sequence[int]], folds: int, generator: np.random.Generator
+) -> list[list[int]]:
+    """Shuffle each group of indices and deal all of them to the folds in turn."""
+    parts: list[list[int]] = [[] for _ in range(folds)]
+    shuffled = chain.from_iterable(generator.permutation(group).tolist() for group in groups)
+    for number, index in enumerate(shuffled):
+        parts[number % folds].append(index)
+    return parts
 
 
 class _Units:
@@ -248,18 +248,14 @@ def folds_of(
             f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
             f"and {wanted} others, with posts, got {len(groups[True])} and {len(groups[False])}"
         )
-    parts: list[list[int]] = [[] for _ in range(wanted)]
-    generator = np.random.default_rng(seed)
-    number = 0
-    for group in groups:
-        if order == "time":
+    if order == "random":
+        parts = _dealt(groups, wanted, np.random.default_rng(seed))
+    else:
+        parts = [[] for _ in range(wanted)]
+        for group in groups:
             by_time = sorted(group, key=lambda index: _beginning(subjects[index]))
             for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
                 part += stretch.tolist()
-            continue
-        for index in generator.permutation(group).tolist():
-            parts[number % wanted].append(index)
-            number += 1
     for number, index in enumerate(silent):
         parts[number % wanted].append(index)
     return [sorted(part) for part in parts]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import numpy as np
 from watchword._arrays import IntArray
 from watchword._checks import Label
 from watchword._database import Database, Layout, open_database, table
+from watchword._files import AnyPath
 from watchword.model.native import core as _native
 from watchword.model.text import TextSource
 
@@ -52,7 +52,7 @@ class KeptResults:
     @contextmanager
     def open(
         cls,
-        path: str | os.PathLike[str] | None,
+        path: AnyPath | None,
         digest: str,
         *,
         is_sound: Callable[[object], bool] = lambda _: True,

@@ -30,13 +30,7 @@ from watchword.model.native import TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.cache import KeptResults, digest_of
-from watchword.searching.result import (
-    Measure,
-    Search,
-    SearchedSetting,
-    parameters_of,
-    rank_of,
-)
+from watchword.searching.result import Measure, Search, SearchedSetting, parameters_of, rank_of
 from watchword.searching.space import PRUNE, Setting
 from watchword.searching.trails import SHAPING, Trails, follow
 

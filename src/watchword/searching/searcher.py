@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from watchword._checks import as_choice, as_threads, as_whole
+from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.evaluation.targets import Targets
 from watchword.model.tau_ss3 import TauSS3
@@ -51,7 +51,7 @@ def search(
     repeats: int = 1,
     seed: int = 0,
     budget: float | str | None = None,
-    keep: str | os.PathLike[str] | None = None,
+    keep: AnyPath | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Search:

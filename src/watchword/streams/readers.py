@@ -6,7 +6,6 @@ sum of confidences per label, the number of posts, the policy's memory and the a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from watchword._arrays import IntArray
 from watchword._checks import Label, as_list, as_texts, as_threads
-from watchword._files import atomic_file
+from watchword._files import AnyPath, atomic_file
 from watchword.data import Post
 from watchword.errors import StateError, UnknownSubjectError
 from watchword.model.engine import Engine
@@ -243,7 +242,7 @@ class Watcher:
         every = self._ledger.state_of(slice(0, len(self._rows)), self._engine)
         return states.watcher_to_bytes(every, list(self._rows))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: AnyPath) -> None:
         """Write `to_bytes` to a file, atomically; only its owner can read it."""
         with atomic_file(path, mode=0o600) as file:
             file.write(self.to_bytes())
