@@ -236,7 +236,11 @@ def fold_options(*, folds: int) -> Option:
             help="Field whose equal values stay in one fold.  [default: the subject]",
         ),
     ]
-    return lambda function: functools.reduce(lambda inner, add: add(inner), options[::-1], function)
+    return lambda function: _added(options, function)
+
+
+def _added(options: Sequence[Option], function: Function) -> Function:
+    return functools.reduce(lambda inner, add: add(inner), reversed(options), function)
 
 
 threads_option = click.option(
@@ -252,6 +256,27 @@ prune_option = click.option(
     metavar="TIMES",
     help="Drop n-grams with count ≤ TIMES under a label after training.",
 )
+
+
+def server_options(envvar: str, user: str) -> Option:
+    """Add `--host`, `--port` and `--token`, which may also be in the environment variable."""
+    options = [
+        click.option("--host", default="127.0.0.1", help="Address to listen on."),
+        click.option(
+            "-p",
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=8000,
+            help="Port to listen on; 0 picks a free port.",
+        ),
+        click.option(
+            "--token",
+            envvar=envvar,
+            help=f"Access token of {user}; with --host, at least 16 characters.  [default: random]",
+        ),
+    ]
+    return lambda function: _added(options, function)
+
 
 # Options of commands about subjects
 

@@ -147,7 +147,7 @@ def tune(
     listed = list(subjects)
     asked = [policies] if isinstance(policies, Policy | Thresholds) else list(policies)
     positive = _common_positive(asked)
-    name, judge, sign = _measure(measure)
+    name, judge, sign = alert_judge_of(measure)
     base = {} if model is None else model.parameters
     settings = _settings(parameters or {})
     parts = folds_of(listed, positive, folds=folds, order=order, seed=seed)
@@ -251,12 +251,7 @@ def _parameters_of(function: Callable[..., Any]) -> Iterable[str]:
         return ()
 
 
-def check_measure(measure: AlertMeasure) -> None:
-    """Raise `ValueError` if `tune` would reject this measure."""
-    _measure(measure)
-
-
-def _measure(measure: AlertMeasure) -> tuple[str, _Judge, int]:
+def alert_judge_of(measure: AlertMeasure) -> tuple[str, _Judge, int]:
     """Return the name of a measure, a function to compute it, and -1 if higher is better."""
     options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
     if callable(measure):

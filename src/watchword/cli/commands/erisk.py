@@ -34,6 +34,7 @@ from watchword.cli.options import (
     paper_parameter_options,
     policies_option,
     policy_option,
+    server_options,
     threads_option,
 )
 from watchword.cli.output import check_files
@@ -355,18 +356,7 @@ def _shares(
     "--positive", metavar="LABEL", help="Label to measure alerts for when all rounds are done."
 )
 @click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    help="Port to listen on; 0 picks a free port.",
-)
-@click.option(
-    "--token",
-    envvar=_TOKEN_VARIABLE,
-    help="Access token of the client; with --host, at least 16 characters.  [default: random]",
-)
+@server_options(_TOKEN_VARIABLE, user="the client")
 @click.option(
     "--faults",
     metavar="FAULT=SHARE,…",

@@ -11,7 +11,7 @@ import click
 from watchword import Policy, TauSS3
 from watchword.cli.base import FILE, check_folder, emit, verb, write_output
 from watchword.cli.loading import Loader
-from watchword.cli.options import data_options
+from watchword.cli.options import data_options, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
 from watchword.data import Document
 
@@ -30,20 +30,8 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 )
 @click.argument("model", type=FILE)
 @click.argument("data", required=False)
-@click.option(
-    "-p",
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    help="Port to listen on; 0 picks a free port.",
-)
+@server_options(_TOKEN_VARIABLE, user="visitors")
 @click.option("-o", "--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option(
-    "--token",
-    envvar=_TOKEN_VARIABLE,
-    help="Access token of visitors; with --host, at least 16 characters.  [default: random]",
-)
 @click.option(
     "--no-token",
     "open_to_all_users",

@@ -37,7 +37,7 @@ from watchword.cli.policy_notation import (
     spell_policy,
 )
 from watchword.evaluation.folds import ORDERS
-from watchword.evaluation.tuning import check_measure
+from watchword.evaluation.tuning import alert_judge_of
 
 
 @verb(
@@ -134,7 +134,7 @@ def tune(
 
 def _as_measure(name: str) -> str:
     try:
-        check_measure(name)
+        alert_judge_of(name)
     except ValueError:
         raise ValueError("like erde50, f1 or f_latency") from None
     return name
