@@ -112,7 +112,9 @@ class Evaluation:
         more = () if labels is None else as_labels(labels)
         if several:
             return _of_sets(as_label_sets(actual), as_label_sets(found), more)
-        return _of_labels(as_labels(actual), as_labels(found), more)
+        actual, found = as_labels(actual), as_labels(found)
+        order = in_order([*actual, *found, *more])
+        return _of_matrix(order, matrix_of(actual, found, order))
 
     @classmethod
     def of_confusion(cls, labels: Iterable[Label], confusion: npt.ArrayLike) -> Evaluation:
@@ -374,11 +376,6 @@ def _known(name: str) -> str:
         listed = ", ".join(map(repr, MEASURES))
         raise ValueError(f"a measure must be one of {listed}, got {name!r}")
     return name
-
-
-def _of_labels(truth: list[Label], found: list[Label], more: Collection[Label]) -> Evaluation:
-    order = in_order([*truth, *found, *more])
-    return _of_matrix(order, matrix_of(truth, found, order))
 
 
 def _of_matrix(order: tuple[Label, ...], matrix: IntArray) -> Evaluation:

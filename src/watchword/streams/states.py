@@ -72,7 +72,8 @@ def _hash(description: dict[str, Any]) -> str:
 def check(state: State, engine: Engine, policy: Policy, *, allow_changed_model: bool) -> None:
     """Raise `StateError` unless this model and this policy can resume from the state."""
     if state.policy_hash != policy_hash(policy):
-        was = "" if state.policy is None else f": {_policy_text(state.policy)}"
+        described = json.dumps(state.policy, ensure_ascii=False, default=repr)
+        was = "" if state.policy is None else f": {described}"
         raise StateError(f"the state was saved with another policy than {policy!r}{was}")
     if state.memory.shape[1] != policy.remembers:
         raise StateError(f"the state is corrupt: its memory does not fit {policy!r}")
@@ -314,7 +315,3 @@ def _finite(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"not a finite number: {value!r}")
     return float(value)
-
-
-def _policy_text(description: dict[str, Any]) -> str:
-    return json.dumps(description, ensure_ascii=False, default=repr)

@@ -110,12 +110,14 @@ def _explain_text(
     html_file: str | None,
     json_file: str | None,
 ) -> None:
+    from watchword.show.change import page_with_changes
+
     explanation = model.explain(text)
     change = _change_of(model, text)
     changes = [] if change is None else [change.to_dict()]
     _write(
         lambda: explanation.to_dict() | {"changes": changes},
-        lambda: _text_page(explanation, label, changes),
+        lambda: page_with_changes(explanation.to_page(label), changes),
         html_file,
         json_file,
     )
@@ -128,14 +130,6 @@ def _change_of(model: TauSS3, text: str) -> Change | None:
         return model.what_would_change(text)
     except HookError:  # a custom summary function cannot be analysed
         return None
-
-
-def _text_page(
-    explanation: Explanation, label: Label | None, changes: Sequence[dict[str, Any]]
-) -> str:
-    from watchword.show.change import page_with_changes
-
-    return page_with_changes(explanation.to_page(label), changes)
 
 
 def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
 from watchword.data import Document
-
-if TYPE_CHECKING:
-    from watchword.web import LivePage
 
 _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 
@@ -108,12 +105,8 @@ def serve(
         token=token,
         open_to_all_users=open_to_all_users,
         open_browser=open_browser,
-        on_ready=_tell,
+        on_ready=lambda page: emit([{"url": page.url, "token": page.token}]),
     )
-
-
-def _tell(page: LivePage) -> None:
-    emit([{"url": page.url, "token": page.token}])
 
 
 def _policy(model: TauSS3, positive: str | None, policy: str | None) -> Policy | None:

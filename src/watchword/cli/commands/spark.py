@@ -218,7 +218,8 @@ def classify(
             with_titles(kept, text, title), model, text=text, label=label, confidence=confidence
         )
         found = found.withColumn(text, found[_ORIGINAL]).drop(_ORIGINAL)
-        _refuse_existing(output)
+        if Path(output).exists():
+            raise click.UsageError(f"{output!r} already exists (choose another folder)")
         kind = _output_format(output)
         with _removed_on_failure(output):
             found.write.format(kind).save(place(output))
@@ -241,11 +242,6 @@ def _removed_on_failure(output: str) -> Iterator[None]:
 
 def _output_format(output: str) -> str:
     return "json" if output.endswith((".json", ".jsonl")) else "parquet"
-
-
-def _refuse_existing(output: str) -> None:
-    if Path(output).exists():
-        raise click.UsageError(f"{output!r} already exists (choose another folder)")
 
 
 # watchword spark watch
