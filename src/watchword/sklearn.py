@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.errors import MissingExtraError
 from watchword.model.engine import winners
-from watchword.model.parameter_kinds import FloatArray
 from watchword.model.parameters import DEFAULTS, takes_parameters
 from watchword.model.tau_ss3 import TauSS3
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser import DESKTOP, PHONE
-from live_pages import TEXT, block, scores, spelled, write
+from live_pages import TEXT, block, scores, spelled, visitor, write
 from painted import Painted, shares_at, with_shares
 from watchword import TauSS3
 from watchword.show import palette

@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import fields
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -53,7 +53,8 @@ def test_every_parameter_is_an_option_with_its_help():
     def command() -> None:
         """Do nothing."""
 
-    options = {one.name: one for one in parameter_options(command).__click_params__}
+    found: Any = parameter_options(command)
+    options = {one.name: one for one in found.__click_params__}
     assert options.keys() == DEFAULTS.keys()
     for one in TABLE:
         assert options[one.name].help.startswith(one.help)

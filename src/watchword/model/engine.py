@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword import _native
+from watchword._arrays import FloatArray
 from watchword._checks import Label, as_label, as_threads
 from watchword.errors import (
     EmptyModelError,
@@ -25,7 +26,6 @@ from watchword.errors import (
 from watchword.model.explanation import BlockValues, Explanation
 from watchword.model.file import container
 from watchword.model.functions import name_of, refuse_missing, same
-from watchword.model.parameter_kinds import FloatArray
 from watchword.model.parameters import Parameters
 from watchword.model.results import ConfidenceTable, ModelStatistics
 from watchword.model.text import TextSource

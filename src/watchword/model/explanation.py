@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.errors import HookError
-from watchword.model.parameter_kinds import FloatArray, Level, SummaryFunction, SummaryOperator
+from watchword.model.parameter_kinds import Level, SummaryFunction, SummaryOperator
 from watchword.model.parameters import Parameters
 
 

@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-import numpy as np
-import numpy.typing as npt
-
+from watchword._arrays import FloatArray
 from watchword._checks import Label, as_choice, as_label, as_number, as_whole
 
-FloatArray = npt.NDArray[np.float64]
 SummaryFunction = Callable[[FloatArray], FloatArray]
 SummaryName = Literal["sum", "max", "mean"]
 SummaryOperator = SummaryName | SummaryFunction

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label
-from watchword.model.parameter_kinds import FloatArray
 
 # The field `count` hides the tuple method of the same name.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from watchword import _native
+from watchword._arrays import FloatArray
 from watchword._checks import (
     Label,
     as_label,
@@ -26,7 +27,7 @@ from watchword.model.engine import Engine, decide_several
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
 from watchword.model.overview import Overview, overview_of
-from watchword.model.parameter_kinds import FloatArray, Summary
+from watchword.model.parameter_kinds import Summary
 from watchword.model.parameters import (
     TABLE,
     Parameters,

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.errors import DataFormatError
 from watchword.model.engine import engine_of
-from watchword.model.parameter_kinds import FloatArray
 from watchword.spark.columns import confidence_of
 from watchword.spark.needs import quoted
 from watchword.spark.opening import ModelFile
