@@ -96,6 +96,11 @@ std::span<const T> span_of(const VectorIn<T>& values) {
 // The list keeps the strings alive while the core reads them without the GIL.
 std::vector<TextView> views_of(const Texts& texts);
 
+// The totals of a fit as a dict, or None, and back.
+nb::object fit_dict(const std::optional<FitTotals>& fit);
+std::optional<FitTotals> fit_from(const nb::object& dict);
+void bind_refining(nb::module_& m, nb::class_<Model>& model);
+
 Confidences confidence_tuple(ConfidenceTable&& table);
 
 }  // namespace watchword::bindings

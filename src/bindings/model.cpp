@@ -113,9 +113,11 @@ Named snapshot_dict(Snapshot&& snapshot) {
         entry["rows"] = to_vector(std::move(level.rows));
         entry["labels"] = to_vector(std::move(level.labels));
         entry["counts"] = to_vector(std::move(level.counts));
+        if (snapshot.fit) entry["weights"] = to_vector(std::move(level.weights));
         levels.append(entry);
     }
     out["levels"] = levels;
+    out["fit"] = fit_dict(snapshot.fit);
     return out;
 }
 
@@ -143,6 +145,7 @@ Snapshot totals_from(const nb::dict& dict) {
     snapshot.was_pruned = field<bool>(dict, "was_pruned");
     snapshot.words_since_prune = field<Count>(dict, "words_since_prune");
     snapshot.maxima = array_field<std::uint64_t>(dict, "maxima");
+    snapshot.fit = fit_from(dict["fit"]);
     return snapshot;
 }
 
@@ -158,7 +161,9 @@ Snapshot snapshot_from(const nb::dict& dict) {
                                    array_field<std::uint64_t>(level, "children"),
                                    array_field<std::uint64_t>(level, "rows"),
                                    array_field<std::uint32_t>(level, "labels"),
-                                   array_field<std::uint64_t>(level, "counts")});
+                                   array_field<std::uint64_t>(level, "counts"),
+                                   snapshot.fit ? array_field<std::uint32_t>(level, "weights")
+                                                : std::vector<std::uint32_t>{}});
     }
     return snapshot;
 }
@@ -184,7 +189,8 @@ MappedArrays mapped_from(const nb::dict& dict, std::string source) {
         arrays.levels.push_back(
             {numbers_from(level, "words", *kept), numbers_from(level, "children", *kept),
              numbers_from(level, "rows", *kept), numbers_from(level, "labels", *kept),
-             numbers_from(level, "counts", *kept)});
+             numbers_from(level, "counts", *kept),
+             level.contains("weights") ? numbers_from(level, "weights", *kept) : Numbers()});
     }
     arrays.source = std::move(source);
     arrays.memory = std::shared_ptr<const void>(kept.release(), [](const void* memory) {
@@ -207,7 +213,8 @@ void bind_learning(nb::class_<Model>& model) {
         .def("learn_terms", nb::overload_cast<TermBatch&, const Labels&>(&Model::learn), "batch"_a,
              "labels"_a, nb::call_guard<ReleasedGil>())
         .def("unlearn", &Model::unlearn, "document"_a, "label"_a, nb::call_guard<ReleasedGil>())
-        .def("merge", &Model::merge, "other"_a, nb::call_guard<ReleasedGil>())
+        .def("merge", &Model::merge, "other"_a, "average_corrections"_a,
+             nb::call_guard<ReleasedGil>())
         .def(
             "prune",
             [](Model& self, Count floor, unsigned shortest) {
@@ -324,13 +331,15 @@ void bind_model(nb::module_& m) {
             "parameters"_a, "known"_a, "arrays"_a, "source"_a)
         .def(
             "replace",
-            [](const Model& self, const Parameters& parameters) {
-                return without_gil([&] { return std::make_unique<Model>(self, parameters); });
+            [](const Model& self, const Parameters& parameters, bool with_corrections) {
+                return without_gil(
+                    [&] { return std::make_unique<Model>(self, parameters, with_corrections); });
             },
-            "parameters"_a);
+            "parameters"_a, "with_corrections"_a);
     bind_learning(model);
     bind_reading(model);
     bind_questions(model);
+    bind_refining(m, model);
     model
         .def("drain",
              [](Model& self) {

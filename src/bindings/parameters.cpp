@@ -34,6 +34,7 @@ void bind_parameters(nb::module_& m) {
         .def_rw("sanction", &Parameters::sanction)
         .def_rw("min_count", &Parameters::min_count)
         .def_rw("prior", &Parameters::prior)
+        .def_rw("label_weight", &Parameters::label_weight)
         .def_rw("ngram_scale", &Parameters::ngram_scale)
         .def_rw("significance_function", &Parameters::significance_function)
         .def_rw("confidence_function", &Parameters::confidence_function)

@@ -48,6 +48,17 @@ Count Cell::add_to_row(LabelId label, Count amount, RowPool& pool) {
     return amount;
 }
 
+void Cell::set(LabelCount entry, RowPool& pool) {
+    if (empty()) {
+        bits_ = entry;
+        return;
+    }
+    add(entry.label(), 0, pool);  // so that there is one
+    for (LabelCount& own : row(pool)) {
+        if (own.label() == entry.label()) own = entry;
+    }
+}
+
 void Cell::insert(std::uint32_t index, LabelCount entry, RowPool& pool) {
     const std::uint32_t old_size = size();
     const std::uint64_t old_place = place();

@@ -57,6 +57,9 @@ class Cell {
 
     // The labels with a count above zero, sorted by label.
     inline std::span<const LabelCount> row(const RowPool& pool) const;
+    inline std::span<LabelCount> row(RowPool& pool);
+    // Puts an entry in the place of its label's; its bits must not all be 0.
+    void set(LabelCount entry, RowPool& pool);
     inline void prefetch_row(const RowPool& pool) const;
     Count count(LabelId label, const RowPool& pool) const;
 
@@ -104,6 +107,11 @@ class RowPool {
 };
 
 inline std::span<const LabelCount> Cell::row(const RowPool& pool) const {
+    if (!single()) return {pool.at(place()), size()};
+    return {&bits_, empty() ? std::size_t{0} : std::size_t{1}};
+}
+
+inline std::span<LabelCount> Cell::row(RowPool& pool) {
     if (!single()) return {pool.at(place()), size()};
     return {&bits_, empty() ? std::size_t{0} : std::size_t{1}};
 }

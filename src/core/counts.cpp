@@ -216,6 +216,7 @@ Scale Counts::scale() const {
     const auto labels = static_cast<LabelPosition>(labels_.size());
     for (LabelPosition position = 0; position < labels; ++position) {
         scale.words.push_back(totals_[labels_.id_at(position)].words);
+        scale.documents.push_back(totals_[labels_.id_at(position)].documents);
     }
     for (unsigned length = 1; length <= max_ngram_; ++length) {
         std::vector<Count>& largest = scale.largest.emplace_back();

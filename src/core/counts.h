@@ -83,13 +83,15 @@ class Counts {
     // snapshot are used.
     Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting);
     const MappedTree* mapped() const { return mapped_.get(); }
+    std::shared_ptr<const MappedTree> tree() const { return mapped_; }
 
     // Adds documents. The word ids of each batch become ids of this vocabulary; `labels` has one id
     // per document, batch after batch.
     void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
     // Throws UnlearnFailure, with nothing changed, for a document that cannot have been learnt.
     // Takes a pass over all n-grams: none may remain more frequent than its parts.
-    void unlearn(const TermBatch& document, const Label& label);
+    // With `renumber`, n-grams may get other ids, which saves the memory of those that are gone.
+    void unlearn(const TermBatch& document, const Label& label, bool renumber = true);
     // Throws LimitFailure, with nothing changed, if a label's totals would become too large; if
     // there is no room for all n-grams, some may have been added.
     void merge(const Counts& other);
@@ -138,6 +140,10 @@ class Counts {
     }
     Cell word_cell(WordId word) const {
         return mapped_ ? mapped_->cell(1, word) : word_cells_[word];
+    }
+    Cell cell(unsigned length, NgramId ngram) const {
+        if (mapped_) return mapped_->cell(length, mapped_->place(length, ngram));
+        return length == 1 ? word_cells_[ngram] : shard_of(ngram).cell(node_index(ngram));
     }
     // The count under one label; 0 if the n-gram does not occur there.
     Count count(unsigned length, NgramId ngram, LabelId label) const;

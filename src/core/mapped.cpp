@@ -1,6 +1,8 @@
 #include "mapped.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 #include "snapshot.h"
 
@@ -31,6 +33,9 @@ MappedTree::MappedTree(MappedArrays arrays) : arrays_(std::move(arrays)) {
         const std::uint64_t size = length == 1 ? words : own.words.size();
         if (own.labels.size() != own.counts.size()) {
             fail(name_of(length, "labels") + " and .counts differ");
+        }
+        if (own.weights.size() != 0 && own.weights.size() != own.counts.size()) {
+            fail(name_of(length, "weights") + " and .counts differ");
         }
         check_offsets(own.rows, size, own.labels.size(), name_of(length, "rows"));
         if (length < lengths()) {
@@ -155,6 +160,19 @@ void MappedTree::read_row(unsigned length, std::uint64_t place,
         if (row.size() > 1 && row[row.size() - 2].label() >= row.back().label()) {
             fail(name_of(length, "labels") + " is not ascending");
         }
+    }
+}
+
+void MappedTree::read_weights(unsigned length, std::uint64_t place,
+                              std::vector<LabelCount>& row) const {
+    const Range range = entries(length, place);
+    row.clear();
+    for (std::uint64_t at = range.begin; at < range.end; ++at) {
+        const auto bits = static_cast<std::uint32_t>(level(length).weights[at]);
+        if (!std::isfinite(std::bit_cast<float>(bits))) {
+            fail(name_of(length, "weights") + " is out of range");
+        }
+        row.emplace_back(entry(length, at).label() + 1, bits);
     }
 }
 

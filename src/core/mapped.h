@@ -67,6 +67,7 @@ class Numbers {
 
 struct MappedLevel {
     Numbers words, children, rows, labels, counts;
+    Numbers weights;  // the bits of floats, beside the counts; empty without corrections
 };
 
 struct MappedArrays {
@@ -127,6 +128,8 @@ class MappedTree {
     // marks that there are several.
     void read_row(unsigned length, std::uint64_t place, std::vector<LabelCount>& row) const;
     Cell cell(unsigned length, std::uint64_t place) const;
+    // The weights of an n-gram as corrections.h has them.
+    void read_weights(unsigned length, std::uint64_t place, std::vector<LabelCount>& row) const;
     Count count(unsigned length, std::uint64_t place, LabelId label) const;
 
     // Prefetch the memory that will be read next.

@@ -72,7 +72,9 @@ Memo::Entry Memo::word_entry(WordId word) {
 
 Memo::Entry Memo::compute(unsigned length, NgramId ngram) {
     const ValueRow& row = values(length, ngram);
-    return known_.add(row.position, confidences(length, ngram, row));
+    double total = 0;
+    for (const Count count : row.count) total += static_cast<double>(count);
+    return known_.add(row.position, confidences(length, ngram, row), total);
 }
 
 void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
@@ -107,13 +109,14 @@ void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
     valuer_.value(length, row);
 }
 
-// gv = lv·sg·sn never exceeds lv. The normalised confidences have no bound as cheap as that.
+// gv = lv·sg·sn, weighted, never exceeds lv, weighted. The normalised confidences have no bound as
+// cheap as that.
 Memo::Entry Memo::bound(unsigned length, NgramId ngram) {
     if (parameters_.confidence_function != ConfidenceFunction::Gv) return compute(length, ngram);
     Entry entry{0, 0, kBound};
     for (const LabelCount count : counts_->row(length, ngram, room_)) {
         const LabelPosition position = counts_->labels().position(count.label());
-        entry.best = std::max(entry.best, valuer_.local_value_of(length, position, count.count()));
+        entry.best = std::max(entry.best, valuer_.bound_of(length, position, count.count()));
     }
     return entry;
 }

@@ -43,6 +43,12 @@ class Memo {
     const Entry* get_above(double floor, Place place, unsigned length, NgramId ngram);
 
     ConfidenceRow confidences(const Entry& entry) const { return known_.confidences(entry); }
+    // The sum of the n-gram's counts.
+    double total(const Entry& entry) const { return known_.total(entry); }
+    // Another number when entries were forgotten.
+    std::uint32_t stamp() const { return stamp_; }
+    // The entry of an n-gram that is in the model; valid until room is made again.
+    const Entry& get(unsigned length, NgramId ngram);
     void prefetch_confidences(const Entry& entry) const {
         constexpr std::size_t kLine = 64 / sizeof(double);
         const ConfidenceRow row = known_.confidences(entry);
@@ -148,6 +154,12 @@ inline const Memo::Entry* Memo::get_above(double floor, Place place, unsigned le
         if (found->entry.best <= floor) return nullptr;
     }
     return &found->entry;
+}
+
+inline const Memo::Entry& Memo::get(unsigned length, NgramId ngram) {
+    if (length == 1) return get_word(ngram);
+    const Place place = place_of(length, ngram, counts_->cell(length, ngram));
+    return *get_above(-1, place, length, ngram);
 }
 
 inline Memo::Stamped& Memo::find_longer(Stamped& first, NgramId ngram) {

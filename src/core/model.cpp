@@ -59,19 +59,37 @@ Model::Model(const Parameters& parameters, const Snapshot& snapshot)
     : parameters_(parameters),
       counts_(SnapshotReader(snapshot, parameters.counting).read()),
       words_since_prune_(snapshot.words_since_prune),
-      state_(new_state()) {}
+      corrections_(corrections_of(snapshot, *counts_)),
+      state_(new_state()) {
+    if (!snapshot.fit) return;
+    learnt_since_fit_ = snapshot.fit->learnt;
+    unlearnt_since_fit_ = snapshot.fit->unlearnt;
+}
 
 Model::Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays)
     : parameters_(parameters),
       counts_(map_counts(known, std::move(arrays), parameters.counting)),
       words_since_prune_(known.words_since_prune),
-      state_(new_state()) {}
+      state_(new_state()) {
+    if (!known.fit) return;
+    corrections_ = std::make_shared<Corrections>(counts_->tree());
+    corrections_->fit = *known.fit;
+    for (std::size_t label = 0; label < known.fit->biases.size(); ++label) {
+        corrections_->set_bias(static_cast<LabelId>(label), known.fit->biases[label]);
+    }
+    learnt_since_fit_ = known.fit->learnt;
+    unlearnt_since_fit_ = known.fit->unlearnt;
+}
 
-Model::Model(const Model& other, const Parameters& parameters)
+Model::Model(const Model& other, const Parameters& parameters, bool with_corrections)
     : parameters_(parameters), state_(new_state()) {
     const std::shared_lock guard(other.lock_);
     counts_ = other.counts_;
     words_since_prune_ = other.words_since_prune_;
+    if (!with_corrections) return;
+    corrections_ = other.corrections_;
+    learnt_since_fit_ = other.learnt_since_fit_;
+    unlearnt_since_fit_ = other.unlearnt_since_fit_;
 }
 
 Counts& Model::writable() {
@@ -165,29 +183,32 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
         counts.forget_unused_labels();
         throw;
     }
+    if (corrections_) learnt_since_fit_ += documents;
     if (!parameters_.prune_period) return;
-    if (pruning) counts.prune(parameters_.prune_floor, parameters_.prune_shortest);
+    if (pruning) prune_counts(parameters_.prune_floor, parameters_.prune_shortest);
     words_since_prune_ = pruning ? 0 : since_prune;
 }
 
-void Model::unlearn(const TermBatch& document, const Label& label) {
-    const std::lock_guard guard(lock_);
-    writable().unlearn(document, label);
-    changed();
-}
-
-void Model::merge(const Model& other) {
+void Model::merge(const Model& other, bool average_corrections) {
     // A snapshot of the other's counts: if it learns meanwhile, it does so on a copy.
     std::shared_ptr<const Counts> theirs;
+    std::shared_ptr<const Corrections> their_corrections;
+    Count learnt = 0, unlearnt = 0;
     {
         const std::shared_lock guard(other.lock_);
         theirs = other.counts_;
+        their_corrections = other.corrections_;
+        learnt = other.learnt_since_fit_;
+        unlearnt = other.unlearnt_since_fit_;
         if (theirs->mapped() != nullptr) throw std::logic_error("a mapped model cannot be merged");
         if (theirs->max_ngram() != other.parameters_.max_ngram) {
             theirs = std::make_shared<Counts>(*theirs, other.parameters_.max_ngram);
         }
     }
     const std::lock_guard guard(lock_);
+    const bool averaging = average_corrections && corrections_ && their_corrections;
+    // Both are needed as they were until the mean is known.
+    const std::shared_ptr<const Counts> before = averaging ? counts_ : nullptr;
     Counts& ours = writable();
     if (ours.has_room_for(*theirs)) {
         ours.merge(*theirs);
@@ -196,13 +217,30 @@ void Model::merge(const Model& other) {
         merged->merge(*theirs);
         counts_ = std::move(merged);
     }
+    if (averaging) {
+        corrections_ = std::make_shared<Corrections>(
+            Corrections::averaged(*corrections_, *before, *their_corrections, *theirs, *counts_));
+        learnt_since_fit_ += learnt;
+        unlearnt_since_fit_ += unlearnt;
+    } else {
+        corrections_.reset();
+    }
     changed();
 }
 
 PruneResult Model::prune(Count floor, unsigned shortest) {
     const std::lock_guard guard(lock_);
     changed();
-    return writable().prune(floor, shortest);
+    return prune_counts(floor, shortest);
+}
+
+PruneResult Model::prune_counts(Count floor, unsigned shortest) {
+    // Pruning gives n-grams other ids, so their corrections have to be found again.
+    const std::shared_ptr<const Counts> before = corrections_ ? counts_ : nullptr;
+    const PruneResult result = writable().prune(floor, shortest);
+    if (before)
+        corrections_ = std::make_shared<Corrections>(corrections_->moved(*before, *counts_));
+    return result;
 }
 
 ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned threads) const {
@@ -265,6 +303,7 @@ void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
 
 void Model::read_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
     adopt_words(workspace, batch);
+    if (corrections_) return score_batch(workspace, batch, out);
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
     DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
@@ -344,15 +383,17 @@ std::shared_ptr<const Counts> Model::take_counts() {
     writable();
     changed();
     words_since_prune_ = 0;
+    corrections_.reset();
     return std::exchange(counts_, std::move(fresh));
 }
 
 Snapshot Model::snapshot() const {
     const std::shared_lock guard(lock_);
     Snapshot snapshot = counts_->mapped() == nullptr
-                            ? take_snapshot(*counts_, parameters_.max_ngram)
-                            : checked_copy(*counts_, parameters_.max_ngram);
+                            ? take_snapshot(*counts_, corrections_.get(), parameters_.max_ngram)
+                            : checked_copy(*counts_, fit_totals(), parameters_.max_ngram);
     snapshot.words_since_prune = words_since_prune_;
+    snapshot.fit = fit_totals();
     return snapshot;
 }
 

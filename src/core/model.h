@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "corrections.h"
 #include "counts.h"
 #include "memo.h"
 #include "parallel.h"
 #include "parse.h"
+#include "refine.h"
 #include "snapshot.h"
 #include "summary.h"
 #include "text.h"
@@ -55,6 +57,26 @@ struct Explained {
     std::vector<double> document;
 };
 
+// A refined score: what each n-gram adds to it.
+struct ExplainedScore {
+    struct Ngram {
+        unsigned length;
+        Count times;
+        double x;
+        std::string words;
+    };
+    struct Occurrence {
+        Span span;
+        std::size_t position;  // of its first word among the words of the text
+        std::size_t ngram;
+    };
+    std::vector<Label> labels;
+    std::vector<Ngram> ngrams;
+    std::vector<Occurrence> occurrences;     // in the order of the text
+    std::vector<double> counted, corrected;  // one row of labels per n-gram
+    std::vector<double> bias, score;         // by label
+};
+
 struct RankedNgram {
     std::string words;
     double value;
@@ -94,17 +116,35 @@ class Model {
     // A model over a mapped file: it reads like any other, but cannot learn.
     Model(const Parameters& parameters, const Snapshot& known, MappedArrays arrays);
     // The same counts with other parameters; max_ngram may only be smaller, counting the same.
-    Model(const Model& other, const Parameters& parameters);
+    // Corrections hold for the parameters that they were fitted with.
+    Model(const Model& other, const Parameters& parameters, bool with_corrections);
 
     void learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
                unsigned threads);
     void learn(TermBatch& batch, const std::vector<Label>& labels);
     void unlearn(const TermBatch& document, const Label& label);
-    void merge(const Model& other);
+    // Corrections become the mean of both, or are dropped.
+    void merge(const Model& other, bool average_corrections);
     PruneResult prune(Count floor, unsigned shortest);
 
     ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads) const;
     ConfidenceTable confidence(const TermBatch& batch) const;
+
+    // Corrections. Texts to fit them to, with the labels of each: positions of the model's labels.
+    using TextPositions = std::vector<std::vector<LabelPosition>>;
+    std::unique_ptr<Refiner> refiner(const std::vector<TextView>& texts,
+                                     const TextPositions& labels, const RefineSettings& settings,
+                                     unsigned threads) const;
+    std::unique_ptr<Refiner> refiner(const TermBatch& batch, const TextPositions& labels,
+                                     const RefineSettings& settings) const;
+    // Takes what was fitted; false if the counts have changed meanwhile.
+    bool adopt(const Refiner& refiner, double temperature);
+    // One step for each document, which was learnt under these labels just now.
+    void correct(const TermBatch& batch, const TextPositions& labels,
+                 const RefineSettings& settings);
+    void drop_corrections();
+    std::optional<FitTotals> fit() const;
+    ExplainedScore explain_score(const TermBatch& batch) const;
     // The trails of documents under the current counts, to be read with other parameters. The data
     // for normalised confidences is collected only on request.
     std::unique_ptr<Trails> trails(const TermBatch& batch, bool largest_values, bool words) const;
@@ -148,12 +188,21 @@ class Model {
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;
 
     Counts& writable();
+    PruneResult prune_counts(Count floor, unsigned shortest);
+    std::optional<FitTotals> fit_totals() const;
     void changed();
     // Whether these texts cannot make a label exceed its limit, whatever their number of words.
     bool surely_fit(const std::vector<TextView>& texts) const;
     void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
                        std::size_t first, unsigned threads);
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
+    void score_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
+    Corrections& writable_corrections();
+    TextLabels ids_of(const std::vector<LabelPosition>& positions) const;
+    // The features of a batch's documents and the counted part of their scores.
+    struct FeatureBatch;
+    void read_features(Workspace& workspace, const TermBatch& batch, double decay,
+                       FeatureBatch& out) const;
     void adopt_words(Workspace& workspace, const TermBatch& batch) const;
     std::shared_ptr<const LargestValues> largest_values() const;
     void for_each_value(Memo& memo, std::optional<unsigned> length, const VisitValues& visit) const;
@@ -165,6 +214,8 @@ class Model {
     mutable TurnLock lock_;
     std::shared_ptr<Counts> counts_;
     Count words_since_prune_ = 0;
+    std::shared_ptr<Corrections> corrections_;
+    Count learnt_since_fit_ = 0, unlearnt_since_fit_ = 0;  // documents
     std::uint64_t state_;
 
     mutable std::mutex idle_mutex_;

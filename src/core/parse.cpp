@@ -9,7 +9,7 @@ const Memo::Entry kNothing{};  // the entry of an unknown word
 
 }  // namespace
 
-std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
+std::size_t Parser::walk_block(std::span<const Symbol> symbols, std::size_t begin) {
     const std::size_t end = std::min(symbols.size(), begin + kBlock);
     memo_.make_room(kBlock * max_ngram_);
     if (counts_.mapped() != nullptr) {
@@ -17,6 +17,11 @@ std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
     } else {
         walk(symbols, begin, end);
     }
+    return end;
+}
+
+std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
+    const std::size_t end = walk_block(symbols, begin);
     choices_.clear();
     std::size_t at = begin;
     while (at < end) {

@@ -33,6 +33,28 @@ class Parser {
     std::size_t parse(std::span<const Symbol> symbols, std::size_t begin);
     const std::vector<Choice>& choices() const { return choices_; }
 
+    // Finds all n-grams that begin in the block, overlapping ones too: calls
+    // visit(position, length, ngram, entry) in the order of the text, where entry() is what the
+    // memo knows of it, and returns where the next block begins.
+    template <class Visit>
+    std::size_t find_all(std::span<const Symbol> symbols, std::size_t begin, const Visit& visit) {
+        const std::size_t end = walk_block(symbols, begin);
+        for (std::size_t at = begin; at < end; ++at) {
+            if (!is_word(symbols[at])) continue;
+            const Symbol word = symbols[at];
+            visit(at, 1u, NgramId{word},
+                  [&]() -> const Memo::Entry& { return memo_.get_word(word); });
+            const Found* found = found_at(at - begin);
+            for (unsigned length = 2; length <= max_ngram_; ++length, ++found) {
+                if (found->ngram == Counts::kNone) break;
+                visit(at, length, found->ngram, [&]() -> const Memo::Entry& {
+                    return *memo_.get_above(-1, found->place, length, found->ngram);
+                });
+            }
+        }
+        return end;
+    }
+
    private:
     // The memory fetched for this many words fits into the first-level cache.
     static constexpr std::size_t kBlock = 96;
@@ -58,6 +80,8 @@ class Parser {
         MappedTree::Range among;
     };
 
+    // Finds every n-gram that begins in the block, and returns where it ends.
+    std::size_t walk_block(std::span<const Symbol> symbols, std::size_t begin);
     void walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
     void find_open(unsigned length);
     // The same in a file.

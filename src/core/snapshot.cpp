@@ -1,6 +1,7 @@
 #include "snapshot.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <string_view>
 
@@ -23,7 +24,8 @@ std::vector<WordId> sorted_words(const Counts& counts) {
     return order;
 }
 
-void append_row(const Counts& counts, unsigned length, NgramId id, SnapshotLevel& level) {
+void append_row(const Counts& counts, const Corrections* corrections, unsigned length, NgramId id,
+                SnapshotLevel& level) {
     std::vector<std::pair<LabelPosition, Count>> row;
     std::vector<LabelCount> room;
     for (const LabelCount entry : counts.row(length, id, room)) {
@@ -33,6 +35,10 @@ void append_row(const Counts& counts, unsigned length, NgramId id, SnapshotLevel
     for (const auto& [position, count] : row) {
         level.labels.push_back(position);
         level.counts.push_back(count);
+        if (corrections == nullptr) continue;
+        const LabelId label = counts.labels().id_at(position);
+        const float weight = corrections->weight(length, id, label, room);
+        level.weights.push_back(std::bit_cast<std::uint32_t>(weight));
     }
     level.rows.push_back(level.labels.size());
 }
@@ -64,8 +70,10 @@ std::vector<T> copied(const Numbers& numbers) {
 
 }  // namespace
 
-Snapshot checked_copy(const Counts& counts, unsigned max_ngram) {
+Snapshot checked_copy(const Counts& counts, const std::optional<FitTotals>& fit,
+                      unsigned max_ngram) {
     Snapshot snapshot = take_totals(counts, max_ngram);
+    snapshot.fit = fit;
     const MappedArrays& arrays = counts.mapped()->arrays();
     snapshot.word_bytes = copied<char>(arrays.word_bytes);
     snapshot.word_offsets = copied<std::uint64_t>(arrays.word_offsets);
@@ -76,7 +84,8 @@ Snapshot checked_copy(const Counts& counts, unsigned max_ngram) {
             {copied<std::uint32_t>(level.words),
              longest ? std::vector<std::uint64_t>{} : copied<std::uint64_t>(level.children),
              copied<std::uint64_t>(level.rows), copied<std::uint32_t>(level.labels),
-             copied<std::uint64_t>(level.counts)});
+             copied<std::uint64_t>(level.counts),
+             fit ? copied<std::uint32_t>(level.weights) : std::vector<std::uint32_t>{}});
     }
     try {
         SnapshotReader(snapshot, counts.counting()).check();
@@ -86,7 +95,41 @@ Snapshot checked_copy(const Counts& counts, unsigned max_ngram) {
     return snapshot;
 }
 
-Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
+std::shared_ptr<Corrections> corrections_of(const Snapshot& snapshot, const Counts& counts) {
+    if (!snapshot.fit) return nullptr;
+    auto found = std::make_shared<Corrections>();
+    found->fit = *snapshot.fit;
+    for (std::size_t label = 0; label < snapshot.fit->biases.size(); ++label) {
+        found->set_bias(static_cast<LabelId>(label), snapshot.fit->biases[label]);
+    }
+    // A model that was just read has ids in the order of the arrays.
+    std::vector<NgramId> above, here;
+    for (unsigned length = 1; length <= snapshot.levels.size(); ++length) {
+        const SnapshotLevel& level = snapshot.levels[length - 1];
+        here.resize(level.rows.size() - 1);
+        if (length == 1) {
+            std::iota(here.begin(), here.end(), 0u);
+        } else {
+            const std::vector<std::uint64_t>& children = snapshot.levels[length - 2].children;
+            for (std::size_t parent = 0; parent + 1 < children.size(); ++parent) {
+                for (std::uint64_t at = children[parent]; at < children[parent + 1]; ++at) {
+                    here[at] = counts.find_extension(length - 1, above[parent], level.words[at]);
+                }
+            }
+        }
+        for (std::size_t at = 0; at < here.size(); ++at) {
+            for (std::uint64_t entry = level.rows[at]; entry < level.rows[at + 1]; ++entry) {
+                if (level.weights[entry] == 0) continue;
+                found->set(length, here[at], level.labels[entry],
+                           std::bit_cast<float>(level.weights[entry]));
+            }
+        }
+        std::swap(above, here);
+    }
+    return found;
+}
+
+Snapshot take_snapshot(const Counts& counts, const Corrections* corrections, unsigned max_ngram) {
     Snapshot snapshot = take_totals(counts, max_ngram);
 
     const std::vector<WordId> words = sorted_words(counts);
@@ -109,7 +152,7 @@ Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
     snapshot.levels.resize(max_ngram);
     std::size_t parents = words.size();
     snapshot.levels[0].rows.push_back(0);
-    for (const WordId word : words) append_row(counts, 1, word, snapshot.levels[0]);
+    for (const WordId word : words) append_row(counts, corrections, 1, word, snapshot.levels[0]);
     for (std::size_t shard = 0; shard < place.size(); ++shard) {
         place[shard].resize(counts.shard(shard).size());
     }
@@ -133,7 +176,7 @@ Snapshot take_snapshot(const Counts& counts, unsigned max_ngram) {
         for (std::size_t at = 0; at < order.size(); ++at) {
             level.words.push_back(static_cast<std::uint32_t>(order[at].key));
             ++children[(order[at].key >> 32) + 1];
-            append_row(counts, length, order[at].id, level);
+            append_row(counts, corrections, length, order[at].id, level);
             place[order[at].id >> 24][Counts::node_index(order[at].id)] = at;
         }
         std::partial_sum(children.begin(), children.end(), children.begin());

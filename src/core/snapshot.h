@@ -5,14 +5,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "corrections.h"
 #include "counts.h"
 
 namespace watchword {
+
+// What corrections have beside their weights.
+struct FitTotals : Fit {
+    Count learnt = 0, unlearnt = 0;  // documents since the fit that were not corrected for
+    std::vector<double> biases;      // by label
+};
 
 struct SnapshotLevel {
     std::vector<std::uint32_t> words;     // last word of each n-gram; for single words left empty
@@ -20,6 +28,7 @@ struct SnapshotLevel {
     std::vector<std::uint64_t> rows;      // where its counts begin; one more than n-grams
     std::vector<std::uint32_t> labels;    // by row: positions, ascending
     std::vector<std::uint64_t> counts;    // by row
+    std::vector<std::uint32_t> weights;   // by row: the bits of floats; empty without corrections
 };
 
 struct Snapshot {
@@ -32,12 +41,18 @@ struct Snapshot {
     PruneResult pruned;
     bool was_pruned = false;
     Count words_since_prune = 0;
+    std::optional<FitTotals> fit;
 };
 
-Snapshot take_snapshot(const Counts& counts, unsigned max_ngram);
+// `corrections` may be null.
+Snapshot take_snapshot(const Counts& counts, const Corrections* corrections, unsigned max_ngram);
 // The arrays of counts that stay in a file. Throws MappedFailure unless they pass the checks of a
 // model that is loaded into memory.
-Snapshot checked_copy(const Counts& counts, unsigned max_ngram);
+Snapshot checked_copy(const Counts& counts, const std::optional<FitTotals>& fit,
+                      unsigned max_ngram);
+
+// The corrections of a snapshot, for the counts that were read from it; null if it has none.
+std::shared_ptr<Corrections> corrections_of(const Snapshot& snapshot, const Counts& counts);
 
 // Counts over the arrays of a file; `known` has its labels. Reads no n-gram.
 std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting);
@@ -71,6 +86,7 @@ class SnapshotReader {
     void check_row(std::size_t level, std::uint64_t ngram, std::size_t other_level,
                    std::uint64_t other, std::vector<std::uint64_t>& used) const;
     void check_totals() const;
+    void check_fit() const;
     std::span<const std::uint32_t> row_labels(std::size_t level, std::uint64_t ngram) const;
     std::span<const std::uint64_t> row_counts(std::size_t level, std::uint64_t ngram) const;
     std::uint64_t ngrams(std::size_t level) const;

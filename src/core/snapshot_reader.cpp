@@ -1,6 +1,8 @@
 // Reads counts from sorted arrays, which are untrusted.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -85,6 +87,11 @@ void SnapshotReader::check_arrays() const {
 
 std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, Counting counting) {
     SnapshotReader(known, counting).check_known();
+    for (const MappedLevel& level : arrays.levels) {
+        if (level.weights.size() != (known.fit ? level.counts.size() : 0)) {
+            fail("weights and counts differ");
+        }
+    }
     // No n-gram is more frequent than its words: so counts, which are checked against the maxima,
     // are never divided by less.
     const std::size_t labels = known.labels.size();
@@ -119,6 +126,26 @@ void SnapshotReader::check_known() const {
     if (std::max({pruned.ngrams, pruned.counts, snapshot_.words_since_prune}) > kMaxOfAll) {
         fail("what was pruned is out of range");
     }
+    check_fit();
+}
+
+void SnapshotReader::check_fit() const {
+    if (!snapshot_.fit) return;
+    const FitTotals& fit = *snapshot_.fit;
+    for (const double positive : {fit.decay, fit.strength, fit.cost, fit.temperature}) {
+        if (!(positive > 0) || !std::isfinite(positive))
+            fail("a number of its fit is out of range");
+    }
+    if (!(fit.bias >= 0) || !std::isfinite(fit.bias) || !std::isfinite(fit.margins)) {
+        fail("a number of its fit is out of range");
+    }
+    if (std::max({fit.texts, fit.documents, fit.learnt, fit.unlearnt}) > kMaxOfAll) {
+        fail("a number of its fit is out of range");
+    }
+    if (fit.biases.size() != snapshot_.labels.size()) fail("labels and biases differ");
+    for (const double bias : fit.biases) {
+        if (!std::isfinite(bias)) fail("a bias is out of range");
+    }
 }
 
 void SnapshotReader::check_words() const {
@@ -146,6 +173,12 @@ void SnapshotReader::check_level(std::size_t level) const {
     const std::string name = level_name(level);
     if (own.rows.size() != ngrams(level) + 1) fail(name + ".rows has the wrong size");
     if (own.labels.size() != own.counts.size()) fail(name + ".labels and .counts differ");
+    if (own.weights.size() != (snapshot_.fit ? own.counts.size() : 0)) {
+        fail(name + ".weights and .counts differ");
+    }
+    for (const std::uint32_t weight : own.weights) {
+        if (!std::isfinite(std::bit_cast<float>(weight))) fail(name + ".weights is out of range");
+    }
     check_offsets(own.rows, own.labels.size(), name + ".rows");
     for (std::uint64_t ngram = 0; ngram < ngrams(level); ++ngram) {
         const std::span<const std::uint32_t> labels = row_labels(level, ngram);

@@ -6,7 +6,7 @@
 
 namespace watchword {
 
-void Counts::unlearn(const TermBatch& document, const Label& label) {
+void Counts::unlearn(const TermBatch& document, const Label& label, bool renumber) {
     const std::optional<LabelId> id = labels_.find(label);
     if (!id || totals_[*id].documents == 0) {
         throw UnlearnFailure("no document with this label is left");
@@ -31,7 +31,7 @@ void Counts::unlearn(const TermBatch& document, const Label& label) {
         }
     }
     for (Trie& shard : shards_) {
-        if (shard.mostly_empty()) shard.compact();
+        if (renumber && shard.mostly_empty()) shard.compact();
     }
     totals.words -= words;
     if (--totals.documents == 0) labels_.remove(*id);

@@ -15,6 +15,9 @@ constexpr double kSmallDeviation = .1;
 constexpr double kLeastEvidence = .05;
 constexpr double kLeastWordValue = .01;
 
+// Documents per label at which half of the prior is assumed.
+constexpr double kHandful = 5;
+
 // From here on tanh is 1 to the last bit of a double.
 constexpr double kTanhIsOne = 20;
 
@@ -45,6 +48,26 @@ std::vector<double> units_of(std::span<const Count> largest, std::span<const Cou
         units[at] = std::max(units[at], static_cast<double>(words[at]) * most);
     }
     return units;
+}
+
+std::vector<double> label_weights(std::span<const Count> documents, double exponent) {
+    Count most = 0;
+    for (const Count own : documents) most = std::max(most, own);
+    std::vector<double> weights(documents.size(), 1);
+    for (std::size_t at = 0; at < documents.size() && exponent > 0; ++at) {
+        weights[at] =
+            std::pow(static_cast<double>(documents[at]) / static_cast<double>(most), exponent);
+    }
+    return weights;
+}
+
+double grown_prior(double prior, std::span<const Count> documents) {
+    double all = 0;
+    for (const Count own : documents) all += static_cast<double>(own);
+    const double labels = static_cast<double>(documents.size());
+    const double mean = all / labels;
+    const double grown = mean * mean / (mean * mean + kHandful * kHandful);
+    return prior * grown * std::min(1., 2 / labels);
 }
 
 double local_value(Count count, double unit, const ValueParameters& parameters) {

@@ -23,7 +23,8 @@ struct ValueParameters {
     double significance;  // λ
     double sanction;      // ρ
     Count min_count;
-    double prior;  // occurrences assumed beforehand where labels are compared
+    double prior;         // occurrences assumed beforehand where labels are compared
+    double label_weight;  // g
     NgramScale ngram_scale;
     SignificanceFunction significance_function;
     ConfidenceFunction confidence_function;
@@ -75,6 +76,15 @@ struct Spread {
 // largest share that any word has under any label, so that no value exceeds 1.
 std::vector<double> units_of(std::span<const Count> largest, std::span<const Count> words,
                              NgramScale scale);
+
+// (its documents / the most that any label has)^g of each label: what its values are multiplied by,
+// so that labels that were seen more rarely do not win more often than they should.
+std::vector<double> label_weights(std::span<const Count> documents, double exponent);
+
+// The prior for a model that has learnt so many documents of each label: what is given is for two
+// labels with many documents. A handful of documents would drown in it, and where there are more
+// labels, an n-gram is compared with more.
+double grown_prior(double prior, std::span<const Count> documents);
 
 // lv = (tf / unit)^σ, or 0 below min_count.
 double local_value(Count count, double unit, const ValueParameters& parameters);

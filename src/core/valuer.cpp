@@ -7,6 +7,8 @@ namespace watchword {
 void Valuer::prepare(const Scale& scale, const ValueParameters& parameters) {
     parameters_ = parameters;
     labels_ = scale.words.size();
+    parameters_.prior = labels_ == 0 ? 0 : grown_prior(parameters.prior, scale.documents);
+    weights_ = label_weights(scale.documents, parameters.label_weight);
     const std::size_t lengths = scale.largest.size();
     units_.resize(lengths);
     priors_.assign(lengths, {});
@@ -15,14 +17,14 @@ void Valuer::prepare(const Scale& scale, const ValueParameters& parameters) {
         units_[at] = units_of(scale.largest[scaled], scale.words, parameters.ngram_scale);
         double sum = 0;
         for (const double unit : units_[at]) sum += unit;
-        if (parameters.prior > 0 && sum > 0) {
-            const double share = parameters.prior / sum;
-            priors_[at] = {share, compared_value(0, 1, share, parameters)};
+        if (parameters_.prior > 0 && sum > 0) {
+            const double share = parameters_.prior / sum;
+            priors_[at] = {share, compared_value(0, 1, share, parameters_)};
         }
     }
     const std::size_t tabled = labels_ <= kTabledLabels ? labels_ * kTabledCounts : 0;
     local_values_.assign(lengths * tabled, -1);
-    compared_values_.assign(parameters.prior > 0 ? lengths * tabled : 0, -1);
+    compared_values_.assign(parameters_.prior > 0 ? lengths * tabled : 0, -1);
 }
 
 void Valuer::value(unsigned length, ValueRow& row) {
@@ -36,6 +38,9 @@ void Valuer::value(unsigned length, ValueRow& row) {
         }
     }
     evaluate(row, labels_, priors_[length - 1].absent, parameters_);
+    if (parameters_.label_weight > 0) {
+        for (std::size_t at = 0; at < size; ++at) row.gv[at] *= weights_[row.position[at]];
+    }
 }
 
 double Valuer::local_value_of(unsigned length, LabelPosition position, Count count) {
@@ -98,13 +103,14 @@ void ConfidenceStore::clear(std::size_t labels) {
 }
 
 ConfidenceStore::Entry ConfidenceStore::add(std::span<const LabelPosition> positions,
-                                            std::span<const double> confidences) {
-    Entry entry{0, static_cast<std::uint32_t>(values_.size()),
+                                            std::span<const double> confidences, double total) {
+    Entry entry{0, static_cast<std::uint32_t>(values_.size()) + 1,
                 static_cast<std::uint32_t>(positions.size())};
     for (const double value : confidences) entry.best = std::max(entry.best, value);
-    const std::size_t size = values_.size() + std::max(labels_, positions.size());
+    const std::size_t size = values_.size() + 1 + std::max(labels_, positions.size());
     reserve_ahead(values_, size, kEnough);
     reserve_ahead(positions_, size, kEnough);
+    values_.push_back(total);
     if (positions.size() * 2 > labels_) {
         entry.size = kDense;
         values_.resize(values_.size() + labels_, 0);

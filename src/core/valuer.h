@@ -14,6 +14,7 @@ namespace watchword {
 struct Scale {
     std::vector<std::vector<Count>> largest;  // by length - 1: the largest count of any n-gram
     std::vector<Count> words;
+    std::vector<Count> documents;
 };
 
 class Valuer {
@@ -23,6 +24,10 @@ class Valuer {
     // Fills lv, sg, sn and gv of a row whose positions and counts are set.
     void value(unsigned length, ValueRow& row);
     double local_value_of(unsigned length, LabelPosition position, Count count);
+    // What gv cannot exceed.
+    double bound_of(unsigned length, LabelPosition position, Count count) {
+        return local_value_of(length, position, count) * weights_[position];
+    }
 
    private:
     static constexpr std::size_t kTabledCounts = 32;  // counts below this have their lv tabled
@@ -38,6 +43,7 @@ class Valuer {
     std::size_t labels_ = 0;
     std::vector<std::vector<double>> units_;  // by length - 1 and position
     std::vector<Prior> priors_;               // by length - 1
+    std::vector<double> weights_;             // by position
     // lv, and what is compared instead of it with a prior, of small counts by length - 1, position
     // and count; negative: not computed yet.
     std::vector<double> local_values_, compared_values_;
@@ -91,7 +97,10 @@ class ConfidenceStore {
     static constexpr std::uint32_t kBound = ~0u - 1;
 
     void clear(std::size_t labels);
-    Entry add(std::span<const LabelPosition> positions, std::span<const double> confidences);
+    // `total` is the sum of its counts, where somebody will ask for it.
+    Entry add(std::span<const LabelPosition> positions, std::span<const double> confidences,
+              double total = 0);
+    double total(const Entry& entry) const { return values_[entry.begin - 1]; }
     ConfidenceRow confidences(const Entry& entry) const {
         const bool dense = entry.size == kDense;
         return {values_.data() + entry.begin, dense ? nullptr : positions_.data() + entry.begin,
@@ -103,7 +112,7 @@ class ConfidenceStore {
     static constexpr std::size_t kEnough = std::size_t{1} << 21;  // mostly
 
     std::size_t labels_ = 0;
-    Table<double> values_;
+    Table<double> values_;            // of each entry: its total, then the confidences
     Table<LabelPosition> positions_;  // beside the values; meaningless where those are dense
 };
 

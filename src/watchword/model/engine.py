@@ -88,7 +88,7 @@ class Engine(NamedTuple):
                 f"max_ngram can be replaced by {longest} at most, "
                 f"got {parameters.max_ngram}: longer n-grams were not counted"
             )
-        native = self.native.replace(parameters.for_native())
+        native = self.native.replace(parameters.for_native(), False)
         described = self.described if parameters.max_ngram == longest else None
         return Engine(parameters, self.source, native, described, self.file)
 
@@ -168,7 +168,7 @@ class Engine(NamedTuple):
         # Text by text, so all must be read from a model that nobody else can change meanwhile.
         native = self.native
         if len(texts) > 1:
-            native = native.replace(self.parameters.for_native())
+            native = native.replace(self.parameters.for_native(), True)
         labels = tuple(native.labels())
         rows = []
         for text in texts:

@@ -119,12 +119,26 @@ class Parameters:
         Number(
             help="Prior count over all labels.",
             details="Counts assumed beforehand where labels are compared (in sg), so that a single "
-            "occurrence is no proof. With only a handful of texts, all values are small. Use 0 for "
-            "the paper's behaviour.",
+            "occurrence is no proof. Applies to two labels with many documents; it is less with "
+            "more labels (times 2 / labels) and with only a handful of documents per label. Use 0 "
+            "for the paper's behaviour.",
             paper=0.0,
             pyss3=0.0,
             earlier=0.0,
             title="Prior count",
+        ),
+    )
+    label_weight: float = _row(
+        0.15,
+        Number(
+            help="Exponent of a label's share of documents, which weighs its values.",
+            details="Values are multiplied by (documents of the label / most documents of any "
+            "label) to this power, so that rare labels do not win too often. Use 0 for the paper's "
+            "behaviour.",
+            paper=0.0,
+            pyss3=0.0,
+            earlier=0.0,
+            title="Label weight",
         ),
     )
     ngram_scale: Literal["length", "words", "label"] = _row(
@@ -317,6 +331,7 @@ class ParameterTypes(TypedDict, total=False):
     min_count: int
     alpha: float
     prior: float
+    label_weight: float
     ngram_scale: Literal["length", "words", "label"]
     significance_function: Literal["vanilla", "xai", "ratio"]
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"]

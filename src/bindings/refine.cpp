@@ -1,0 +1,122 @@
+// Corrections of a model: fitting, asking and explaining.
+#include "core/refine.h"
+
+#include "bindings.h"
+
+namespace watchword::bindings {
+namespace {
+
+RefineSettings settings_from(const Named& dict) {
+    const auto number = [&dict](const char* name) { return nb::cast<double>(dict[name]); };
+    return {number("decay"),
+            number("strength"),
+            number("cost"),
+            number("bias"),
+            nb::cast<bool>(dict["balanced"]),
+            nb::cast<std::uint64_t>(dict["seed"])};
+}
+
+Named score_dict(ExplainedScore&& explained) {
+    const std::size_t columns = explained.labels.size(), rows = explained.ngrams.size();
+    nb::list ngrams, occurrences;
+    for (const ExplainedScore::Ngram& ngram : explained.ngrams) {
+        ngrams.append(nb::make_tuple(ngram.words, ngram.length, ngram.times, ngram.x));
+    }
+    for (const ExplainedScore::Occurrence& occurrence : explained.occurrences) {
+        occurrences.append(nb::make_tuple(occurrence.span.start, occurrence.span.end,
+                                          occurrence.position, occurrence.ngram));
+    }
+    nb::dict out;
+    out["labels"] = explained.labels;
+    out["ngrams"] = ngrams;
+    out["occurrences"] = occurrences;
+    out["counted"] = to_matrix(std::move(explained.counted), columns, rows);
+    out["corrected"] = to_matrix(std::move(explained.corrected), columns, rows);
+    out["bias"] = to_vector(std::move(explained.bias));
+    out["score"] = to_vector(std::move(explained.score));
+    return out;
+}
+
+}  // namespace
+
+nb::object fit_dict(const std::optional<FitTotals>& fit) {
+    if (!fit) return nb::none();
+    nb::dict out;
+    out["decay"] = fit->decay;
+    out["strength"] = fit->strength;
+    out["cost"] = fit->cost;
+    out["bias"] = fit->bias;
+    out["margins"] = fit->margins;
+    out["temperature"] = fit->temperature;
+    out["texts"] = fit->texts;
+    out["documents"] = fit->documents;
+    out["learnt"] = fit->learnt;
+    out["unlearnt"] = fit->unlearnt;
+    out["biases"] = fit->biases;
+    return out;
+}
+
+std::optional<FitTotals> fit_from(const nb::object& object) {
+    if (object.is_none()) return std::nullopt;
+    const auto dict = nb::cast<nb::dict>(object);
+    FitTotals fit;
+    fit.decay = nb::cast<double>(dict["decay"]);
+    fit.strength = nb::cast<double>(dict["strength"]);
+    fit.cost = nb::cast<double>(dict["cost"]);
+    fit.bias = nb::cast<double>(dict["bias"]);
+    fit.margins = nb::cast<double>(dict["margins"]);
+    fit.temperature = nb::cast<double>(dict["temperature"]);
+    fit.texts = nb::cast<Count>(dict["texts"]);
+    fit.documents = nb::cast<Count>(dict["documents"]);
+    fit.learnt = nb::cast<Count>(dict["learnt"]);
+    fit.unlearnt = nb::cast<Count>(dict["unlearnt"]);
+    fit.biases = nb::cast<std::vector<double>>(dict["biases"]);
+    return fit;
+}
+
+void bind_refining(nb::module_& m, nb::class_<Model>& model) {
+    nb::class_<Refiner>(m, "Refiner")
+        .def("run_pass", &Refiner::run_pass, nb::call_guard<ReleasedGil>())
+        .def("texts", &Refiner::texts);
+    model
+        .def(
+            "refiner",
+            [](const Model& self, const Texts& texts, const Model::TextPositions& labels,
+               const Named& settings, unsigned threads) {
+                const std::vector<TextView> views = views_of(texts);
+                const RefineSettings given = settings_from(settings);
+                return without_gil([&] { return self.refiner(views, labels, given, threads); });
+            },
+            "texts"_a, "labels"_a, "settings"_a, "threads"_a)
+        .def(
+            "refiner_terms",
+            [](const Model& self, const TermBatch& batch, const Model::TextPositions& labels,
+               const Named& settings) {
+                const RefineSettings given = settings_from(settings);
+                return without_gil([&] { return self.refiner(batch, labels, given); });
+            },
+            "batch"_a, "labels"_a, "settings"_a)
+        .def("adopt", &Model::adopt, "refiner"_a, "temperature"_a, nb::call_guard<ReleasedGil>())
+        .def(
+            "correct",
+            [](Model& self, const TermBatch& batch, const Model::TextPositions& labels,
+               const Named& settings) {
+                const RefineSettings given = settings_from(settings);
+                without_gil([&] { self.correct(batch, labels, given); });
+            },
+            "batch"_a, "labels"_a, "settings"_a)
+        .def("drop_corrections", &Model::drop_corrections, nb::call_guard<ReleasedGil>())
+        .def("fit",
+             [](const Model& self) {
+                 const auto fit = without_gil([&] { return self.fit(); });
+                 return fit_dict(fit);
+             })
+        .def(
+            "explain_score",
+            [](const Model& self, const TermBatch& batch) {
+                return score_dict(without_gil([&] { return self.explain_score(batch); }));
+            },
+            "batch"_a);
+}
+
+}  // namespace watchword::bindings

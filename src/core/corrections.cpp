@@ -1,0 +1,150 @@
+#include "corrections.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace watchword {
+namespace {
+
+LabelCount entry_of(LabelId label, float weight) {
+    return {label + 1, std::bit_cast<std::uint32_t>(weight)};
+}
+
+// Calls visit(length, ngram, words) for every n-gram of the counts.
+void for_each_with_words(
+    const Counts& counts,
+    const std::function<void(unsigned, NgramId, std::span<const WordId>)>& visit) {
+    counts.for_each([&](unsigned length, NgramId ngram) {
+        visit(length, ngram, counts.words_of(length, ngram));
+    });
+}
+
+// The same n-gram in other counts.
+NgramId find_in(const Counts& counts, const Counts& named, std::span<const WordId> words,
+                std::vector<WordId>& room) {
+    room.clear();
+    for (const WordId word : words) room.push_back(counts.find_word(named.word(word)));
+    if (words.size() > counts.max_ngram()) return Counts::kNone;
+    for (const WordId word : room) {
+        if (word == kUnknownWord) return Counts::kNone;
+    }
+    return room.size() == 1 ? room[0] : counts.find(room);
+}
+
+}  // namespace
+
+void Corrections::set_bias(LabelId label, double bias) {
+    if (label >= biases_.size()) biases_.resize(label + 1, 0);
+    biases_[label] = bias;
+}
+
+std::span<const LabelCount> Corrections::row(unsigned length, NgramId ngram,
+                                             std::vector<LabelCount>& room) const {
+    if (mapped_) {
+        mapped_->read_weights(length, mapped_->place(length, ngram), room);
+        return room;
+    }
+    const Part& own = part(length, ngram);
+    const std::size_t at = index(length, ngram);
+    if (at >= own.cells.size()) return {};
+    return own.cells[at].row(own.pool);
+}
+
+void Corrections::prefetch_cell(unsigned length, NgramId ngram) const {
+    if (mapped_) return;
+    const Part& own = part(length, ngram);
+    const std::size_t at = index(length, ngram);
+    if (at < own.cells.size()) prefetch(&own.cells[at]);
+}
+
+void Corrections::prefetch_row(unsigned length, NgramId ngram) const {
+    if (mapped_) return;
+    const Part& own = part(length, ngram);
+    const std::size_t at = index(length, ngram);
+    if (at < own.cells.size()) own.cells[at].prefetch_row(own.pool);
+}
+
+float Corrections::weight(unsigned length, NgramId ngram, LabelId label,
+                          std::vector<LabelCount>& room) const {
+    for (const LabelCount entry : row(length, ngram, room)) {
+        if (label_of(entry) == label) return weight_of(entry);
+    }
+    return 0;
+}
+
+void Corrections::set(unsigned length, NgramId ngram, LabelId label, float weight) {
+    Part& own = parts_[length == 1 ? kShards : ngram >> 24];
+    const std::size_t at = index(length, ngram);
+    if (at >= own.cells.size()) {
+        reserve_tightly(own.cells, at + 1);
+        own.cells.resize(at + 1);
+    }
+    own.cells[at].set(entry_of(label, weight), own.pool);
+}
+
+void Corrections::forget(LabelId label) {
+    if (label < biases_.size()) biases_[label] = 0;
+    for (Part& own : parts_) {
+        for (Cell& cell : own.cells) {
+            for (LabelCount& entry : cell.row(own.pool)) {
+                if (label_of(entry) == label) entry = entry_of(label, 0);
+            }
+        }
+    }
+}
+
+Corrections Corrections::moved(const Counts& from, const Counts& to) const {
+    Corrections there;
+    there.fit = fit;
+    there.biases_ = biases_;
+    std::vector<WordId> words;
+    std::vector<LabelCount> room;
+    for_each_with_words(to, [&](unsigned length, NgramId ngram, std::span<const WordId> named) {
+        const NgramId own = find_in(from, to, named, words);
+        if (own == Counts::kNone) return;
+        for (const LabelCount entry : row(length, own, room)) {
+            if (to.count(length, ngram, label_of(entry)) == 0) continue;
+            there.set(length, ngram, label_of(entry), weight_of(entry));
+        }
+    });
+    return there;
+}
+
+Corrections Corrections::averaged(const Corrections& one, const Counts& of_one,
+                                  const Corrections& other, const Counts& of_other,
+                                  const Counts& both) {
+    Corrections mean;
+    mean.fit = one.fit;
+    mean.fit.margins += other.fit.margins;
+    mean.fit.texts += other.fit.texts;
+    mean.fit.documents += other.fit.documents;
+    mean.fit.temperature = (one.fit.temperature + other.fit.temperature) / 2;
+    // Label ids differ; a label that only one of them knows keeps half of its corrections.
+    const LabelTable& labels = both.labels();
+    const auto add = [&](const Corrections& part, const Counts& counts) {
+        const LabelTable& own = counts.labels();
+        std::vector<LabelId> ids(own.id_limit());
+        for (LabelPosition position = 0; position < own.size(); ++position) {
+            const LabelId id = own.id_at(position);
+            ids[id] = *labels.find(own.name(id));
+            mean.set_bias(ids[id], mean.bias(ids[id]) + part.bias(id) / 2);
+        }
+        std::vector<WordId> words;
+        std::vector<LabelCount> room, sum;
+        for_each_with_words(both,
+                            [&](unsigned length, NgramId ngram, std::span<const WordId> named) {
+                                const NgramId found = find_in(counts, both, named, words);
+                                if (found == Counts::kNone) return;
+                                for (const LabelCount entry : part.row(length, found, room)) {
+                                    const LabelId label = ids[label_of(entry)];
+                                    const float known = mean.weight(length, ngram, label, sum);
+                                    mean.set(length, ngram, label, known + weight_of(entry) / 2);
+                                }
+                            });
+    };
+    add(one, of_one);
+    add(other, of_other);
+    return mean;
+}
+
+}  // namespace watchword

@@ -1,0 +1,91 @@
+// Corrections of the counted values (refine.h): a weight per n-gram and label where it was counted,
+// and a bias per label. They belong to the n-grams of one Counts by their ids, or lie beside the
+// counts of a file. A weight takes the place of a count in a Cell, as the bits of a float.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cells.h"
+#include "counts.h"
+#include "pages.h"
+
+namespace watchword {
+
+// What was fitted beside the weights, and how.
+struct Fit {
+    double decay = 0;        // γ: what an n-gram of one more word counts for
+    double strength = 0;     // κ: the mean counted score of a text's own labels
+    double cost = 0;         // C
+    double bias = 0;         // β: squared weight of the bias
+    double margins = 0;      // the sum of the texts' counted scores for their own labels, unscaled
+    Count texts = 0;         // how many texts were fitted
+    Count documents = 0;     // that the model had learnt by then
+    double temperature = 1;  // of the probabilities
+
+    // k: what the counted values are multiplied by.
+    double scale() const {
+        return margins > 0 ? strength * static_cast<double>(texts) / margins : 0;
+    }
+};
+
+class Corrections {
+   public:
+    Corrections() = default;
+    // Over a file: the weights lie beside its counts.
+    explicit Corrections(std::shared_ptr<const MappedTree> tree) : mapped_(std::move(tree)) {}
+
+    Fit fit;
+
+    double bias(LabelId label) const { return label < biases_.size() ? biases_[label] : 0; }
+    void set_bias(LabelId label, double bias);
+
+    // The weights of an n-gram: entries by ascending label, read with the functions below. In place
+    // or, from a file, in `room`.
+    std::span<const LabelCount> row(unsigned length, NgramId ngram,
+                                    std::vector<LabelCount>& room) const;
+    void prefetch_cell(unsigned length, NgramId ngram) const;
+    void prefetch_row(unsigned length, NgramId ngram) const;
+    static LabelId label_of(LabelCount entry) { return entry.label() - 1; }
+    static float weight_of(LabelCount entry) {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(entry.count()));
+    }
+    float weight(unsigned length, NgramId ngram, LabelId label,
+                 std::vector<LabelCount>& room) const;
+
+    void set(unsigned length, NgramId ngram, LabelId label, float weight);
+    // Forgets a label, whose id may be given to another one.
+    void forget(LabelId label);
+
+    // The same corrections for counts that have other ids.
+    Corrections moved(const Counts& from, const Counts& to) const;
+    // The mean of two, for counts that have the n-grams of both.
+    static Corrections averaged(const Corrections& one, const Counts& of_one,
+                                const Corrections& other, const Counts& of_other,
+                                const Counts& both);
+
+   private:
+    static constexpr std::size_t kShards = Counts::kShards;
+
+    // Of single words, then of each shard.
+    struct Part {
+        Table<Cell> cells;
+        RowPool pool;
+    };
+    const Part& part(unsigned length, NgramId ngram) const {
+        return parts_[length == 1 ? kShards : ngram >> 24];
+    }
+    static std::size_t index(unsigned length, NgramId ngram) {
+        return length == 1 ? ngram : Counts::node_index(ngram);
+    }
+
+    std::shared_ptr<const MappedTree> mapped_;
+    std::array<Part, kShards + 1> parts_;
+    std::vector<double> biases_;  // by label id
+};
+
+}  // namespace watchword

@@ -1,0 +1,266 @@
+// Corrections of a model: fitting, reading with them, explaining.
+#include <algorithm>
+#include <shared_mutex>
+#include <stdexcept>
+
+#include "lease.h"
+#include "model.h"
+
+namespace watchword {
+
+struct Model::FeatureBatch {
+    std::vector<Feature> features;
+    std::vector<std::size_t> ends;  // of each document
+    std::vector<double> counted;    // one row of labels per document
+};
+
+Corrections& Model::writable_corrections() {
+    if (corrections_.use_count() != 1) {
+        corrections_ = std::make_shared<Corrections>(*corrections_);
+    }
+    return *corrections_;
+}
+
+TextLabels Model::ids_of(const std::vector<LabelPosition>& positions) const {
+    TextLabels ids;
+    for (const LabelPosition position : positions) {
+        if (position >= counts_->labels().size()) throw std::out_of_range("no such label");
+        ids.push_back(counts_->labels().id_at(position));
+    }
+    return ids;
+}
+
+void Model::read_features(Workspace& workspace, const TermBatch& batch, double decay,
+                          FeatureBatch& out) const {
+    adopt_words(workspace, batch);
+    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                  workspace.memo);
+    FeatureReader reader(parser, *counts_, decay, workspace.memo);
+    const Corrections none;
+    Scorer scorer(*counts_, none, parameters_.alpha, workspace.memo);
+    const std::size_t labels = counts_->labels().size();
+    const std::span<const Symbol> symbols(workspace.symbols);
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        const std::size_t begin = batch.begin_of(document);
+        const auto features = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
+        out.features.insert(out.features.end(), features.begin(), features.end());
+        out.ends.push_back(out.features.size());
+        out.counted.resize(out.counted.size() + labels, 0);
+        scorer.add_counted(features, out.counted.data() + out.counted.size() - labels);
+    }
+}
+
+std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
+                                        const TextPositions& labels, const RefineSettings& settings,
+                                        unsigned threads) const {
+    constexpr std::size_t kTexts = 256;  // of a slice
+    const std::shared_lock guard(lock_);
+    auto found = std::make_unique<Refiner>(counts_, settings);
+    const std::size_t columns = counts_->labels().size();
+    const std::size_t slices = (texts.size() + kTexts - 1) / kTexts;
+    for (std::size_t first = 0; first < slices; first += threads) {
+        const std::size_t at_once = std::min<std::size_t>(threads, slices - first);
+        std::vector<FeatureBatch> read(at_once);
+        parallel_for(at_once, threads, [&](std::size_t at, unsigned) {
+            Lease lease(*this);
+            Workspace& workspace = lease.prepared();
+            workspace.batch.clear();
+            TextReader reader(parameters_.paragraphs, false);
+            const std::size_t begin = (first + at) * kTexts;
+            const std::size_t end = std::min(begin + kTexts, texts.size());
+            for (std::size_t text = begin; text < end; ++text) {
+                reader.read(texts[text], workspace.batch);
+            }
+            read_features(workspace, workspace.batch, settings.decay, read[at]);
+        });
+        for (std::size_t at = 0; at < at_once; ++at) {
+            std::size_t begin = 0;
+            for (std::size_t document = 0; document < read[at].ends.size(); ++document) {
+                const std::size_t end = read[at].ends[document];
+                found->add({read[at].features.data() + begin, end - begin},
+                           read[at].counted.data() + document * columns,
+                           ids_of(labels[(first + at) * kTexts + document]));
+                begin = end;
+            }
+        }
+    }
+    return found;
+}
+
+std::unique_ptr<Refiner> Model::refiner(const TermBatch& batch, const TextPositions& labels,
+                                        const RefineSettings& settings) const {
+    const std::shared_lock guard(lock_);
+    auto found = std::make_unique<Refiner>(counts_, settings);
+    Lease lease(*this);
+    FeatureBatch read;
+    read_features(lease.prepared(), batch, settings.decay, read);
+    std::size_t begin = 0;
+    for (std::size_t document = 0; document < read.ends.size(); ++document) {
+        const std::size_t end = read.ends[document];
+        found->add({read.features.data() + begin, end - begin},
+                   read.counted.data() + document * counts_->labels().size(),
+                   ids_of(labels[document]));
+        begin = end;
+    }
+    return found;
+}
+
+bool Model::adopt(const Refiner& refiner, double temperature) {
+    auto fitted = refiner.finish();
+    fitted->fit.temperature = temperature;
+    const std::lock_guard guard(lock_);
+    if (&refiner.counts() != counts_.get()) return false;
+    corrections_ = std::move(fitted);
+    learnt_since_fit_ = unlearnt_since_fit_ = 0;
+    changed();
+    return true;
+}
+
+void Model::correct(const TermBatch& batch, const TextPositions& labels,
+                    const RefineSettings& settings) {
+    const std::lock_guard guard(lock_);
+    if (counts_->mapped() != nullptr) throw std::logic_error("a mapped model cannot change");
+    if (!corrections_) {
+        corrections_ = std::make_shared<Corrections>();
+        Fit& fit = corrections_->fit;
+        fit.decay = settings.decay;
+        fit.strength = settings.strength;
+        fit.cost = settings.cost;
+        fit.bias = settings.bias;
+    }
+    Corrections& corrections = writable_corrections();
+    changed();
+    Lease lease(*this);
+    Workspace& workspace = lease.prepared();
+    adopt_words(workspace, batch);
+    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                  workspace.memo);
+    FeatureReader reader(parser, *counts_, corrections.fit.decay, workspace.memo);
+    Scorer scorer(*counts_, corrections, parameters_.alpha, workspace.memo);
+    const std::span<const Symbol> symbols(workspace.symbols);
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        const std::size_t begin = batch.begin_of(document);
+        const auto features = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
+        correct_once(*counts_, corrections, features, scorer, ids_of(labels[document]));
+        if (learnt_since_fit_ > 0) --learnt_since_fit_;
+    }
+}
+
+void Model::unlearn(const TermBatch& document, const Label& label) {
+    const std::lock_guard guard(lock_);
+    if (!corrections_) {
+        writable().unlearn(document, label);
+        changed();
+        return;
+    }
+    // What is no longer counted under the label has no correction there.
+    std::vector<std::pair<unsigned, NgramId>> held;
+    Counts& counts = writable();
+    {
+        Lease lease(*this);
+        Workspace& workspace = lease.prepared();
+        adopt_words(workspace, document);
+        Parser parser(counts, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                      workspace.memo);
+        FeatureReader reader(parser, counts, 1, workspace.memo);
+        for (const Feature& feature : reader.read(workspace.symbols)) {
+            held.emplace_back(feature.length, feature.ngram);
+        }
+    }
+    const std::optional<LabelId> id = counts.labels().find(label);
+    counts.unlearn(document, label, false);
+    Corrections& corrections = writable_corrections();
+    if (id && !counts.labels().find(label)) {
+        corrections.forget(*id);
+    } else if (id) {
+        std::vector<LabelCount> room;
+        for (const auto& [length, ngram] : held) {
+            if (counts.count(length, ngram, *id) > 0) continue;
+            if (corrections.weight(length, ngram, *id, room) == 0) continue;
+            corrections.set(length, ngram, *id, 0);
+        }
+    }
+    ++unlearnt_since_fit_;
+    changed();
+}
+
+void Model::drop_corrections() {
+    const std::lock_guard guard(lock_);
+    corrections_.reset();
+    learnt_since_fit_ = unlearnt_since_fit_ = 0;
+    changed();
+}
+
+std::optional<FitTotals> Model::fit() const {
+    const std::shared_lock guard(lock_);
+    return fit_totals();
+}
+
+std::optional<FitTotals> Model::fit_totals() const {
+    if (!corrections_) return std::nullopt;
+    FitTotals totals;
+    static_cast<Fit&>(totals) = corrections_->fit;
+    totals.learnt = learnt_since_fit_;
+    totals.unlearnt = unlearnt_since_fit_;
+    const LabelTable& labels = counts_->labels();
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        totals.biases.push_back(corrections_->bias(labels.id_at(position)));
+    }
+    return totals;
+}
+
+void Model::score_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
+    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                  workspace.memo);
+    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
+    Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
+    const std::size_t labels = counts_->labels().size();
+    const std::span<const Symbol> symbols(workspace.symbols);
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        const std::size_t begin = batch.begin_of(document);
+        const auto features = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
+        scorer.score(features, out + document * labels);
+    }
+}
+
+ExplainedScore Model::explain_score(const TermBatch& batch) const {
+    const std::shared_lock guard(lock_);
+    if (!corrections_) throw std::logic_error("the model has no corrections");
+    Lease lease(*this);
+    Workspace& workspace = lease.prepared();
+    adopt_words(workspace, batch);
+    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                  workspace.memo);
+    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
+    Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
+    std::vector<FeatureOccurrence> occurrences;
+    const auto features = reader.read(workspace.symbols, &occurrences);
+    const std::size_t labels = counts_->labels().size();
+    ExplainedScore explained;
+    explained.labels = counts_->labels().sorted_names();
+    explained.score.resize(labels);
+    scorer.score(features, explained.score.data());
+    for (std::size_t label = 0; label < labels; ++label) {
+        const LabelId id = counts_->labels().id_at(static_cast<LabelPosition>(label));
+        explained.bias.push_back(features.empty() ? 0 : corrections_->bias(id));
+    }
+    explained.counted.resize(features.size() * labels);
+    explained.corrected.resize(features.size() * labels);
+    for (std::size_t at = 0; at < features.size(); ++at) {
+        const Feature& feature = features[at];
+        explained.ngrams.push_back(
+            {feature.length, feature.times, feature.x, words_of(feature.length, feature.ngram)});
+        scorer.parts(feature, explained.counted.data() + at * labels,
+                     explained.corrected.data() + at * labels);
+    }
+    for (const FeatureOccurrence& occurrence : occurrences) {
+        const unsigned length = features[occurrence.feature].length;
+        const Span first = batch.spans[occurrence.position];
+        const Span last = batch.spans[occurrence.position + length - 1];
+        explained.occurrences.push_back(
+            {{first.start, last.end}, occurrence.position, occurrence.feature});
+    }
+    return explained;
+}
+
+}  // namespace watchword
