@@ -97,7 +97,7 @@ std::span<const T> span_of(const VectorIn<T>& values) {
 std::vector<TextView> views_of(const Texts& texts);
 
 // The totals of a fit as a dict, or None, and back.
-nb::object fit_dict(const std::optional<FitTotals>& fit);
+std::optional<Named> fit_dict(const std::optional<FitTotals>& fit);
 std::optional<FitTotals> fit_from(const nb::object& dict);
 void bind_refining(nb::module_& m, nb::class_<Model>& model);
 

@@ -21,8 +21,25 @@ Named value_dict(ValueTable&& table) {
     return out;
 }
 
+Named score_dict(ExplainedScore&& score, std::size_t columns, std::size_t blocks) {
+    const std::size_t rows = score.ngrams.size();
+    nb::list ngrams;
+    for (const ExplainedScore::Ngram& ngram : score.ngrams) {
+        ngrams.append(nb::make_tuple(ngram.words, ngram.length, ngram.times, ngram.x));
+    }
+    nb::dict out;
+    out["ngrams"] = ngrams;
+    out["counted"] = to_matrix(std::move(score.counted), columns, rows);
+    out["corrected"] = to_matrix(std::move(score.corrected), columns, rows);
+    out["block_counted"] = to_matrix(std::move(score.block_counted), columns, blocks);
+    out["block_corrected"] = to_matrix(std::move(score.block_corrected), columns, blocks);
+    out["bias"] = to_vector(std::move(score.bias));
+    return out;
+}
+
 Named explained_dict(Explained&& explained) {
     const std::size_t columns = explained.values.labels.size();
+    const std::size_t blocks = explained.reading.ngrams.size();
     const auto block = [](const Block& from) {
         return nb::make_tuple(from.span.start, from.span.end, from.parent);
     };
@@ -44,6 +61,10 @@ Named explained_dict(Explained&& explained) {
                                         explained.reading.paragraphs.size());
     out["value"] = to_vector(std::move(explained.document));
     out["values"] = value_dict(std::move(explained.values));
+    out["score"] = nb::none();
+    if (explained.score) {
+        out["score"] = score_dict(std::move(*explained.score), columns, blocks);
+    }
     return out;
 }
 
@@ -117,7 +138,7 @@ Named snapshot_dict(Snapshot&& snapshot) {
         levels.append(entry);
     }
     out["levels"] = levels;
-    out["fit"] = fit_dict(snapshot.fit);
+    out["fit"] = nb::cast(fit_dict(snapshot.fit));
     return out;
 }
 

@@ -16,31 +16,10 @@ RefineSettings settings_from(const Named& dict) {
             nb::cast<std::uint64_t>(dict["seed"])};
 }
 
-Named score_dict(ExplainedScore&& explained) {
-    const std::size_t columns = explained.labels.size(), rows = explained.ngrams.size();
-    nb::list ngrams, occurrences;
-    for (const ExplainedScore::Ngram& ngram : explained.ngrams) {
-        ngrams.append(nb::make_tuple(ngram.words, ngram.length, ngram.times, ngram.x));
-    }
-    for (const ExplainedScore::Occurrence& occurrence : explained.occurrences) {
-        occurrences.append(nb::make_tuple(occurrence.span.start, occurrence.span.end,
-                                          occurrence.position, occurrence.ngram));
-    }
-    nb::dict out;
-    out["labels"] = explained.labels;
-    out["ngrams"] = ngrams;
-    out["occurrences"] = occurrences;
-    out["counted"] = to_matrix(std::move(explained.counted), columns, rows);
-    out["corrected"] = to_matrix(std::move(explained.corrected), columns, rows);
-    out["bias"] = to_vector(std::move(explained.bias));
-    out["score"] = to_vector(std::move(explained.score));
-    return out;
-}
-
 }  // namespace
 
-nb::object fit_dict(const std::optional<FitTotals>& fit) {
-    if (!fit) return nb::none();
+std::optional<Named> fit_dict(const std::optional<FitTotals>& fit) {
+    if (!fit) return std::nullopt;
     nb::dict out;
     out["decay"] = fit->decay;
     out["strength"] = fit->strength;
@@ -53,7 +32,7 @@ nb::object fit_dict(const std::optional<FitTotals>& fit) {
     out["learnt"] = fit->learnt;
     out["unlearnt"] = fit->unlearnt;
     out["biases"] = fit->biases;
-    return out;
+    return Named(out);
 }
 
 std::optional<FitTotals> fit_from(const nb::object& object) {
@@ -106,17 +85,10 @@ void bind_refining(nb::module_& m, nb::class_<Model>& model) {
             },
             "batch"_a, "labels"_a, "settings"_a)
         .def("drop_corrections", &Model::drop_corrections, nb::call_guard<ReleasedGil>())
-        .def("fit",
-             [](const Model& self) {
-                 const auto fit = without_gil([&] { return self.fit(); });
-                 return fit_dict(fit);
-             })
-        .def(
-            "explain_score",
-            [](const Model& self, const TermBatch& batch) {
-                return score_dict(without_gil([&] { return self.explain_score(batch); }));
-            },
-            "batch"_a);
+        .def("fit", [](const Model& self) {
+            const auto fit = without_gil([&] { return self.fit(); });
+            return fit_dict(fit);
+        });
 }
 
 }  // namespace watchword::bindings

@@ -331,6 +331,7 @@ Explained Model::explain(const TermBatch& batch) const {
     const auto values = reader.read(workspace.symbols, batch, explained.reading);
     explained.document.assign(values.begin(), values.end());
     set_block_spans(batch, explained.reading);
+    if (corrections_) explain_score(workspace, parser, explained);
     explained.values.labels = counts_->labels().sorted_names();
     std::unordered_map<std::uint64_t, std::size_t> rows;
     for (const Reading::Ngram& ngram : explained.reading.ngrams) {

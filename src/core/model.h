@@ -50,14 +50,7 @@ struct ValueTable {
     std::vector<double> lv, sg, sn, gv, cv;  // one row per n-gram
 };
 
-struct Explained {
-    Reading reading;
-    std::vector<std::size_t> distinct;  // of each n-gram of the reading: its row in `values`
-    ValueTable values;
-    std::vector<double> document;
-};
-
-// A refined score: what each n-gram adds to it.
+// A refined score: what each n-gram adds to it, and what of that belongs to each block.
 struct ExplainedScore {
     struct Ngram {
         unsigned length;
@@ -65,16 +58,18 @@ struct ExplainedScore {
         double x;
         std::string words;
     };
-    struct Occurrence {
-        Span span;
-        std::size_t position;  // of its first word among the words of the text
-        std::size_t ngram;
-    };
-    std::vector<Label> labels;
     std::vector<Ngram> ngrams;
-    std::vector<Occurrence> occurrences;     // in the order of the text
-    std::vector<double> counted, corrected;  // one row of labels per n-gram
-    std::vector<double> bias, score;         // by label
+    std::vector<double> counted, corrected;              // one row of labels per n-gram
+    std::vector<double> block_counted, block_corrected;  // one row of labels per block
+    std::vector<double> bias;                            // by label
+};
+
+struct Explained {
+    Reading reading;
+    std::vector<std::size_t> distinct;  // of each n-gram of the reading: its row in `values`
+    ValueTable values;
+    std::vector<double> document;
+    std::optional<ExplainedScore> score;  // of a model with corrections
 };
 
 struct RankedNgram {
@@ -144,7 +139,6 @@ class Model {
                  const RefineSettings& settings);
     void drop_corrections();
     std::optional<FitTotals> fit() const;
-    ExplainedScore explain_score(const TermBatch& batch) const;
     // The trails of documents under the current counts, to be read with other parameters. The data
     // for normalised confidences is collected only on request.
     std::unique_ptr<Trails> trails(const TermBatch& batch, bool largest_values, bool words) const;
@@ -196,6 +190,8 @@ class Model {
     void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
                        std::size_t first, unsigned threads);
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
+    // Replaces the values of blocks by their parts of the refined score.
+    void explain_score(Workspace& workspace, Parser& parser, Explained& explained) const;
     void score_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
     Corrections& writable_corrections();
     TextLabels ids_of(const std::vector<LabelPosition>& positions) const;

@@ -223,44 +223,64 @@ void Model::score_batch(Workspace& workspace, const TermBatch& batch, double* ou
     }
 }
 
-ExplainedScore Model::explain_score(const TermBatch& batch) const {
-    const std::shared_lock guard(lock_);
-    if (!corrections_) throw std::logic_error("the model has no corrections");
-    Lease lease(*this);
-    Workspace& workspace = lease.prepared();
-    adopt_words(workspace, batch);
-    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                  workspace.memo);
+void Model::explain_score(Workspace& workspace, Parser& parser, Explained& explained) const {
     FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
     Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
     std::vector<FeatureOccurrence> occurrences;
     const auto features = reader.read(workspace.symbols, &occurrences);
     const std::size_t labels = counts_->labels().size();
-    ExplainedScore explained;
-    explained.labels = counts_->labels().sorted_names();
-    explained.score.resize(labels);
-    scorer.score(features, explained.score.data());
+    scorer.score(features, explained.document.data());
+    ExplainedScore& score = explained.score.emplace();
     for (std::size_t label = 0; label < labels; ++label) {
         const LabelId id = counts_->labels().id_at(static_cast<LabelPosition>(label));
-        explained.bias.push_back(features.empty() ? 0 : corrections_->bias(id));
+        score.bias.push_back(features.empty() ? 0 : corrections_->bias(id));
     }
-    explained.counted.resize(features.size() * labels);
-    explained.corrected.resize(features.size() * labels);
+    score.counted.resize(features.size() * labels);
+    score.corrected.resize(features.size() * labels);
     for (std::size_t at = 0; at < features.size(); ++at) {
         const Feature& feature = features[at];
-        explained.ngrams.push_back(
+        score.ngrams.push_back(
             {feature.length, feature.times, feature.x, words_of(feature.length, feature.ngram)});
-        scorer.parts(feature, explained.counted.data() + at * labels,
-                     explained.corrected.data() + at * labels);
+        scorer.parts(feature, score.counted.data() + at * labels,
+                     score.corrected.data() + at * labels);
     }
+
+    // An n-gram's part is split evenly over its occurrences and their words; a block has what its
+    // words have.
+    Reading& reading = explained.reading;
+    std::vector<std::size_t> block_of(workspace.symbols.size(), 0);
+    for (std::size_t block = 0; block < reading.ngrams.size(); ++block) {
+        const Reading::Ngram& ngram = reading.ngrams[block];
+        std::fill_n(block_of.begin() + static_cast<std::ptrdiff_t>(ngram.position), ngram.length,
+                    block);
+    }
+    score.block_counted.assign(reading.ngrams.size() * labels, 0);
+    score.block_corrected.assign(reading.ngrams.size() * labels, 0);
     for (const FeatureOccurrence& occurrence : occurrences) {
-        const unsigned length = features[occurrence.feature].length;
-        const Span first = batch.spans[occurrence.position];
-        const Span last = batch.spans[occurrence.position + length - 1];
-        explained.occurrences.push_back(
-            {{first.start, last.end}, occurrence.position, occurrence.feature});
+        const Feature& feature = features[occurrence.feature];
+        const double parts = static_cast<double>(feature.times) * feature.length;
+        const std::size_t row = occurrence.feature * labels;
+        for (std::size_t word = 0; word < feature.length; ++word) {
+            const std::size_t block = block_of[occurrence.position + word] * labels;
+            for (std::size_t label = 0; label < labels; ++label) {
+                score.block_counted[block + label] += score.counted[row + label] / parts;
+                score.block_corrected[block + label] += score.corrected[row + label] / parts;
+            }
+        }
     }
-    return explained;
+    const auto add = [labels](std::vector<double>& wholes, std::size_t whole, double part,
+                              std::size_t label) { wholes[whole * labels + label] += part; };
+    std::fill(reading.sentence_values.begin(), reading.sentence_values.end(), 0.);
+    std::fill(reading.paragraph_values.begin(), reading.paragraph_values.end(), 0.);
+    for (std::size_t block = 0; block < reading.ngrams.size(); ++block) {
+        const std::size_t sentence = reading.ngrams[block].parent;
+        for (std::size_t label = 0; label < labels; ++label) {
+            const double part = score.block_counted[block * labels + label] +
+                                score.block_corrected[block * labels + label];
+            add(reading.sentence_values, sentence, part, label);
+            add(reading.paragraph_values, reading.sentences[sentence].parent, part, label);
+        }
+    }
 }
 
 }  // namespace watchword

@@ -121,8 +121,11 @@ void DocumentReader::record_ngram(const Choice& choice, const TermBatch& batch,
         words += batch.words.word(batch.symbols[at]);
     }
     const Span span{batch.spans[choice.position].start, batch.spans[last].end};
-    reading.ngrams.push_back(
-        {{span, reading.sentences.size()}, choice.length, choice.ngram, std::move(words)});
+    reading.ngrams.push_back({{span, reading.sentences.size()},
+                              choice.length,
+                              choice.ngram,
+                              std::move(words),
+                              choice.position});
 }
 
 void DocumentReader::end_sentence(Reading* reading) {

@@ -80,6 +80,7 @@ struct Reading {
         unsigned length;
         NgramId id;
         std::string words;
+        std::size_t position;  // of its first word among the symbols
     };
     std::vector<Ngram> ngrams;
     std::vector<Block> sentences;

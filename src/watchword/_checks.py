@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 Label = str | int
+Targets = Sequence[Label] | Sequence[Collection[Label]]  # one or several labels per text
 
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -61,6 +62,29 @@ def as_label(label: object) -> Label:
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"a label must fit into 64 bits, got {number}")
     return number
+
+
+def are_several(labels: Sequence[object], what: str = "labels") -> bool:
+    """Return whether each text has a collection of labels instead of one label.
+
+    >>> are_several(["a", "b"]), are_several([("a",), ()])
+    (False, True)
+    """
+    kinds = {isinstance(one, Collection) and not isinstance(one, str | bytes) for one in labels}
+    if len(kinds) > 1:
+        raise TypeError(f"{what} must be one label per text or one collection per text, not both")
+    return True in kinds
+
+
+def as_label_sets(labels: Sequence[object], what: str = "labels") -> list[frozenset[Label]]:
+    """Return the labels of each text as a set, also for texts with one label each.
+
+    >>> as_label_sets(["a"]), as_label_sets([["b", "b"]])
+    ([frozenset({'a'})], [frozenset({'b'})])
+    """
+    if are_several(labels, what):
+        return [frozenset(as_labels(one)) for one in labels]  # type: ignore[arg-type]
+    return [frozenset((as_label(one),)) for one in labels]
 
 
 def as_threads(threads: int | None) -> int:

@@ -257,6 +257,7 @@ DEFAULTS = {
     "min_count": 1,
     "alpha": 0.0,
     "prior": 0.0,
+    "label_weight": 0.0,
     "ngram_scale": "length",
     "significance_function": "vanilla",
     "confidence_function": "gv",
@@ -407,6 +408,15 @@ class Reference:
         share = max((most / n for most, n in zip(largest, words, strict=True) if n), default=0.0)
         return [max(most, n * share) for most, n in zip(largest, words, strict=True)]
 
+    def grown_prior(self):
+        """Return the prior for this number of labels and of documents per label."""
+        mean = sum(self.documents.values()) / len(self.labels)
+        return self.prior * (mean**2 / (mean**2 + 5**2)) * min(1, 2 / len(self.labels))
+
+    def weight_of(self, label):
+        """Return what the values of a label are multiplied by."""
+        return (self.documents[label] / max(self.documents.values())) ** self.label_weight
+
     def gvs(self, sequence):
         """Return the values of a sequence in each label, cv left at 0."""
         if sequence in self.known_values:
@@ -421,7 +431,7 @@ class Reference:
         lvs = [share**self.smoothness if share else 0.0 for share in shares]
         compared = lvs
         if self.prior and any(units):
-            assumed = self.prior / sum(units)
+            assumed = self.grown_prior() / sum(units)
             compared = [((s + assumed) / (1 + assumed)) ** self.smoothness for s in shares]
         sgs = [
             significance(compared, index, self.significance, self.significance_function)
@@ -431,7 +441,7 @@ class Reference:
         ]
         sns = [sanction(sgs, index, self.sanction) for index in range(len(labels))]
         values = {
-            label: Value(n, lv, sg, sn, lv * (sg * sn), 0.0)
+            label: Value(n, lv, sg, sn, lv * (sg * sn) * self.weight_of(label), 0.0)
             for label, n, lv, sg, sn in zip(labels, counts, lvs, sgs, sns, strict=True)
         }
         self.known_values[sequence] = values

@@ -118,6 +118,7 @@ def parameters(draw, own_operators=True):
         "min_count": draw(st.sampled_from([1, 1, 2, 3])),
         "alpha": draw(st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.3])),
         "prior": draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 7.0])),
+        "label_weight": draw(st.sampled_from([0.0, 0.15, 1.0])),
         "ngram_scale": draw(st.sampled_from(["length", "words", "label"])),
         "significance_function": draw(st.sampled_from(["vanilla", "xai", "ratio"])),
         "confidence_function": draw(st.sampled_from(["gv", "norm_gv", "norm_gv_xai"])),

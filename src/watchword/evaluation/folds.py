@@ -14,9 +14,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from watchword._arrays import IntArray
-from watchword._checks import Label, as_choice, as_list, as_whole
+from watchword._checks import Label, are_several, as_choice, as_label_sets, as_list, as_whole
 from watchword.data import Subject
-from watchword.evaluation.targets import are_several, as_label_sets, in_order
+from watchword.evaluation.targets import in_order
 
 Order = Literal["random", "time"]
 ORDERS: tuple[Order, ...] = get_args(Order)

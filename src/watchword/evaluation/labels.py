@@ -14,7 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from watchword._arrays import IntArray
-from watchword._checks import Label, as_label, as_labels, as_list, as_whole
+from watchword._checks import (
+    Label,
+    Targets,
+    are_several,
+    as_label,
+    as_label_sets,
+    as_labels,
+    as_list,
+    as_whole,
+)
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
     COLUMNS,
@@ -26,13 +35,7 @@ from watchword.evaluation.label_counts import (
     measures_of,
     share,
 )
-from watchword.evaluation.targets import (
-    Targets,
-    are_several,
-    as_label_sets,
-    as_labelled_texts,
-    in_order,
-)
+from watchword.evaluation.targets import as_labelled_texts, in_order
 from watchword.model.tau_ss3 import TauSS3
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label, as_choice, as_label
+from watchword._checks import Label, as_choice, as_label, as_threads
 from watchword.data import Subject
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.driver import Histories, Series
 from watchword.streams.policies import POLICIES, Policy
@@ -103,7 +104,7 @@ def score_streams(
     listed = list(subjects)
     sizes = np.array([len(subject.posts) for subject in listed], np.int64)
     contents = [post.content for subject in listed for post in subject.posts]
-    labels, values = model.confidence_table(contents, threads=threads)
+    labels, values = engine_of(model).evidence(contents, as_threads(threads))
     if positive not in labels:
         raise UnknownLabelError(f"unknown label {positive!r}; the model knows {labels}")
     column = labels.index(as_label(positive))

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from watchword._checks import Label, as_label, as_labels, as_list, as_texts
+from watchword._checks import Label, Targets, as_list, as_texts
 from watchword.model.tau_ss3 import TauSS3
-
-Targets = Sequence[Label] | Sequence[Collection[Label]]
-
-
-def are_several(labels: Sequence[object], what: str = "labels") -> bool:
-    """Return whether each text has a collection of labels instead of one label.
-
-    >>> are_several(["a", "b"]), are_several([("a",), ()])
-    (False, True)
-    """
-    kinds = {isinstance(one, Collection) and not isinstance(one, str | bytes) for one in labels}
-    if len(kinds) > 1:
-        raise TypeError(f"{what} must be one label per text or one collection per text, not both")
-    return True in kinds
-
-
-def as_label_sets(labels: Sequence[object], what: str = "labels") -> list[frozenset[Label]]:
-    """Return the labels of each text as a set, also for texts with one label each.
-
-    >>> as_label_sets(["a"]), as_label_sets([["b", "b"]])
-    ([frozenset({'a'})], [frozenset({'b'})])
-    """
-    if are_several(labels, what):
-        return [frozenset(as_labels(one)) for one in labels]  # type: ignore[arg-type]
-    return [frozenset((as_label(one),)) for one in labels]
 
 
 def as_labelled_texts(texts: Iterable[str], labels: Targets) -> tuple[list[str], list[Any]]:

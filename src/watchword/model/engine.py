@@ -23,10 +23,11 @@ from watchword.errors import (
     UnknownLabelError,
     UnlearnError,
 )
-from watchword.model.explanation import BlockValues, Explanation
+from watchword.model.explanation import BlockValues, Explanation, scored_ngrams
 from watchword.model.file import container
 from watchword.model.functions import name_of, refuse_missing, same
-from watchword.model.parameters import Parameters
+from watchword.model.parameters import TABLE, Parameters
+from watchword.model.refining import RefineSettings, check_refinable, shares_of, softmax
 from watchword.model.results import ConfidenceTable, ModelStatistics
 from watchword.model.text import TextSource
 
@@ -88,9 +89,21 @@ class Engine(NamedTuple):
                 f"max_ngram can be replaced by {longest} at most, "
                 f"got {parameters.max_ngram}: longer n-grams were not counted"
             )
-        native = self.native.replace(parameters.for_native(), False)
-        described = self.described if parameters.max_ngram == longest else None
+        # Corrections were fitted to the values, so they do not hold for others.
+        same_values = self.values_equal(parameters)
+        native = self.native.replace(parameters.for_native(), same_values)
+        unchanged = parameters.max_ngram == longest and (same_values or self.native.fit() is None)
+        described = self.described if unchanged else None
         return Engine(parameters, self.source, native, described, self.file)
+
+    def values_equal(self, parameters: Parameters) -> bool:
+        """Return whether other parameters give the same values to all n-grams."""
+        ours, theirs = self.parameters.as_dict(), parameters.as_dict()
+        return all(
+            ours[one.name] == theirs[one.name]
+            for one in TABLE
+            if one.title is not None or one.shapes_counts
+        )
 
     def verify(self) -> None:
         """Raise `ModelFormatError` if the model is mapped and its file has a wrong checksum."""
@@ -133,8 +146,19 @@ class Engine(NamedTuple):
         except _native.UnlearnFailure as error:
             raise UnlearnError(f"cannot unlearn this document from {label!r}: {error}") from None
 
-    def merge(self, other: Engine) -> None:
-        """Add the counts of another model."""
+    def correct(self, texts: list[str], labels: list[Label], settings: RefineSettings) -> None:
+        """Learn documents one by one, and correct for each at once."""
+        self.refuse_if_mapped("learning")
+        self.refuse_if_incomplete()
+        check_refinable(self)
+        for text, label in zip(texts, labels, strict=True):
+            batch = self.source.read([text])
+            self.native.learn_terms(batch, [label])
+            position = self.labels.index(label)
+            self.native.correct(self.source.read([text]), [[position]], settings.for_native())
+
+    def merge(self, other: Engine, *, average: bool) -> None:
+        """Add the counts of another model; average the corrections of both, or drop them."""
         for engine, which in ((self, "this"), (other, "the other")):
             engine.refuse_if_mapped(f"merging ({which} model)")
             engine.refuse_if_pruned(f"merging ({which} model)")
@@ -149,7 +173,7 @@ class Engine(NamedTuple):
                     f"cannot merge models that differ in {role}: both are called "
                     f"{name_of(function)}, but are not the same function"
                 )
-        self.native.merge(other.native)
+        self.native.merge(other.native, average)
 
     # Reading
 
@@ -163,6 +187,38 @@ class Engine(NamedTuple):
         else:
             labels, values = self.native.confidence_terms(self.source.read(texts))
         return ConfidenceTable(tuple(labels), values)
+
+    def probability(self, texts: list[str], threads: int) -> ConfidenceTable:
+        """Return the probability of each label; the default label is certain without evidence."""
+        return self.probability_of(self.confidence(texts, threads))
+
+    def probability_of(self, table: ConfidenceTable) -> ConfidenceTable:
+        """Return the probabilities of labels: calibrated if refined, otherwise shares."""
+        refined = self.native.fit() is not None
+        labels, values = self.evidence_of(table)
+        shares = values.copy() if refined else shares_of(values)
+        silent = ~shares.any(axis=1)
+        if silent.any():
+            shares[silent, labels.index(self.default_label())] = 1.0
+        return ConfidenceTable(labels, shares)
+
+    def evidence(self, texts: list[str], threads: int) -> ConfidenceTable:
+        """Return what posts add to their subjects: never negative, 0 without evidence."""
+        return self.evidence_of(self.confidence(texts, threads))
+
+    def evidence_of(self, table: ConfidenceTable) -> ConfidenceTable:
+        """Return the confidences themselves or, of a refined model, the probabilities.
+
+        Refined scores are signed, and lean towards the labels that are more common among posts, so
+        that sums of them would lean more with every post.
+        """
+        fit = self.native.fit()
+        if fit is None:
+            return table
+        spoken = (table.values != 0).any(axis=1)
+        values = np.zeros_like(table.values)
+        values[spoken] = softmax(table.values[spoken], fit["temperature"])
+        return ConfidenceTable(table.labels, values)
 
     def _own_confidence(self, texts: list[str]) -> ConfidenceTable:
         # Text by text, so all must be read from a model that nobody else can change meanwhile.
@@ -184,6 +240,7 @@ class Engine(NamedTuple):
         explained = self.native.explain(self.source.read([text], with_spans=True))
         values = BlockValues(explained, self.parameters)
         labels = tuple(explained["values"]["labels"])
+        bias, ngrams = scored_ngrams(explained["score"])
         return Explanation(
             text=text,
             labels=labels,
@@ -191,11 +248,21 @@ class Engine(NamedTuple):
             value=tuple(values.document.tolist()),
             summary=self.parameters.operator_names,
             blocks=values.build(),
+            bias=bias,
+            ngrams=ngrams,
         )
 
     def decide(self, labels: Sequence[Label], values: FloatArray) -> list[Label]:
         """Return the label of each row of confidences; the default where all are 0."""
         return decide(labels, values, default=self.default_label)
+
+    def decide_several(
+        self, labels: Sequence[Label], values: FloatArray
+    ) -> list[tuple[Label, ...]]:
+        """Return several labels of each row: of refined scores, those above 0."""
+        if self.native.fit() is None:
+            return decide_several(labels, values)
+        return [tuple(labels[at] for at in np.flatnonzero(row > 0).tolist()) for row in values]
 
     def default_label(self) -> Label:
         """Return the label to predict without evidence."""

@@ -50,18 +50,26 @@ class Block:
 
 @dataclass(frozen=True)
 class NgramBlock(Block):
-    """An n-gram with its count and the factors of its value, per label."""
+    """An n-gram with its count and the factors of its value, per label.
+
+    In a refined model, `counted` and `corrected` are the two parts of its value: those of all
+    n-grams that overlap it, split evenly over their words.
+    """
 
     ngram: str = ""
     count: tuple[int, ...] = ()
     lv: tuple[float, ...] = ()
     sg: tuple[float, ...] = ()
     sn: tuple[float, ...] = ()
+    counted: tuple[float, ...] | None = None
+    corrected: tuple[float, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         plain = super().to_dict()
         del plain["blocks"]
+        if self.counted is not None and self.corrected is not None:
+            plain |= {"counted": list(self.counted), "corrected": list(self.corrected)}
         return plain | {
             "ngram": self.ngram,
             "count": list(self.count),
@@ -72,11 +80,37 @@ class NgramBlock(Block):
 
 
 @dataclass(frozen=True)
+class ScoredNgram:
+    """What an n-gram adds to a refined score, over all its occurrences in a text.
+
+    `weight` is its weight in the text; `counted` and `corrected` are what its counted value and its
+    correction add, per label.
+    """
+
+    ngram: str
+    times: int
+    weight: float
+    counted: tuple[float, ...]
+    corrected: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "ngram": self.ngram,
+            "times": self.times,
+            "weight": self.weight,
+            "counted": list(self.counted),
+            "corrected": list(self.corrected),
+        }
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The values of a text's paragraphs, sentences and n-grams.
 
     With the summary `"sum"`, the contributions of the n-grams add up, left to right, to the
-    contribution of their sentence, and so on up to `value`.
+    contribution of their sentence, and so on up to `value`. In a refined model, `value` is the
+    `bias` plus what `ngrams` add, which overlap; so do the contributions of the blocks.
     """
 
     text: str
@@ -85,10 +119,18 @@ class Explanation:
     value: tuple[float, ...]
     summary: dict[Level, str]
     blocks: tuple[Block, ...]
+    bias: tuple[float, ...] | None = None
+    ngrams: tuple[ScoredNgram, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: strings, numbers, lists and dictionaries only."""
-        return {
+        refined = {}
+        if self.bias is not None and self.ngrams is not None:
+            refined = {
+                "bias": list(self.bias),
+                "ngrams": [ngram.to_dict() for ngram in self.ngrams],
+            }
+        return refined | {
             "text": self.text,
             "labels": list(self.labels),
             "label": self.label,
@@ -144,6 +186,22 @@ class Explanation:
         return notebook_html(self)
 
 
+def scored_ngrams(
+    score: dict[str, Any] | None,
+) -> tuple[tuple[float, ...] | None, tuple[ScoredNgram, ...] | None]:
+    """Return the bias and the n-grams of a refined score; nothing of a counted one."""
+    if score is None:
+        return None, None
+    parts = zip(
+        score["ngrams"], _tuples(score["counted"]), _tuples(score["corrected"]), strict=True
+    )
+    ngrams = tuple(
+        ScoredNgram(words, times, weight, counted, corrected)
+        for (words, _, times, weight), counted, corrected in parts
+    )
+    return tuple(score["bias"].tolist()), ngrams
+
+
 class BlockValues:
     """The values and contributions of a document's blocks, level by level."""
 
@@ -154,8 +212,11 @@ class BlockValues:
         self._ngrams = explained["ngrams"]
         self._distinct = np.array([ngram[4] for ngram in self._ngrams], dtype=np.intp)
         confidences: FloatArray = self._table["cv"]
-        self._row_values = np.where(confidences > parameters.alpha, confidences, 0.0)
-        self.ngram_values: FloatArray = self._row_values[self._distinct]
+        self._score = explained["score"]
+        row_values = np.where(confidences > parameters.alpha, confidences, 0.0)
+        self.ngram_values: FloatArray = row_values[self._distinct]
+        if self._score is not None:
+            self.ngram_values = self._score["block_counted"] + self._score["block_corrected"]
         sentences, paragraphs = explained["sentences"], explained["paragraphs"]
         self._bounds = (
             _bounds([ngram[2] for ngram in self._ngrams], len(sentences)),
@@ -218,18 +279,23 @@ class BlockValues:
 
     def _ngram_blocks(self, contributions: list[tuple[float, ...] | None]) -> list[Block]:
         rows = {name: _tuples(self._table[name]) for name in ("count", "lv", "sg", "sn")}
-        values = _tuples(self._row_values)
+        values = _tuples(self.ngram_values)
+        nothing = [None] * len(values)
+        counted, corrected = (
+            nothing if self._score is None else _tuples(self._score[name])
+            for name in ("block_counted", "block_corrected")
+        )
         blocks: list[Block] = []
-        for (start, end, _, words, row), contribution in zip(
-            self._ngrams, contributions, strict=True
-        ):
+        for index, (start, end, _, words, row) in enumerate(self._ngrams):
             blocks.append(
                 NgramBlock(
                     kind="ngram",
                     start=start,
                     end=end,
-                    value=values[row],
-                    contribution=contribution,
+                    value=values[index],
+                    contribution=contributions[index],
+                    counted=counted[index],
+                    corrected=corrected[index],
                     ngram=words,
                     count=rows["count"][row],
                     lv=rows["lv"][row],

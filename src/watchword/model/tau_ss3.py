@@ -6,13 +6,15 @@ import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from watchword import _native
 from watchword._arrays import FloatArray
 from watchword._checks import (
     Label,
+    as_choice,
     as_label,
+    as_label_sets,
     as_labels,
     as_list,
     as_not_negative,
@@ -23,7 +25,7 @@ from watchword._checks import (
 )
 from watchword._files import atomic_file
 from watchword.data import Post, Subject
-from watchword.model.engine import Engine, decide_several
+from watchword.model.engine import Engine
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
 from watchword.model.overview import Overview, overview_of
@@ -36,6 +38,15 @@ from watchword.model.parameters import (
     takes_parameters,
 )
 from watchword.model.presets import PAPER, PYSS3
+from watchword.model.refining import (
+    COST,
+    ONLINE_COST,
+    PASSES,
+    Refinement,
+    RefineSettings,
+    refine,
+    refinement_of,
+)
 from watchword.model.results import (
     ConfidenceTable,
     ModelStatistics,
@@ -49,8 +60,8 @@ from watchword.model.text import TextSource, Tokenizer, WordHook
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from watchword._checks import Targets
     from watchword._progress import Progress
-    from watchword.evaluation.targets import Targets
     from watchword.reasons.change import Change
     from watchword.reasons.story import Story
     from watchword.searching.result import Measure
@@ -217,14 +228,26 @@ class TauSS3:
 
     # Learning
 
-    def learn_one(self, text: str, label: Label) -> None:
-        """Learn one document; the cost does not depend on the size of the model."""
-        self.learn_many([as_text(text)], [label], threads=1)
+    def learn_one(self, text: str, label: Label, *, correct: bool = False) -> None:
+        """Learn one document; the cost does not depend on the size of the model.
+
+        With `correct`, the model also corrects itself for this document, in one step; see `refine`.
+        """
+        self.learn_many([as_text(text)], [label], threads=1, correct=correct)
 
     def learn_many(
-        self, texts: Iterable[str], labels: Iterable[Label], *, threads: int | None = None
+        self,
+        texts: Iterable[str],
+        labels: Iterable[Label],
+        *,
+        threads: int | None = None,
+        correct: bool = False,
     ) -> None:
         """Learn documents; equivalent to `learn_one` for each, for any number of threads.
+
+        Corrections of a refined model are kept, but not fitted to the documents
+        (`refinement.learnt` counts them); with `correct`, each is followed by a step of correction,
+        so that the order matters and one thread does all.
 
         A document without words still counts as a document of its label. `threads` defaults to all
         cores, except with periodic pruning, which depends on the order of documents. A word hook or
@@ -233,7 +256,10 @@ class TauSS3:
         documents, known = as_texts(texts), as_labels(labels)
         if len(documents) != len(known):
             raise ValueError(f"{len(documents)} texts but {len(known)} labels")
-        self._engine.learn(documents, known, threads)
+        if correct:
+            self._engine.correct(documents, known, RefineSettings(cost=ONLINE_COST))
+        else:
+            self._engine.learn(documents, known, threads)
 
     def unlearn_one(self, text: str, label: Label) -> None:
         """Remove a learnt document; the result equals a model that never learnt it.
@@ -252,11 +278,60 @@ class TauSS3:
         """
         self._engine.unlearn(as_text(text), as_label(label))
 
-    def merge(self, other: TauSS3) -> None:
-        """Add the counts of another model, as if this model had learnt its documents."""
+    def refine(
+        self,
+        texts: Iterable[str],
+        labels: Targets,
+        *,
+        passes: int = PASSES,
+        cost: float = COST,
+        balanced: bool = False,
+        seed: int = 0,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Fit corrections of the counted values to texts, so that fewer are misclassified.
+
+        Use the texts that the model has learnt, each with its label or a collection of labels. The
+        counts stay as they are. Afterwards `confidence_*` returns signed scores: the sum of counted
+        values and corrections over all n-grams of a text, plus a bias per label; `probability_*`
+        is calibrated. `drop_refinement` undoes it, and so does `replace` of a parameter that
+        changes values. For streams, whose posts have the label of their author, use `cost=0.1` and
+        `balanced=True`.
+
+        >>> texts = ["a lovely day", "a lovely garden", "a bad day", "a bad night"]
+        >>> model = TauSS3()
+        >>> model.learn_many(texts, ["calm", "calm", "upset", "upset"])
+        >>> model.refine(texts, ["calm", "calm", "upset", "upset"])
+        >>> model.predict_one("a bad garden, a bad day"), model.refinement.texts
+        ('upset', 4)
+        """
+        documents, truth = as_texts(texts), as_list(labels, "labels")
+        if len(documents) != len(truth):
+            raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+        settings = RefineSettings(passes=passes, cost=cost, balanced=balanced, seed=seed)
+        sets = as_label_sets(truth)
+        refine(self._engine, documents, sets, settings, threads=threads, progress=progress)
+
+    def drop_refinement(self) -> None:
+        """Remove all corrections."""
+        self._engine.refuse_if_mapped("dropping corrections")
+        self._engine.native.drop_corrections()
+
+    @property
+    def refinement(self) -> Refinement | None:
+        """How corrections were fitted and how stale they are; None if not refined."""
+        return refinement_of(self._engine)
+
+    def merge(self, other: TauSS3, *, refinement: Literal["average", "drop"] = "drop") -> None:
+        """Add the counts of another model, as if this model had learnt its documents.
+
+        Corrections of refined models are averaged, if both have some, or dropped.
+        """
+        average = as_choice("refinement", refinement, ("average", "drop")) == "average"
         if not isinstance(other, TauSS3):
             raise TypeError(f"can only merge another TauSS3, got {type(other).__name__}")
-        self._engine.merge(other._engine)
+        self._engine.merge(other._engine, average=average)
 
     def prune(self, floor: int = 10, shortest: int = 1) -> Pruned:
         """Drop, per label, n-grams of at least `shortest` words with a count of at most `floor`.
@@ -288,6 +363,19 @@ class TauSS3:
         """
         return self._engine.confidence(as_texts(texts), as_threads(threads))
 
+    def probability_one(self, text: str) -> dict[Label, float]:
+        """Return the probability of each label.
+
+        Calibrated for a refined model; otherwise the shares of the labels in the confidences.
+        Without evidence, the default label has 1.
+        """
+        labels, values = self._engine.probability([as_text(text)], 1)
+        return dict(zip(labels, values[0].tolist(), strict=True))
+
+    def probability_many(self, texts: Iterable[str], *, threads: int | None = None) -> FloatArray:
+        """Return the probabilities of texts: one row per text, columns in the order of `labels`."""
+        return self._engine.probability(as_texts(texts), as_threads(threads)).values
+
     def predict_one(self, text: str) -> Label:
         """Return the label of highest confidence, or the default label without evidence."""
         return self._engine.decide(*self._engine.confidence([as_text(text)], 1))[0]
@@ -297,7 +385,10 @@ class TauSS3:
         return self.decide(self.confidence_table(texts, threads=threads))
 
     def predict_labels_one(self, text: str) -> tuple[Label, ...]:
-        """Return all labels in the upper of two clusters of confidences (2-means)."""
+        """Return all labels in the upper of two clusters of confidences (2-means).
+
+        Of a refined model, all labels with a positive score.
+        """
         return self.predict_labels_many([as_text(text)], threads=1)[0]
 
     def predict_labels_many(
@@ -312,7 +403,7 @@ class TauSS3:
 
     def decide_several(self, table: ConfidenceTable) -> list[tuple[Label, ...]]:
         """Return the labels of `predict_labels_many` from precomputed confidences."""
-        return decide_several(*table)
+        return self._engine.decide_several(*table)
 
     def explain(self, text: str) -> Explanation:
         """Return the n-grams of a text and the value of each of its parts.

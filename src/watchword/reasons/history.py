@@ -34,7 +34,7 @@ class History:
         """Read all posts; `alert` gives the delay if it cannot be found from one subject alone."""
         engine.known_label(policy.positive)
         frozen = engine.replaced(engine.parameters)  # shares the counts until the model learns
-        labels, gains = frozen.confidence(contents, as_threads(None))
+        labels, gains = frozen.evidence(contents, as_threads(None))
         column = labels.index(policy.positive)
         found = first_alert(gains, column, policy) if alert is None else alert
         return cls(frozen, policy, tuple(contents), labels, gains, found, alert is not None)

@@ -9,10 +9,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from watchword._checks import as_choice, as_threads, as_whole
+from watchword._checks import Targets, as_choice, as_threads, as_whole
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
-from watchword.evaluation.targets import Targets
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.cache import KeptResults
 from watchword.searching.result import Measure, Search, is_fold_result, judge_of

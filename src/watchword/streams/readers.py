@@ -93,7 +93,7 @@ class Reader:
 
     def read(self, post: str | Post) -> Decision:
         """Read one more post; the cost does not depend on the length of the history."""
-        labels, values = self._engine.confidence(_contents([post]), 1)
+        labels, values = self._engine.evidence(_contents([post]), 1)
         self._ledger.advance(np.zeros(1, np.int64), labels, values)
         return self.decision
 
@@ -194,7 +194,7 @@ class Watcher:
         contents = _contents(as_list(posts, "posts"))
         if len(names) != len(contents):
             raise ValueError(f"{len(names)} subjects but {len(contents)} posts")
-        labels, values = self._engine.confidence(contents, as_threads(threads))
+        labels, values = self._engine.evidence(contents, as_threads(threads))
         rows = self._rows_of(names)
         alerts: dict[int, Decision] = {}
         for turn in _turns(rows):
@@ -215,7 +215,7 @@ class Watcher:
         count in the comparison, but get no alert.
         """
         names, contents = list(posts), _contents(list(posts.values()))
-        labels, values = self._engine.confidence(contents, as_threads(threads))
+        labels, values = self._engine.evidence(contents, as_threads(threads))
         rows = self._rows_of(names)
         alerted = self._ledger.advance_round(rows, labels, values)
         found = np.flatnonzero(alerted)

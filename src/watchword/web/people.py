@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from watchword._checks import Label, as_list
+from watchword._checks import Label, as_list, as_threads
 from watchword.data import Post, Subject
 from watchword.evaluation.replaying import Outcome, Replay, replay, replay_scores
 from watchword.evaluation.scores import Scores, score_streams
@@ -101,7 +101,9 @@ class SubjectShelf:
         subject = self.subject(at)
         model = self._models.under(settings)
         outcome = self._outcome(at, settings, policy)
-        table = model.confidence_table([post.content for post in subject.posts])
+        table = engine_of(model).evidence(
+            [post.content for post in subject.posts], as_threads(None)
+        )
         return self._entry(policy, {at: outcome}, at) | {
             "labels": list(table.labels),
             "positive": policy.positive,

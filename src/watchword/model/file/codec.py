@@ -97,7 +97,8 @@ def engine_over(
     )
     parameters, text_source = functions.settle(manifest, source)
     known = layout.totals_from_file(manifest, source=source)
-    placed = layout.in_place(arrays, parameters.max_ngram, source=source)
+    refined = container.FIT in manifest
+    placed = layout.in_place(arrays, parameters.max_ngram, refined=refined, source=source)
     try:
         native = _native.Model.from_mapped(
             parameters.for_native(), known | {"maxima": placed["maxima"]}, placed, source
@@ -105,7 +106,7 @@ def engine_over(
     except (_native.SnapshotFailure, ValueError, OverflowError) as error:
         raise ModelFormatError(f"{source} is corrupt: {error}") from None
     described = layout.as_written(
-        manifest["arrays"], arrays, parameters.max_ngram, len(known["labels"])
+        manifest["arrays"], arrays, parameters.max_ngram, len(known["labels"]), refined=refined
     )
     if described is not None:
         described = {"totals": layout.totals_to_file(known), "arrays": described}

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from watchword.errors import ModelFormatError, ModelLimitError
 
 FORMAT = "watchword model"
-VERSION = 1
+VERSION = 2  # of models with corrections; those without are written as version 1
 MANIFEST = "manifest.json"
 
 # Every member's data begins at a multiple of this, so that arrays can be mapped into memory.
@@ -56,6 +56,7 @@ _MANIFEST_SECTIONS = {
     "reading": dict,
 }
 _MANIFEST_KEYS = {"format", "version", "words_since_prune", *_MANIFEST_SECTIONS}
+FIT = "fit"  # the section of corrections
 _READING_KEYS = {"unicode", "paragraphs", "word_hook", "tokenizer"}
 LABEL_KEYS = {"label", "documents", "words"}
 _ARRAY_KEYS = {"dtype", "shape", "sha256"}
@@ -99,7 +100,8 @@ def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
 
 def described_text(manifest: Mapping[str, Any], described: Mapping[str, Any]) -> str:
     """Return the text of a manifest with the given descriptions of arrays."""
-    whole = {"format": FORMAT, "version": VERSION, **manifest, "arrays": described}
+    version = VERSION if FIT in manifest else 1
+    whole = {"format": FORMAT, "version": version, **manifest, "arrays": described}
     return json.dumps(whole, ensure_ascii=False, sort_keys=True, indent=1)
 
 
@@ -300,7 +302,9 @@ def _checked_manifest(
             f"{source} was written by a later version of watchword (format {version}, this one "
             f"reads up to {VERSION}): upgrade with: pip install -U watchword"
         )
-    refuse_unknown(manifest, _MANIFEST_KEYS, source)
+    refuse_unknown(manifest, _MANIFEST_KEYS | ({FIT} if version > 1 else set()), source)
+    if not isinstance(manifest.get(FIT, {}), dict):
+        raise ModelFormatError(f"{source} is corrupt: its manifest has a bad {FIT}")
     for name, kind in _MANIFEST_SECTIONS.items():
         if not isinstance(manifest.get(name), kind):
             raise ModelFormatError(f"{source} is corrupt: its manifest has no {name}")

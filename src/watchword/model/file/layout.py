@@ -12,9 +12,13 @@ import numpy.typing as npt
 
 from watchword._checks import Label
 from watchword.errors import ModelFormatError
-from watchword.model.file.container import LABEL_KEYS, Arrays, refuse_unknown
+from watchword.model.file.container import FIT, LABEL_KEYS, Arrays, refuse_unknown
 
 _LEVEL_ARRAYS = ("words", "children", "rows", "labels", "counts")
+_WEIGHTS = "weights"  # of corrections: the bits of floats
+_FIT_NUMBERS = ("decay", "strength", "cost", "bias", "margins", "temperature")
+_FIT_COUNTS = ("texts", "documents", "learnt", "unlearnt")
+_FIT_KEYS = {*_FIT_NUMBERS, *_FIT_COUNTS, "biases"}
 _ABSENT = ""  # the name of an array that is not in the file
 _PRUNED_KEYS = {"ngrams", "counts", "was_pruned"}
 
@@ -29,8 +33,9 @@ def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
         "maxima": _narrow(snapshot["maxima"], 4),
     }
     levels = snapshot["levels"]
+    refined = snapshot[FIT] is not None
     for length, level in enumerate(levels, start=1):
-        for name in array_names(length, len(levels)):
+        for name in array_names(length, len(levels), refined=refined):
             width = 1 if name == "labels" else 4
             arrays[f"ngrams{length}.{name}"] = _narrow(level[name], width)
     return totals_to_file(snapshot), arrays
@@ -38,7 +43,8 @@ def to_file(snapshot: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
 
 def totals_to_file(snapshot: dict[str, Any]) -> dict[str, Any]:
     """Return the totals of labels and pruning for the manifest."""
-    return {
+    fit = {} if snapshot[FIT] is None else {FIT: snapshot[FIT]}
+    return fit | {
         "labels": [
             {"label": label, "documents": documents, "words": words}
             for label, documents, words in zip(
@@ -58,7 +64,8 @@ def from_file(
     manifest: dict[str, Any], arrays: Arrays, max_ngram: int, *, source: str
 ) -> dict[str, Any]:
     """Return the snapshot from which the core builds its counts; the core checks the numbers."""
-    refuse_unknown(arrays, _file_order(max_ngram), source)
+    refined = FIT in manifest
+    refuse_unknown(arrays, _file_order(max_ngram, refined=refined), source)
 
     def array(name: str, dtype: _Unsigned) -> npt.NDArray[Any]:
         # The core needs aligned numbers.
@@ -66,18 +73,18 @@ def from_file(
         return np.require(found, dtype, ["ALIGNED", "C_CONTIGUOUS"])
 
     snapshot = totals_from_file(manifest, source=source)
-    return snapshot | _arranged(array, max_ngram)
+    return snapshot | _arranged(array, max_ngram, refined=refined)
 
 
-def in_place(arrays: Arrays, max_ngram: int, *, source: str) -> dict[str, Any]:
+def in_place(arrays: Arrays, max_ngram: int, *, refined: bool, source: str) -> dict[str, Any]:
     """Return the arrays in place, as bytes with the size of a number."""
-    refuse_unknown(arrays, _file_order(max_ngram), source)
+    refuse_unknown(arrays, _file_order(max_ngram, refined=refined), source)
 
     def array(name: str, dtype: _Unsigned) -> tuple[npt.NDArray[np.uint8], int]:
         found = _array(arrays, name, dtype, source)
         return found.view(np.uint8), found.itemsize
 
-    arranged = _arranged(array, max_ngram)
+    arranged = _arranged(array, max_ngram, refined=refined)
     arranged["maxima"] = np.require(arrays["maxima"], np.uint64, ["ALIGNED", "C_CONTIGUOUS"])
     return arranged
 
@@ -91,14 +98,16 @@ def _array(arrays: Arrays, name: str, dtype: _Unsigned, source: str) -> npt.NDAr
     return found
 
 
-def _arranged(array: Callable[[str, _Unsigned], Any], max_ngram: int) -> dict[str, Any]:
+def _arranged(
+    array: Callable[[str, _Unsigned], Any], max_ngram: int, *, refined: bool
+) -> dict[str, Any]:
     """Return the arrays by their names in the core."""
     levels = []
     for length in range(1, max_ngram + 1):
-        present = array_names(length, max_ngram)
+        present = array_names(length, max_ngram, refined=refined)
         level = {}
-        for name in _LEVEL_ARRAYS:
-            dtype = np.uint32 if name in ("words", "labels") else np.uint64
+        for name in (*_LEVEL_ARRAYS, *([_WEIGHTS] if refined else [])):
+            dtype = np.uint32 if name in ("words", "labels", _WEIGHTS) else np.uint64
             level[name] = array(f"ngrams{length}.{name}" if name in present else _ABSENT, dtype)
         levels.append(level)
     return {
@@ -110,7 +119,7 @@ def _arranged(array: Callable[[str, _Unsigned], Any], max_ngram: int) -> dict[st
 
 
 def as_written(
-    described: dict[str, Any], arrays: Arrays, max_ngram: int, labels: int
+    described: dict[str, Any], arrays: Arrays, max_ngram: int, labels: int, *, refined: bool
 ) -> dict[str, Any] | None:
     """Return the manifest's description of the arrays if `to_file` would write the same, or None.
 
@@ -119,7 +128,7 @@ def as_written(
     """
     maxima = arrays["maxima"].reshape(max_ngram, labels).max(axis=1, initial=0).tolist()
     same = {}
-    for name in _file_order(max_ngram):
+    for name in _file_order(max_ngram, refined=refined):
         array, kind = arrays[name], name.rpartition(".")[2]
         least = 1 if kind in ("labels", "bytes") else 4
         if kind in ("offsets", "children", "rows"):
@@ -153,12 +162,14 @@ def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]
             "pruned_counts": _count(pruned["counts"]),
             "was_pruned": pruned["was_pruned"],
             "words_since_prune": _count(manifest["words_since_prune"]),
+            FIT: _fit(manifest.get(FIT)),
         }
         if not isinstance(snapshot["was_pruned"], bool):
             raise TypeError(f"was_pruned {snapshot['was_pruned']!r}")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFormatError(f"{source} is corrupt: bad entry in the manifest: {error}") from None
     refuse_unknown(pruned, _PRUNED_KEYS, source)
+    refuse_unknown(manifest.get(FIT, {}), _FIT_KEYS, source)
     for entry in manifest["labels"]:
         refuse_unknown(entry, LABEL_KEYS, source)
     if len({type(label) for label in snapshot["labels"]}) > 1:
@@ -194,21 +205,26 @@ def _ngrams_and_counts(snapshot: dict[str, Any]) -> Iterator[tuple[str, dict[Lab
         above = here
 
 
-def array_names(length: int, max_ngram: int) -> list[str]:
+def array_names(length: int, max_ngram: int, *, refined: bool = False) -> list[str]:
     """Return the names of a length's arrays.
 
-    Single words need no array of last words; the longest n-grams have no children.
+    Single words need no array of last words; the longest n-grams have no children; only refined
+    models have weights.
     """
     absent = {"words"} if length == 1 else set()
     if length == max_ngram:
         absent.add("children")
-    return [name for name in _LEVEL_ARRAYS if name not in absent]
+    names = [name for name in _LEVEL_ARRAYS if name not in absent]
+    return [*names, _WEIGHTS] if refined else names
 
 
-def _file_order(max_ngram: int) -> list[str]:
+def _file_order(max_ngram: int, *, refined: bool) -> list[str]:
     """Return the names of all arrays in file order."""
-    lengths = range(1, max_ngram + 1)
-    longer = (f"ngrams{at}.{name}" for at in lengths for name in array_names(at, max_ngram))
+    longer = (
+        f"ngrams{length}.{name}"
+        for length in range(1, max_ngram + 1)
+        for name in array_names(length, max_ngram, refined=refined)
+    )
     return ["words.bytes", "words.offsets", "maxima", *longer]
 
 
@@ -236,6 +252,25 @@ def _label(label: object) -> Label:
     if isinstance(label, int) and not isinstance(label, bool) and -(2**63) <= label < 2**63:
         return label
     raise ValueError(f"label {label!r}")
+
+
+def _fit(fit: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the numbers of corrections; the core checks their ranges."""
+    if fit is None:
+        return None
+    if not isinstance(fit["biases"], list):
+        raise TypeError(f"biases {fit['biases']!r}")
+    return (
+        {name: _number(fit[name]) for name in _FIT_NUMBERS}
+        | {name: _count(fit[name]) for name in _FIT_COUNTS}
+        | {"biases": [_number(bias) for bias in fit["biases"]]}
+    )
+
+
+def _number(number: object) -> float:
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        return float(number)
+    raise ValueError(f"number {number!r}")
 
 
 def _count(count: object) -> int:

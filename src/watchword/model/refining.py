@@ -1,0 +1,251 @@
+"""Refinement: corrections fitted around the counts, and calibrated probabilities.
+
+The core fits and applies corrections (src/core/refine.h holds the equations); this module chooses
+the settings, runs the passes and fits the temperature of probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from watchword._arrays import FloatArray
+from watchword._checks import Label, as_above_zero, as_threads, as_whole
+from watchword._progress import Progress, tracked
+from watchword.errors import UnknownLabelError
+
+if TYPE_CHECKING:
+    from watchword.model.engine import Engine
+
+PASSES = 5
+COST = 1.0
+ONLINE_COST = 0.3
+_DECAY = 0.5
+_STRENGTH = 1.0
+_BIAS = 0.05
+_HELD_OUT = 5  # every fifth text is held out to fit the temperature
+_LEAST_TEXTS = 20  # with fewer, the temperature stays 1
+_STEPS = 40  # of the search for the temperature
+
+
+@dataclass(frozen=True)
+class RefineSettings:
+    """The settings of a fit.
+
+    `cost` (C) weighs mistakes on the texts against the size of corrections; `balanced` gives rare
+    and frequent labels the same weight.
+    """
+
+    passes: int = PASSES
+    cost: float = COST
+    balanced: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passes", as_whole("passes", self.passes, 1))
+        object.__setattr__(self, "cost", as_above_zero("cost", self.cost))
+        if not isinstance(self.balanced, bool):
+            raise TypeError(f"balanced must be True or False, got {self.balanced!r}")
+        object.__setattr__(self, "seed", as_whole("seed", self.seed, 0))
+
+    def for_native(self) -> dict[str, Any]:
+        """Return the settings as the core takes them."""
+        return {
+            "decay": _DECAY,
+            "strength": _STRENGTH,
+            "cost": self.cost,
+            "bias": _BIAS,
+            "balanced": self.balanced,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The corrections of a model: how they were fitted, and how stale they are.
+
+    `texts` were fitted when the model had learnt `documents`; `learnt` and `unlearnt` count the
+    documents since then that were not corrected for.
+    """
+
+    texts: int
+    documents: int
+    learnt: int
+    unlearnt: int
+    cost: float
+    temperature: float
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether documents were learnt or unlearnt since the fit."""
+        return self.learnt > 0 or self.unlearnt > 0
+
+
+def refinement_of(engine: Engine) -> Refinement | None:
+    """Return what is known of a model's corrections; None if it has none."""
+    fit = engine.native.fit()
+    if fit is None:
+        return None
+    names = ("texts", "documents", "learnt", "unlearnt", "cost", "temperature")
+    return Refinement(**{name: fit[name] for name in names})
+
+
+def refine(
+    engine: Engine,
+    texts: list[str],
+    labels: Sequence[frozenset[Label]],
+    settings: RefineSettings,
+    *,
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Fit corrections to texts, and the temperature to texts that are held out."""
+    check_refinable(engine)
+    engine.refuse_if_mapped("refining")
+    engine.refuse_if_unreadable()
+    workers = as_threads(threads)
+    calibrating = len(texts) >= _LEAST_TEXTS
+    total = settings.passes * (2 if calibrating else 1)
+
+    def passes() -> Iterator[None]:
+        temperature = 1.0
+        if calibrating:
+            temperature = yield from _temperature(engine, texts, labels, settings, workers)
+        yield from _fit(engine, texts, labels, settings, temperature, workers)
+
+    for _ in tracked(passes(), total, progress):
+        pass
+
+
+def check_refinable(engine: Engine) -> None:
+    """Raise an error for parameters whose scores cannot be corrected."""
+    if any(operator != "sum" for operator in engine.parameters.operators.values()):
+        raise ValueError(
+            "only models with the summary 'sum' can be refined, because corrections add up over "
+            "the n-grams of a text"
+        )
+
+
+def positions_of(engine: Engine, labels: Sequence[frozenset[Label]]) -> list[list[int]]:
+    """Return the position of each label of each text; a label must have been learnt."""
+    position = {label: index for index, label in enumerate(engine.labels)}
+    for own in labels:
+        for label in own:
+            if label not in position:
+                raise UnknownLabelError(
+                    f"cannot refine with label {label!r}: the model has not learnt it"
+                )
+    return [sorted(position[label] for label in own) for own in labels]
+
+
+def _fit(
+    engine: Engine,
+    texts: list[str],
+    labels: Sequence[frozenset[Label]],
+    settings: RefineSettings,
+    temperature: float,
+    threads: int,
+) -> Iterator[None]:
+    """Fit corrections, yielding after every pass."""
+    positions = positions_of(engine, labels)
+    native, given = engine.native, settings.for_native()
+    if engine.source.is_plain:
+        refiner = native.refiner(texts, positions, given, threads)
+    else:
+        refiner = native.refiner_terms(engine.source.read(texts), positions, given)
+    for _ in range(settings.passes):
+        refiner.run_pass()
+        yield
+    if not native.adopt(refiner, temperature):
+        raise RuntimeError("the model was changed by another thread while it was refined")
+
+
+def _temperature(
+    engine: Engine,
+    texts: list[str],
+    labels: Sequence[frozenset[Label]],
+    settings: RefineSettings,
+    threads: int,
+) -> Generator[None, None, float]:
+    """Return the temperature that fits the scores of a model that has not seen the texts."""
+    order = np.random.default_rng(settings.seed).permutation(len(texts)).tolist()
+    held, kept = order[::_HELD_OUT], sorted(set(order) - set(order[::_HELD_OUT]))
+    pairs = [(texts[index], label) for index in kept for label in sorted(labels[index], key=str)]
+    other = type(engine).empty(replace(engine.parameters, default_label=None), engine.source)
+    if pairs:
+        other.learn([text for text, _ in pairs], [label for _, label in pairs], None)
+    known = other.labels
+    if len(known) < 2:
+        return 1.0
+    own = [labels[index] for index in kept]
+    yield from _fit(other, [texts[index] for index in kept], own, settings, 1.0, threads)
+    _, values = other.confidence([texts[index] for index in held], threads)
+    column = {label: index for index, label in enumerate(known)}
+    true = [
+        (row, column[label])
+        for row, index in enumerate(held)
+        for label in labels[index]
+        if label in column
+    ]
+    if not true:
+        return 1.0
+    rows, columns = np.array(true).T
+    return best_temperature(values[rows], columns)
+
+
+def best_temperature(scores: FloatArray, columns: Any) -> float:
+    """Return the temperature of lowest log-loss, given the scores of texts and their true columns.
+
+    >>> scores = np.array([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 0.0]])
+    >>> round(best_temperature(scores, np.array([0, 1, 0, 1])), 2)
+    1.82
+    """
+
+    def loss(logarithm: float) -> float:
+        chances = softmax(scores, float(np.exp(logarithm)))
+        true = chances[np.arange(len(columns)), columns]
+        return float(-np.log(np.maximum(true, 1e-300)).mean())
+
+    low, high = np.log(0.01), np.log(100.0)
+    golden = (np.sqrt(5) - 1) / 2
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = loss(left), loss(right)
+    for _ in range(_STEPS):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = loss(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = loss(right)
+    return float(np.exp((low + high) / 2))
+
+
+def softmax(scores: FloatArray, temperature: float) -> FloatArray:
+    """Return the probabilities of labels from refined scores; rows add up to 1.
+
+    >>> softmax(np.array([[1.0, 1.0]]), 0.5).tolist()
+    [[0.5, 0.5]]
+    """
+    scaled = scores / temperature
+    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True, initial=-np.inf))
+    shares: FloatArray = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def shares_of(values: FloatArray) -> FloatArray:
+    """Return the share of each label in confidences that are not negative; 0 without evidence.
+
+    >>> shares_of(np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
+    [[0.75, 0.25], [0.0, 0.0]]
+    """
+    known = np.maximum(values, 0.0)  # a summary function may go below 0
+    largest = known.max(axis=1, keepdims=True, initial=0.0)
+    scaled = known / np.where(largest > 0, largest, 1.0)  # first, since the sum could overflow
+    total = scaled.sum(axis=1, keepdims=True)
+    shares: FloatArray = scaled / np.where(total > 0, total, 1.0)
+    return shares

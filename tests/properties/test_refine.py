@@ -1,0 +1,157 @@
+"""Refinement in the core equals refinement in plain Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword as ww
+from reference import Reference
+from refine_reference import RefinedReference
+from strategies import corpora, examples, parameters, texts
+from watchword.model.refining import ONLINE_COST
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}  # the core stores weights as 32-bit numbers
+
+
+def refinable(draw_from=parameters):
+    return draw_from(own_operators=False).map(lambda found: found | {"summary": "sum"})
+
+
+def both(corpus, arguments):
+    model, reference = ww.TauSS3(**arguments), Reference(**arguments)
+    for text, label in corpus:
+        model.learn_one(text, label)
+        reference.learn(text, label)
+    return model, reference
+
+
+@examples(0.5)
+@given(
+    corpus=corpora(),
+    arguments=refinable(),
+    others=st.lists(texts(), max_size=3),
+    passes=st.integers(1, 3),
+    balanced=st.booleans(),
+    seed=st.integers(0, 5),
+)
+def test_scores_equal_the_reference(corpus, arguments, others, passes, balanced, seed):
+    model, reference = both(corpus, arguments)
+    learnt, labels = [text for text, _ in corpus], [label for _, label in corpus]
+    model.refine(learnt, labels, passes=passes, balanced=balanced, seed=seed)
+    refined = RefinedReference(reference)
+    refined.fit(learnt, [{label} for label in labels], passes=passes, balanced=balanced, seed=seed)
+    read = [*learnt, *others]
+    expected = np.array([refined.scores(text) for text in read])
+    np.testing.assert_allclose(model.confidence_many(read), expected, **CLOSE)
+
+
+@examples(0.5)
+@given(corpus=corpora(), arguments=refinable())
+def test_correction_on_the_fly_equals_the_reference(corpus, arguments):
+    model = ww.TauSS3(**arguments)
+    refined = RefinedReference(Reference(**arguments), cost=ONLINE_COST)
+    for text, label in corpus:
+        model.learn_one(text, label, correct=True)
+        refined.learn(text, label)
+    read = [text for text, _ in corpus]
+    expected = np.array([refined.scores(text) for text in read])
+    np.testing.assert_allclose(model.confidence_many(read), expected, **CLOSE)
+
+
+@given(corpus=corpora(), arguments=refinable(), read=st.lists(texts(), min_size=1, max_size=3))
+def test_parts_add_up_to_the_score(corpus, arguments, read):
+    model, _ = both(corpus, arguments)
+    model.refine([text for text, _ in corpus], [label for _, label in corpus])
+    for text in read:
+        found = model.explain(text)
+        score = model.confidence_many([text])[0]
+        ngrams = sum(
+            (np.add(one.counted, one.corrected) for one in found.ngrams), np.array(found.bias)
+        )
+        blocks = sum(
+            (np.array(paragraph.contribution) for paragraph in found.blocks), np.array(found.bias)
+        )
+        np.testing.assert_allclose(found.value, score, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(ngrams, score, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(blocks, score, rtol=0, atol=1e-9)
+
+
+@given(corpus=corpora(), arguments=refinable(), read=st.lists(texts(), max_size=3))
+def test_a_saved_model_scores_bit_for_bit_alike(corpus, arguments, read, tmp_path_factory):
+    model, _ = both(corpus, arguments)
+    learnt, labels = [text for text, _ in corpus], [label for _, label in corpus]
+    model.refine(learnt, labels)
+    path = tmp_path_factory.mktemp("refined") / "model.ww"
+    model.save(path)
+    for other in (ww.TauSS3.load(path), ww.TauSS3.load(path, mapped=True)):
+        assert other.refinement == model.refinement
+        assert other.fingerprint == model.fingerprint
+        np.testing.assert_array_equal(
+            other.confidence_many([*learnt, *read]), model.confidence_many([*learnt, *read])
+        )
+        assert other.to_bytes() == model.to_bytes()
+
+
+@given(corpus=corpora(), arguments=refinable())
+def test_the_number_of_threads_does_not_matter(corpus, arguments):
+    learnt, labels = [text for text, _ in corpus] * 100, [label for _, label in corpus] * 100
+    saved = set()
+    for threads in (1, 2, 3):
+        model = ww.TauSS3(**arguments)
+        model.learn_many(learnt, labels)
+        model.refine(learnt, labels, threads=threads, passes=1)
+        saved.add(model.to_bytes())
+    assert len(saved) == 1
+
+
+@examples(0.5)
+@given(corpus=corpora(min_labels=2), arguments=refinable(), data=st.data())
+def test_unlearning_and_pruning_keep_the_rest(corpus, arguments, data):
+    model, _ = both(corpus, arguments)
+    model.refine([text for text, _ in corpus], [label for _, label in corpus])
+    text, label = data.draw(st.sampled_from(corpus))
+    model.unlearn_one(text, label)
+    if data.draw(st.booleans()) and model.labels:
+        model.prune(1)
+    if not model.labels:
+        return
+    again = ww.TauSS3.from_bytes(model.to_bytes())
+    read = [text for text, _ in corpus]
+    np.testing.assert_array_equal(again.confidence_many(read), model.confidence_many(read))
+    assert again.refinement == model.refinement
+    assert model.refinement is not None
+    assert model.refinement.unlearnt == 1
+
+
+def test_several_labels_per_text_equal_the_reference():
+    corpus = [("red hot", ["a", "b"]), ("cold", ["c"]), ("hot cold", ["b", "c"]), ("odd", [])]
+    model, reference = ww.TauSS3.paper(), Reference()
+    for text, labels in corpus:
+        for label in labels:
+            model.learn_one(text, label)
+            reference.learn(text, label)
+    learnt, sets = [text for text, _ in corpus], [set(labels) for _, labels in corpus]
+    model.refine(learnt, [sorted(own) for own in sets])
+    refined = RefinedReference(reference)
+    refined.fit(learnt, sets)
+    expected = np.array([refined.scores(text) for text in learnt])
+    np.testing.assert_allclose(model.confidence_many(learnt), expected, **CLOSE)
+    assert model.predict_labels_one("red hot") == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("corpus", "read"),
+    [
+        ([("one two", "only")], "one"),
+        ([("", "empty"), ("word", "other")], "word"),
+        ([("same", "a"), ("same", "b")], "same"),
+    ],
+)
+def test_extreme_corpora_give_finite_scores(corpus, read):
+    model = ww.TauSS3()
+    model.learn_many([text for text, _ in corpus], [label for _, label in corpus])
+    model.refine([text for text, _ in corpus], [label for _, label in corpus])
+    assert np.isfinite(model.confidence_many([read, "", "never seen"])).all()
+    assert model.confidence_many(["never seen"]).tolist() == [[0.0] * len(model.labels)]
+    assert model.predict_one("never seen") == model.default_label
