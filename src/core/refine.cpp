@@ -98,7 +98,7 @@ std::span<const Feature> FeatureReader::read(std::span<const Symbol> document,
             term_weight(feature.times, inverse_frequency_of(feature), decays_[feature.length - 1]);
         squares += feature.x * feature.x;
     }
-    const double norm = std::sqrt(squares);
+    const double norm = squares > 0 ? std::sqrt(squares) : 1;
     for (Feature& feature : features_) feature.x /= norm;
     return features_;
 }

@@ -15,6 +15,8 @@
 namespace watchword {
 namespace {
 
+constexpr double kLargest = 1e60;  // number of a fit
+
 bool is_blank(std::uint32_t code_point) {
     const CharClass kind = char_class(code_point);
     return kind == CharClass::Blank || kind == CharClass::LineEnd;
@@ -132,19 +134,23 @@ void SnapshotReader::check_known() const {
 void SnapshotReader::check_fit() const {
     if (!snapshot_.fit) return;
     const FitTotals& fit = *snapshot_.fit;
-    for (const double positive : {fit.decay, fit.strength, fit.cost, fit.temperature}) {
-        if (!(positive > 0) || !std::isfinite(positive))
-            fail("a number of its fit is out of range");
-    }
-    if (!(fit.bias >= 0) || !std::isfinite(fit.bias) || !std::isfinite(fit.margins)) {
-        fail("a number of its fit is out of range");
-    }
+    // So that no score can become infinite.
+    const auto within = [](double number, double low, double high) {
+        if (!(number >= low && number <= high)) fail("a number of its fit is out of range");
+    };
+    within(fit.decay, 1e-6, 1);
+    within(fit.strength, 1e-6, 1e6);
+    within(fit.cost, 1e-12, 1e12);
+    within(fit.bias, 0, 1e6);
+    within(fit.temperature, 1e-3, 1e3);
+    within(fit.margins, -kLargest, kLargest);
+    within(fit.scale(), 0, kLargest);
     if (std::max({fit.texts, fit.documents, fit.learnt, fit.unlearnt}) > kMaxOfAll) {
         fail("a number of its fit is out of range");
     }
     if (fit.biases.size() != snapshot_.labels.size()) fail("labels and biases differ");
     for (const double bias : fit.biases) {
-        if (!std::isfinite(bias)) fail("a bias is out of range");
+        if (!(std::fabs(bias) <= kLargest)) fail("a bias is out of range");
     }
 }
 

@@ -104,7 +104,7 @@ void fuzz_learner(Data& data) {
     std::vector<Document> learnt;
     bool exact = !parameters.prune_period.has_value();
     for (unsigned step = 0; step < 24 && data.remaining_bytes() > 0; ++step) {
-        switch (data.ConsumeIntegralInRange(0, 7)) {
+        switch (data.ConsumeIntegralInRange(0, 8)) {
             case 0:
             case 1: {
                 const std::vector<Document> documents = documents_from(data, 4);
@@ -151,7 +151,8 @@ void fuzz_learner(Data& data) {
                 const std::vector<Document> documents = documents_from(data, 4);
                 ww::Model other(parameters);
                 learn(other, documents, 1);
-                model.merge(other);
+                if (data.ConsumeBool()) refine(other, documents);
+                model.merge(other, data.ConsumeBool());
                 learnt.insert(learnt.end(), documents.begin(), documents.end());
                 break;
             }
@@ -161,10 +162,21 @@ void fuzz_learner(Data& data) {
                 exact = false;
                 break;
             case 6: inspect(model, text_from(data), parameters.paragraphs); break;
+            case 7: {
+                if (parameters.summary != ww::SummaryOperators{}) break;  // all sums
+                if (data.ConsumeBool()) {
+                    refine(model, learnt);
+                } else if (!learnt.empty() && !model.labels().empty()) {
+                    const auto batch = terms_of(learnt[0].first, parameters.paragraphs, false);
+                    model.correct(batch, {{0}}, {.5, 1, .3, .05, false, 0});
+                }
+                break;
+            }
             default: {  // a model with shorter n-grams shares the counts until one of them learns
                 ww::Parameters shorter = parameters;
                 shorter.max_ngram = data.ConsumeIntegralInRange(1u, parameters.max_ngram);
-                ww::Model copy(model, shorter);
+                const bool same = shorter.max_ngram == parameters.max_ngram;
+                ww::Model copy(model, shorter, same);
                 const ww::Snapshot before = model.snapshot();
                 learn(copy, documents_from(data, 2), 1);
                 inspect(copy, text_from(data), parameters.paragraphs);
@@ -178,6 +190,7 @@ void fuzz_learner(Data& data) {
     // Counts add: however the model came about, it is the one that learnt what is left.
     ww::Model fresh(parameters);
     learn(fresh, learnt, 1);
+    model.drop_corrections();
     REQUIRE(equal(fresh.snapshot(), model.snapshot()));
 }
 
@@ -225,7 +238,7 @@ void fuzz_loader(Data& data) {
             require_round_trip(*model, parameters);
         }
     }
-    if (!snapshot.was_pruned) change(original, parameters, [&] { original.merge(*model); });
+    if (!snapshot.was_pruned) change(original, parameters, [&] { original.merge(*model, true); });
     change(*model, parameters, [&] { learn(*model, {{text, label_of(0)}}, 1); });
     inspect(original, text, parameters.paragraphs);
     inspect(*model, text, parameters.paragraphs);

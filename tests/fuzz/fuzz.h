@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +31,13 @@ using Document = std::pair<std::string, ww::Label>;
 
 inline bool equal(const ww::SnapshotLevel& a, const ww::SnapshotLevel& b) {
     return a.words == b.words && a.children == b.children && a.rows == b.rows &&
-           a.labels == b.labels && a.counts == b.counts;
+           a.labels == b.labels && a.counts == b.counts && a.weights == b.weights;
+}
+
+inline bool equal(const std::optional<ww::FitTotals>& a, const std::optional<ww::FitTotals>& b) {
+    if (!a || !b) return a.has_value() == b.has_value();
+    return a->margins == b->margins && a->texts == b->texts && a->documents == b->documents &&
+           a->learnt == b->learnt && a->unlearnt == b->unlearnt && a->biases == b->biases;
 }
 
 inline bool equal(const ww::Snapshot& a, const ww::Snapshot& b) {
@@ -40,7 +47,7 @@ inline bool equal(const ww::Snapshot& a, const ww::Snapshot& b) {
     return a.labels == b.labels && a.word_bytes == b.word_bytes &&
            a.word_offsets == b.word_offsets && a.maxima == b.maxima &&
            a.was_pruned == b.was_pruned && a.pruned.ngrams == b.pruned.ngrams &&
-           a.pruned.counts == b.pruned.counts &&
+           a.pruned.counts == b.pruned.counts && equal(a.fit, b.fit) &&
            std::equal(a.totals.begin(), a.totals.end(), b.totals.begin(), b.totals.end(),
                       same_totals) &&
            std::equal(a.levels.begin(), a.levels.end(), b.levels.begin(), b.levels.end(),
@@ -132,6 +139,22 @@ inline void learn(ww::Model& model, const std::vector<Document>& documents, unsi
     model.learn(texts, labels, threads);
 }
 
+// Fits corrections to documents whose labels the model has learnt.
+inline void refine(ww::Model& model, const std::vector<Document>& documents) {
+    const std::vector<ww::Label> labels = model.labels();
+    std::vector<ww::TextView> texts;
+    ww::Model::TextPositions positions;
+    for (const auto& [text, label] : documents) {
+        const auto found = std::find(labels.begin(), labels.end(), label);
+        if (found == labels.end()) continue;
+        texts.push_back(view_of(text));
+        positions.push_back({static_cast<ww::LabelPosition>(found - labels.begin())});
+    }
+    const auto refiner = model.refiner(texts, positions, {.5, 1, 1, .05, false, 0}, 1);
+    refiner->run_pass();
+    REQUIRE(model.adopt(*refiner, 1));
+}
+
 inline std::vector<Document> documents_from(Data& data, unsigned most) {
     std::vector<Document> documents;
     for (unsigned left = data.ConsumeIntegralInRange(0u, most); left > 0; --left) {
@@ -147,7 +170,10 @@ inline void inspect(const ww::Model& model, const std::string& text, ww::Paragra
     const ww::ConfidenceTable table = model.confidence({view_of(text)}, 1);
     const ww::Explained explained = model.explain(terms_of(text, paragraphs, true));
     REQUIRE(table.values == explained.document);
-    for (const double value : table.values) REQUIRE(value >= 0 && std::isfinite(value));
+    const bool refined = model.fit().has_value();
+    for (const double value : table.values) {
+        REQUIRE((refined || value >= 0) && std::isfinite(value));
+    }
     for (const ww::Label& label : model.labels()) {
         for (const ww::RankedNgram& ranked : model.top_ngrams(label, 5, std::nullopt)) {
             REQUIRE(ranked.count > 0 && ranked.value > 0 && !ranked.words.empty());
@@ -210,7 +236,12 @@ inline void damage(Data& data, ww::Snapshot& snapshot) {
                 break;
             case 2: damage(data, level.rows); break;
             case 3: damage(data, level.labels); break;
-            default: damage(data, level.counts);
+            default:
+                if (snapshot.fit && data.ConsumeBool()) {
+                    damage(data, level.weights);
+                } else {
+                    damage(data, level.counts);
+                }
         }
     };
     switch (data.ConsumeIntegralInRange(0, 8)) {

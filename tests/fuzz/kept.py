@@ -239,6 +239,8 @@ def change_rows(connection: sqlite3.Connection, chance: random.Random) -> None:
     """Change, delete or duplicate a row without checks; rarely change the tables."""
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     tables = [name for [name] in connection.execute(query)]
+    if not tables:  # an earlier change dropped the last one
+        return
     table = chance.choice(tables)
     cursor = connection.execute(f"SELECT * FROM {table}")
     rows, names = cursor.fetchall(), [column[0] for column in cursor.description]

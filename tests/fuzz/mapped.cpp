@@ -24,7 +24,8 @@ class File {
             const ww::SnapshotLevel& level = snapshot.levels[at];
             arrays_.levels.push_back({stored(data, level.words, 4), stored(data, level.children, 8),
                                       stored(data, level.rows, 8), stored(data, level.labels, 4),
-                                      stored(data, level.counts, 8)});
+                                      stored(data, level.counts, 8),
+                                      stored(data, level.weights, 4)});
         }
     }
     const ww::MappedArrays& arrays() const { return arrays_; }
@@ -61,11 +62,15 @@ void require_finite(const std::vector<double>& values) {
     for (const double value : values) REQUIRE(std::isfinite(value) && value >= 0);
 }
 
+void require_numbers(const std::vector<double>& values) {
+    for (const double value : values) REQUIRE(std::isfinite(value));
+}
+
 void ask_all(const ww::Model& model, const std::string& text, const ww::Parameters& parameters) {
     using ww::ConfidenceFunction;
-    ask([&] { require_finite(model.confidence({view_of(text)}, 1).values); });
+    ask([&] { require_numbers(model.confidence({view_of(text)}, 1).values); });
     ask([&] {
-        require_finite(model.explain(terms_of(text, parameters.paragraphs, true)).document);
+        require_numbers(model.explain(terms_of(text, parameters.paragraphs, true)).document);
     });
     ask([&] { model.survey(5); });
     ask([&] { model.stop_words(0.5); });
@@ -101,7 +106,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     parameters.prune_period.reset();
     if (data.ConsumeBool()) parameters.ngram_scale = ww::NgramScale::Label;
     ww::Model original(parameters);
-    learn(original, documents_from(data, 5), 1);
+    const std::vector<Document> documents = documents_from(data, 5);
+    learn(original, documents, 1);
+    if (parameters.summary == ww::SummaryOperators{} && data.ConsumeBool()) {
+        refine(original, documents);
+    }
     ww::Snapshot snapshot = original.snapshot();
     for (unsigned left = data.ConsumeIntegralInRange(0u, 6u); left > 0; --left) {
         damage(data, snapshot);
@@ -121,7 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     ask_all(*model, text, parameters);
     ww::Parameters shorter = parameters;
     shorter.max_ngram = data.ConsumeIntegralInRange(1u, parameters.max_ngram);
-    const ww::Model other(*model, shorter);
+    const ww::Model other(*model, shorter, shorter.max_ngram == parameters.max_ngram);
     ask_all(other, text, shorter);
     ask([&] { ww::Model(shorter, other.snapshot()); });
     ww::Snapshot copy;

@@ -1,5 +1,7 @@
 """Refinement in the core equals refinement in plain Python."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from refine_reference import RefinedReference
 from strategies import corpora, examples, parameters, texts
 from watchword.model.refining import ONLINE_COST
 
-CLOSE = {"rtol": 1e-4, "atol": 1e-4}  # the core stores weights as 32-bit numbers
+CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}  # the core has 32-bit weights
 
 
 def refinable(draw_from=parameters):
