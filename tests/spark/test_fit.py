@@ -135,6 +135,15 @@ def test_fit_adds_to_a_model_with_a_summary_function(spark, tmp_path):
     assert more.to_bytes() == learnt(ROWS, summary=summary).to_bytes()
 
 
+def test_adding_to_a_refined_model_is_refused(spark):
+    model = ww.TauSS3()
+    model.learn_many(["a b", "c d"], ["x", "y"])
+    model.refine(["a b", "c d"], ["x", "y"])
+    frame = spark.createDataFrame([("a", "x")], "text string, label string")
+    with pytest.raises(ValueError, match="cannot add to a refined model"):
+        ws.fit(frame, add_to=model)
+
+
 def test_adding_to_a_pruned_model_is_refused(spark, tmp_path):
     pruned = learnt(ROWS)
     pruned.prune(2)

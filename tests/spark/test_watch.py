@@ -29,12 +29,27 @@ def known(tmp_path_factory):
     return posts_of(people), model, path
 
 
+@pytest.fixture(scope="module")
+def refined(known, tmp_path_factory):
+    posts, counted, _ = known
+    model = counted.replace()
+    model.refine([post["text"] for post in posts], counted.predict_many(texts_of(posts)))
+    path = tmp_path_factory.mktemp("refined") / "model.ww"
+    model.save(path)
+    return posts, model, str(path)
+
+
+def texts_of(posts):
+    return [post["text"] for post in posts]
+
+
 # classify
 
 
+@pytest.mark.parametrize("kind", ["known", "refined"])
 @pytest.mark.parametrize("partitions", [1, 7])
-def test_labels_and_confidences_equal_those_of_one_machine(spark, known, partitions):
-    posts, model, path = known
+def test_labels_and_confidences_equal_those_of_one_machine(spark, request, kind, partitions):
+    posts, model, path = request.getfixturevalue(kind)
     posts = [*posts, {"subject": "x", "seq": 0, "id": "x/0", "text": ""}]
     frame = spark.createDataFrame(posts, SCHEMA).repartition(partitions)
     rows = ws.classify(frame, path).collect()
@@ -84,7 +99,9 @@ def test_labels_that_are_numbers_stay_numbers(spark, tmp_path):
 
 
 @pytest.mark.quick
-def test_every_decision_equals_that_of_a_reader(spark, known, tmp_path):
+@pytest.mark.parametrize("kind", ["known", "refined"])
+def test_every_decision_equals_that_of_a_reader(spark, request, kind, tmp_path):
+    known = request.getfixturevalue(kind)
     posts, model, path = known
     write_batches(tmp_path / "posts", in_batches(posts, 4))
     stream = stream_of(spark, tmp_path / "posts")

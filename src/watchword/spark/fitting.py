@@ -194,6 +194,11 @@ def _begun(
             ),
             f"label {kind}, ngram binary, count long",
         )
+    if known.refinement is not None:
+        raise ValueError(
+            "cannot add to a refined model: Spark counts, but does not fit corrections; call "
+            "drop_refinement() first, and refine() the result"
+        )
     own = known.replace(**parameters).parameters
     return TauSS3(**own), rows
 

@@ -55,7 +55,8 @@ class Scoring:
         called = dict(zip(names, self.named or names, strict=True))
         for batch in batches:
             *columns, texts = (refuse_null(batch, name, called[name]) for name in names)
-            gains = confidence_of(texts, engine_of(model)).values
+            engine = engine_of(model)
+            gains = engine.evidence_of(confidence_of(texts, engine)).values
             places = pa.array(np.arange(place, place + batch.num_rows, dtype=np.int64))
             place += batch.num_rows
             yield pa.RecordBatch.from_arrays(
