@@ -1,9 +1,9 @@
-"""Write tests/data/model-1.ww, the sample of format version 1 that every later version must read.
+"""Write the samples of model files that every later version of watchword must read.
 
     python tools/make_model_sample.py
 
-The file is kept as it was first written, without the parameters that came later: this is how it
-was made. A later format gets a file of its own.
+tests/data/model-2.ww is written anew. model-1.ww, a model without corrections, is kept as it was
+first written, without the parameters that came later: `sample` is how it was made.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import watchword as ww
-from watchword.model.file.container import VERSION
 
-TARGET = Path(__file__).parents[1] / "tests" / "data" / f"model-{VERSION}.ww"
+TARGET = Path(__file__).parents[1] / "tests" / "data" / "model-2.ww"
 
 DOCUMENTS = [
     ("Machine learning is being widely used.", "technology"),
@@ -46,5 +45,13 @@ def sample() -> ww.TauSS3:
     return model
 
 
+def refined_sample() -> ww.TauSS3:
+    """Make a model of the same documents with corrections."""
+    model = ww.TauSS3(max_ngram=2)
+    model.learn_many([text for text, _ in DOCUMENTS], [label for _, label in DOCUMENTS])
+    model.refine([text for text, _ in DOCUMENTS], [label for _, label in DOCUMENTS])
+    return model
+
+
 if __name__ == "__main__":
-    sample().save(TARGET)
+    refined_sample().save(TARGET)

@@ -54,9 +54,11 @@ std::vector<double> label_weights(std::span<const Count> documents, double expon
     Count most = 0;
     for (const Count own : documents) most = std::max(most, own);
     std::vector<double> weights(documents.size(), 1);
-    for (std::size_t at = 0; at < documents.size() && exponent > 0; ++at) {
+    if (documents.size() <= 2 || exponent == 0) return weights;
+    const double power = exponent * (1 - 2 / static_cast<double>(documents.size()));
+    for (std::size_t at = 0; at < documents.size(); ++at) {
         weights[at] =
-            std::pow(static_cast<double>(documents[at]) / static_cast<double>(most), exponent);
+            std::pow(static_cast<double>(documents[at]) / static_cast<double>(most), power);
     }
     return weights;
 }

@@ -77,8 +77,9 @@ struct Spread {
 std::vector<double> units_of(std::span<const Count> largest, std::span<const Count> words,
                              NgramScale scale);
 
-// (its documents / the most that any label has)^g of each label: what its values are multiplied by,
-// so that labels that were seen more rarely do not win more often than they should.
+// (its documents / the most that any label has)^(g · (1 - 2 / labels)) of each label: what its
+// values are multiplied by, so that among many labels the rare ones do not win more often than they
+// should. Of two labels, neither is weighed: which errors cost more is for a policy to say.
 std::vector<double> label_weights(std::span<const Count> documents, double exponent);
 
 // The prior for a model that has learnt so many documents of each label: what is given is for two

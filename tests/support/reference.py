@@ -415,7 +415,11 @@ class Reference:
 
     def weight_of(self, label):
         """Return what the values of a label are multiplied by."""
-        return (self.documents[label] / max(self.documents.values())) ** self.label_weight
+        labels = len(self.labels)
+        if labels <= 2:
+            return 1.0
+        share = self.documents[label] / max(self.documents.values())
+        return share ** (self.label_weight * (1 - 2 / labels))
 
     def gvs(self, sequence):
         """Return the values of a sequence in each label, cv left at 0."""

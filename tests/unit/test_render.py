@@ -18,7 +18,7 @@ from watchword.show.blocks import LEVELS
 from watchword.show.palette import label_ground
 from watchword.show.terminal import largest_contributions, to_terminal
 
-MODEL = ww.TauSS3()
+MODEL = ww.TauSS3(prior=70)
 MODEL.learn_many(
     ["machine learning " * 3, "learning to rest", "the machine rests", "a match"],
     ["tech", "calm", "calm", "sports"],

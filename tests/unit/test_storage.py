@@ -338,10 +338,16 @@ def test_the_examples_of_the_specification_read_the_model(tmp_path, path, argume
         assert names["find"](unknown) is None
 
 
-def test_the_specification_names_every_part():
-    manifest, arrays = parts(taught().to_bytes())
+@pytest.mark.parametrize("refined", [False, True])
+def test_the_specification_names_every_part(refined):
+    model = taught()
+    if refined:
+        model.refine(["machine learning", "a match"], list(model.labels)[:2])
+    manifest, arrays = parts(model.to_bytes())
+    assert manifest["version"] == (2 if refined else 1)
     text = SPECIFICATION.read_text("utf-8")
-    for name in [*manifest, *manifest["parameters"], *manifest["reading"], *manifest["pruned"]]:
+    sections = [manifest[name] for name in ("parameters", "reading", "pruned")]
+    for name in [*manifest, *manifest.get("fit", {}), *(key for one in sections for key in one)]:
         assert f"`{name}`" in text or f'"{name}"' in text
     for name in arrays:
         assert f"{name.partition('.')[2]}`" in text
@@ -599,9 +605,20 @@ class TestSample:
     def test_is_what_this_version_writes_but_for_later_parameters(self):
         manifest, arrays = parts(ww.TauSS3.load(SAMPLE).to_bytes())
         assert manifest["parameters"].pop("prior") == 0
+        assert manifest["parameters"].pop("label_weight") == 0
         assert manifest["parameters"].pop("ngram_scale") == "length"
         assert manifest["parameters"].pop("counting") == "occurrences"
         kept_manifest, kept = parts(SAMPLE.read_bytes())
         assert manifest == kept_manifest
         assert arrays.keys() == kept.keys()
         assert all(np.array_equal(arrays[name], kept[name]) for name in kept)
+
+
+def test_the_sample_of_a_refined_model_still_gives_its_scores():
+    model = ww.TauSS3.load(HERE / "data" / "model-2.ww")
+    assert model.refinement is not None
+    assert (model.refinement.texts, model.refinement.documents) == (6, 6)
+    found = model.confidence_one("Deep learning, lost match")
+    expected = {"sports": 0.08644156, "technology": -0.03424777, "世界": -0.36565576}
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert model.to_bytes() == (HERE / "data" / "model-2.ww").read_bytes()

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
+from watchword.model.engine import Engine
 from watchword.evaluation import metrics
 from watchword.evaluation.folds import folds_of
 from watchword.evaluation.tuning import grid, tune
@@ -30,7 +31,7 @@ class Calls:
     def __init__(self, monkeypatch):
         owner = {post.content: person.id for person in PEOPLE for post in person.posts}
         self.learnt, self.read, self.texts = [], [], 0
-        learn, confidence = ww.TauSS3.learn_many, ww.TauSS3.confidence_table
+        learn, evidence = ww.TauSS3.learn_many, Engine.evidence
 
         def learn_many(model, texts, labels, **options):
             listed = list(texts)
@@ -38,13 +39,12 @@ class Calls:
             self.texts += len(listed)
             return learn(model, listed, labels, **options)
 
-        def confidence_table(model, texts, **options):
-            listed = list(texts)
-            self.read.append({owner[text] for text in listed})
-            return confidence(model, listed, **options)
+        def read(engine, texts, threads):
+            self.read.append({owner[text] for text in texts})
+            return evidence(engine, texts, threads)
 
         monkeypatch.setattr(ww.TauSS3, "learn_many", learn_many)
-        monkeypatch.setattr(ww.TauSS3, "confidence_table", confidence_table)
+        monkeypatch.setattr(Engine, "evidence", read)
 
 
 @pytest.fixture

@@ -129,12 +129,12 @@ class Parameters:
         ),
     )
     label_weight: float = _row(
-        0.15,
+        0.2,
         Number(
             help="Exponent of a label's share of documents, which weighs its values.",
-            details="Values are multiplied by (documents of the label / most documents of any "
-            "label) to this power, so that rare labels do not win too often. Use 0 for the paper's "
-            "behaviour.",
+            details="With more than two labels, values are multiplied by (documents of the label / "
+            "most documents of any label) to the power of this times (1 - 2 / labels), so that "
+            "rare labels do not win too often. Use 0 for the paper's behaviour.",
             paper=0.0,
             pyss3=0.0,
             earlier=0.0,

@@ -12,7 +12,7 @@ def controls_html() -> str:
     """Return the controls: those with a slider first, the others folded.
 
     >>> controls_html().count("data-setting")
-    12
+    13
     """
     sliders = [one for one in SETTINGS.values() if one.slider is not None]
     others = [one for one in SETTINGS.values() if one.slider is None]
