@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
-from watchword.model.engine import Engine
 from watchword.evaluation import metrics
 from watchword.evaluation.folds import folds_of
 from watchword.evaluation.tuning import grid, tune
+from watchword.model.engine import Engine
 from watchword.streams.policies import After
 
 RISK = ww.Overtakes("at risk")
