@@ -8,6 +8,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure, records, run
 from watchword.data import write_jsonl
+from watchword.show.terminal import largest_contributions
 
 PEOPLE = ww.make_risk_streams(24, seed=3, prevalence=0.4, posts_per_subject=(8, 16))
 OTHERS = ww.make_risk_streams(12, seed=6, prevalence=0.4, posts_per_subject=(8, 16))
@@ -17,6 +18,13 @@ TEXT = "I cannot sleep, so I work. What a lovely garden!"
 def taught():
     model = ww.TauSS3.paper()
     ww.teach(model, PEOPLE)
+    return model
+
+
+def refined():
+    model = taught()
+    posts = [(post.content, one.label) for one in PEOPLE for post in one.posts]
+    model.refine([text for text, _ in posts], [label for _, label in posts])
     return model
 
 
@@ -50,6 +58,60 @@ def test_explain_text_shows_strongest_ngrams_and_change():
     model = taught()
     assert f"Largest contributions to {model.predict_one(TEXT)!r}" in output
     assert str(model.what_would_change(TEXT)) in output
+
+
+@pytest.mark.usefixtures("here")
+def test_explain_shows_both_parts_of_refined_contributions():
+    model = refined()
+    model.save("model.ww")
+    output = printed("--text", TEXT)
+    explanation = model.explain(TEXT)
+    assert min(explanation.value) < 0
+    for value in explanation.value:
+        assert f"{value:.3f}" in output
+    lines = output.splitlines()
+    heading = lines.index(f"Largest contributions to {explanation.label!r}")
+    assert lines[heading + 1].split() == [
+        "ngram",
+        "value",
+        "times",
+        "total",
+        "counted",
+        "corrected",
+    ]
+    for line, one in zip(
+        lines[heading + 2 :], largest_contributions(explanation, n=5), strict=False
+    ):
+        *_, total, counted, corrected = line.split()
+        assert line.startswith(one.ngram)
+        assert float(total) == pytest.approx(one.total, abs=5e-4)
+        assert float(counted) == pytest.approx(one.counted, abs=5e-4)
+        assert float(corrected) == pytest.approx(one.corrected, abs=5e-4)
+    assert str(model.what_would_change(TEXT)) in output
+
+
+@pytest.mark.usefixtures("here")
+def test_the_json_of_a_refined_explanation_has_all_ngrams_and_the_bias():
+    model = refined()
+    model.save("model.ww")
+    plain = json.loads(printed("--text", TEXT, "--json", "-"))
+    explanation = model.explain(TEXT)
+    assert plain["bias"] == list(explanation.bias)
+    assert plain["ngrams"] == [one.to_dict() for one in explanation.ngrams]
+    assert plain["changes"] == [model.what_would_change(TEXT).to_dict()]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_story_of_a_refined_model_is_printed():
+    model = refined()
+    model.save("model.ww")
+    output = printed(
+        "others.jsonl", "--subject", RISKY.id, "--positive", "at risk", "--policy", "overtakes"
+    )
+    story = model.story(RISKY, ww.Overtakes("at risk"))
+    assert story.decision
+    assert story.tipped.ngrams_for[0].ngram in output
+    assert str(story.what_would_cancel()) in output
 
 
 def test_a_text_may_come_from_a_file_or_a_pipe(here):

@@ -399,6 +399,28 @@ def test_inspect_prints_a_summary(model):
     assert told["parameters"]["smoothness"] == taught.parameters["smoothness"]
 
 
+def test_inspect_says_how_a_model_is_refined(model):
+    [told] = records("inspect", model)
+    assert told["refinement"] is None
+    taught = ww.TauSS3.load(model)
+    taught.refine([one["text"] for one in TEXTS], [one["label"] for one in TEXTS])
+    taught.learn_one("another text", "control")
+    taught.save(model)
+    [told] = records("inspect", model)
+    said = "refined on 4 texts; 1 document learnt since then"
+    assert told["refinement"] == {
+        "text": said,
+        "texts": 4,
+        "documents": 4,
+        "learnt": 1,
+        "unlearnt": 0,
+        "cost": 1.0,
+        "temperature": 1.0,
+    }
+    assert said in call("inspect", model, "--table").stdout
+    assert said in call("inspect", model, "--html", "-").stdout
+
+
 def test_inspect_lists_the_best_ngrams(model):
     found = records("inspect", model, "--top", 2, "--label", "at risk", "--length", 2)
     expected = taught_in_python().top_ngrams("at risk", 2, 2)

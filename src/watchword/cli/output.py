@@ -119,7 +119,13 @@ def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
         lengths = enumerate(statistics.ngrams, 1)
         show_table([{"words in n-gram": n, "n-grams": many} for n, many in lengths])
         given = {name: value for name, value in model.parameters.items() if value is not None}
-        rest = {**more, "fingerprint": model.fingerprint, "pruned": statistics.pruned, **given}
+        rest = {
+            **more,
+            "fingerprint": model.fingerprint,
+            "pruned": statistics.pruned,
+            "refinement": model.refinement or "none",
+            **given,
+        }
         show_table([{"about": name, "value": str(value)} for name, value in rest.items()])
         return
     known = asdict(statistics)
@@ -129,4 +135,5 @@ def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
         for name, value in model.parameters.items()
     }
     labels = {"labels": model.labels, "fingerprint": model.fingerprint}
-    emit([{**more, **labels, **known, "parameters": plain}])
+    refinement = None if model.refinement is None else model.refinement.to_dict()
+    emit([{**more, **labels, **known, "refinement": refinement, "parameters": plain}])

@@ -64,6 +64,11 @@ class Engine(NamedTuple):
         return tuple(self.native.labels())
 
     @property
+    def is_refined(self) -> bool:
+        """Whether the model has corrections."""
+        return self.native.fit() is not None
+
+    @property
     def description(self) -> dict[str, Any]:
         """What two models must have in common to count the same things."""
         counted = {name: getattr(self.parameters, name) for name in ("max_ngram", "counting")}

@@ -15,6 +15,7 @@ from watchword._checks import Label, as_whole
 from watchword._display import visible
 from watchword.model.engine import Engine
 from watchword.model.parameters import TABLE, Parameters
+from watchword.model.refining import Refinement, refinement_of
 from watchword.model.results import NextWord, RankedNgram, Value
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Overview:
     bin_width: float
     parameters: dict[str, Any]
     pruned: bool
+    refinement: Refinement | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: strings, numbers, lists and dictionaries only."""
@@ -99,6 +101,7 @@ class Overview:
             "bin_width": self.bin_width,
             "parameters": dict(self.parameters),
             "pruned": self.pruned,
+            "refinement": None if self.refinement is None else self.refinement.to_dict(),
         }
 
     def to_html(
@@ -158,7 +161,10 @@ class Overview:
         lengths = ", ".join(
             f"{many:,} of {_number_of(at, 'word')}" for at, many in enumerate(self.ngrams, 1)
         )
-        lines = [f"{_number_of(len(self.labels), 'label')}; distinct n-grams: {lengths}", ""]
+        lines = [f"{_number_of(len(self.labels), 'label')}; distinct n-grams: {lengths}"]
+        if self.refinement is not None:
+            lines.append(f"{self.refinement}; the values below are the counted ones")
+        lines.append("")
         for label in self.labels:
             documents = _number_of(label.documents, "document")
             lines.append(f"{label.label} ({documents}, {_number_of(label.words, 'word')})")
@@ -197,6 +203,7 @@ def overview_of(engine: Engine, n: int) -> Overview:
         bin_width=survey["width"],
         parameters=_shown(engine.parameters),
         pruned=statistics.pruned,
+        refinement=refinement_of(engine),
     )
 
 

@@ -7,13 +7,14 @@ the settings, runs the passes and fits the temperature of probabilities.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_above_zero, as_threads, as_whole
+from watchword._display import many
 from watchword._progress import Progress, tracked
 from watchword.errors import UnknownLabelError
 
@@ -69,6 +70,9 @@ class Refinement:
 
     `texts` were fitted when the model had learnt `documents`; `learnt` and `unlearnt` count the
     documents since then that were not corrected for.
+
+    >>> print(Refinement(1200, 1200, learnt=30, unlearnt=1, cost=1.0, temperature=0.4))
+    refined on 1,200 texts; 30 documents learnt and 1 document unlearnt since then
     """
 
     texts: int
@@ -82,6 +86,20 @@ class Refinement:
     def is_stale(self) -> bool:
         """Whether documents were learnt or unlearnt since the fit."""
         return self.learnt > 0 or self.unlearnt > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; `text` is the refinement in words."""
+        return {"text": str(self)} | asdict(self)
+
+    def __str__(self) -> str:
+        text = f"refined on {many(self.texts, 'text')}"
+        if not self.is_stale:
+            return text
+        changes = {"learnt": self.learnt, "unlearnt": self.unlearnt}
+        since = " and ".join(
+            f"{many(number, 'document')} {what}" for what, number in changes.items() if number
+        )
+        return f"{text}; {since} since then"
 
 
 def refinement_of(engine: Engine) -> Refinement | None:

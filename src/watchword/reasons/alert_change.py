@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from watchword._arrays import FloatArray, IntArray
+from watchword.model.results import ConfidenceTable
 from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
 from watchword.reasons.history import History, first_alert
 from watchword.reasons.smallest import Found, Goal, cover, fewest_in_order, smallest
@@ -31,7 +32,9 @@ def change_of_alert(history: History, aim: Literal["delay", "cancel"]) -> Change
     read = [history.weights(post) for post in range(last)]
     zeroing = _Zeroing(history, read, history.alert if aim == "delay" else None)
     rule = paper_rule(history.policy)
-    if rule is not None and all(weights.adds_up for weights in read):
+    # Posts of a refined model add probabilities, which no n-gram has a fixed share of.
+    adds_up = not history.engine.is_refined and all(weights.adds_up for weights in read)
+    if rule is not None and adds_up:
         exact = _Exact(history, zeroing, *rule)
         found = exact.delayed() if aim == "delay" else exact.cancelled()
     else:
@@ -59,7 +62,9 @@ class _Zeroing:
         for post in np.unique(self.posts[places]).tolist():
             end = int(self._ends[post])
             weights = self._read[post]
-            gains[post] = weights.without(zeroed[end - len(weights.places) : end])
+            values = weights.without(zeroed[end - len(weights.places) : end])
+            table = ConfidenceTable(self._history.labels, values.reshape(1, -1))
+            gains[post] = self._history.engine.evidence_of(table).values[0]
         return first_alert(gains, self._history.column, self._history.policy)
 
     def works(self, places: IntArray) -> bool:

@@ -3,7 +3,8 @@
 The contributions of these occurrences are set to zero and everything else stays as read; the text
 is not read again without them. If values are summarised by sums or means, the result is exact for
 labels and for the paper's policy: no smaller set changes the decision. Otherwise a smaller set may
-exist, and `Change.exact` is false.
+exist, and `Change.exact` is false. In a refined model, blocks are zeroed and the bias stays; the
+result is exact for labels, but not for alerts, because posts add probabilities.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
-from watchword.model.engine import Engine
+from watchword.model.engine import Engine, decide
 from watchword.reasons.smallest import Found, Goal, Works, fewest_in_order, smallest
 from watchword.reasons.weights import Weights, weigh
 
@@ -116,15 +117,14 @@ def change_of_label(engine: Engine, text: str) -> Change:
 
     def decided(places: IntArray) -> Label:
         values = weights.without(mask_of(places, len(weights.places)))
-        # As in `Engine.decide`: the first of equals, the default if no value is above 0.
-        return labels[int(values.argmax())] if values.max() > 0 else default
+        return decide(labels, values.reshape(1, -1), default=lambda: default)[0]
 
     before = decided(np.zeros(0, np.int64))
     found = _found_for_label(
         weights,
         labels.index(before),
         lambda places: decided(places) != before,
-        may_be_empty=default != before,
+        may_be_empty=weights.score is None and default != before,
     )
     after = before if found.places is None else decided(found.places)
     change = make_change("label", labels, before, found, [weights])
@@ -156,14 +156,17 @@ def _overtaken(weights: Weights, winner: int, other: int) -> Goal | None:
     """Return the goal that another label wins; in a tie, the label that is first in order wins."""
     ahead, behind = weights.contributions[:, winner], weights.contributions[:, other]
     gains = ahead - behind
-    if other > winner and (weights.values[:, winner] >= weights.values[:, other]).all():
+    need, size = float(gains.sum()), float(np.abs(ahead).sum() + np.abs(behind).sum())
+    if weights.score is not None:
+        need = float(weights.score[winner] - weights.score[other])
+        size += float(np.abs(weights.score[[winner, other]]).sum())
+    elif other > winner and (weights.values[:, winner] >= weights.values[:, other]).all():
         return None  # no value of the other label is larger, so its sum can never be larger
     concerned = np.flatnonzero((ahead != 0) | (behind != 0))
-    size = float(ahead.sum() + behind.sum())
     return Goal(
         places=concerned,
         gains=gains[concerned],
-        need=float(gains.sum()),
+        need=need,
         tolerance=ROUNDING * (len(gains) + 8) * size,
     )
 

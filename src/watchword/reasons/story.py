@@ -73,7 +73,8 @@ class Tipped:
     """The strongest evidence for and against the positive label, strongest first.
 
     Covers the posts up to the alert or, without one, all posts. Evidence against the positive label
-    is evidence for its rival, the best other label at that point.
+    is evidence for its rival, the best other label at that point. In a refined model, posts add
+    probabilities, and n-grams, which overlap, add to the scores of the posts.
     """
 
     posts: int
@@ -145,14 +146,15 @@ class Story:
         rows: dict[str, int] = {}
         places, posts = [], []
         for post in range(until):
-            weights = history.weights(post)
-            places += [rows.setdefault(place.ngram, len(rows)) for place in weights.places]
-            posts += [post] * len(weights.places)
-        parts = [history.weights(post).contributions for post in range(until)]
-        every = np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
+            ngrams = history.weights(post).terms.ngrams
+            places += [rows.setdefault(ngram, len(rows)) for ngram in ngrams]
+            posts += [post] * len(ngrams)
         sums = np.zeros((len(rows), len(self.labels)))
-        np.add.at(sums, places, every)
-        times = np.bincount(np.array(places, np.int64), minlength=len(rows))
+        times = np.zeros(len(rows), np.int64)
+        if until:
+            terms = [history.weights(post).terms for post in range(until)]
+            np.add.at(sums, places, np.concatenate([own.contributions for own in terms]))
+            np.add.at(times, places, np.concatenate([own.times for own in terms]))
         pairs = np.unique(np.array([places, posts], np.int64), axis=1)[0]
         in_posts = np.bincount(pairs, minlength=len(rows))
         return [

@@ -1,4 +1,8 @@
-"""Weights: the contribution of each n-gram occurrence to a text's value, as arrays."""
+"""Weights: the contribution of each n-gram occurrence to a text's value, as arrays.
+
+In a refined model, the n-grams of a score overlap. There, the occurrences are the blocks of the
+text: what is zeroed is the share of a block's words in all n-grams that contain them.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,14 @@ class Place(NamedTuple):
     ngram: str
 
 
+class Terms(NamedTuple):
+    """The n-grams that a text's value adds up: how often each occurs, and what that adds."""
+
+    ngrams: list[str]
+    times: IntArray
+    contributions: FloatArray
+
+
 @dataclass(frozen=True)
 class Weights:
     """The n-gram occurrences of a text in order, each with one number per label."""
@@ -36,6 +48,8 @@ class Weights:
     sentences: IntArray  #: the sentence of each occurrence
     paragraphs: IntArray  #: the paragraph of each sentence
     paragraph_count: int
+    terms: Terms  #: the occurrences or, in a refined model, the overlapping n-grams of the score
+    score: FloatArray | None = None  #: the refined score: the bias and all contributions
 
     @property
     def adds_up(self) -> bool:
@@ -44,6 +58,8 @@ class Weights:
 
     def without(self, zeroed: BoolArray) -> FloatArray:
         """Return the text's values with some occurrences zeroed, added in the core's order."""
+        if self.score is not None:
+            return np.asarray(self.score - self.contributions[zeroed].sum(axis=0))
         values = np.where(zeroed[:, None], 0.0, self.values)
         owners = (self.sentences, self.paragraphs, np.zeros(self.paragraph_count, np.int64))
         counts = (len(self.paragraphs), self.paragraph_count, 1)
@@ -68,12 +84,22 @@ def weigh(engine: Engine, text: str) -> Weights:
     ngrams, confidences = explained["ngrams"], explained["values"]["cv"]
     kept = np.where(confidences > engine.parameters.alpha, confidences, 0.0)
     values = kept[np.array([ngram[4] for ngram in ngrams], np.intp)]
+    score = explained["score"]
+    if score is not None:
+        values = score["block_counted"] + score["block_corrected"]
     operators = tuple(engine.parameters.operator_names[level] for level in LEVELS)
     contributions = values
     if any(operator != "sum" for operator in operators):
         # The explanation has the shares in means and maxima, but takes longer.
         shares = [shared.contribution for shared in _ngrams(engine.explain(text).blocks)]
         contributions = np.array(shares, np.float64).reshape(values.shape)
+    if score is None:
+        names, times = [ngram[3] for ngram in ngrams], np.ones(len(ngrams), np.int64)
+        terms = Terms(names, times, contributions)
+    else:
+        names = [words for words, _, _, _ in score["ngrams"]]
+        times = np.array([times for _, _, times, _ in score["ngrams"]], np.int64)
+        terms = Terms(names, times, score["counted"] + score["corrected"])
     return Weights(
         places=tuple(Place(start, end, words) for start, end, _, words, _ in ngrams),
         values=values,
@@ -82,6 +108,8 @@ def weigh(engine: Engine, text: str) -> Weights:
         sentences=np.array([ngram[2] for ngram in ngrams], np.int64),
         paragraphs=np.array([sentence[2] for sentence in explained["sentences"]], np.int64),
         paragraph_count=len(explained["paragraphs"]),
+        terms=terms,
+        score=None if score is None else explained["value"],
     )
 
 

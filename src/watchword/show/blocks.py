@@ -6,15 +6,19 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.errors import UnknownLabelError
-from watchword.model.explanation import Block, Explanation
+from watchword.model.explanation import Block, Explanation, ScoredNgram
 
 PaintLevel = Literal["paragraph", "sentence", "ngram"]
 Plain = Mapping[str, Any]
@@ -39,6 +43,7 @@ class Head:
         self.predicted: Label = explanation["label"]
         self.value: list[float] = list(explanation["value"])
         self.summary: Mapping[str, str] = explanation["summary"]
+        self.bias: Sequence[float] | None = explanation.get("bias")  # of a refined model
         self.label = self.predicted if label is None else label
         self.column = column_of(self.labels, self.label)
 
@@ -88,18 +93,70 @@ class Rule:
 
 
 class Total(NamedTuple):
-    """What all blocks with the same words contribute to a label's score."""
+    """What all blocks with the same words, or all occurrences of an n-gram, add to a score.
 
-    rule: Rule  # of the first of them
+    The n-grams of a refined score have two parts, counted and corrected, and no rule, because they
+    overlap.
+    """
+
+    words: str
     times: int
     total: float
+    rule: Rule | None  # of the first of them
+    counted: float | None = None
+    corrected: float | None = None
+
+
+class _Scored:
+    """What the n-grams of refined texts add to the scores, summed over the texts."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._times: list[int] = []
+        self._counted: list[FloatArray] = []
+        self._corrected: list[FloatArray] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def add(self, ngrams: Iterable[ScoredNgram | Plain]) -> None:
+        for ngram in ngrams:
+            plain = vars(ngram) if isinstance(ngram, ScoredNgram) else ngram
+            row = self._rows.setdefault(plain["ngram"], len(self._times))
+            parts = np.array(plain["counted"]), np.array(plain["corrected"])
+            if row == len(self._times):
+                self._times.append(0)
+                self._counted.append(np.zeros_like(parts[0]))
+                self._corrected.append(np.zeros_like(parts[1]))
+            self._times[row] += plain["times"]
+            self._counted[row] += parts[0]
+            self._corrected[row] += parts[1]
+
+    def largest(self, column: int, most: int) -> list[Total]:
+        counted = np.array([row[column] for row in self._counted])
+        corrected = np.array([row[column] for row in self._corrected])
+        totals = counted + corrected
+        names = list(self._rows)
+        rows = np.flatnonzero(totals > 0).tolist()
+        best = heapq.nsmallest(most, rows, key=lambda row: (-totals[row], names[row]))
+        return [
+            Total(
+                names[row],
+                self._times[row],
+                float(totals[row]),
+                None,
+                float(counted[row]),
+                float(corrected[row]),
+            )
+            for row in best
+        ]
 
 
 class Rules:
     """The blocks of one or several texts, and how strongly each is painted.
 
     At each level, the block with the largest part for any label is painted in full and all others
-    in proportion. All labels share the scale.
+    in proportion; a block with a negative part is not painted. All labels share the scale.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -115,6 +172,7 @@ class Rules:
         self.all: list[Rule] = []
         self.highest: dict[str, float] = dict.fromkeys(LEVELS, 0.0)
         self._indices: dict[Any, int] = {}
+        self._scored = _Scored()
 
     def add(
         self,
@@ -123,7 +181,10 @@ class Rules:
         until: int | None = None,
     ) -> list[Place]:
         """Add the blocks of these levels that begin before `until`, and return their places."""
-        text = Head(explanation).text
+        plain = vars(explanation) if isinstance(explanation, Explanation) else explanation
+        text = plain["text"]
+        if "ngram" in levels:
+            self._scored.add(plain.get("ngrams") or ())
         places = []
         for block in blocks_of(explanation):
             if until is not None and block["start"] >= until:
@@ -153,14 +214,21 @@ class Rules:
         return [place for place in places if place in kept]
 
     def largest(self, kind: str, column: int, most: int) -> list[Total]:
-        """Return the words with the largest total contribution to a label's score."""
+        """Return the words with the largest total contribution to a label's score.
+
+        N-grams of refined texts are those that the score adds up, which overlap.
+        """
+        if kind == "ngram" and self._scored:
+            return self._scored.largest(column, most)
         found: dict[str, Total] = {}
         for rule in self.all:
             part = rule.parts[column]
             if rule.kind == kind and part > 0:
-                first, times, total = found.get(rule.words, Total(rule, 0, 0.0))
-                found[rule.words] = Total(first, times + rule.times, total + rule.times * part)
-        return sorted(found.values(), key=lambda one: (-one.total, one.rule.words))[:most]
+                known = found.get(rule.words, Total(rule.words, 0, 0.0, rule))
+                found[rule.words] = known._replace(
+                    times=known.times + rule.times, total=known.total + rule.times * part
+                )
+        return sorted(found.values(), key=lambda one: (-one.total, one.words))[:most]
 
     def count_painted(self, places: Sequence[Place]) -> Counter[str]:
         """Return the number of blocks of each level that are painted for any label."""
@@ -170,7 +238,14 @@ class Rules:
     def _index_of(self, block: Plain, text: str) -> int:
         kind, contribution = block["kind"], block["contribution"]
         words = block["ngram"] if kind == "ngram" else text[block["start"] : block["end"]]
-        key = (kind, words, tuple(block["value"]), contribution and tuple(contribution))
+        counted = block.get("counted")
+        key = (
+            kind,
+            words,
+            tuple(block["value"]),
+            contribution and tuple(contribution),
+            counted and tuple(counted),
+        )
         index = self._indices.setdefault(key, len(self.all))
         if index == len(self.all):
             rule = Rule(kind, {**block, "blocks": ()}, words)
@@ -199,6 +274,24 @@ def by_score(columns: Sequence[int], scores: Sequence[float]) -> list[int]:
     return sorted(columns, key=lambda at: (-scores[at], at))
 
 
+class Bar(NamedTuple):
+    """A score as a bar, in parts of the width of all bars."""
+
+    start: float
+    width: float
+
+
+def score_bars(scores: Sequence[float]) -> list[Bar]:
+    """Return scores as bars from 0 to the right or, if negative, to the left.
+
+    >>> score_bars([3.0, -1.0])
+    [Bar(start=0.25, width=0.75), Bar(start=0.0, width=0.25)]
+    """
+    lowest, highest = min(0.0, *scores, 0.0), max(0.0, *scores, 0.0)
+    span = highest - lowest or 1.0
+    return [Bar((min(score, 0.0) - lowest) / span, abs(score) / span) for score in scores]
+
+
 def rounded(number: float, digits: int) -> float:
     """Round half up, with the same arithmetic as paint.js; `round` rounds half to even.
 
@@ -224,7 +317,7 @@ def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> st
     """Return the description of a block: its words, and a line for each label with a value."""
     is_ngram = block["kind"] == "ngram"
     value = block["value"]
-    known = [at for at in columns if (block["count"] if is_ngram else value)[at]]
+    known = [at for at in columns if value[at] or (is_ngram and block["count"][at])]
     lines = [block["ngram"] if is_ngram else f"this {block['kind']}"]
     lines += (
         f"{labels[at]} {_numbers(block, at)}" for at in sorted(known, key=lambda at: -value[at])
@@ -243,5 +336,12 @@ def _numbers(block: Plain, at: int) -> str:
         numbers += f", adds {as_value(part[at])} to the score"
     if block["kind"] == "ngram":
         made_of = (f"{name} {as_value(block[name][at])}" for name in ("lv", "sg", "sn"))
-        numbers += f" (count {block['count'][at]:,}; {', '.join(made_of)})"
+        numbers += f" ({_parts(block, at)}count {block['count'][at]:,}; {', '.join(made_of)})"
     return numbers
+
+
+def _parts(block: Plain, at: int) -> str:
+    if block.get("counted") is None:
+        return ""
+    counted, corrected = as_value(block["counted"][at]), as_value(block["corrected"][at])
+    return f"counted {counted}, corrected {corrected}; "

@@ -6,7 +6,7 @@ HTML is shown; the style sheet of a page lets readers choose label and level wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
@@ -19,8 +19,8 @@ from watchword.show.blocks import (
     PaintLevel,
     Place,
     Plain,
-    Rule,
     Rules,
+    Total,
     as_value,
     by_score,
     shown_columns,
@@ -88,6 +88,12 @@ def _meaning(head: Head) -> str:
             "Colour shows what each block adds to the score or, where that is undefined because "
             f"{own[0]} summarises, the block's value."
         )
+    if head.bias is not None:
+        return (
+            "Colour shows what each block adds to the score: the shares of its words in all "
+            "n-grams that contain them. The contributions and the bias of the label add up to the "
+            "score. Blocks that lower the score are not coloured."
+        )
     meaning = (
         "Colour shows what each block adds to the score; the contributions add up to the score."
     )
@@ -113,7 +119,7 @@ def _page(
 <span class="only-screen">Point at a block, or use the tab key, to see its numbers.</span>
 {"".join(_scale(painter, one) for one in LEVELS)}</p>
 {painted}
-{strongest_tables(painter)}
+{strongest_tables(painter, head.bias)}
 </div>
 </main>"""
     return document(name, body, painter.css() + table_css(painter))
@@ -137,14 +143,22 @@ def table_css(painter: Painter) -> str:
     )
 
 
-def strongest_tables(painter: Painter) -> str:
-    """Return tables of the blocks that contribute most, for every label and level."""
+def strongest_tables(painter: Painter, bias: Sequence[float] | None = None) -> str:
+    """Return tables of the blocks that contribute most, for every label and level.
+
+    `bias` is that of each label in a refined model.
+    """
     tables = "".join(
-        f'<div class="on-{level}"><div class="on-l{at}">{_table(painter, level, at)}</div></div>\n'
+        f'<div class="on-{level}"><div class="on-l{at}">{_table(painter, level, at)}'
+        f"{_bias(bias, at)}</div></div>\n"
         for level in LEVELS
         for at in painter.columns
     )
     return f"<h2>Largest contributions</h2>\n{tables}"
+
+
+def _bias(bias: Sequence[float] | None, column: int) -> str:
+    return "" if bias is None else f'<p class="quiet">Bias: {as_value(bias[column])}</p>'
 
 
 def _table(painter: Painter, level: PaintLevel, column: int) -> str:
@@ -152,23 +166,28 @@ def _table(painter: Painter, level: PaintLevel, column: int) -> str:
     label = f"<bdi>{escaped(painter.labels[column])}</bdi>"
     if not rows:
         return f"<p>Nothing contributes to {label}.</p>"
-    numbers = ("value", "count", "lv", "sg", "sn") if level == "ngram" else ()
+    numbers: tuple[str, ...] = ()
+    if level == "ngram":
+        refined = rows[0].rule is None
+        numbers = ("counted", "corrected") if refined else ("value", "count", "lv", "sg", "sn")
     names = (level.replace("ngram", "n-gram"), "times", "total", *numbers)
     heads = ["count in the model" if name == "count" else name for name in names]
     cells = (
         (
-            name_html(rule.words),
-            f"{times:,}",
-            as_value(total),
-            *(_cell(rule, name, column) for name in numbers),
+            name_html(one.words),
+            f"{one.times:,}",
+            as_value(one.total),
+            *(_cell(one, name, column) for name in numbers),
         )
-        for rule, times, total in rows
+        for one in rows
     )
     return table_html(f"{LEVEL_NAMES[level]} for {label}", heads, cells)
 
 
-def _cell(rule: Rule, name: str, column: int) -> str:
-    number = rule.block[name][column]
+def _cell(one: Total, name: str, column: int) -> str:
+    if one.rule is None:
+        return as_value(getattr(one, name))
+    number = one.rule.block[name][column]
     return f"{number:,}" if name == "count" else as_value(number)
 
 

@@ -104,9 +104,16 @@ def _totals(plain: Plain) -> str:
     distinct = ["distinct, all labels", "", "", *(f"{many:,}" for many in plain["ngrams"])]
     settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
     pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
+    refinement = plain.get("refinement")
+    refined = ""
+    if refinement is not None:
+        refined = (
+            f"\n<p>The model is {escaped(refinement['text'])}. "
+            "The values on this page are the counted ones, without corrections.</p>"
+        )
     return (
         table_html("Documents, words and n-grams of each length learnt", heads, rows, distinct)
-        + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>'
+        + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>{refined}'
     )
 
 

@@ -17,6 +17,7 @@ from watchword.show.blocks import (
     LEVELS,
     MOST_BLOCKS,
     SHARE_DIGITS,
+    Bar,
     Head,
     PaintLevel,
     Place,
@@ -26,6 +27,7 @@ from watchword.show.blocks import (
     as_value,
     by_score,
     column_of,
+    score_bars,
     shown_columns,
     telling,
 )
@@ -102,9 +104,9 @@ class Painter:
 
     def controls(self) -> str:
         """Return radio buttons for label and level; labels have their scores."""
-        highest = max((abs(self.scores[at]) for at in self.columns), default=0.0) or 1.0
         ordered = by_score(self.columns, self.scores)
-        choices = "".join(self._label_choice(at, highest) for at in ordered)
+        bars = score_bars([self.scores[at] for at in ordered])
+        choices = "".join(map(self._label_choice, ordered, bars))
         rest = len(self.labels) - len(self.columns)
         more = f'<span class="quiet">and {rest:,} more with lower scores</span>' if rest else ""
         levels = "".join(
@@ -188,15 +190,17 @@ class Painter:
             for level, selector in selectors.items()
         ]
 
-    def _label_choice(self, column: int, highest: float) -> str:
+    def _label_choice(self, column: int, bar: Bar) -> str:
         score = self.scores[column]
-        width = short(100 * max(score, 0.0) / highest, 1)
+        start = f' x="{short(100 * bar.start, 1)}"' * (bar.start > 0)
+        width = short(100 * bar.width, 1)
+        below = ' class="ww-below"' * (score < 0)
         checked = " checked" * (column == self.column)
         return (
             f'<label><input type="radio" name="{self.name}-label" id="{self.name}-l{column}"'
             f'{checked}><svg class="{label_class(column)}" viewBox="0 0 100 10" '
             f'preserveAspectRatio="none" aria-hidden="true"><rect class="ww-ground" width="100" '
-            f'height="10"/><rect width="{width}" height="10"/></svg>'
+            f'height="10"/><rect{below}{start} width="{width}" height="10"/></svg>'
             f'<bdi>{escaped(self.labels[column])}</bdi> <data value="{score!r}">{as_value(score)}'
             f"</data></label>"
         )

@@ -68,6 +68,7 @@ th[scope=row] {{ min-width: 7rem; }}
 .ww-controls input {{ accent-color: var(--ink); }}
 .ww-controls svg {{ flex: none; width: 4rem; height: .7rem; fill: currentColor; }}
 .ww-controls .ww-ground {{ opacity: .2; }}
+.ww-controls .ww-below {{ opacity: .5; }}
 .ww-controls data {{ font-weight: 600; font-variant-numeric: tabular-nums; }}
 .on-ngram {{ display: var(--on-ngram, block); }}
 .on-sentence {{ display: var(--on-sentence, block); }}

@@ -58,18 +58,26 @@ def to_terminal(
 
 
 class Contribution(NamedTuple):
-    """What all occurrences of an n-gram add to a label's score, and its value for the label."""
+    """What all occurrences of an n-gram add to a label's score, and its value for the label.
+
+    In a refined model, `counted` and `corrected` are the two parts of the total, and `value` is
+    what each occurrence adds.
+    """
 
     ngram: str
     value: float
     times: int
     total: float
+    counted: float | None = None
+    corrected: float | None = None
 
 
 def largest_contributions(
     explanation: Explanation | Mapping[str, Any], label: Label | None = None, n: int = 10
 ) -> list[Contribution]:
     """Return the n-grams of a text that add most to a label's score [default: predicted label].
+
+    N-grams that add nothing, or lower the score, are left out. In a refined model, n-grams overlap.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -81,6 +89,13 @@ def largest_contributions(
     column, rules = Head(explanation, label).column, Rules()
     rules.add(explanation, ["ngram"])
     return [
-        Contribution(rule.words, rule.block["value"][column], times, total)
-        for rule, times, total in rules.largest("ngram", column, n)
+        Contribution(
+            one.words,
+            one.total / one.times if one.rule is None else one.rule.block["value"][column],
+            one.times,
+            one.total,
+            one.counted,
+            one.corrected,
+        )
+        for one in rules.largest("ngram", column, n)
     ]

@@ -154,7 +154,11 @@ def show_explanation(explanation: Explanation, label: Label | None, change: Chan
     output.print()
     chosen = explanation.label if label is None else label
     largest = largest_contributions(explanation, chosen, _TOP)
-    _show_titled(f"Largest contributions to {chosen!r}", [one._asdict() for one in largest])
+    rows = [
+        {name: number for name, number in one._asdict().items() if number is not None}
+        for one in largest
+    ]
+    _show_titled(f"Largest contributions to {chosen!r}", rows)
     if change is not None:
         show(output, visible(str(change)))
 
