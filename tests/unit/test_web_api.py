@@ -13,6 +13,7 @@ import watchword as ww
 from painted import with_shares
 from watchword.data import Document, Post, Subject
 from watchword.errors import EmptyModelError, HookError
+from watchword.show.terminal import largest_contributions
 from watchword.streams.policies import Overtakes, Repeats, StandsOut
 from watchword.web import Content
 from watchword.web.app import make_app
@@ -28,7 +29,7 @@ def page():
     return app()
 
 
-NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn")
+NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted", "corrected")
 
 
 def expand(sent):
@@ -72,6 +73,47 @@ def test_a_compact_explanation_has_all_numbers_and_shares(text, summary):
     taught.learn_many(["a b a. é b", "b b a", "é é"], ["x", "y", "z"])
     explanation = taught.explain(text)
     assert expand(json.loads(to_json(compact(explanation)))) == expected_of(explanation)
+
+
+@given(text=TEXTS)
+def test_a_compact_explanation_of_a_refined_model_has_the_largest_contributions(text):
+    taught = ww.TauSS3()
+    learnt = ["a b a. é b", "b b a", "é é"], ["x", "y", "z"]
+    taught.learn_many(*learnt)
+    taught.refine(*learnt)
+    explanation = taught.explain(text)
+    sent = json.loads(to_json(compact(explanation)))
+    expected = expected_of(explanation)
+    del expected["ngrams"]
+    assert expand(sent) | {"bias": sent["bias"]} == expected
+    for label, rows in zip(explanation.labels, sent["largest"], strict=True):
+        found = largest_contributions(explanation, label, 12)
+        assert rows == [
+            [one.ngram, one.times, one.counted, one.corrected, one.total] for one in found
+        ]
+
+
+def test_the_page_says_on_how_many_texts_the_model_is_refined():
+    taught = ww.TauSS3()
+    learnt = ["so good", "so bad"], ["up", "down"]
+    taught.learn_many(*learnt)
+    assert Content(taught).about()["refinement"] is None
+    taught.refine(*learnt)
+    assert Content(taught).about()["refinement"]["text"] == "refined on 2 texts"
+
+
+def test_settings_that_change_values_drop_corrections():
+    taught = ww.TauSS3()
+    learnt = ["so good", "so bad"], ["up", "down"]
+    taught.learn_many(*learnt)
+    counted = taught.replace(smoothness=0.3).explain("so good")
+    taught.refine(*learnt)
+    page = make_app(Content(taught))
+    _, own = send(page, "/api/explain", {"text": "so good"})
+    _, other = send(page, "/api/explain", {"text": "so good", "smoothness": 0.3})
+    assert own["explanation"]["value"] == list(taught.confidence_one("so good").values())
+    assert other["explanation"]["value"] == list(counted.value)
+    assert "largest" not in other["explanation"]
 
 
 def test_a_compact_explanation_without_contributions_has_the_shares_of_values():

@@ -46,6 +46,7 @@ class Content:
         """Return the data that the page loads first: labels, counts, settings."""
         model = self.models.first
         statistics = model.statistics
+        refinement = model.refinement
         return {
             "version": __version__,
             "name": self.name,
@@ -54,6 +55,7 @@ class Content:
             "words_learnt": [statistics.words[label] for label in model.labels],
             "ngrams": list(statistics.ngrams),
             "pruned": statistics.pruned,
+            "refinement": None if refinement is None else refinement.to_dict(),
             "settings": self.models.own_settings(),
             "text_limit": self.models.text_limit,
             "dashes": [palette.label_dash(at) for at in range(len(model.labels))],

@@ -12,7 +12,8 @@ from watchword.model.explanation import Explanation
 from watchword.show.blocks import Rules
 
 _HEAD = ("text", "labels", "label", "value", "summary")
-_NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn")
+_NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted", "corrected")
+_LARGEST = 12  # n-grams of a refined score, for each label
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -38,14 +39,24 @@ def compact(explanation: Explanation) -> dict[str, Any]:
 
     Long texts repeat their n-grams, each with six numbers per label, most of them 0. So `blocks`,
     in text order and each before its inner blocks, are lists of start, end and index into `rules`.
-    `expand` in page.js restores the shape of `to_dict`.
+    `expand` in page.js restores the shape of `to_dict`. Of the n-grams of a refined score, those
+    that add most to each label are sent: `largest`.
     """
     rules = Rules()
     places = rules.add(explanation)
-    return {name: getattr(explanation, name) for name in _HEAD} | {
+    plain = {name: getattr(explanation, name) for name in _HEAD} | {
         "blocks": places,
         "rules": [_without_zeros(rule.block, rules.shares(rule)) for rule in rules.all],
     }
+    if explanation.bias is None:
+        return plain
+    columns = range(len(explanation.labels))
+    return plain | {"bias": explanation.bias, "largest": [_largest(rules, at) for at in columns]}
+
+
+def _largest(rules: Rules, column: int) -> list[list[Any]]:
+    found = rules.largest("ngram", column, _LARGEST)
+    return [[one.words, one.times, one.counted, one.corrected, one.total] for one in found]
 
 
 def _without_zeros(block: Mapping[str, Any], shares: list[float]) -> list[Any]:

@@ -28,7 +28,9 @@ const overview = (() => {
     const { about } = state;
     const lengths = about.ngrams.map((many, at) => plural(many, spelled(at + 1)));
     const pruned = about.pruned ? "; rare ones were pruned" : "";
-    byId("model-facts").textContent = `${plural(about.labels.length, "label")}; ${lengths.join(", ")}${pruned}`;
+    const refined = about.refinement ? `; ${about.refinement.text} (the values below are the counted ones)` : "";
+    byId("model-facts").textContent =
+      `${plural(about.labels.length, "label")}; ${lengths.join(", ")}${pruned}${refined}`;
     const rows = about.labels.map((label, at) => {
       const numbers = [about.documents_learnt[at], about.words_learnt[at]].map(count);
       return row([withSwatch(label), ...numbers], { class: colourClass(at) });

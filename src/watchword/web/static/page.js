@@ -95,9 +95,10 @@ const page = (() => {
       return all;
     };
     const rules = sent.rules.map(([kind, ngram, columns, ...numbers]) => {
-      const [share, value, contribution, count, lv, sg, sn] = numbers.map((own) => dense(columns, own));
+      const [share, value, contribution, count, lv, sg, sn, counted, corrected] =
+        numbers.map((own) => dense(columns, own));
       const added = contribution === 0 ? value : contribution; // null with a summary function
-      return { kind, ngram, share, value, contribution: added, count, lv, sg, sn };
+      return { kind, ngram, share, value, contribution: added, count, lv, sg, sn, counted, corrected };
     });
     const latest = { document: { blocks: [] } };
     const outer = { paragraph: "document", sentence: "paragraph", ngram: "sentence" };
@@ -181,7 +182,9 @@ const page = (() => {
       if (slider && slider !== origin) slider.value = value;
       input.closest(".setting").classList.toggle("changed", input.id in state.settings);
     }
-    byId("reset").disabled = !Object.keys(state.settings).length;
+    const isChanged = Object.keys(state.settings).length > 0;
+    byId("reset").disabled = !isChanged;
+    byId("dropped").hidden = !(isChanged && state.about.refinement);
   }
 
   function paintFor(column) {

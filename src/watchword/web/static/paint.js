@@ -6,6 +6,9 @@
 //   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
 //   ngram: {kind: "ngram", start, end, value, contribution, share, ngram, count, lv, sg, sn}
 //
+// In a refined model, n-grams also have the two parts of their value, `counted` and `corrected`.
+// There, values may be negative; a block with a negative contribution has the share 0.
+//
 // `start` and `end` count characters as Python does (code points, not UTF-16 units). Texts and
 // labels are untrusted: they become text nodes only, never markup.
 // Not a module, so that a page can include this file inline.
@@ -177,12 +180,14 @@ const watchword = (() => {
       block.contribution && block.contribution.some((added, at) => added !== block.value[at]);
     const columns = ["value"];
     if (contributes) columns.push("adds");
+    if (block.counted) columns.push("counted", "corrected");
     if (isNgram) columns.push("count", "lv", "sg", "sn");
     const order = explanation.labels.map((_, at) => at);
     order.sort((a, b) => block.value[b] - block.value[a] || a - b);
     const rows = order.map((at) => {
       const cells = [number(block.value[at])];
       if (contributes) cells.push(number(block.contribution[at]));
+      if (block.counted) cells.push(number(block.counted[at]), number(block.corrected[at]));
       if (isNgram) cells.push(block.count[at].toLocaleString("en"));
       if (isNgram) cells.push(...["lv", "sg", "sn"].map((name) => number(block[name][at])));
       return element(
@@ -216,7 +221,7 @@ const watchword = (() => {
   function summary(block, explanation) {
     const worth = explanation.labels
       .map((label, at) => [label, block.value[at]])
-      .filter(([, value]) => value > 0)
+      .filter(([, value]) => value !== 0)
       .sort((a, b) => b[1] - a[1])
       .slice(0, 5)
       .map(([label, value]) => `${visible(label)} ${number(value)}`);
@@ -332,22 +337,27 @@ const watchword = (() => {
     panel.style.top = `${fits ? below : first.top - 6 - height}px`;
   }
 
-  /** Draw a document's values as bars, highest first; `choose` is called with a clicked label. */
+  /**
+   * Draw a document's values as bars, highest first: from 0 to the right or, if negative, to the
+   * left. `choose` is called with a clicked label.
+   */
   function paintScores(container, explanation, { label = explanation.label, choose = null } = {}) {
     const order = explanation.labels.map((_, at) => at);
     order.sort((a, b) => explanation.value[b] - explanation.value[a] || a - b);
-    const highest = Math.max(0, ...explanation.value);
+    const lowest = Math.min(0, ...explanation.value);
+    const span = Math.max(0, ...explanation.value) - lowest || 1;
     const rows = order.map((at) => {
       const name = explanation.labels[at];
-      const bar = element("span", { class: "bar" });
-      const share = highest > 0 ? Math.max(0, explanation.value[at]) / highest : 0;
-      bar.style.setProperty("--share", share.toFixed(4));
+      const value = explanation.value[at];
+      const bar = element("span", { class: value < 0 ? "bar below" : "bar" });
+      bar.style.setProperty("--share", (Math.abs(value) / span).toFixed(4));
+      bar.style.setProperty("--from", ((Math.min(0, value) - lowest) / span).toFixed(4));
       const row = element(
         "button",
         { type: "button", class: `score ${colourClass(at)}`, "aria-pressed": String(name === label) },
         element("span", { class: "name" }, shown(name)),
         element("span", { class: "track" }, bar),
-        element("span", { class: "number" }, number(explanation.value[at])),
+        element("span", { class: "number" }, number(value)),
       );
       if (name === explanation.label) row.classList.add("predicted");
       if (choose) row.addEventListener("click", () => choose(name));

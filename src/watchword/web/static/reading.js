@@ -42,9 +42,23 @@ const reading = (() => {
     heading.replaceChildren("for ", swatch, shown(label));
     const choose = (name) => paintFor(explanation.labels.indexOf(name));
     paintScores(placeOf(view).querySelector("[data-scores]"), explanation, { label, choose });
-    const rows = strongest(explanation, column).map(strongestRow);
+    showStrongest(placeOf(view).querySelector("[data-strongest]"), explanation, column);
+  }
+
+  function showStrongest(place, explanation, column) {
+    // The n-grams of a refined score overlap, so the server adds them up.
+    const refined = "largest" in explanation;
+    const names = refined ? ["times", "counted", "corrected", "total"] : ["value", "times", "total"];
+    const found = refined ? explanation.largest[column] : strongest(explanation, column);
+    const cells = ([ngram, ...numbers]) =>
+      [shown(ngram), ...numbers.map((each, at) => (names[at] === "times" ? count(each) : number(each)))];
+    const rows = found.map((one) => row(cells(one)));
     if (!rows.length) rows.push(row(["none"], { class: "quiet" }));
-    placeOf(view).querySelector("[data-strongest] tbody").replaceChildren(...rows);
+    if (refined) {
+      rows.push(row(["bias", "", "", "", number(explanation.bias[column])], { class: "quiet" }));
+    }
+    place.tHead.replaceChildren(headRow(["n-gram", ...names]));
+    place.tBodies[0].replaceChildren(...rows);
   }
 
   /** Repaint after another label or level was chosen. */
@@ -69,9 +83,6 @@ const reading = (() => {
     ranked.sort(([a, , , x], [b, , , y]) => y - x || (a < b ? -1 : 1));
     return ranked.slice(0, STRONGEST);
   }
-
-  const strongestRow = ([ngram, value, times, added]) =>
-    row([shown(ngram), number(value), String(times), number(added)]);
 
   const note = (view, message) => {
     byId(`${view}-note`).textContent = message;
@@ -114,9 +125,13 @@ const reading = (() => {
     return element("tr", attributes, element("th", { scope: "row" }, name), ...cells);
   }
 
+  function headRow(names) {
+    const cells = names.map((name, at) => element("th", { scope: "col", class: at ? "number" : "" }, name));
+    return element("tr", {}, ...cells);
+  }
+
   function table(names, rows) {
-    const head = names.map((name, at) => element("th", { scope: "col", class: at ? "number" : "" }, name));
-    const top = element("thead", {}, element("tr", {}, ...head));
+    const top = element("thead", {}, headRow(names));
     return element("table", { class: "list" }, top, element("tbody", {}, ...rows));
   }
 
