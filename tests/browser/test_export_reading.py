@@ -114,6 +114,67 @@ def test_any_model_reads_any_text_as_the_core_does(reader, corpus, arguments, te
     assert_reads_alike(reader, pruned(model, floor), [*texts, *(text for text, _ in corpus)])
 
 
+ROUNDED = ("value", "contribution", "counted", "corrected", "weight", "bias")
+
+
+def assert_nearly_alike(theirs, ours):
+    """Check for equal data of a refined model, whose parts are not added in the same order."""
+    if isinstance(ours, dict):
+        assert theirs.keys() == ours.keys()
+        for name, value in ours.items():
+            if name in ROUNDED:
+                assert theirs[name] == pytest.approx(value, rel=1e-9, abs=1e-9)
+            elif name in ("lv", "sg", "sn"):
+                assert theirs[name] == pytest.approx(value, abs=1e-6)
+            elif name == "share":
+                assert theirs[name] == pytest.approx(value, abs=1.01e-4)
+            elif name == "label":
+                continue  # where scores tie, rounding decides
+            else:
+                assert_nearly_alike(theirs[name], value)
+    elif isinstance(ours, list):
+        assert len(theirs) == len(ours)
+        for their, our in zip(theirs, ours, strict=True):
+            assert_nearly_alike(their, our)
+    else:
+        assert theirs == ours
+
+
+def assert_scores_alike(reader, model, texts):
+    reader.open(model)
+    for text in map(characters_of, texts):
+        found, expected = reader.paint(text), with_shares(model.explain(text))
+        assert_nearly_alike(found, expected)
+        if not any(expected["value"]):
+            assert found["label"] == expected["label"]
+        else:
+            best = expected["value"][expected["labels"].index(found["label"])]
+            assert best == pytest.approx(max(expected["value"]), abs=1e-9)
+
+
+@pytest.mark.parametrize("max_ngram", [1, 3, 4])
+def test_refined_texts_of_many_scripts_are_scored_as_the_core_scores_them(reader, max_ngram):
+    model = taught(max_ngram=max_ngram)
+    learnt = [text for text, _ in TEACHING]
+    model.refine(learnt, [label for _, label in TEACHING])
+    assert min(model.explain(learnt[0]).value) < 0
+    assert_scores_alike(reader, model, TEXTS + learnt)
+
+
+@given(
+    corpora(any_texts(), min_labels=2, max_labels=5),
+    parameters(own_operators=False).map(lambda found: found | {"summary": "sum"}),
+    st.lists(any_texts(), max_size=4),
+    st.sampled_from([0, 0, 0, 1]),
+)
+def test_any_refined_model_scores_any_text_as_the_core_does(reader, corpus, own, texts, floor):
+    model = ww.TauSS3(**own)
+    learnt, labels = [text for text, _ in corpus], [label for _, label in corpus]
+    model.learn_many(learnt, labels)
+    model.refine(learnt, labels)
+    assert_scores_alike(reader, pruned(model, floor), [*texts, *learnt])
+
+
 def test_a_long_text_is_added_up_as_the_core_adds(reader):
     text = " ".join(text for text, _ in TEACHING * 700)
     model = taught()

@@ -2,7 +2,8 @@
 
 N-grams of equal length and equal counts have equal values, so they share one row of values: a large
 model has few distinct rows. Whole numbers are written as varints, values as doubles, so that
-comparisons of values come out as in the core, to the last bit.
+comparisons of values come out as in the core, to the last bit. A refined model also has one
+correction for each n-gram and label, and these are not shared.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def pack_model(model: TauSS3) -> dict[str, Any]:
         spelt = [(word,) for word in words] if length == 1 else _longer(spelt, above, level, words)
         levels.append(_packed_level(level, above, rows.numbers_of(level, spelt)))
         above = level
-    return {
+    refined = {} if snapshot["fit"] is None else {"fit": _packed_fit(snapshot, rows)}
+    return refined | {
         "labels": [_plain(label) for label in model.labels],
         "default_label": model.labels.index(model.default_label),
         "summary": parameters.operator_names,
@@ -63,6 +65,7 @@ class _Rows:
         self._sharing = sharing
         self._numbers: dict[Hashable, int] = {}
         self.examples: list[Ngram] = [_UNKNOWN]
+        self.totals: list[int] = [0]  # the counts of a row, added up
 
     def numbers_of(self, level: Level, spelt: list[Ngram]) -> list[int]:
         numbers = []
@@ -74,6 +77,7 @@ class _Rows:
             number = self._numbers.setdefault(key, len(self.examples))
             if number == len(self.examples):
                 self.examples.append(ngram)
+                self.totals.append(int(counts[begin:end].sum()))
             numbers.append(number)
         return numbers
 
@@ -99,7 +103,22 @@ def _packed_level(level: Level, above: Level, rows: list[int]) -> dict[str, str]
         firsts = above["children"][:-1][_sizes(above["children"]) > 0].astype(np.intp)
         steps[firsts] = words[firsts]
         packed["words"] = pack_wholes(steps)
+    if "weights" in level:
+        packed["weights"] = as_base64(level["weights"].astype("<u4"))  # the bits of floats
     return packed
+
+
+def _packed_fit(snapshot: dict[str, Any], rows: _Rows) -> dict[str, Any]:
+    """Return what refined scores need beside the weights; src/core/refine.h has the equations."""
+    fit, documents = snapshot["fit"], sum(snapshot["documents"])
+    rarity = np.log((1 + documents) / (1 + np.minimum(documents, rows.totals))) + 1
+    lengths = np.array([len(ngram) for ngram in rows.examples])
+    scale = fit["strength"] * fit["texts"] / fit["margins"] if fit["margins"] > 0 else 0.0
+    return {
+        "scale": scale,
+        "biases": list(fit["biases"]),
+        "rarity": _pack_numbers(rarity * fit["decay"] ** (lengths - 1), "<f8"),
+    }
 
 
 def _packed_rows(model: TauSS3, examples: list[Ngram]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 // Explains texts with a model inside the page: a port of the C++ core for exported pages. No formula
 // of the model is needed: every n-gram comes with its computed values, and reading is choosing
 // n-grams and adding up values (docs/text.md, Algorithm 2). Numbers are doubles, added in the same
-// order as in the core.
+// order as in the core. A refined model adds up all n-grams of a text (src/core/refine.h), within
+// rounding of the core.
 "use strict";
 
 const offline = (() => {
@@ -275,6 +276,20 @@ const offline = (() => {
     }
   }
 
+  // What a refined score needs: for each row, the weight of an n-gram that occurs once; for each level
+  // and n-gram, the place of its corrections, which follow the labels of its row.
+  class Fit {
+    constructor(packed, levels, rows) {
+      this.scale = packed.fit.scale;
+      this.biases = packed.fit.biases;
+      this.rarity = numbersOf(packed.fit.rarity, Float64Array);
+      this.levels = levels.map((level, at) => ({
+        starts: startsOf(level.rows.map((row) => rows.starts[row + 1] - rows.starts[row])),
+        corrections: numbersOf(packed.levels[at].weights, Float32Array),
+      }));
+    }
+  }
+
   // The n-grams of one length, sorted by their words, so that a parent's children are adjacent.
   function levelOf(packed, parentStarts) {
     const level = { rows: wholesOf(packed.rows), words: null, children: null };
@@ -304,6 +319,7 @@ const offline = (() => {
       for (const level of packed.levels) {
         this.levels.push(levelOf(level, this.levels[this.levels.length - 1]?.children));
       }
+      this.fit = packed.fit === undefined ? null : new Fit(packed, this.levels, this.rows);
     }
 
     // The index, among n-grams one word longer, of this n-gram followed by the word; or -1.
@@ -363,21 +379,88 @@ const offline = (() => {
     // Explain a text: the same data as Explanation.to_dict() in Python.
     explain(text) {
       const terms = this.reader.read(text);
-      const blocks = this.blocksOf(terms);
+      const ids = Int32Array.from(terms.symbols, (symbol) =>
+        typeof symbol === "string" ? (this.ids.get(symbol) ?? UNKNOWN_WORD) : symbol,
+      );
+      const score = this.fit && this.scoreOf(ids, terms.symbols);
+      const blocks = this.blocksOf(terms, ids, score);
       const { document, paragraph, sentence } = this.summary;
-      const value = summarise(blocks, document, this.labels.length);
+      const value = score?.value ?? summarise(blocks, document, this.labels.length);
       const whole = { counts: Array(this.labels.length).fill(1), divisor: 1 };
       share(blocks, value, whole, [document, paragraph, sentence]);
       const highest = value.indexOf(Math.max(...value));
-      const label = this.labels[value[highest] > 0 ? highest : this.defaultLabel];
-      return { text, labels: this.labels, label, value, summary: this.summary, blocks };
+      const label = this.labels[value.some((own) => own !== 0) ? highest : this.defaultLabel];
+      const refined = score && { bias: score.bias, ngrams: score.ngrams };
+      return { text, labels: this.labels, label, value, summary: this.summary, blocks, ...refined };
+    }
+
+    // The refined score of a text: bias, what each n-gram adds, and the shares of every word in that.
+    scoreOf(ids, symbols) {
+      const found = this.featuresOf(ids);
+      const labels = this.labels.length;
+      const weighed = found.map(({ row, places: { length } }) => (1 + Math.log(length)) * this.fit.rarity[row]);
+      const norm = Math.sqrt(weighed.reduce((sum, weight) => sum + weight * weight, 0));
+      const bias = found.length ? [...this.fit.biases] : Array(labels).fill(0);
+      const value = [...bias];
+      const words = new Map(); // place → the shares of the word there
+      const ngrams = found.map((feature, at) => {
+        const weight = weighed[at] / norm;
+        const { counted, corrected } = this.partsOf(feature, weight);
+        const { length, places } = feature;
+        const parts = length * places.length;
+        for (const place of places) {
+          for (let word = place; word < place + length; ++word) {
+            if (!words.has(word)) words.set(word, zeroParts(labels));
+            addParts(words.get(word), counted, corrected, parts);
+          }
+        }
+        for (let label = 0; label < labels; ++label) value[label] += counted[label] + corrected[label];
+        const ngram = symbols.slice(places[0], places[0] + length).join(" ");
+        return { ngram, times: places.length, weight, counted, corrected };
+      });
+      return { bias, value, ngrams, words };
+    }
+
+    // The known n-grams of a text, overlapping ones included, in the order of their first occurrence.
+    featuresOf(ids) {
+      const found = this.levels.map(() => new Map());
+      const features = [];
+      const visit = (length, ngram, place) => {
+        const row = this.levels[length - 1].rows[ngram];
+        if (this.rows.starts[row] === this.rows.starts[row + 1]) return; // without counts
+        if (!found[length - 1].has(ngram)) {
+          found[length - 1].set(ngram, { length, ngram, row, places: [] });
+          features.push(found[length - 1].get(ngram));
+        }
+        found[length - 1].get(ngram).places.push(place);
+      };
+      ids.forEach((word, place) => {
+        if (word < 0) return;
+        visit(1, word, place);
+        let ngram = word;
+        for (let length = 1; length < this.levels.length && ids[place + length] >= 0; ++length) {
+          ngram = this.child(length, ngram, ids[place + length]);
+          if (ngram < 0) break;
+          visit(length + 1, ngram, place);
+        }
+      });
+      return features;
+    }
+
+    // What an n-gram of this weight adds to the score: by its counted value, centred, and corrected.
+    partsOf({ length, ngram, row }, weight) {
+      const { starts, corrections } = this.fit.levels[length - 1];
+      const { value } = this.rows.dense(row, this.alpha);
+      const mean = value.reduce((sum, own) => sum + own, 0) / this.labels.length;
+      const counted = value.map((own) => this.fit.scale * weight * (own - mean));
+      const corrected = Array(this.labels.length).fill(0);
+      const offset = starts[ngram] - this.rows.starts[row];
+      this.rows.each(row, (entry, label) => (corrected[label] = weight * corrections[entry + offset]));
+      return { counted, corrected };
     }
 
     // Paragraphs of sentences of n-grams with their values; parts without words are no blocks.
-    blocksOf({ symbols, starts, ends }) {
-      const ids = Int32Array.from(symbols, (symbol) =>
-        typeof symbol === "string" ? (this.ids.get(symbol) ?? UNKNOWN_WORD) : symbol,
-      );
+    blocksOf({ symbols, starts, ends }, ids, score) {
       const paragraphs = new Blocks("paragraph", this.summary.paragraph, this.labels.length);
       const sentences = new Blocks("sentence", this.summary.sentence, this.labels.length);
       for (let at = 0; at < ids.length; ) {
@@ -385,7 +468,8 @@ const offline = (() => {
           const known = ids[at] !== UNKNOWN_WORD;
           const { length, row } = known ? this.choose(ids, at) : { length: 1, row: UNKNOWN_ROW };
           const place = { start: starts[at], end: ends[at + length - 1] };
-          sentences.hold(this.ngramBlock(symbols.slice(at, at + length), row, place));
+          const block = this.ngramBlock(symbols.slice(at, at + length), row, place);
+          sentences.hold(score ? { ...block, ...this.refinedParts(score, at, length) } : block);
           sentences.reach(place.start, place.end);
           at += length;
           continue;
@@ -402,6 +486,25 @@ const offline = (() => {
       const { value, ...parts } = this.rows.dense(row, this.alpha);
       const ngram = words.join(" ");
       return { kind: "ngram", ...place, value, contribution: null, ngram, ...parts };
+    }
+
+    // The value of a block in a refined model: what its words have.
+    refinedParts({ words }, at, length) {
+      const total = zeroParts(this.labels.length);
+      for (let word = at; word < at + length; ++word) {
+        if (words.has(word)) addParts(total, words.get(word).counted, words.get(word).corrected, 1);
+      }
+      const { counted, corrected } = total;
+      return { value: counted.map((own, label) => own + corrected[label]), counted, corrected };
+    }
+  }
+
+  const zeroParts = (labels) => ({ counted: Array(labels).fill(0), corrected: Array(labels).fill(0) });
+
+  function addParts(total, counted, corrected, divisor) {
+    for (let label = 0; label < counted.length; ++label) {
+      total.counted[label] += counted[label] / divisor;
+      total.corrected[label] += corrected[label] / divisor;
     }
   }
 
