@@ -1,0 +1,197 @@
+"""Refined models in a real browser: on the live page and in an exported page."""
+
+import pytest
+from playwright.sync_api import expect
+
+import watchword as ww
+from live_pages import TEXT, scores, visitor, write
+from offline_pages import exported, pruned
+from painted import shares_at, with_shares
+from watchword.show.blocks import as_value, score_bars
+from watchword.show.terminal import largest_contributions
+from watchword.web import running_page
+from web_pages import AT_RISK, documents, model, people
+
+
+@pytest.fixture(scope="module")
+def refined():
+    found = model().replace()
+    found.refine(*documents())
+    return found
+
+
+@pytest.fixture(scope="module")
+def live(refined):
+    texts, labels = documents()
+    with running_page(refined, texts, labels, subjects=people(), name="refined.ww") as served:
+        yield served
+
+
+@pytest.fixture
+def visit(browser, live):
+    return visitor(browser, live)
+
+
+@pytest.fixture
+def page(visit):
+    return visit()
+
+
+def cells(page, selector):
+    """Return the texts of the cells of each row."""
+    return page.locator(selector).evaluate_all(
+        "all => all.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+
+
+def assert_bars(page, selector, explanation):
+    """Check where the bars begin, how long they are, and whether they show a negative score."""
+    ordered = sorted(explanation.value, reverse=True)
+    found = page.locator(selector).evaluate_all(
+        """all => all.map((bar) => {
+            const track = bar.parentElement.getBoundingClientRect();
+            const own = bar.getBoundingClientRect();
+            const style = (name) => Number(bar.style.getPropertyValue(name));
+            return [style("--from"), style("--share"), (own.left - track.left) / track.width,
+                bar.classList.contains("below")];
+        })"""
+    )
+    assert len(found) == len(ordered)
+    for (start, width, drawn, below), bar, score in zip(
+        found, score_bars(ordered), ordered, strict=True
+    ):
+        assert start == pytest.approx(bar.start, abs=1e-4)
+        assert width == pytest.approx(bar.width, abs=1e-4)
+        assert drawn == pytest.approx(bar.start, abs=0.02)
+        assert below == (score < 0)
+
+
+def test_scores_keep_their_signs(page, refined):
+    page.emulate_media(reduced_motion="reduce")  # bars move at once
+    write(page)
+    explanation = refined.explain(TEXT)
+    assert max(explanation.value) > 0 > min(explanation.value)
+    assert scores(page) == {
+        label: as_value(value)
+        for label, value in zip(explanation.labels, explanation.value, strict=True)
+    }
+    assert_bars(page, "[data-reading=write] .bar", explanation)
+
+
+def test_blocks_that_lower_the_score_are_not_painted(page, refined):
+    write(page)
+    plain = with_shares(refined.explain(TEXT))
+    for column in range(len(plain["labels"])):
+        page.select_option("#paint-label", str(column))
+        painted = page.locator("#write-painted .block").evaluate_all(
+            "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
+        )
+        assert painted == [own[column] for own in shares_at(plain, "ngram")]
+        assert 0 in painted
+
+
+def test_the_largest_contributions_have_two_parts(page, refined):
+    write(page)
+    explanation = refined.explain(TEXT)
+    table = "[data-reading=write] [data-strongest]"
+    assert cells(page, f"{table} thead tr") == [
+        ["n-gram", "times", "counted", "corrected", "total"]
+    ]
+    for column, label in enumerate(explanation.labels):
+        page.select_option("#paint-label", str(column))
+        rows = [
+            [one.ngram, str(one.times), *map(as_value, (one.counted, one.corrected, one.total))]
+            for one in largest_contributions(explanation, label, 12)
+        ]
+        bias = ["bias", "", "", "", as_value(explanation.bias[column])]
+        assert cells(page, f"{table} tbody tr") == [*(rows or [["none"]]), bias]
+
+
+def test_details_show_both_parts_of_a_value(page, refined):
+    write(page)
+    block = refined.explain(TEXT).blocks[0].blocks[0].blocks[0]
+    page.locator("#write-painted .block").first.hover()
+    expect(page.locator("#details .what")).to_have_text(block.ngram)
+    [heads] = cells(page, "#details thead tr")
+    assert heads == ["label", "value", "counted", "corrected", "count", "lv", "sg", "sn"]
+    found = {row[0]: row[1:4] for row in cells(page, "#details tbody tr")}
+    assert found == {
+        label: [as_value(numbers[at]) for numbers in (block.value, block.counted, block.corrected)]
+        for at, label in enumerate(refined.labels)
+    }
+    heard = page.locator("#details .heard").text_content()
+    assert as_value(min(block.value)) in heard
+
+
+def test_another_setting_drops_the_corrections_and_the_page_says_so(page, refined):
+    write(page)
+    expect(page.locator("#dropped")).to_be_hidden()
+    own = scores(page)
+    page.fill("#smoothness", "0.7")
+    expect(page.locator("#dropped")).to_be_visible()
+    expected = model().replace(smoothness=0.7).confidence_one(TEXT)
+    first = page.locator("[data-reading=write] .score .number").first
+    expect(first).to_have_text(as_value(max(expected.values())))
+    assert scores(page) == {label: as_value(value) for label, value in expected.items()}
+    assert cells(page, "[data-reading=write] [data-strongest] thead tr") == [
+        ["n-gram", "value", "times", "total"]
+    ]
+    page.locator("#reset").click()
+    expect(page.locator("#dropped")).to_be_hidden()
+    expect(first).to_have_text(as_value(max(refined.explain(TEXT).value)))
+    assert scores(page) == own
+
+
+def test_what_would_change_the_label_is_that_of_the_refined_model(page, refined):
+    write(page)
+    change = refined.what_would_change(TEXT)
+    assert change
+    page.locator("[data-reading=write] .change button").click()
+    expect(page.locator("[data-reading=write] .change p")).to_have_text(str(change))
+    expect(page.locator("#write-painted .marked")).to_have_count(len(change.occurrences))
+
+
+def test_the_model_view_says_how_the_model_is_refined(visit, refined):
+    page = visit("model")
+    expect(page.locator("#model-facts")).to_contain_text(str(refined.refinement))
+
+
+def test_a_subject_is_replayed_with_probabilities(visit, refined):
+    at, subject = next(
+        (at, one)
+        for at, one in enumerate(people())
+        if refined.story(one, ww.Overtakes(AT_RISK)).decision
+    )
+    story = refined.story(subject, ww.Overtakes(AT_RISK))
+    page = visit(f"subjects/{at}")
+    expect(page.locator("#story-told .chips li").first).to_contain_text(
+        story.tipped.ngrams_for[0].ngram
+    )
+    expect(page.locator("#story-told .told").first).to_have_text(str(story.what_would_delay()))
+
+
+def test_an_exported_page_scores_and_paints_as_the_pruned_model(tmp_path, browser, refined):
+    path, report = exported(tmp_path, refined, floor=2)
+    assert report.dropped > 0
+    page = browser.open(path.as_uri(), offline=True)
+    page.emulate_media(reduced_motion="reduce")
+    page.fill("#text", TEXT)
+    explanation = pruned(refined, 2).explain(TEXT)
+    assert explanation.bias is not None
+    rows = page.locator("#scores .score").evaluate_all(
+        "all => all.map((row) => [row.children[0].textContent, row.children[2].textContent])"
+    )
+    assert dict(rows) == {
+        label: as_value(value)
+        for label, value in zip(explanation.labels, explanation.value, strict=True)
+    }
+    assert_bars(page, "#scores .bar", explanation)
+    painted = page.locator("#painted .block").evaluate_all(
+        "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
+    )
+    column = explanation.labels.index(explanation.label)
+    shares = [own[column] for own in shares_at(with_shares(explanation), "ngram")]
+    assert painted == pytest.approx(shares, abs=1.01e-4)
+    page.locator("#painted .block").first.hover()
+    [heads] = cells(page, "#details thead tr")
+    assert heads[1:4] == ["value", "counted", "corrected"]
