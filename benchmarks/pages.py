@@ -46,6 +46,11 @@ def _measure(options: argparse.Namespace) -> int:
         rows += [
             _exported(f"{name}: to hand over, floor {floor}", model, floor) for floor in FLOORS
         ]
+        model.refine(corpus.train.texts, labels)
+        rows += [
+            _exported(f"{name}: to hand over, refined, floor {floor}", model, floor)
+            for floor in FLOORS
+        ]
     print(f"a text of {len(text):,} characters\n")
     print(markdown_table(["page", "n-grams in the model", "size", "made in"], rows))
     return 0
