@@ -164,6 +164,7 @@ def test_a_subject_is_replayed_with_probabilities(visit, refined):
     )
     story = refined.story(subject, ww.Overtakes(AT_RISK))
     page = visit(f"subjects/{at}")
+    expect(page.locator("#story-told")).to_contain_text("posts add probabilities")
     expect(page.locator("#story-told .chips li").first).to_contain_text(
         story.tipped.ngrams_for[0].ngram
     )

@@ -67,8 +67,12 @@ def test_explain_shows_both_parts_of_refined_contributions():
     output = printed("--text", TEXT)
     explanation = model.explain(TEXT)
     assert min(explanation.value) < 0
-    for value in explanation.value:
-        assert f"{value:.3f}" in output
+    for label, *numbers in zip(
+        explanation.labels, explanation.value, explanation.bias, strict=True
+    ):
+        [row] = [line for line in output.splitlines() if line.startswith(label)]
+        found = [float(cell) for cell in row.removeprefix(label).split()[:2]]
+        assert found == pytest.approx(numbers, abs=5e-4)
     lines = output.splitlines()
     heading = lines.index(f"Largest contributions to {explanation.label!r}")
     assert lines[heading + 1].split() == [

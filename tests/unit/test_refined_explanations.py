@@ -172,6 +172,12 @@ def test_the_table_of_a_page_lists_counted_and_corrected_parts(explanation):
         assert f"Bias: {as_value(explanation.bias[column])}" in page
 
 
+def test_a_snippet_tells_the_bias_of_its_label(explanation):
+    for column, label in enumerate(explanation.labels):
+        bias = as_value(explanation.bias[column])
+        assert f"The bias is {bias}." in explanation.to_html(label)
+
+
 def test_painted_texts_add_up_the_ngrams_of_all_texts(model, people):
     rules = Rules()
     explanations = [model.explain(post.content) for post in people[1].posts]
@@ -306,6 +312,7 @@ def test_a_story_is_drawn(story):
     strongest = story.tipped.ngrams_for[0]
     assert strongest.ngram in page
     assert as_value(strongest.contribution[0]) in page
+    assert "posts add probabilities" in page
     assert json.loads(json.dumps(story.to_dict()))["shown"][0]["explanation"]["bias"]
 
 

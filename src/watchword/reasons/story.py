@@ -34,7 +34,10 @@ _CHARACTERS = 20_000  # shown of each text
 
 @dataclass(frozen=True)
 class StoryPost:
-    """A post (numbered from 1), its confidence, and the total confidence up to this post."""
+    """A post (numbered from 1), its confidence, and the total confidence up to this post.
+
+    In a refined model, these are probabilities; the scores are in the explanation.
+    """
 
     number: int
     post: Post

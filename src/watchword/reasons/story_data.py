@@ -25,6 +25,7 @@ def plain_story(
         "truth": story.truth,
         "labels": list(labels),
         "positive": story.positive,
+        "refined": story.history.engine.is_refined,
         "policy": story.policy.to_dict(),
         "rule": repr(story.policy),
         "decision": {

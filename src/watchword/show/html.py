@@ -213,6 +213,8 @@ def _snippet(
     kept = rules.strongest(places, most)
     painted = marked(head.text[:until], _inline_marks(kept, rules, head), styles="inline")
     notes = [f"The strongest colour stands for {as_value(rules.highest[level])}."]
+    if head.bias is not None:
+        notes.append(f"The bias is {as_value(head.bias[head.column])}.")
     left_out = rules.count_painted(places) - rules.count_painted(kept)
     if left_out:
         notes.append(_left_out(left_out[level], level))

@@ -165,6 +165,11 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
         f"<p>{many(tipped['posts'], 'post')} {moment}. <em>For</em>: more for "
         f"{name_html(positive)}.{against}</p>"
     )
+    if plain["refined"]:
+        intro += (
+            '<p class="quiet">The model is refined: n-grams add to the scores of posts, and posts '
+            "add probabilities.</p>"
+        )
     columns = [plain["labels"].index(positive)]
     if rival is not None:
         columns.append(plain["labels"].index(rival))

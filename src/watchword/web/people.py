@@ -118,7 +118,8 @@ class SubjectShelf:
             engine, self.subject(at), policy, alert=alert if policy.is_population else None
         )
         plain = story.to_dict(texts=0)
-        return {name: plain[name] for name in ("labels", "positive", "tipped", "changes")}
+        names = ("labels", "positive", "refined", "tipped", "changes")
+        return {name: plain[name] for name in names}
 
     def post(self, at: int, number: int, settings: Settings) -> dict[str, Any]:
         """Return a post, counted from 1, with its explanation."""

@@ -21,6 +21,7 @@ from watchword.errors import HookError, UnknownSubjectError
 from watchword.reasons.change import Change
 from watchword.reasons.story import Story, Tipped
 from watchword.reasons.story_data import decision_text
+from watchword.show.blocks import by_score
 from watchword.show.terminal import largest_contributions, to_terminal
 
 _TOP = 5  # n-grams and posts to print
@@ -143,14 +144,8 @@ def show_explanation(explanation: Explanation, label: Label | None, change: Chan
     output = console()
     show(output, to_terminal(explanation, label))
     output.print()
-    found = zip(explanation.labels, explanation.value, strict=True)
-    best = sorted(found, key=lambda pair: -pair[1])[:10]
-    show_table(
-        [
-            {"label": one, "confidence": value, "": "← predicted" * (one == explanation.label)}
-            for one, value in best
-        ]
-    )
+    best = by_score(range(len(explanation.labels)), explanation.value)[:10]
+    show_table([_score_row(explanation, at) for at in best])
     output.print()
     chosen = explanation.label if label is None else label
     largest = largest_contributions(explanation, chosen, _TOP)
@@ -161,6 +156,16 @@ def show_explanation(explanation: Explanation, label: Label | None, change: Chan
     _show_titled(f"Largest contributions to {chosen!r}", rows)
     if change is not None:
         show(output, visible(str(change)))
+
+
+def _score_row(explanation: Explanation, at: int) -> dict[str, object]:
+    row: dict[str, object] = {
+        "label": explanation.labels[at],
+        "confidence": explanation.value[at],
+    }
+    if explanation.bias is not None:
+        row["bias"] = explanation.bias[at]
+    return row | {"": "← predicted" * (explanation.labels[at] == explanation.label)}
 
 
 def show_story(story: Story, label: Label) -> None:

@@ -82,7 +82,8 @@ const replay = (() => {
     const { tipped } = found;
     const until = subject.alert ? `up to the alert (post ${subject.delay})` : "in all posts";
     const rival = tipped.rival === null ? "" : `, compared with ${visible(tipped.rival)}`;
-    const intro = `Evidence for and against ${visible(found.positive)} ${until}${rival}.`;
+    const refined = found.refined ? " N-grams add to the scores of posts, and posts add probabilities." : "";
+    const intro = `Evidence for and against ${visible(found.positive)} ${until}${rival}.${refined}`;
     const columns = [
       ["N-grams for it", tipped.ngrams_for.map(ngramChip)],
       ["N-grams against it", tipped.ngrams_against.map(ngramChip)],
