@@ -1,6 +1,6 @@
 """scikit-learn's classifiers on corpora: as they come with words, or features and strength tuned.
 
-`python accuracy_peers.py NAME < JOB` prints what the test texts got. The process runs where
+`python accuracy_peers.py NAME < JOB` prints the labels of the test texts. The process runs where
 scikit-learn is installed, which need not be where watchword is.
 """
 
@@ -15,26 +15,33 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from accuracy_job import Job, Row, answer
+from accuracy_job import Row, Task, answer
 from process import Stopwatch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import LinearSVC
 
 WORD = r"\w+(?:['’]\w+)*"  # close to what is a word for watchword
-LENGTHS = (1, 2, 3)
 ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)
-FIRST_STRENGTH = 1.0  # which the length of n-grams is chosen with
-NAMES = ("naive-bayes", "linear-svm", "naive-bayes-untuned", "linear-svm-untuned")
+# The values of C, and the one that the length of n-grams is chosen with.
+STRENGTHS = {
+    "linear-svm": (0.1, 0.3, 1.0, 3.0, 10.0),
+    "logistic-regression": (1.0, 3.0, 10.0, 30.0, 100.0),
+}
+FIRST_STRENGTH = {"linear-svm": 1.0, "logistic-regression": 10.0}
+# Logistic regression fits all labels at once, with many copies of its weights: with 20 labels,
+# those of 3-grams do not fit into memory.
+LENGTHS = {"naive-bayes": (1, 2, 3), "linear-svm": (1, 2, 3), "logistic-regression": (1, 2)}
+NAMES = (*LENGTHS, "naive-bayes-untuned", "linear-svm-untuned")
 
 Transform = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """N-grams up to a length; α and whether to count texts, or C of the SVM."""
+    """N-grams up to a length; α and whether to count texts, or C."""
 
     length: int
     strength: float
@@ -51,21 +58,21 @@ class Setting:
 
     def is_at_an_end(self, name: str) -> bool:
         """Whether a value beyond those that are tried might be better still."""
-        tried = ALPHAS if name == "naive-bayes" else STRENGTHS
+        tried = STRENGTHS.get(name, ALPHAS)
         return self.strength in (tried[0], tried[-1])
 
 
 class Texts:
     """The training texts as counts of n-grams, made once for each length."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.truth = np.array(job.corpus.train.labels)
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.truth = np.array(task.corpus.train.labels)
 
-    @cache  # noqa: B019 (there is one of these in the process)
+    @cache  # noqa: B019 (one of these at a time is large)
     def counts(self, length: int) -> tuple[CountVectorizer, Any]:
         vectorizer = CountVectorizer(token_pattern=WORD, ngram_range=(1, length), dtype=np.float64)
-        return vectorizer, vectorizer.fit_transform(self.job.corpus.train.texts)
+        return vectorizer, vectorizer.fit_transform(self.task.corpus.train.texts)
 
     def folds(self, length: int) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Rows and labels to learn, rows and labels that are held out.
@@ -74,7 +81,7 @@ class Texts:
         count in the smoothing of naive Bayes and in the length of a row.
         """
         _, rows = self.counts(length)
-        for fold in self.job.folds:
+        for fold in self.task.folds:
             held_out = np.zeros(self.truth.size, np.bool_)
             held_out[list(fold)] = True
             learnt = rows[np.flatnonzero(~held_out)]
@@ -85,9 +92,9 @@ class Texts:
 
 def weighted(name: str, setting: Setting, counts: Any) -> Transform:
     """What turns counts into features, fitted to the counts to learn from."""
-    if name.startswith("linear-svm"):
-        return TfidfTransformer(sublinear_tf=setting.sublinear).fit(counts).transform
-    return _as_binary if setting.binary else lambda rows: rows
+    if name.startswith("naive-bayes"):
+        return _as_binary if setting.binary else lambda rows: rows
+    return TfidfTransformer(sublinear_tf=setting.sublinear).fit(counts).transform
 
 
 def _as_binary(rows: Any) -> Any:
@@ -101,6 +108,8 @@ def fitted(name: str, setting: Setting, features: Any, truth: Any) -> Any:
         return MultinomialNB(alpha=setting.strength).fit(features, truth)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        if name == "logistic-regression":
+            return LogisticRegression(C=setting.strength).fit(features, truth)
         return LinearSVC(C=setting.strength, random_state=0).fit(features, truth)
 
 
@@ -121,27 +130,28 @@ def judged(name: str, texts: Texts, length: int, settings: list[Setting]) -> dic
 def tuned(name: str, texts: Texts) -> tuple[Setting, float]:
     """The best setting, and its accuracy in cross-validation."""
     values: dict[Setting, float] = {}
-    for length in LENGTHS:
-        texts.job.say(f"{name}: n-grams up to {length}")
+    for length in LENGTHS[name]:
+        texts.task.say(f"{name}: n-grams up to {length}")
         if name == "naive-bayes":
             settings = [
                 Setting(length, alpha, binary) for binary, alpha in product((False, True), ALPHAS)
             ]
         else:
-            settings = [Setting(length, FIRST_STRENGTH)]
+            settings = [Setting(length, FIRST_STRENGTH[name])]
         values |= judged(name, texts, length, settings)
-    if name == "linear-svm":
+    if name in STRENGTHS:
         length = max(values, key=values.__getitem__).length
-        texts.job.say(f"{name}: its C, with n-grams up to {length}")
-        others = [Setting(length, one) for one in STRENGTHS if one != FIRST_STRENGTH]
+        texts.task.say(f"{name}: its C, with n-grams up to {length}")
+        first = FIRST_STRENGTH[name]
+        others = [Setting(length, one) for one in STRENGTHS[name] if one != first]
         values |= judged(name, texts, length, others)
     best = max(values, key=values.__getitem__)
     return best, values[best]
 
 
-def run(name: str, job: Job) -> Row:
+def run(name: str, task: Task) -> Row:
     watch = Stopwatch()
-    texts = Texts(job)
+    texts = Texts(task)
     with watch.step("learn"):
         if name.endswith("-untuned"):
             setting, value = Setting(1, 1.0, sublinear=False), None
@@ -150,14 +160,17 @@ def run(name: str, job: Job) -> Row:
         vectorizer, counts = texts.counts(setting.length)
         transform = weighted(name, setting, counts)
         model = fitted(name, setting, transform(counts), texts.truth)
-    job.say(f"{name}: test texts")
     with watch.step("read"):
-        predicted = model.predict(transform(vectorizer.transform(job.corpus.test.texts)))
+        features = transform(vectorizer.transform(task.corpus.test.texts))
+        predicted = model.predict(features).tolist()
     spelt = setting.spelt(name)
     if value is not None and setting.is_at_an_end(name):
         spelt += " (the first or last that was tried)"
     version = metadata.version("scikit-learn")
-    return Row(version, spelt, value, predicted.tolist(), watch.processor)
+    if not hasattr(model, "predict_proba"):
+        return Row(version, spelt, value, predicted, watch.processor)
+    labels, probabilities = model.classes_.tolist(), model.predict_proba(features).tolist()
+    return Row(version, spelt, value, predicted, watch.processor, labels, probabilities)
 
 
 if __name__ == "__main__":

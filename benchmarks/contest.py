@@ -34,8 +34,8 @@ def interpreters(
     return pythons
 
 
-def asked(python: Path, script: Path, name: str, job: str) -> dict[str, Any]:
-    """What a contestant answers to a job."""
+def asked(python: Path, script: Path, name: str, job: str) -> Any:
+    """Return a contestant's answer to a job."""
     finished = subprocess.run(
         [str(python), str(script), name],
         env=os.environ | ONE_THREAD,
@@ -47,8 +47,7 @@ def asked(python: Path, script: Path, name: str, job: str) -> dict[str, Any]:
     )
     if finished.returncode:
         raise BenchmarkError(f"its process ended with status {finished.returncode}, see above")
-    answered: dict[str, Any] = json.loads(finished.stdout)
-    return answered
+    return json.loads(finished.stdout)
 
 
 def write_json(path: Path, results: list[dict[str, Any]]) -> None:

@@ -40,10 +40,10 @@ def read_corpus(folder: Path) -> Corpus:
     """
     train = _read_part(folder / "train.jsonl.gz")
     random.Random(1).shuffle(train)
-    return Corpus(_part(train), _part(_read_part(folder / "test.jsonl.gz")))
+    return Corpus(part_of(train), part_of(_read_part(folder / "test.jsonl.gz")))
 
 
-def _part(documents: list[tuple[str, str]]) -> Part:
+def part_of(documents: list[tuple[str, str]]) -> Part:
     texts = [text for _, text in documents]
     return Part(texts, [label for label, _ in documents], sum(len(text.split()) for text in texts))
 
