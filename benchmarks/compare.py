@@ -108,7 +108,7 @@ def _compare(options: argparse.Namespace) -> int:
                 continue
             say(f"{name}: run {turn + 1} of {repeats[name]}")
             try:
-                runs[name].append(_run(python, name, folder))
+                runs[name].append(run_contestant(python, name, folder))
             except BenchmarkError as error:
                 failures[name] = str(error)
                 say(f"{name}: {error}")
@@ -146,7 +146,8 @@ def _our_python() -> Path:
     return Path(sys.executable)
 
 
-def _run(python: Path, name: str, folder: Path) -> Run:
+def run_contestant(python: Path, name: str, folder: Path) -> Run:
+    """Return what a contestant took in a fresh process."""
     command = [str(python), str(HERE / "contestants.py"), name, str(folder)]
     environment = os.environ | ONE_THREAD
     finished = subprocess.run(
@@ -199,7 +200,7 @@ def _print_result(
     print()
     for name, done in runs.items():
         print(f"- {name} ({len(done)} runs): {done[0]['measured']}")
-    print(f"- {_machine()}, Python {platform.python_version()}")
+    print(f"- {machine()}, Python {platform.python_version()}")
 
 
 def _row(title: str, speeds: dict[str, float], ours: dict[str, float] | None) -> list[str]:
@@ -234,7 +235,7 @@ def _cores(runs: list[Run]) -> float:
     return float(processor / wall)
 
 
-def _machine() -> str:
+def machine() -> str:
     processor = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -251,7 +252,7 @@ def _write_json(
 ) -> None:
     result = {
         "corpus": corpus,
-        "machine": _machine(),
+        "machine": machine(),
         "python": platform.python_version(),
         "requirements": REQUIREMENTS,
         "runs": [run for done in runs.values() for run in done],

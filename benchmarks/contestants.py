@@ -199,6 +199,34 @@ class VowpalWabbit24Bits(VowpalWabbit):
     options = "-b 24"
 
 
+class WatchwordCounted(Watchword):
+    measured = "TauSS3() and learn_many"
+
+    def __init__(self) -> None:
+        import watchword
+
+        self.model = watchword.TauSS3()
+
+
+class WatchwordRefined(WatchwordCounted):
+    measured = "TauSS3(), learn_many and refine with its 5 passes and the temperature"
+
+    def learn(self, converted: Any) -> None:
+        super().learn(converted)
+        self.model.refine(*converted, threads=self.threads)
+
+
+class LinearSVM(ScikitLearn):
+    measured = "TfidfVectorizer(ngram_range=(1, 3)) + LinearSVC()"
+
+    def __init__(self) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.svm import LinearSVC
+
+        self.model = make_pipeline(TfidfVectorizer(ngram_range=(1, 3)), LinearSVC())
+
+
 CONTESTANTS: dict[str, type[Contestant]] = {
     "watchword": Watchword,
     "watchword-2-threads": WatchwordTwoThreads,
@@ -209,10 +237,16 @@ CONTESTANTS: dict[str, type[Contestant]] = {
     "vowpal-wabbit": VowpalWabbit,
     "vowpal-wabbit-24-bits": VowpalWabbit24Bits,
 }
+# Those of `refining.py`.
+REFINING: dict[str, type[Contestant]] = {
+    "watchword-counted": WatchwordCounted,
+    "watchword-refined": WatchwordRefined,
+    "linear-svm": LinearSVM,
+}
 
 
 def measure(name: str, corpus: Corpus) -> dict[str, Any]:
-    contestant = CONTESTANTS[name]()
+    contestant = (CONTESTANTS | REFINING)[name]()
     watch = Stopwatch()
     growth = MemoryGrowth()
     with watch.step("convert_train"):

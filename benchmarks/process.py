@@ -65,6 +65,8 @@ class MemoryGrowth:
         self._start = resident_memory()
 
     def now(self) -> int:
+        gc.collect()
+        _give_back_free_memory()
         return resident_memory() - self._start
 
     def peak(self) -> int:
@@ -73,7 +75,8 @@ class MemoryGrowth:
 
 def _give_back_free_memory() -> None:
     # What reading the corpus left free inside the heap would otherwise be filled by the model
-    # and make it look smaller than it is. Only glibc has this call.
+    # and make it look smaller than it is; what the model freed is not its own any more. Only glibc
+    # has this call.
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

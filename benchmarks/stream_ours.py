@@ -1,4 +1,4 @@
-"""watchword on streams: τ-SS3 and SS3, model and policy tuned by `watchword.tune`.
+"""watchword on streams: τ-SS3 and SS3, model and policy tuned by `watchword.tune`; and refined.
 
 `python stream_ours.py NAME < JOB` prints what was decided about the test subjects. OURS, PAPERS and
 `thresholds` are what is tried, the thresholds also on the values of PySS3.
@@ -29,7 +29,8 @@ PAPERS: dict[str, Sequence[Any]] = {
     "smoothness": (0.2, 0.3, 0.455),
     "significance": (0.5, 1.0, 2.0),
 }
-NAMES = ("tau-ss3", "tau-ss3-paper", "ss3")
+REFINED = "tau-ss3-refined"
+NAMES = ("tau-ss3", REFINED, "tau-ss3-paper", "ss3")
 
 
 def thresholds() -> Any:
@@ -66,6 +67,8 @@ def folds_of(part: Part, order: str) -> tuple[tuple[int, ...], ...]:
 def run(name: str, job: Job) -> dict[str, Any]:
     ww = watchword()
     train, test = subjects_of(job.train), subjects_of(job.test)
+    if name == REFINED:
+        return {"version": ww.__version__, "rows": _refined_rows(job, train, test)}
     base, parameters = _begin(name)
     rows = {}
     for measure in job.measures:
@@ -100,6 +103,51 @@ def _begin(name: str) -> tuple[Any, dict[str, Sequence[Any]]]:
     if name == "tau-ss3-paper":
         return ww.TauSS3.paper(), PAPERS
     return ww.TauSS3(max_ngram=1), OURS
+
+
+def _refined_rows(job: Job, train: list[Any], test: list[Any]) -> dict[str, Any]:
+    """Return the rows of refined models: the policy is tuned, the parameters are the defaults."""
+    ww = watchword()
+    watch = Stopwatch()
+    with watch.step("learn"):
+        model = _refined(train)
+        scores = _held_out_scores(job, train)
+    rows = {}
+    for measure in job.measures:
+        job.say(f"{REFINED}: tuning for {measure}")
+        with watch.step("tune"):
+            value, policy = _best_policy(scores, job, measure)
+        with watch.step("read"):
+            replay = ww.replay(test, model, policy, threads=1)
+        seconds = {
+            "learn": watch.processor["learn"] + watch.processor["tune"],
+            "read": watch.processor["read"],
+        }
+        rows[measure] = _row(repr(policy), value, replay) | {"seconds": seconds}
+    return rows
+
+
+def _refined(subjects: list[Any]) -> Any:
+    """Return a model that was refined with posts, each with the label of its subject."""
+    texts = [post.content for subject in subjects for post in subject.posts]
+    labels = [subject.label for subject in subjects for _ in subject.posts]
+    model = watchword().TauSS3()
+    model.learn_many(texts, labels, threads=1)
+    model.refine(texts, labels, cost=0.1, balanced=True, threads=1)
+    return model
+
+
+def _held_out_scores(job: Job, subjects: list[Any]) -> Any:
+    """Return the scores of all subjects, each from a model of the other folds."""
+    ww = watchword()
+    series: list[Any] = [None] * len(subjects)
+    for fold in job.folds:
+        own = set(fold)
+        model = _refined([one for place, one in enumerate(subjects) if place not in own])
+        found = ww.score_streams([subjects[place] for place in fold], model, POSITIVE, threads=1)
+        for place, each in zip(fold, found.series, strict=True):
+            series[place] = each
+    return _scores_of(job.train, series)
 
 
 def rows_of_values(answered: dict[str, Any], job: Job) -> dict[str, Any]:
@@ -149,13 +197,20 @@ def _best_policy(scores: Any, job: Job, measure: str) -> tuple[float, Any]:
 def _scores(part: Part, values: NDArray[np.float64]) -> Any:
     """Accumulated values of another program, as `watchword.score_streams` makes them."""
     watchword()
-    from watchword.evaluation.scores import Scores, Series
+    from watchword.evaluation.scores import Series
 
     series = []
     for begin, end in zip(part.starts[:-1], part.starts[1:], strict=True):
         gain, other_gain = values[begin:end].T
         posts = np.arange(1, end - begin + 1)
         series.append(Series(posts, np.cumsum(gain), np.cumsum(other_gain), gain, other_gain))
+    return _scores_of(part, series)
+
+
+def _scores_of(part: Part, series: Sequence[Any]) -> Any:
+    watchword()
+    from watchword.evaluation.scores import Scores
+
     truth = tuple(POSITIVE if is_positive else NEGATIVE for is_positive in part.truth)
     sizes = np.diff(part.starts)
     return Scores(part.subjects, truth, POSITIVE, "post", tuple(series), sizes)
