@@ -42,6 +42,12 @@ def taught_in_python(**parameters):
     return model
 
 
+def refined_in_python(**settings):
+    model = taught_in_python()
+    model.refine([one["text"] for one in TEXTS], [one["label"] for one in TEXTS], **settings)
+    return model
+
+
 # make
 
 
@@ -67,7 +73,7 @@ def test_make_by_time_writes_posts_in_order_of_time(here):
 
 def test_train_equals_python(texts):
     [told] = records("train", texts, "-o", "model.ww")
-    assert ww.TauSS3.load("model.ww").fingerprint == taught_in_python().fingerprint
+    assert ww.TauSS3.load("model.ww").fingerprint == refined_in_python().fingerprint
     assert told["model"] == "model.ww"
     assert told["learnt"] == 4
     assert told["documents"] == {"at risk": 2, "control": 2}
@@ -77,7 +83,7 @@ def test_train_reads_csv(here):
     rows = [f'"{one["text"]}",{one["label"]}' for one in TEXTS]
     (here / "texts.csv").write_text("\n".join(["text,label", *rows]))
     records("train", "texts.csv", "-o", "model.ww")
-    assert ww.TauSS3.load("model.ww").fingerprint == taught_in_python().fingerprint
+    assert ww.TauSS3.load("model.ww").fingerprint == refined_in_python().fingerprint
 
 
 def test_train_reads_folders_of_documents(here):
@@ -86,7 +92,7 @@ def test_train_reads_folders_of_documents(here):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(one["text"])
     records("train", "data", "-o", "model.ww")
-    assert ww.TauSS3.load("model.ww").fingerprint == taught_in_python().fingerprint
+    assert ww.TauSS3.load("model.ww").fingerprint == refined_in_python().fingerprint
 
 
 def test_train_reads_folders_of_posts(here):
@@ -104,13 +110,13 @@ def test_train_reads_compressed_files_and_several(here):
     text = "".join(json.dumps(one) + "\n" for one in halves[1])
     (here / "two.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     records("train", "one.jsonl", "two.jsonl.gz", "-o", "model.ww")
-    assert ww.TauSS3.load("model.ww").fingerprint == taught_in_python().fingerprint
+    assert ww.TauSS3.load("model.ww").fingerprint == refined_in_python().fingerprint
 
 
 def test_train_reads_standard_input(here):
     lines = "".join(json.dumps(one) + "\n" for one in TEXTS)
     records("train", "-", "-o", here / "model.ww", input=lines)
-    assert ww.TauSS3.load(here / "model.ww").fingerprint == taught_in_python().fingerprint
+    assert ww.TauSS3.load(here / "model.ww").fingerprint == refined_in_python().fingerprint
 
 
 @pytest.mark.usefixtures("here")
@@ -193,6 +199,57 @@ def test_train_can_prune_at_the_end(texts):
     assert told["ngrams"] < list(taught_in_python().statistics.ngrams)
 
 
+def test_train_prints_how_the_model_was_refined(texts):
+    [told] = records("train", texts, "-o", "model.ww")
+    assert told["refinement"]["texts"] == 4
+    assert not told["refinement"]["learnt"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--no-refine"],
+        ["--paper"],
+        ["--pyss3"],
+        ["--prune", "1"],
+        ["--prune-period", "1000"],
+        ["--summary", "max"],
+        ["--no-refine", "--prune", "1"],
+    ],
+)
+def test_train_only_counts_where_refinement_is_off(texts, arguments):
+    [told] = records("train", texts, "-o", "model.ww", *arguments)
+    assert told["refinement"] is None
+
+
+def test_adding_texts_keeps_corrections_and_marks_them_stale(texts):
+    records("train", texts, "-o", "model.ww")
+    [told] = records("train", texts, "-o", "more.ww", "--add-to", "model.ww")
+    assert (told["refinement"]["texts"], told["refinement"]["learnt"]) == (4, 4)
+
+
+def test_a_preset_can_be_refined_on_request(texts):
+    [told] = records("train", texts, "-o", "model.ww", "--paper", "--refine")
+    assert told["refinement"]["texts"] == 4
+
+
+def test_posts_are_refined_only_on_request(here):
+    posts = [one | {"subject": one["id"]} for one in TEXTS]
+    write_lines(here / "posts.jsonl", posts)
+    [told] = records("train", "posts.jsonl", "-o", "model.ww")
+    assert told["refinement"] is None
+    records("train", "posts.jsonl", "-o", "model.ww", "--refine")
+    expected = refined_in_python(cost=0.1, balanced=True)
+    assert ww.TauSS3.load("model.ww").fingerprint == expected.fingerprint
+
+
+def test_texts_beside_posts_are_not_refined_either(here):
+    posts = [one | {"subject": one["id"]} for one in TEXTS]
+    write_lines(here / "both.jsonl", [*TEXTS, *posts])
+    [told] = records("train", "both.jsonl", "-o", "model.ww")
+    assert (told["learnt"], told["refinement"]) == (8, None)
+
+
 def test_numbers_are_labels_too(here):
     write_lines(here / "t.jsonl", [{"text": "yes", "label": 1}, {"text": "no", "label": 0}])
     records("train", "t.jsonl", "-o", "model.ww", "--default-label", "0")
@@ -250,6 +307,21 @@ def test_bad_lines_can_be_skipped(here):
         (["texts.jsonl", "-o", "m.ww", "--field", "body=x"], 2, "unknown field 'body'"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "no.ww"], 1, "no.ww: No such file"),
         (["texts.jsonl", "-o", "m.ww", "--add-to", "x", "--paper"], 2, "cannot be used together"),
+        (
+            ["texts.jsonl", "-o", "m.ww", "--refine", "--prune", "1"],
+            2,
+            "--refine and --prune cannot be used together",
+        ),
+        (
+            ["texts.jsonl", "-o", "m.ww", "--refine", "--prune-period", "1000"],
+            2,
+            "--refine and --prune-period cannot be used together",
+        ),
+        (
+            ["texts.jsonl", "-o", "m.ww", "--refine", "--summary", "max"],
+            1,
+            "only models with the summary 'sum' can be refined",
+        ),
         (
             ["texts.jsonl", "-o", "m.ww", "--paper", "--pyss3"],
             2,
@@ -324,6 +396,19 @@ def test_classify_can_give_several_labels(model):
     assert said["labels"] == list(taught_in_python().predict_labels_one(text))
 
 
+def test_classify_can_print_probabilities(texts):
+    records("train", texts, "-o", "model.ww")
+    [said] = records("classify", "model.ww", "--text", "a lovely garden", "--probabilities")
+    refined = refined_in_python()
+    expected = refined.probability_one("a lovely garden")
+    assert said == {"label": refined.predict_one("a lovely garden"), "probability": expected}
+
+
+def test_probabilities_of_a_counted_model_are_shares(model):
+    [said] = records("classify", model, "--text", "lovely", "--probabilities")
+    assert said == {"label": "control", "probability": {"at risk": 0.0, "control": 1.0}}
+
+
 def test_classify_names_the_subject_of_a_post(here, model):
     write_lines(here / "posts.jsonl", [{"subject": "ann", "posts": ["drained", "lovely"]}])
     found = records("classify", model, "posts.jsonl")
@@ -376,6 +461,7 @@ def test_large_inputs_are_read_in_batches(here, model):
         (["model.ww", "nothing.jsonl"], 1, "nothing.jsonl: No such file"),
         (["model.ww", "texts.jsonl", "--text", "x"], 2, "cannot be used together"),
         (["model.ww", "--several", "--accuracy"], 2, "cannot be used together"),
+        (["model.ww", "--probabilities", "--accuracy"], 2, "cannot be used together"),
         (["empty.ww", "--text", "x"], 1, "has not learnt"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from watchword import TauSS3
 from watchword.cli.base import FILE
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policy, known_policies
@@ -256,6 +257,32 @@ prune_option = click.option(
     metavar="TIMES",
     help="Drop n-grams with count ≤ TIMES under a label after training.",
 )
+
+
+refine_option = click.option(
+    "--refine/--no-refine",
+    default=None,
+    help="Fit corrections around the counts, which makes labels more accurate; all texts must fit "
+    "into memory.  [default: refine, except for posts of subjects, presets and pruning]",
+)
+
+
+def refine_choice(
+    refine: bool | None, model: TauSS3, preset: str | None, conflicts: Mapping[str, Any]
+) -> bool | None:
+    """Return whether to refine a model; None if that depends on whether the texts are posts.
+
+    `conflicts` are options with which a model cannot be refined, and their values.
+    """
+    own = model.parameters
+    for name, value in {**conflicts, "--prune-period": own["prune_period"]}.items():
+        if refine and value is not None:
+            raise click.UsageError(f"--refine and {name} cannot be used together")
+        if value is not None:
+            return False
+    if refine is None and (preset is not None or own["summary"] != "sum"):
+        return False
+    return refine
 
 
 def server_options(envvar: str, user: str) -> Option:

@@ -17,6 +17,7 @@ from watchword.cli.output import evaluate_batches
 from watchword.data.texts import Item, labelled
 from watchword.errors import DataFormatError
 from watchword.evaluation import Evaluation
+from watchword.model.engine import engine_of
 
 
 @verb(
@@ -32,6 +33,12 @@ from watchword.evaluation import Evaluation
     "--text", "texts", multiple=True, help="Text to classify, instead of DATA; repeatable."
 )
 @click.option("--several", is_flag=True, help="Predict all labels that stand out instead of one.")
+@click.option(
+    "--probabilities",
+    is_flag=True,
+    help="Print probabilities instead of confidences: calibrated if the model is refined, "
+    "otherwise shares.",
+)
 @click.option("--accuracy", is_flag=True, help="Print only the accuracy on labelled data.")
 @data_options(bad_lines="error")
 @threads_option
@@ -41,6 +48,7 @@ def classify(
     data: tuple[str, ...],
     texts: tuple[str, ...],
     several: bool,
+    probabilities: bool,
     accuracy: bool,
     loader: Loader,
     threads: int | None,
@@ -49,10 +57,12 @@ def classify(
     """Predict the label of each text, with confidences.
 
     DATA is as for train, with or without labels [default: standard input]. Prints a line per text
-    as soon as the text arrives.
+    as soon as the text arrives. The confidences of a refined model are scores, which may be
+    negative.
     """
-    if accuracy and several:
-        raise click.UsageError("--accuracy and --several cannot be used together")
+    for other, is_given in (("--several", several), ("--probabilities", probabilities)):
+        if accuracy and is_given:
+            raise click.UsageError(f"--accuracy and {other} cannot be used together")
     if texts and data:
         raise click.UsageError("--text and DATA cannot be used together")
     taught = TauSS3.load(model)
@@ -66,14 +76,20 @@ def classify(
         show_records([_accuracy(found)], table=table)
     else:
         for batch in batches:
-            show_records(
-                list(_answers(taught, batch, several=several, threads=threads)), table=table
+            answers = _answers(
+                taught, batch, several=several, probabilities=probabilities, threads=threads
             )
+            show_records(list(answers), table=table)
     loader.report()
 
 
 def _answers(
-    model: TauSS3, items: Sequence[Item], *, several: bool, threads: int | None
+    model: TauSS3,
+    items: Sequence[Item],
+    *,
+    several: bool,
+    probabilities: bool,
+    threads: int | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield a model's predictions for texts as records to print."""
     texts = [item.text for item in items]
@@ -81,14 +97,17 @@ def _answers(
     chosen: Sequence[Label | tuple[Label, ...]] = (
         model.decide_several(found) if several else model.decide(found)
     )
-    for item, choice, row in zip(items, chosen, found.values.tolist(), strict=True):
+    name, shown = "confidence", found
+    if probabilities:
+        name, shown = "probability", engine_of(model).probability_of(found)
+    for item, choice, row in zip(items, chosen, shown.values.tolist(), strict=True):
         record: dict[str, Any] = {}
         if item.subject is not None:
             record["subject"] = item.subject
         if item.id is not None:
             record["id"] = item.id
         record["labels" if several else "label"] = choice
-        yield record | {"confidence": dict(zip(found.labels, row, strict=True))}
+        yield record | {name: dict(zip(shown.labels, row, strict=True))}
 
 
 def _accuracy(found: Evaluation) -> dict[str, Any]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import FILE, check_folder, model_of, progress, verb, with_known_default
+from watchword._checks import Label
+from watchword.cli.base import (
+    FILE,
+    check_folder,
+    model_of,
+    progress,
+    progress_of,
+    verb,
+    with_known_default,
+)
 from watchword.cli.commands.search import end_as_interrupted, tuned
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
@@ -17,6 +27,8 @@ from watchword.cli.options import (
     parameter_options,
     preset_options,
     prune_option,
+    refine_choice,
+    refine_option,
     table_option,
     threads_option,
 )
@@ -24,6 +36,7 @@ from watchword.cli.output import show_model
 from watchword.cli.search_options import TuneOptions, tuning_options
 from watchword.data.lines import name_of
 from watchword.data.texts import Item, labelled
+from watchword.model.refining import POST_SETTINGS
 
 
 @verb(
@@ -43,6 +56,7 @@ from watchword.data.texts import Item, labelled
 @preset_options
 @parameter_options
 @prune_option
+@refine_option
 @tuning_options
 @data_options(bad_lines="error")
 @threads_option
@@ -54,6 +68,7 @@ def train(
     preset: str | None,
     parameters: dict[str, Any],
     prune: int | None,
+    refine: bool | None,
     tuning: TuneOptions | None,
     loader: Loader,
     threads: int | None,
@@ -64,6 +79,10 @@ def train(
     DATA are files of JSON lines ({"text": …, "label": …}, for posts also "subject"), CSV files,
     folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
     the label of its subject. Prints a summary of the model.
+
+    By default the model is then refined: corrections are fitted around its counts, for which the
+    texts are kept in memory. Posts of subjects are only counted, because refining pays less there;
+    see tune. With --no-refine, --paper, --pyss3, --add-to and pruning, no text is kept.
     """
     if add_to is not None and preset is not None:
         raise click.UsageError(f"--add-to and --{preset} cannot be used together")
@@ -75,6 +94,7 @@ def train(
         model = TauSS3.load(add_to).replace(**parameters)
     else:
         model = model_of(None, preset, parameters)
+    chosen = refine_choice(refine, model, preset, {"--add-to": add_to, "--prune": prune})
     if tuning is not None:
         model, found = tuned(model, data, loader, tuning, threads)
         model.save(output)
@@ -83,22 +103,56 @@ def train(
         show_model(model, more | {found.measure: found.best.value}, table=table)
         end_as_interrupted(found, tuning.keep)
         return
-    learnt = _learn(model, labelled(loader.batches(data), loader.bad, like=model.labels), threads)
+    kept = None if chosen is False else _Kept(only_texts=chosen is None)
+    batches = labelled(loader.batches(data), loader.bad, like=model.labels)
+    learnt = _learn(model, batches, threads, kept)
     if not learnt:
         raise loader.bad.nothing_in(", ".join(map(name_of, data)), "texts with labels")
     model = with_known_default(model, model.labels)
     if prune is not None:
         model.prune(prune, parameters.get("prune_shortest", 1))
+    if kept is not None:
+        kept.refine(model, threads)
     model.save(output)
     loader.report()
     show_model(model, {"model": str(output), "learnt": learnt}, table=table)
 
 
-def _learn(model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None) -> int:
+@dataclass
+class _Kept:
+    """Texts to refine a model with; with `only_texts`, none once a post of a subject was seen."""
+
+    only_texts: bool
+    texts: list[str] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    has_posts: bool = False
+
+    def add(self, batch: Sequence[Item], texts: list[str], labels: list[Label]) -> None:
+        self.has_posts = self.has_posts or any(item.subject is not None for item in batch)
+        if self.has_posts and self.only_texts:
+            self.texts, self.labels = [], []
+        else:
+            self.texts += texts
+            self.labels += labels
+
+    def refine(self, model: TauSS3, threads: int | None) -> None:
+        """Refine a model with the texts, if there are any."""
+        if self.texts:
+            settings = POST_SETTINGS if self.has_posts else {}
+            shown = progress_of("refining")
+            model.refine(self.texts, self.labels, **settings, threads=threads, progress=shown)
+
+
+def _learn(
+    model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None, kept: _Kept | None
+) -> int:
     """Train a model batch by batch; return the number of texts."""
     learnt = 0
     for batch in progress(batches, "learning", total=None):
+        texts = [item.text for item in batch]
         labels = [item.label for item in batch if item.label is not None]
-        model.learn_many([item.text for item in batch], labels, threads=threads)
+        model.learn_many(texts, labels, threads=threads)
+        if kept is not None:
+            kept.add(batch, texts, labels)
         learnt += len(batch)
     return learnt
