@@ -15,8 +15,10 @@ import numpy.typing as npt
 from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.errors import MissingExtraError
-from watchword.model.engine import winners
+from watchword.model.engine import engine_of, winners
 from watchword.model.parameters import DEFAULTS, takes_parameters
+from watchword.model.refining import shares_of
+from watchword.model.results import ConfidenceTable
 from watchword.model.tau_ss3 import TauSS3
 
 try:
@@ -41,11 +43,12 @@ __all__ = ["TauSS3Classifier"]
 _Array = npt.NDArray[Any]
 
 
-# Arguments beside the parameters of the model.
+# Arguments beside the parameters of the model: types and defaults.
 _OTHERS = {
-    "word_hook": "WordHook | None",
-    "tokenizer": "Tokenizer | None",
-    "n_jobs": "int | None",
+    "word_hook": ("WordHook | None", None),
+    "tokenizer": ("Tokenizer | None", None),
+    "refine": ("bool", True),
+    "n_jobs": ("int | None", None),
 }
 
 
@@ -53,14 +56,19 @@ _OTHERS = {
 class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The τ-SS3 text classifier as a scikit-learn estimator.
 
-    The parameters are those of `watchword.TauSS3`, checked in `fit`, and `n_jobs`. For the
-    parameters of the paper, use `TauSS3Classifier(**watchword.model.presets.PAPER)`.
+    The parameters are those of `watchword.TauSS3`, checked in `fit`, `refine` and `n_jobs`. For the
+    model of the paper, use `TauSS3Classifier(**watchword.model.presets.PAPER, refine=False)`.
 
     Parameters
     ----------
     {parameters}
     word_hook, tokenizer
         as of `watchword.TauSS3`.
+    refine
+        whether to correct the counted values: `fit` refines the model with all texts
+        (`TauSS3.refine`), and `partial_fit` corrects it in one step per text, so that the order of
+        texts matters (`TauSS3.learn_many(correct=True)`). Without, and with `prune_period` or a
+        `summary` other than `"sum"`, texts are only counted.
     n_jobs
         number of threads for learning and reading: None for one (or the value of
         `joblib.parallel_config`), -1 for all cores. The result does not depend on it. With
@@ -91,11 +99,13 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model_: TauSS3
     default_label: Hashable
     prune_period: int | None
+    refine: bool
     n_jobs: int | None
     _labels: tuple[Label, ...]  # the model's label of each class
 
     def __init__(self, **parameters: Any) -> None:
-        for name, default in (DEFAULTS | dict.fromkeys(_OTHERS)).items():
+        others = {name: default for name, (_, default) in _OTHERS.items()}
+        for name, default in (DEFAULTS | others).items():
             setattr(self, name, parameters.pop(name, default))
         for unknown in parameters:
             raise TypeError(f"TauSS3Classifier() got an unexpected keyword argument {unknown!r}")
@@ -103,11 +113,16 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # Learning
 
     def fit(self, X: Iterable[str], y: npt.ArrayLike) -> TauSS3Classifier:  # noqa: N803
-        """Learn these documents with a new model."""
+        """Learn these documents with a new model, and refine it."""
         texts, targets = _documents(X, y)
         check_classification_targets(targets)
         classes = np.unique(targets)
-        self._continue(None, classes, texts, targets)
+        model, labels, targeted = self._prepared(None, classes, targets)
+        threads = self._threads()
+        model.learn_many(texts, targeted, threads=1 if self._prunes else threads)
+        if self._refines(model):
+            model.refine(texts, targeted, threads=threads)
+        self.classes_, self._labels, self.model_ = classes, labels, model
         return self
 
     def partial_fit(
@@ -118,9 +133,11 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> TauSS3Classifier:
         """Learn these documents in addition to earlier ones.
 
-        The first call needs `classes`, the list of all classes that may occur. Parameters changed
-        between calls take effect, except for those that change the counts (`tokenizer`, …), which
-        raise `ValueError`.
+        The first call needs `classes`, the list of all classes that may occur. With `refine`, the
+        model corrects itself after each document, from where `fit` or earlier calls left it; the
+        probabilities are calibrated by `fit` only. Parameters changed between calls take effect:
+        new values of n-grams begin without corrections. Those that change the counts (`tokenizer`,
+        …) raise `ValueError`.
 
         >>> classifier = TauSS3Classifier()
         >>> _ = classifier.partial_fit(["machine learning"], ["tech"], classes=["sports", "tech"])
@@ -138,14 +155,22 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"classes={settled.tolist()!r} is not the same as on the first call to "
                 f"partial_fit: {self.classes_.tolist()!r}"
             )
-        self._continue(self.model_ if fitted else None, settled, texts, targets)
+        known = self.model_ if fitted else None
+        model, labels, targeted = self._prepared(known, settled, targets)
+        if self._refines(model):
+            model.learn_many(texts, targeted, correct=True)
+        else:
+            model.drop_refinement()
+            threads = 1 if self._prunes else self._threads()
+            model.learn_many(texts, targeted, threads=threads)
+        self.classes_, self._labels, self.model_ = settled, labels, model
         return self
 
-    def _continue(
-        self, model: TauSS3 | None, classes: _Array, texts: list[str], targets: _Array
-    ) -> None:
-        """Teach a model, and set the fitted attributes only if that succeeds."""
-        threads = self._threads()
+    def _prepared(
+        self, model: TauSS3 | None, classes: _Array, targets: _Array
+    ) -> tuple[TauSS3, tuple[Label, ...], list[Label]]:
+        """Return the model to teach, its label of each class, and its label of each target."""
+        self._threads()  # checks n_jobs
         labels = _model_labels(classes)
         index_of = {known: index for index, known in enumerate(classes.tolist())}
         settings = self._settings(index_of, labels)
@@ -160,15 +185,23 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y has labels that are not among the classes {classes.tolist()!r}: "
                 + ", ".join(unknown)
             )
-        learnt = [labels[index_of[target]] for target in targets.tolist()]
-        model.learn_many(texts, learnt, threads=1 if self.prune_period is not None else threads)
-        self.classes_, self._labels, self.model_ = classes, labels, model
+        return model, labels, [labels[index_of[target]] for target in targets.tolist()]
+
+    @property
+    def _prunes(self) -> bool:
+        return self.prune_period is not None
+
+    def _refines(self, model: TauSS3) -> bool:
+        """Return whether a model is to be refined, and can be."""
+        if not isinstance(self.refine, bool | np.bool_):
+            raise ValueError(f"refine must be True or False, got {self.refine!r}")
+        return bool(self.refine) and not self._prunes and model.parameters["summary"] == "sum"
 
     # Reading
 
     def predict(self, X: Iterable[str]) -> _Array:  # noqa: N803
         """Return the class of highest confidence, or the default class without evidence."""
-        best = self._best(self._confidences(X))
+        best = self._best(self._full(self._read(X)))
         predicted: _Array = self.classes_[best]
         return predicted
 
@@ -180,48 +213,65 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return best
 
     def predict_proba(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
-        """Return the share of each class in the confidences; rows add up to 1.
+        """Return the probability of each class; rows add up to 1.
 
-        Shares are not calibrated probabilities; see `sklearn.calibration.CalibratedClassifierCV`.
-        Without evidence, the default class has 1.
+        Probabilities are calibrated by `fit` (with at least 20 texts). Those of a model that is not
+        refined are the shares of the classes in the confidences, which are not calibrated; see
+        `sklearn.calibration.CalibratedClassifierCV`. Without evidence, the default class has 1.
 
         >>> classifier = TauSS3Classifier().fit(["good morning", "good night"], ["am", "pm"])
-        >>> classifier.predict_proba(["morning", "unheard"]).tolist()
-        [[1.0, 0.0], [1.0, 0.0]]
+        >>> classifier.predict_proba(["morning", "unheard"]).round(2).tolist()
+        [[0.85, 0.15], [1.0, 0.0]]
         """
-        known = self._confidences(X)
-        values = np.maximum(known, 0.0)  # a summary function may go below 0
-        nothing = np.flatnonzero(~values.any(axis=1))
-        values[nothing, self._best(known)[nothing]] = 1.0
-        values /= values.max(axis=1, keepdims=True)  # first, since the sum could overflow
-        shares: FloatArray = values / values.sum(axis=1, keepdims=True)
+        table = self._read(X)
+        evidence = engine_of(self.model_).evidence_of(table)
+        shares = self._columns(table.labels, shares_of(evidence.values))
+        nothing = np.flatnonzero(~shares.any(axis=1))
+        shares[nothing, self._best(self._full(table))[nothing]] = 1.0
         return shares
 
     def decision_function(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
-        """Return the confidences, with shape (texts, classes).
+        """Return a signed margin of each class, with shape (texts, classes).
 
-        With two classes, return the confidence of `classes_[1]` minus that of `classes_[0]`, with
-        shape (texts,). A class without documents has confidence 0.
+        Of a refined model, the scores; otherwise the share of a class in the confidences minus the
+        largest share of another class. With two classes, return the difference between
+        `classes_[1]` and `classes_[0]`, with shape (texts,). All are 0 without evidence.
         """
-        values = self._confidences(X)
+        values = self._full(self._read(X))
+        if self.model_.refinement is None:
+            values = _shares_of_all(values)
         if len(self.classes_) == 2:
             difference: FloatArray = values[:, 1] - values[:, 0]
             return difference
+        if self.model_.refinement is None and len(self.classes_) > 2:
+            values = values - _largest_other(values)
         return values
 
     # Helpers
 
-    def _confidences(self, raw: Iterable[str]) -> FloatArray:
+    def _read(self, raw: Iterable[str]) -> ConfidenceTable:
         check_is_fitted(self, "model_")
-        texts = _texts(raw)
-        known, values = self.model_.confidence_table(texts, threads=self._threads())
-        if known == self._labels:
+        return self.model_.confidence_table(_texts(raw), threads=self._threads())
+
+    def _full(self, table: ConfidenceTable) -> FloatArray:
+        """Return the confidences by class: of a class without documents 0, or refined, the least.
+
+        Refined scores are near −1 for labels that a text does not have.
+        """
+        full = self._columns(table.labels, table.values)
+        if self.model_.refinement is not None and len(table.labels) < len(self._labels):
+            unknown = np.array([label not in table.labels for label in self._labels])
+            spoken = table.values.any(axis=1)
+            least = np.minimum(table.values.min(axis=1, initial=0.0), -1.0)
+            full[np.ix_(spoken, unknown)] = least[spoken, None]
+        return full
+
+    def _columns(self, known: Sequence[Label], values: FloatArray) -> FloatArray:
+        """Return values by label as values by class, with 0 for classes without documents."""
+        if tuple(known) == self._labels:
             return values
-        column = {label: index for index, label in enumerate(known)}
-        full = np.zeros((len(texts), len(self._labels)))
-        for index, label in enumerate(self._labels):
-            if label in column:
-                full[:, index] = values[:, column[label]]
+        full = np.zeros((len(values), len(self._labels)))
+        full[:, [self._labels.index(label) for label in known]] = values
         return full
 
     def _default_index(self) -> int:
@@ -233,7 +283,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self, index_of: Mapping[object, int], labels: Sequence[Label]) -> dict[str, Any]:
         """Translate the parameters for `TauSS3`."""
         settings: dict[str, Any] = self.get_params(deep=False)
-        del settings["n_jobs"]
+        del settings["n_jobs"], settings["refine"]
         if self.default_label is not None:
             if not isinstance(self.default_label, Hashable) or self.default_label not in index_of:
                 raise ValueError(
@@ -302,6 +352,30 @@ def _refuse_missing(name: str, entries: Sequence[object]) -> None:
         missing = entry is None or type(entry).__name__ in ("NAType", "NaTType")
         if missing or (isinstance(entry, float) and entry != entry):
             raise ValueError(f"{name}[{index}] is missing ({entry!r}): drop it or fill it in")
+
+
+def _shares_of_all(values: FloatArray) -> FloatArray:
+    """Return the share of each class in the sum of a row's sizes; 0 without evidence.
+
+    A summary function may go below 0, which is kept, so that the order of classes is.
+    """
+    largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
+    scaled = values / np.where(largest > 0, largest, 1.0)  # first, since the sum could overflow
+    total = np.abs(scaled).sum(axis=1, keepdims=True)
+    shares: FloatArray = scaled / np.where(total > 0, total, 1.0)
+    return shares
+
+
+def _largest_other(values: FloatArray) -> FloatArray:
+    """Return for each class the largest value of another class.
+
+    >>> _largest_other(np.array([[1.0, 3.0, 2.0]])).tolist()
+    [[3.0, 2.0, 3.0]]
+    """
+    others = np.repeat(values.max(axis=1, keepdims=True), values.shape[1], axis=1)
+    rows = np.arange(len(values))
+    others[rows, values.argmax(axis=1)] = np.partition(values, -2, axis=1)[:, -2]
+    return others
 
 
 def _model_labels(classes: _Array) -> tuple[Label, ...]:

@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -43,6 +44,24 @@ TWO_TEXTS, TWO_LABELS = TEXTS[:4], LABELS[:4]
 @pytest.fixture
 def fitted():
     return TauSS3Classifier().fit(TEXTS, LABELS)
+
+
+@pytest.fixture
+def counted():
+    return TauSS3Classifier(refine=False).fit(TEXTS, LABELS)
+
+
+def posts_of_three_kinds():
+    """Return noisy texts with three labels of unequal size, in random order."""
+    generator = np.random.default_rng(0)
+    own = [[f"{kind}{number}" for number in range(12)] for kind in "abc"]
+    every = [word for words in own for word in words]
+    labels = generator.choice(3, 400, p=[0.6, 0.3, 0.1])
+    texts = []
+    for label in labels:
+        words = [*generator.choice(own[label], 2), *generator.choice(every, 5)]
+        texts.append(" ".join(words))
+    return texts, [f"label {label}" for label in labels]
 
 
 # scikit-learn's checks that need no data
@@ -78,6 +97,7 @@ def test_parameters_and_defaults_are_those_of_the_model():
     of_model = inspect.signature(ww.TauSS3).parameters
     ours = dict(inspect.signature(TauSS3Classifier).parameters)
     assert ours.pop("n_jobs").default is None
+    assert ours.pop("refine").default is True
     assert {name: one.default for name, one in ours.items()} == {
         name: one.default for name, one in of_model.items()
     }
@@ -145,10 +165,25 @@ def test_fit_sets_sorted_classes(fitted):
     assert fitted.classes_.tolist() == ["food", "sports", "tech"]
 
 
-def test_fit_gives_the_model_that_learn_many_gives(fitted):
+def test_fit_gives_the_model_that_learn_many_and_refine_give(fitted, counted):
     model = ww.TauSS3()
     model.learn_many(TEXTS, LABELS)
+    assert counted.model_.to_bytes() == model.to_bytes()
+    model.refine(TEXTS, LABELS)
     assert fitted.model_.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("other", [{"summary": "max"}, {"prune_period": 1000}])
+def test_models_that_cannot_be_refined_are_counted(other):
+    classifier = TauSS3Classifier(**other).fit(TEXTS, LABELS)
+    assert classifier.model_.refinement is None
+    classifier.partial_fit(["bread"], ["food"])
+    assert classifier.model_.refinement is None
+
+
+def test_refine_is_checked_in_fit():
+    with pytest.raises(ValueError, match="refine must be True or False, got 'yes'"):
+        TauSS3Classifier(refine=untyped("yes")).fit(TEXTS, LABELS)
 
 
 def test_fit_discards_earlier_texts(fitted):
@@ -177,12 +212,34 @@ def test_one_class_is_enough():
     assert classifier.decision_function(["morning", "night"]).shape == (2, 1)
 
 
-def test_partial_fit_in_parts_equals_fit(fitted):
+def test_partial_fit_in_parts_equals_fit_if_not_refined(counted):
+    classifier = TauSS3Classifier(refine=False)
+    classifier.partial_fit(TEXTS[:2], LABELS[:2], classes=["tech", "food", "sports"])
+    classifier.partial_fit(TEXTS[2:], LABELS[2:])
+    assert classifier.model_.to_bytes() == counted.model_.to_bytes()
+    assert classifier.classes_.tolist() == counted.classes_.tolist()
+
+
+def test_partial_fit_corrects_after_each_text():
     classifier = TauSS3Classifier()
     classifier.partial_fit(TEXTS[:2], LABELS[:2], classes=["tech", "food", "sports"])
     classifier.partial_fit(TEXTS[2:], LABELS[2:])
-    assert classifier.model_.to_bytes() == fitted.model_.to_bytes()
-    assert classifier.classes_.tolist() == fitted.classes_.tolist()
+    model = ww.TauSS3()
+    model.learn_many(TEXTS, LABELS, correct=True)
+    assert classifier.model_.to_bytes() == model.to_bytes()
+
+
+def test_partial_fit_corrects_what_fit_refined(fitted):
+    model = fitted.model_.replace()
+    fitted.partial_fit(["bread of the day"], ["food"])
+    model.learn_many(["bread of the day"], ["food"], correct=True)
+    assert fitted.model_.to_bytes() == model.to_bytes()
+
+
+def test_partial_fit_without_refine_drops_corrections(fitted, counted):
+    fitted.set_params(refine=False).partial_fit(["bread"], ["food"])
+    counted.partial_fit(["bread"], ["food"])
+    assert fitted.model_.to_bytes() == counted.model_.to_bytes()
 
 
 def test_partial_fit_needs_classes_at_first():
@@ -212,10 +269,11 @@ def test_partial_fit_continues_after_fit(fitted):
     assert fitted.predict(["juice"]).tolist() == ["food"]
 
 
-def test_partial_fit_takes_changed_parameters_over(fitted):
-    fitted.set_params(smoothness=0.2).partial_fit(["bread"], ["food"])
-    afresh = TauSS3Classifier(smoothness=0.2).fit([*TEXTS, "bread"], [*LABELS, "food"])
-    assert fitted.model_.to_bytes() == afresh.model_.to_bytes()
+def test_partial_fit_takes_changed_parameters_over(counted):
+    counted.set_params(smoothness=0.2).partial_fit(["bread"], ["food"])
+    afresh = TauSS3Classifier(smoothness=0.2, refine=False)
+    afresh.fit([*TEXTS, "bread"], [*LABELS, "food"])
+    assert counted.model_.to_bytes() == afresh.model_.to_bytes()
 
 
 def test_partial_fit_refuses_parameters_that_counts_depend_on(fitted):
@@ -229,13 +287,17 @@ def test_partial_fit_with_many_classes_does_not_warn():
     assert classifier.classes_.tolist() == classes
 
 
-def test_a_class_without_document_has_a_column_of_zeros():
-    classifier = TauSS3Classifier()
+@pytest.mark.parametrize("refine", [False, True])
+def test_a_class_without_document_is_never_predicted(refine):
+    classifier = TauSS3Classifier(refine=refine)
     classifier.partial_fit(TEXTS[:4], LABELS[:4], classes=["food", "sports", "tech"])
-    values = classifier.decision_function(["a match", "machine learning"])
-    assert values.shape == (2, 3)
-    assert values[:, 0].tolist() == [0, 0]
-    assert classifier.predict(["a match", "machine learning"]).tolist() == ["sports", "tech"]
+    texts = ["a match", "machine learning", "a", "is"]
+    values = classifier.decision_function(texts)
+    assert values.shape == (4, 3)
+    assert (values[:, 0] < 0).all()
+    assert "food" not in classifier.predict(texts)
+    assert classifier.predict_proba(texts)[:, 0].tolist() == [0, 0, 0, 0]
+    assert classifier.predict(texts).tolist() == classifier.model_.predict_many(texts)
 
 
 # predict, predict_proba, decision_function, score
@@ -246,9 +308,15 @@ def test_predict_equals_that_of_the_model(fitted):
     assert fitted.predict(texts).tolist() == fitted.model_.predict_many(texts)
 
 
-def test_probabilities_are_shares_of_the_confidences(fitted):
-    shares = fitted.predict_proba(TEXTS)
-    values = fitted.model_.confidence_many(TEXTS)
+def test_probabilities_are_those_of_the_model(fitted):
+    texts = [*TEXTS, "unheard", ""]
+    expected = fitted.model_.probability_many(texts)
+    np.testing.assert_allclose(fitted.predict_proba(texts), expected, rtol=1e-12)
+
+
+def test_probabilities_of_a_counted_model_are_shares_of_the_confidences(counted):
+    shares = counted.predict_proba(TEXTS)
+    values = counted.model_.confidence_many(TEXTS)
     np.testing.assert_allclose(shares, values / values.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
@@ -305,12 +373,35 @@ def test_decision_function_has_a_column_per_class(fitted):
     np.testing.assert_array_equal(values, fitted.model_.confidence_many(TEXTS))
 
 
-def test_decision_function_of_two_classes_is_their_difference():
-    classifier = TauSS3Classifier().fit(TWO_TEXTS, TWO_LABELS)
+def test_decision_function_of_a_counted_model_is_the_lead_of_a_share(counted):
+    margins = counted.decision_function([*TEXTS, "unheard"])
+    shares = counted.predict_proba([*TEXTS, "unheard"])
+    for row, own in zip(margins[:-1], shares, strict=False):
+        expected = [own[at] - max(np.delete(own, at)) for at in range(3)]
+        np.testing.assert_allclose(row, expected, rtol=1e-12)
+    assert ((margins[:-1] > 0).sum(axis=1) == 1).all()
+    assert margins[-1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_decision_function_of_two_classes_is_their_difference(refine):
+    classifier = TauSS3Classifier(refine=refine).fit(TWO_TEXTS, TWO_LABELS)
     values = classifier.model_.confidence_many(TWO_TEXTS)
+    if not refine:
+        values /= values.sum(axis=1, keepdims=True)
     difference = classifier.decision_function(TWO_TEXTS)
-    np.testing.assert_array_equal(difference, values[:, 1] - values[:, 0])
+    np.testing.assert_allclose(difference, values[:, 1] - values[:, 0], rtol=1e-12)
     assert (difference > 0).tolist() == [label == "tech" for label in TWO_LABELS]
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_calibration_does_not_cost_accuracy(refine):
+    texts, labels = posts_of_three_kinds()
+    classifier = TauSS3Classifier(refine=refine)
+    calibrated = CalibratedClassifierCV(clone(classifier), cv=3).fit(texts[:240], labels[:240])
+    classifier.fit(texts[:240], labels[:240])
+    before, after = (one.score(texts[240:], labels[240:]) for one in (classifier, calibrated))
+    assert after >= before - 0.02
 
 
 def test_decision_function_of_two_classes_one_without_document():
