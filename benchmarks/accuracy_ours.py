@@ -69,6 +69,7 @@ def _tuned(ww: Any, task: Task) -> tuple[Any, str, float]:
     )
     best = found.best
     setting = ", ".join(f"{name}={value!r}" for name, value in best.parameters.items())
+    setting += ", refined" if best.refined else ""
     return found.model(train.texts, train.labels, threads=1), setting, best.value
 
 

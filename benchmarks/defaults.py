@@ -184,7 +184,14 @@ def _corpus_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | No
     ww = watchword()
     train = read_corpus(folder).train
     found = ww.search(
-        train.texts, train.labels, settings, folds=FOLDS, seed=SEED, keep=keep, progress=_progress
+        train.texts,
+        train.labels,
+        settings,
+        folds=FOLDS,
+        seed=SEED,
+        refine=False,
+        keep=keep,
+        progress=_progress,
     )
     by_setting = {_spelt(one.parameters): one.value for one in found.settings}
     return [by_setting[_spelt(setting)] for setting in settings]

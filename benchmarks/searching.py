@@ -128,6 +128,7 @@ def _search(part: Part, length: int, settings: int) -> Figures:
             trials=settings,
             folds=FOLDS,
             seed=SEED,
+            refine=False,
             threads=THREADS,
         )
     if len(found.settings) != settings:

@@ -156,7 +156,28 @@ def test_texts_without_subject_are_their_own_group():
     [told] = records("validate", "texts.jsonl", "--folds", 3)
     texts, labels, _ = columns(OTHERS)
     assert told["groups"] is None
-    assert told["accuracy"] == ww.cross_validate(texts, labels, folds=3).accuracy
+    assert told["macro_f1"] == ww.cross_validate(texts, labels, folds=3, refine=True).macro_f1
+
+
+@pytest.mark.usefixtures("here")
+def test_validate_refines_texts_and_not_posts_unless_asked():
+    texts, labels, writers = columns(PEOPLE)
+    settings = {"cost": 0.1, "balanced": True}
+    for arguments, refined, expected in (
+        (["texts.jsonl"], True, None),
+        (["texts.jsonl", "--no-refine"], False, None),
+        (["texts.jsonl", "--paper"], False, None),
+        (["people.jsonl"], False, ww.cross_validate(texts, labels, groups=writers)),
+        (
+            ["people.jsonl", "--refine"],
+            True,
+            ww.cross_validate(texts, labels, groups=writers, refine=settings),
+        ),
+    ):
+        [told] = records("validate", *arguments)
+        assert told["refined"] is refined
+        if expected is not None:
+            assert told["macro_f1"] == expected.macro_f1
 
 
 def test_texts_can_be_grouped_by_any_field(here):

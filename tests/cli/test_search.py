@@ -61,7 +61,8 @@ def test_search_equals_python_and_groups_by_subject():
         "macro_f1": found.best.value,
         "by_fold": list(found.best.by_fold),
         "parameters": found.best.parameters,
-        "tried": 4,
+        "refined": found.best.refined,
+        "tried": 5,  # one of them refined
         "unfinished": 0,
         "texts": len(TEXTS),
         "folds": 6,
@@ -85,13 +86,14 @@ def test_texts_can_be_grouped_by_any_field(here):
 
 def test_search_uses_the_default_space():
     [told] = records("search", "people.jsonl", "--trials", 5)
-    assert list(told["parameters"]) == list(DEFAULT_SPACE)
+    assert list(told["parameters"])[: len(DEFAULT_SPACE)] == list(DEFAULT_SPACE)
     assert told["accuracy"] == expected(None, trials=5).best.value
 
 
 def test_ranges_are_drawn_from():
-    [told] = records("search", "people.jsonl", "--try", "prior=0.1..10", "--trials", 6)
-    found = expected({"prior": Between(0.1, 10)}, trials=6)
+    trials = ("--trials", 6, "--no-refine")
+    [told] = records("search", "people.jsonl", "--try", "prior=0.1..10", *trials)
+    found = expected({"prior": Between(0.1, 10)}, trials=6, refine=False)
     assert told["parameters"] == found.best.parameters
     assert told["tried"] == 6
 
@@ -127,10 +129,11 @@ def test_budget_without_trials_uses_all_the_time(monkeypatch):
         return ww.search(texts, labels, space, trials=3, **options)
 
     monkeypatch.setattr("watchword.cli.commands.search.search_within", within)
-    assert records("search", "people.jsonl", "--budget", "2m")[0]["tried"] == 3
+    timed = ("search", "people.jsonl", "--no-refine", "--budget", "2m")
+    assert records(*timed)[0]["tried"] == 3
     assert asked == [120]
-    assert records("search", "people.jsonl", "--budget", "2m", *GRID)[0]["tried"] == 4
-    assert records("search", "people.jsonl", "--budget", "2m", "--trials", 2)[0]["tried"] == 2
+    assert records(*timed, *GRID)[0]["tried"] == 4
+    assert records(*timed, "--trials", 2)[0]["tried"] == 2
     assert asked == [120]
 
 
@@ -352,16 +355,28 @@ def test_train_tune_equals_python(monkeypatch):
         spent.append((budget, space))
         return ww.search(texts, labels, space, trials=4, **options)
 
-    monkeypatch.setattr("watchword.cli.commands.search.search_within", within)
+    monkeypatch.setattr("watchword.searching.searcher.search_within", within)
     tune = ("--tune", "--measure", "macro_f1", "--prior", 1)
     [told] = records("train", "people.jsonl", "-o", "tuned.ww", *tune)
     assert spent == [(30, None)]
     found = expected(None, trials=4, measure="macro_f1", model=ww.TauSS3(prior=1))
-    assert (told["learnt"], told["tried"]) == (len(TEXTS), 4)
+    assert (told["learnt"], told["tried"]) == (len(TEXTS), len(found.settings))
     assert told["macro_f1"] == found.best.value
     taught = ww.TauSS3.load("tuned.ww")
     assert taught.fingerprint == found.model(TEXTS, LABELS).fingerprint
     assert told["fingerprint"] == taught.fingerprint
+
+
+def test_train_tune_with_trials_equals_python():
+    [told] = records("train", "texts.jsonl", "-o", "tuned.ww", "--tune", "--trials", 4)
+    model = ww.TauSS3.tuned(TEXTS, LABELS, trials=4)
+    assert told["fingerprint"] == model.fingerprint
+
+
+def test_train_tune_tries_no_refinement_on_request():
+    tune = ("--tune", "--trials", 4, "--no-refine")
+    [told] = records("train", "texts.jsonl", "-o", "tuned.ww", *tune)
+    assert (told["tried"], told["refinement"]) == (4, None)
 
 
 def test_train_tune_resumes_from_kept_results(here):
@@ -376,7 +391,7 @@ def test_train_tune_resumes_from_kept_results(here):
 def test_search_within_a_budget_leaves_nothing_unfinished():
     found = search_within(0.05, TEXTS, LABELS, None, folds=2)
     assert found.unfinished == 0
-    lists = search_within(60, TEXTS, LABELS, {"max_ngram": [1, 2]}, folds=2)
+    lists = search_within(60, TEXTS, LABELS, {"max_ngram": [1, 2]}, folds=2, refine=False)
     assert (len(lists.settings), lists.unfinished) == (3, 0)
 
 
@@ -387,6 +402,7 @@ def test_search_within_a_budget_leaves_nothing_unfinished():
         (["--tune", "--prune", "1"], 2, "--tune and --prune cannot be used together"),
         (["--budget", "3s"], 2, "--budget requires --tune"),
         (["--keep", "kept"], 2, "--keep requires --tune"),
+        (["--trials", "3"], 2, "--trials requires --tune"),
         (["--measure", "accuracy"], 2, "--measure requires --tune"),
         (["--tune", "--budget", "0"], 2, "a time must be above 0"),
         (["--tune", "--keep", "no/kept"], 2, "folder 'no' does not exist"),

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 
 import databases
 from search_samples import sample
-from watchword import TauSS3, search
+from watchword import TauSS3
+from watchword import search as search_and_refine
 from watchword.erisk.journal import Identity, Journal
 from watchword.errors import StateError
 from watchword.searching import cache, run
@@ -23,6 +25,8 @@ from watchword.searching.result import is_fold_result
 
 TEXTS, LABELS, GROUPS = sample()
 GRID: dict[str, list[Any]] = {"smoothness": [0.2, 0.6], "max_ngram": [1, 3]}
+
+search = partial(search_and_refine, refine=False)
 
 
 @pytest.fixture

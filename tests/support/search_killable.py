@@ -20,7 +20,7 @@ SPACE: Space = {
     "significance": Between(0.1, 4),
     "max_ngram": [1, 2, 3],
 }
-OPTIONS: dict[str, Any] = {"folds": 4, "threads": 2, "measure": "macro_f1"}
+OPTIONS: dict[str, Any] = {"folds": 4, "threads": 2, "measure": "macro_f1", "refine": False}
 
 
 def found(order, texts, labels, **more):

@@ -33,13 +33,13 @@ def plain(found):
     return found.to_dict()
 
 
-def by_hand(texts, labels, setting, *, base=None, **dealing):
+def by_hand(texts, labels, setting, *, base=None, refine=False, **dealing):
     """Cross-validate one setting with a new model for every fold."""
     chosen = dict(base or {}) | setting
     floor = chosen.pop("prune", 0)
     model = ww.TauSS3(**chosen)
     if not floor:
-        return ww.cross_validate(texts, labels, model=model, **dealing)
+        return ww.cross_validate(texts, labels, model=model, refine=refine, **dealing)
     several = not isinstance(labels[0], str | int)
     parts = []
     for fold in ww.evaluation.folds.deal(labels, **dealing):

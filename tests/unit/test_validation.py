@@ -14,7 +14,7 @@ POSTS = [(post.content, one.label, one.id) for one in PEOPLE for post in one.pos
 TEXTS, LABELS, WRITERS = (list(column) for column in zip(*POSTS, strict=True))
 
 
-def by_hand(labels, **options):
+def by_hand(labels, *, refine=None, **options):
     """Cross-validate fold by fold with a new model each."""
     several = not isinstance(labels[0], str)
     parts = []
@@ -23,6 +23,9 @@ def by_hand(labels, **options):
         for at in set(range(len(TEXTS))) - set(fold.held_out.tolist()):
             for label in labels[at] if several else [labels[at]]:
                 model.learn_one(TEXTS[at], label)
+        if refine is not None:
+            others = fold.others(len(TEXTS)).tolist()
+            model.refine([TEXTS[at] for at in others], [labels[at] for at in others], **refine)
         places = fold.held_out.tolist()
         predict = model.predict_labels_one if several else model.predict_one
         found: list[Any] = [predict(TEXTS[at]) for at in places]
@@ -52,6 +55,15 @@ def test_a_text_of_several_labels_is_learnt_under_each():
     found = cross_validate(labels, folds=3)
     assert found == by_hand(labels, folds=3)
     assert found.several
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_models_are_refined_with_the_other_folds_only(several):
+    labels = [{label} for label in LABELS] if several else LABELS
+    assert cross_validate(labels, folds=3, refine=True) == by_hand(labels, folds=3, refine={})
+    settings = {"cost": 0.1, "balanced": True}
+    expected = by_hand(labels, folds=3, refine=settings)
+    assert cross_validate(labels, folds=3, refine=settings) == expected
 
 
 def test_every_text_counts_once_per_repeat():

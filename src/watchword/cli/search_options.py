@@ -25,7 +25,6 @@ from watchword.searching.space import PRUNE, Between, Space, check_space
 _PRUNE = Whole(name=PRUNE, help="Largest count that is dropped after training.", least=0)
 _SEARCHED = {one.name: one for one in (*TABLE, _PRUNE) if one.name != "default_label"}
 _MOST_WHOLE = 1000  # most values in a range of integers
-_BUDGET = 30.0  # seconds to tune
 
 # Search space
 
@@ -115,7 +114,8 @@ measure_option = click.option(
 class TuneOptions:
     """The options of `train --tune`."""
 
-    budget: float
+    budget: float | None
+    trials: int | None
     measure: str
     keep: Path | None
 
@@ -129,7 +129,16 @@ def tuning_options(function: Function) -> Function:
             help="Search for the best parameters first, starting from those given here. All texts "
             "must fit into memory.",
         ),
-        budget_option("With --tune: time limit of the search: 90s, 5m, 1h.  [default: 30s]"),
+        budget_option(
+            "With --tune: time limit of the search: 90s, 5m, 1h.  [default: 30s without --trials]"
+        ),
+        click.option(
+            "--trials",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="With --tune: number of settings to try; unlike a time limit, always with the "
+            "same result.",
+        ),
         measure_option,
         keep_option,
     ]
@@ -137,9 +146,15 @@ def tuning_options(function: Function) -> Function:
 
 
 def _tuning(
-    *, tune: bool, budget: float | None, measure: str | None, keep: Path | None
+    *,
+    tune: bool,
+    budget: float | None,
+    trials: int | None,
+    measure: str | None,
+    keep: Path | None,
 ) -> TuneOptions | None:
-    for name, value in (("budget", budget), ("measure", measure), ("keep", keep)):
+    given = {"budget": budget, "trials": trials, "measure": measure, "keep": keep}
+    for name, value in given.items():
         if not tune and value is not None:
             raise click.UsageError(f"--{name} requires --tune")
-    return TuneOptions(budget or _BUDGET, measure or "accuracy", keep) if tune else None
+    return TuneOptions(budget, trials, measure or "accuracy", keep) if tune else None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from watchword import _native
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_above_zero, as_threads, as_whole
 from watchword._display import many
@@ -176,10 +177,31 @@ def _fit(
         refiner = native.refiner(texts, positions, given, threads)
     else:
         refiner = native.refiner_terms(engine.source.read(texts), positions, given)
+    yield from _run(engine, refiner, settings, temperature)
+
+
+def refine_terms(
+    engine: Engine,
+    terms: _native.TermBatch,
+    labels: Sequence[frozenset[Label]],
+    settings: RefineSettings,
+) -> None:
+    """Fit corrections to texts given as terms, without calibrating probabilities."""
+    check_refinable(engine)
+    positions = positions_of(engine, labels)
+    refiner = engine.native.refiner_terms(terms, positions, settings.for_native())
+    for _ in _run(engine, refiner, settings, 1.0):
+        pass
+
+
+def _run(
+    engine: Engine, refiner: _native.Refiner, settings: RefineSettings, temperature: float
+) -> Iterator[None]:
+    """Run all passes, yielding after each, and adopt the corrections."""
     for _ in range(settings.passes):
         refiner.run_pass()
         yield
-    if not native.adopt(refiner, temperature):
+    if not engine.native.adopt(refiner, temperature):
         raise RuntimeError("the model was changed by another thread while it was refined")
 
 

@@ -146,7 +146,8 @@ class TauSS3:
         texts: Iterable[str],
         labels: Targets,
         *,
-        budget: float | str = "30s",
+        budget: float | str | None = None,
+        trials: int | None = None,
         measure: Measure = "accuracy",
         space: Space | None = None,
         folds: int = 4,
@@ -159,9 +160,15 @@ class TauSS3:
     ) -> TauSS3:
         """Search for the best parameters on these texts (`search`) and return a taught model.
 
-        The search ends with `budget` ("30s", "5m", or seconds). It tries the parameters of
-        `TauSS3(**parameters)` first, so the result is never worse by cross-validation. Learning all
-        texts at the end takes additional time. With `keep`, a later call resumes the search.
+        The search ends after `trials` settings, with `budget` ("5m", or seconds), or with whichever
+        comes first; by default after 30 seconds. The same number of trials gives the same model,
+        whatever the machine and its load; a budget may allow more or fewer. The parameters of
+        `TauSS3(**parameters)` are tried first, so the result is never worse by cross-validation.
+
+        At the end, the best parameters and the first ones are also tried with refinement
+        (`refine`). The model is refined if that is better by cross-validation: see its
+        `refinement`. This, and learning all texts, takes additional time. With `keep`, a later call
+        resumes the search.
 
         >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
         >>> labels = ["tech", "tech", "sports", "sports"] * 5
@@ -169,14 +176,15 @@ class TauSS3:
         >>> model.predict_one("They saw the match.")
         'sports'
         """
-        from watchword.searching.searcher import search_within
+        from watchword.searching.searcher import search_best
 
         documents, truth = as_texts(texts), as_list(labels, "labels")
-        found = search_within(
-            budget,
+        found = search_best(
             documents,
             truth,
             space,
+            budget=budget,
+            trials=trials,
             model=cls(**parameters),
             measure=measure,
             folds=folds,

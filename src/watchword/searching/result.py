@@ -60,6 +60,7 @@ class SearchedSetting:
     by_fold: tuple[float, ...]
     labels: tuple[Label, ...]
     results: tuple[dict[str, Any], ...]
+    refined: bool = False  #: whether the model of each fold was refined with the texts it learnt
 
     @classmethod
     def of(
@@ -68,12 +69,14 @@ class SearchedSetting:
         results: Mapping[int, dict[str, Any]],
         labels: tuple[Label, ...],
         measure: Measure,
+        *,
+        refined: bool = False,
     ) -> SearchedSetting:
         """Return the setting with its results by fold."""
         own = tuple(results.values())
         by_fold = tuple(_number(measure, _evaluation([one], labels)) for one in own)
         value = _number(measure, _evaluation(own, labels)) if own else math.nan
-        return cls(parameters, value, by_fold, labels, own)
+        return cls(parameters, value, by_fold, labels, own, refined)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -118,7 +121,10 @@ class Search:
         return self.settings[0]
 
     def model(self, texts: Iterable[str], labels: Targets, *, threads: int | None = None) -> TauSS3:
-        """Return a model with the best parameters, taught with these texts."""
+        """Return a model with the best parameters, taught with these texts.
+
+        It is refined if that was better by cross-validation (`best.refined`).
+        """
         chosen = self.base | self.best.parameters
         floor = chosen.pop(PRUNE, 0)
         model = TauSS3(**chosen, **self.hooks)
@@ -126,13 +132,19 @@ class Search:
         learn_labelled(model, documents, map(in_order, as_label_sets(truth)), threads)
         if floor:
             model.prune(floor, chosen["prune_shortest"])
+        if self.best.refined:
+            model.refine(documents, truth, threads=threads)
         return model
 
     # Output
 
     def __str__(self) -> str:
         lines = ranked_lines(
-            self.measure, [(one.value, named_values(one.parameters)) for one in self.settings]
+            self.measure,
+            [
+                (one.value, named_values(one.parameters) + ("; refined" if one.refined else ""))
+                for one in self.settings
+            ],
         )
         if self.unfinished:
             lines.append(f"{self.unfinished} settings were not reached")
@@ -148,16 +160,24 @@ class Search:
             "labels": list(self.labels),
             "several": self.several,
             "base": {name: value for name, value in self.base.items() if name not in self.varied},
-            "varied": list(self.varied),
+            "varied": [*self.varied, *self._refined],
             "settings": [self._plain(one) for one in self.settings],
             "unfinished": self.unfinished,
         }
+
+    @property
+    def _refined(self) -> tuple[str, ...]:
+        """The column that tells refined settings apart, if there are any."""
+        return ("refined",) if any(one.refined for one in self.settings) else ()
+
+    def _described(self, setting: SearchedSetting) -> dict[str, Any]:
+        return setting.parameters | dict.fromkeys(self._refined, setting.refined)
 
     def _plain(self, setting: SearchedSetting) -> dict[str, Any]:
         found = _evaluation(setting.results, self.labels, drop=False)
         cells = None if found.confusion is None else cells_of(found.confusion)
         return {
-            "parameters": setting.parameters,
+            "parameters": self._described(setting),
             "value": setting.value,
             "by_fold": list(setting.by_fold),
             "confusion": cells,
@@ -175,7 +195,7 @@ class Search:
         apostrophe.
         """
         rows = [
-            {**one.parameters, self.measure: one.value, "folds": len(one.by_fold)}
+            {**self._described(one), self.measure: one.value, "folds": len(one.by_fold)}
             for one in self.settings
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)

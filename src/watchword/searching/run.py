@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,9 +26,10 @@ from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.cache import KeptResults, digest_of
 from watchword.searching.result import Measure, Search, SearchedSetting, parameters_of, rank_of
 from watchword.searching.space import PRUNE, Setting
-from watchword.searching.trails import SHAPING, Trails, follow
+from watchword.searching.trails import SHAPING, RefinedTexts, Trails, follow, refine
 
 _AHEAD = 2  # queued tasks per thread, so that no thread is idle
+_Read = Trails | RefinedTexts
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,12 @@ class Job:
         return [self.labels[index] for index in self.folds[fold].held_out.tolist()]
 
 
+def _can_refine(setting: Setting) -> bool:
+    prunes = setting.get(PRUNE, 0) or setting["prune_period"] is not None
+    parameters = Parameters(**{name: value for name, value in setting.items() if name != PRUNE})
+    return not prunes and set(parameters.operator_names.values()) == {"sum"}
+
+
 @dataclass
 class Run:
     """A search in progress."""
@@ -116,7 +123,8 @@ class Run:
     kept: KeptResults
     threads: int
     deadline: float | None
-    trails: dict[tuple[Any, ...], dict[int, Future[Trails]]] = field(default_factory=dict)
+    refined: bool = False
+    trails: dict[tuple[Any, ...], dict[int, Future[_Read]]] = field(default_factory=dict)
     terms: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -125,7 +133,11 @@ class Run:
         self.keys: dict[int, str] = {}
         # The folds that count for each setting: a file may hold more, from another search.
         self.asked = [self.rungs[0] for _ in self.tried]
-        self.shapes = [tuple(one.get(name) for name in SHAPING) for one in self.full]
+        # Settings of the same shape share what was learnt; refined ones share nothing.
+        self.shapes = [
+            (index,) if self.refined else tuple(one.get(name) for name in SHAPING)
+            for index, one in enumerate(self.full)
+        ]
 
     def parameters(self, index: int) -> Parameters:
         """Return the parameters of a setting, built on demand: many settings may never be tried."""
@@ -135,6 +147,7 @@ class Run:
         """Return the key of a setting; equal parameters (1 and 1.0) have equal keys."""
         if index not in self.keys:
             own = parameters_of(self.parameters(index)) | {PRUNE: self.full[index].get(PRUNE, 0)}
+            own |= {"refined": True} if self.refined else {}
             self.keys[index] = json.dumps(own, sort_keys=True)
         return self.keys[index]
 
@@ -217,8 +230,8 @@ class Run:
 
     def _followed(
         self, pool: ThreadPoolExecutor, index: int, folds: Iterable[int]
-    ) -> dict[int, Future[Trails]]:
-        """Return the trails of some folds, shared by all settings with the same counts."""
+    ) -> dict[int, Future[_Read]]:
+        """Return the texts of some folds as read, shared by all settings with the same counts."""
         ready = self.trails.setdefault(self.shapes[index], {})
         source = engine_of(self.job.model).source
         paragraphs = self.full[index]["paragraphs"]
@@ -234,7 +247,7 @@ class Run:
         for fold in wanted:
             part = self.job.folds[fold]
             ready[fold] = pool.submit(
-                follow,
+                refine if self.refined else follow,
                 source,
                 self.terms[paragraphs],
                 self.job.labels,
@@ -245,17 +258,17 @@ class Run:
             )
         return ready
 
-    def _judge(self, trails: Trails, index: int, fold: int) -> dict[str, Any]:
+    def _judge(self, read: _Read, index: int, fold: int) -> dict[str, Any]:
         """Return the result of one setting on one fold."""
         parameters = self.parameters(index)
         if self.job.several:
-            predicted = trails.predict_several(parameters)
+            predicted = read.predict_several(parameters)
             found = Evaluation.of(self.job.truth(fold), predicted, labels=self.job.order)
             rows = [[one.support, one.predicted, one.right] for one in found.per_label]
             return {"texts": found.texts, "right": found.right, "per_label": rows}
         # All in NumPy: a loop in Python would take longer than the core.
         size = len(self.job.order)
-        got = trails.predict_indices(parameters, self.job.index_of)
+        got = read.predict_indices(parameters, self.job.index_of)
         cells, counts = np.unique(self.job.codes[fold] * size + got, return_counts=True)
         rows = np.stack([cells // size, cells % size, counts], axis=1).tolist()
         return {"confusion": rows}
@@ -275,17 +288,25 @@ class Run:
             if (result := self.kept.get(self.key(index), fold)) is None:
                 break
             results[fold] = result
-        return SearchedSetting.of(self.tried[index], results, self.job.order, measure)
+        return SearchedSetting.of(
+            self.tried[index], results, self.job.order, measure, refined=self.refined
+        )
 
-    def result(self, measure: Measure, *, interrupted: bool) -> Search:
-        """Return the results so far."""
+    def found(self, measure: Measure) -> list[SearchedSetting]:
+        """Return all settings with results so far."""
         # A setting that was not reached may have saved results from an earlier search.
         asked = [
             index for index in range(len(self.tried)) if index in self.keys or self.kept.continued
         ]
-        found = [one for index in asked if (one := self.setting(index, measure)).by_fold]
+        return [one for index in asked if (one := self.setting(index, measure)).by_fold]
+
+    def result(
+        self, measure: Measure, *, refined: Sequence[SearchedSetting], interrupted: bool
+    ) -> Search:
+        """Return the results so far, with those of refined models."""
+        found = self.found(measure)
         return Search.of(
-            found,
+            [*found, *refined],
             measure=measure,
             base=self.job.base,
             varied=tuple(self.tried[0]),
@@ -297,3 +318,14 @@ class Run:
             unfinished=len(self.tried) - len(found),
             interrupted=interrupted,
         )
+
+    def to_refine(self, measure: Measure) -> list[Setting]:
+        """Return the settings to try with refinement: the best one, and the model's own."""
+        found = self.found(measure)
+        if not found:
+            return []
+        best = min(found, key=lambda one: (-len(one.by_fold), *rank_of(one.value, measure)))
+        own = {name: self.job.base.get(name, 0) for name in self.tried[0]}
+        chosen = [best.parameters, *(one for one in self.tried if one == own)]
+        distinct = [one for at, one in enumerate(chosen) if one not in chosen[:at]]
+        return [one for one in distinct if _can_refine(self.job.base | one)]

@@ -5,16 +5,25 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from watchword._checks import Targets, as_choice, as_threads, as_whole
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
+from watchword.model.parameters import Parameters
+from watchword.model.presets import PAPER
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.cache import KeptResults
-from watchword.searching.result import Measure, Search, is_fold_result, judge_of
+from watchword.searching.result import (
+    Measure,
+    Search,
+    SearchedSetting,
+    is_fold_result,
+    judge_of,
+    parameters_of,
+)
 from watchword.searching.run import Job, Run
 from watchword.searching.space import (
     DEFAULT_SPACE,
@@ -33,6 +42,8 @@ Method = Literal["grid", "random", "halving"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 _TRIALS = 100  # default number of random settings
+_BUDGET = 30.0  # seconds, by default, to tune
+_REFINED = 2  # most settings that are also tried with refinement
 _MOST_TRIALS = 10_000  # limit if the budget ends the search
 
 
@@ -50,6 +61,7 @@ def search(
     repeats: int = 1,
     seed: int = 0,
     budget: float | str | None = None,
+    refine: bool = True,
     keep: AnyPath | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -62,8 +74,14 @@ def search(
 
     The method `"grid"` tries all combinations of the lists. `"random"` draws `trials` settings from
     the space. `"halving"` draws the same settings, evaluates them fold by fold, and drops the worse
-    half after each fold. A random search tries the model's own parameters first. `budget` ("30s",
-    "5m", or seconds) or Ctrl-C ends the search early with the results so far.
+    half after each fold. A random search tries the model's own parameters first; without a
+    `space`, then single words and the parameters of `TauSS3.paper()`. `budget` ("30s", "5m", or
+    seconds) or Ctrl-C ends the search early with the results so far. How many settings a budget
+    allows depends on the machine and its load: use `trials` for results that can be repeated.
+
+    With `refine`, the best setting and the model's own parameters, if they were tried, are also
+    evaluated with refinement (`TauSS3.refine`) at the end, whatever the budget: a model is fitted
+    to the texts outside each fold. `Search.model` refines if `best.refined`.
 
     With `keep`, every result is saved to that file immediately, with a digest of texts, labels,
     folds and program version: the same search, or a larger one, resumes from it.
@@ -75,8 +93,8 @@ def search(
     >>> texts = ["machine learning", "deep learning", "what a match", "the match"] * 5
     >>> labels = ["tech", "tech", "sports", "sports"] * 5
     >>> found = search(texts, labels, {"smoothness": [0.2, 0.5], "max_ngram": [1, 2]}, folds=2)
-    >>> len(found.settings), found.best.value
-    (4, 1.0)
+    >>> len(found.settings), found.best.value, found.best.refined  # the best was also refined
+    (5, 1.0, False)
     """
     job = Job.of(texts, labels, model, folds=folds, groups=groups, repeats=repeats, seed=seed)
     if space is None or isinstance(space, Mapping):
@@ -92,16 +110,27 @@ def search(
 
     with KeptResults.open(keep, job.digest, is_sound=is_sound) as kept:
         run = Run(job, tried, rungs, kept, as_threads(threads), deadline)
+        refined: list[SearchedSetting] = []
+
+        def all_steps() -> Generator[SearchedSetting, None, None]:
+            yield from run.steps(measure)
+            chosen = run.to_refine(measure) if refine else []
+            if chosen:
+                last = Run(job, chosen, [job.all_folds], kept, run.threads, None, refined=True)
+                for step in last.steps(measure):
+                    refined.append(step)
+                    yield step
+
         interrupted = False
-        steps = run.steps(measure)
+        steps = all_steps()
         try:
-            for _ in tracked(steps, run.most_steps, progress):
+            for _ in tracked(steps, run.most_steps + (_REFINED if refine else 0), progress):
                 pass
         except KeyboardInterrupt:
             interrupted = True
         finally:
             steps.close()
-        found = run.result(measure, interrupted=interrupted)
+        found = run.result(measure, refined=refined, interrupted=interrupted)
     if interrupted and not found.settings:
         raise KeyboardInterrupt
     return found
@@ -114,9 +143,24 @@ def search_within(
     wanted = DEFAULT_SPACE if space is None else space
     check_space(wanted)
     most = int(min(_MOST_TRIALS, combinations(wanted) + 1))
-    found = search(texts, labels, wanted, method="random", trials=most, budget=budget, **options)
+    found = search(texts, labels, space, method="random", trials=most, budget=budget, **options)
     # An infinite space has no meaningful number of unfinished settings.
     return found if combinations(wanted) <= _MOST_TRIALS else replace(found, unfinished=0)
+
+
+def search_best(
+    texts: Iterable[str],
+    labels: Targets,
+    space: Space | None,
+    *,
+    budget: float | str | None,
+    trials: int | None,
+    **options: Any,
+) -> Search:
+    """Search at random for a number of trials or a time, by default for 30 seconds."""
+    if trials is None:
+        return search_within(_BUDGET if budget is None else budget, texts, labels, space, **options)
+    return search(texts, labels, space, method="random", trials=trials, budget=budget, **options)
 
 
 def seconds_of(budget: float | str) -> float:
@@ -175,6 +219,14 @@ def _settings(
             raise ValueError("a grid tries all combinations: trials need a random search")
         return all_of(wanted)
     count = as_whole("trials", _TRIALS if trials is None else trials, 1)
-    own = {name: base.get(name, 0) for name in wanted}  # 0: no pruning
-    drawn = [setting for setting in draw(wanted, count, seed) if setting != own]
-    return [own, *drawn][:count]
+    first = [{name: base.get(name, 0) for name in wanted}]  # 0: no pruning
+    drawn = draw(wanted, count, seed)
+    if space is None:
+        paper = parameters_of(Parameters(**PAPER))
+        more = {name: base[name] for name in PAPER if name not in wanted}
+        fixed = {name: value for name, value in more.items() if value != paper[name]}
+        own = first[0] | fixed
+        first = [own, own | {"max_ngram": 1}, own | {name: paper[name] for name in own}]
+        drawn = [setting | fixed for setting in drawn]
+    first = [one for at, one in enumerate(first) if one not in first[:at]]
+    return [*first, *(one for one in drawn if one not in first)][:count]

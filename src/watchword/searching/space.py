@@ -55,6 +55,7 @@ DEFAULT_SPACE: dict[str, Sequence[Any] | Between] = {
     "significance": Between(0.1, 4),
     "sanction": [0.25, 0.5, 1, 2],
     "prior": Between(0.1, 10),
+    "label_weight": [0, 0.15, 0.3, 0.5],
     "max_ngram": [1, 2, 3],
     "counting": ["documents", "occurrences"],
 }

@@ -44,7 +44,7 @@ from watchword.cli.search_options import (
 )
 from watchword.searching import Search, SearchedSetting
 from watchword.searching.result import rank_of
-from watchword.searching.searcher import METHODS, search_within
+from watchword.searching.searcher import METHODS, search_best, search_within
 from watchword.searching.space import DEFAULT_SPACE, combinations
 
 
@@ -70,6 +70,11 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
     help="Number of settings to draw.  [default: 100, or as many as --budget allows]",
 )
 @budget_option("Time limit of the search: 90s, 5m, 1h.")
+@click.option(
+    "--refine/--no-refine",
+    default=True,
+    help="Also try the best setting and the defaults with refinement.",
+)
 @measure_option
 @fold_options(folds=4)
 @keep_option
@@ -135,29 +140,37 @@ def _searched(
     wanted = DEFAULT_SPACE if space is None else space
     endless = combinations(wanted) == math.inf
     if budget is not None and trials is None and method in (None, "random") and endless:
-        return search_within(budget, texts, labels, wanted, **options)
+        return search_within(budget, texts, labels, space, **options)
     return watchword.search(
-        texts, labels, wanted, method=method, trials=trials, budget=budget, **options
+        texts, labels, space, method=method, trials=trials, budget=budget, **options
     )
 
 
 def tuned(
-    model: TauSS3, data: Sequence[str], loader: Loader, tuning: TuneOptions, threads: int | None
+    model: TauSS3,
+    data: Sequence[str],
+    loader: Loader,
+    tuning: TuneOptions,
+    threads: int | None,
+    *,
+    refine: bool,
 ) -> tuple[TauSS3, Search]:
-    """Return a model with the best parameters found within the budget, and the search."""
+    """Return a model with the best parameters found, and the search."""
     check_folder(tuning.keep)
     texts, labels, groups = loader.labelled_texts(data, None)
-    found = search_within(
-        tuning.budget,
+    found = search_best(
         texts,
         labels,
         None,
+        budget=tuning.budget,
+        trials=tuning.trials,
+        refine=refine,
         model=with_known_default(model, labels),
         groups=groups,
         measure=tuning.measure,
         keep=tuning.keep,
         threads=threads,
-        progress=progress_of(_best_so_far(tuning.measure), timed=True),
+        progress=progress_of(_best_so_far(tuning.measure), timed=tuning.trials is None),
     )
     return found.model(texts, labels, threads=threads), found
 
@@ -197,6 +210,7 @@ def _show_search(found: Search, *, table: bool, more: dict[str, Any]) -> None:
         show(console(), str(found))
         return
     record: dict[str, Any] = {found.measure: found.best.value, "by_fold": found.best.by_fold}
-    record |= {"parameters": found.best.parameters, "tried": len(found.settings)}
+    record |= {"parameters": found.best.parameters, "refined": found.best.refined}
+    record |= {"tried": len(found.settings)}
     record |= {"unfinished": found.unfinished, "texts": found.texts, "folds": found.folds}
     emit([record | more])

@@ -82,7 +82,8 @@ def train(
 
     By default the model is then refined: corrections are fitted around its counts, for which the
     texts are kept in memory. Posts of subjects are only counted, because refining pays less there;
-    see tune. With --no-refine, --paper, --pyss3, --add-to and pruning, no text is kept.
+    see tune. With --tune, the model is refined if that is better by cross-validation. With
+    --no-refine, --paper, --pyss3, --add-to and pruning, no text is kept.
     """
     if add_to is not None and preset is not None:
         raise click.UsageError(f"--add-to and --{preset} cannot be used together")
@@ -96,7 +97,8 @@ def train(
         model = model_of(None, preset, parameters)
     chosen = refine_choice(refine, model, preset, {"--add-to": add_to, "--prune": prune})
     if tuning is not None:
-        model, found = tuned(model, data, loader, tuning, threads)
+        compared = chosen is not False
+        model, found = tuned(model, data, loader, tuning, threads, refine=compared)
         model.save(output)
         loader.report()
         more = {"model": str(output), "learnt": found.texts, "tried": len(found.settings)}

@@ -16,10 +16,13 @@ from watchword.cli.options import (
     like_option,
     parameter_options,
     preset_options,
+    refine_choice,
+    refine_option,
     table_option,
     threads_option,
 )
 from watchword.cli.output import ResultFiles, result_options, show_evaluation
+from watchword.model.refining import POST_SETTINGS
 
 
 @verb(
@@ -32,6 +35,7 @@ from watchword.cli.output import ResultFiles, result_options, show_evaluation
 @like_option
 @preset_options
 @parameter_options
+@refine_option
 @fold_options(folds=5)
 @result_options(
     json="Write the full result, with every fold, as JSON.",
@@ -45,6 +49,7 @@ def validate(
     like: Path | None,
     preset: str | None,
     parameters: dict[str, Any],
+    refine: bool | None,
     folds: int,
     repeats: int,
     seed: int,
@@ -58,10 +63,15 @@ def validate(
 
     DATA contains texts or posts with labels, as for train. Texts are split into folds with about
     the same share of each label; each fold is predicted by a model trained on the others. Texts of
-    one subject are always in the same fold. A FILE may be - for standard output.
+    one subject are always in the same fold. Models are refined as those of train. A FILE may be -
+    for standard output.
     """
     begun = model_of(like, preset, parameters)
+    chosen = refine_choice(refine, begun, preset, {})
     texts, labels, groups = loader.labelled_texts(data, group)
+    has_posts = groups is not None and group is None
+    if chosen is None:
+        chosen = not has_posts
     found = watchword.cross_validate(
         texts,
         labels,
@@ -70,6 +80,7 @@ def validate(
         groups=groups,
         repeats=repeats,
         seed=seed,
+        refine=POST_SETTINGS if chosen and has_posts else chosen,
         threads=threads,
         progress=progress_of("validating"),
     )
@@ -78,5 +89,6 @@ def validate(
         "folds": folds,
         "repeats": repeats,
         "groups": None if groups is None else len(set(groups)),
+        "refined": chosen,
     }
     show_evaluation(found, files, table=table, more=setting)
