@@ -84,12 +84,14 @@ def run(name: str, job: Job) -> dict[str, Any]:
                 folds=FOLDS,
                 order=job.order,
                 seed=SEED,
+                refine=name == "tau-ss3",
                 threads=1,
             )
             model = tuning.model(train)
         with watch.step("read"):
             replay = ww.replay(test, model, tuning.best.policy, threads=1)
         own = ", ".join(f"{key}={value}" for key, value in tuning.best.parameters.items())
+        own += "; refined" if tuning.best.refined else ""
         setting = f"{own}; {tuning.best.policy!r}"
         rows[measure] = _row(setting, tuning.best.value, replay) | {"seconds": watch.processor}
     return {"version": ww.__version__, "rows": rows}

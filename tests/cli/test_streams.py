@@ -222,7 +222,7 @@ def test_tune_tries_thresholds_by_default():
     assert [trial["erde50"] for trial in found] == [one.value for one in tuning.trials[:2]]
     assert parse_policy(found[0]["policy"], "at risk") == tuning.best.policy
     both = tune("--folds", 3, "--top", 10_000, "--policy", "thresholds", "--policy", "leaps")
-    assert len(both) == len(tuning.trials) + 1
+    assert len(both) == len(tuning.trials) + 2  # counted and refined
     later = tune("--folds", 3, "--top", 10_000, "--policy", "Thresholds after 5|10")
     assert {one["policy"].rpartition(" after ")[2] for one in later} == {"5", "10"}
 
@@ -246,9 +246,12 @@ def test_tune_writes_the_best_model_and_all_settings(here):
     settings = ("--smoothness", "0.3,0.6", "--policy", "overtakes")
     best, *_ = tune(*settings, "-o", "best.ww", "--report", "report.json")
     report = json.loads((here / "report.json").read_text())
-    assert len(report["trials"]) == 2
+    assert [one["refined"] for one in report["trials"]].count(True) == 1
+    assert len(report["trials"]) == 3
     assert report["trials"][0]["parameters"] == best["parameters"]
-    assert ww.TauSS3.load("best.ww").fingerprint == taught(**best["parameters"]).fingerprint
+    expected = ww.TauSS3(**best["parameters"])
+    ww.teach(expected, PEOPLE, refine=best["refined"])
+    assert ww.TauSS3.load("best.ww").fingerprint == expected.fingerprint
 
 
 @pytest.mark.usefixtures("here")
@@ -264,7 +267,13 @@ def test_tune_as_a_table():
         "tune", "people.jsonl", "--positive", "at risk", *settings
     ).stdout.splitlines()
     assert first.split()[0] == "erde50"
-    assert len(rows) == 2
+    assert len(rows) == 3
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_tries_no_refinement_on_request():
+    found = tune("--policy", "overtakes(margin=0|0.05)", "--no-refine")
+    assert [one["refined"] for one in found] == [False, False]
 
 
 @pytest.mark.parametrize(

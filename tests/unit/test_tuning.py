@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
-from watchword.evaluation import metrics
+from watchword.evaluation import metrics, scores
 from watchword.evaluation.folds import folds_of
-from watchword.evaluation.tuning import grid, tune
-from watchword.model.engine import Engine
+from watchword.evaluation.tuning import grid
 from watchword.streams.policies import After
 
+tune = partial(ww.tune, refine=False)
 RISK = ww.Overtakes("at risk")
 PEOPLE = ww.make_risk_streams(23, seed=4, prevalence=0.4, posts_per_subject=(3, 9))
 MARGINS = grid(ww.Overtakes, "at risk", margin=[0, 0.01, 0.05])
@@ -31,7 +31,7 @@ class Calls:
     def __init__(self, monkeypatch):
         owner = {post.content: person.id for person in PEOPLE for post in person.posts}
         self.learnt, self.read, self.texts = [], [], 0
-        learn, evidence = ww.TauSS3.learn_many, Engine.evidence
+        learn, score = ww.TauSS3.learn_many, scores.score_streams
 
         def learn_many(model, texts, labels, **options):
             listed = list(texts)
@@ -39,12 +39,12 @@ class Calls:
             self.texts += len(listed)
             return learn(model, listed, labels, **options)
 
-        def read(engine, texts, threads):
-            self.read.append({owner[text] for text in texts})
-            return evidence(engine, texts, threads)
+        def score_streams(subjects, *arguments, **options):
+            self.read.append({subject.id for subject in subjects})
+            return score(subjects, *arguments, **options)
 
         monkeypatch.setattr(ww.TauSS3, "learn_many", learn_many)
-        monkeypatch.setattr(Engine, "evidence", read)
+        monkeypatch.setattr("watchword.evaluation.tuning.score_streams", score_streams)
 
 
 @pytest.fixture
@@ -58,13 +58,13 @@ def test_no_post_of_the_samples_has_two_authors():
     assert len(set(contents)) == len(contents)
 
 
-def by_hand(parameters, policy, judge, *, folds, by="post"):
+def by_hand(parameters, policy, judge, *, folds, by="post", refine=False):
     """Return the measure on every fold, each read by a new model trained on the others."""
     values, weights = [], []
     for part in folds_of(PEOPLE, "at risk", folds=folds, seed=0):
         held_out = [PEOPLE[place] for place in part]
         model = ww.TauSS3(**parameters)
-        ww.teach(model, [person for person in PEOPLE if person not in held_out])
+        ww.teach(model, [person for person in PEOPLE if person not in held_out], refine=refine)
         values.append(judge(ww.replay(held_out, model, policy, by=by).measures))
         weights.append(len(part))
     mean = sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
@@ -269,8 +269,8 @@ def test_subjects_without_posts_count_in_tuning_as_never_alerted():
     people = ww.make_risk_streams(40, seed=3)
     silent = [ww.Subject(f"silent {at}", [], "at risk") for at in range(4)]
     policies = [ww.Overtakes("at risk"), ww.StandsOut("at risk")]
-    before = ww.tune(people, policies, measure=recall)
-    after = ww.tune(people + silent, policies, measure=recall)
+    before = tune(people, policies, measure=recall)
+    after = tune(people + silent, policies, measure=recall)
     for one in after.trials:
         [other] = [each for each in before.trials if each.policy == one.policy]
         assert [-value for value in one.by_fold] < [-value for value in other.by_fold]
@@ -291,6 +291,73 @@ def test_a_tuning_by_time_reads_those_folds(calls):
     tune(PEOPLE, RISK, folds=2, order="time")
     parts = folds_of(PEOPLE, "at risk", folds=2, order="time")
     assert calls.read == [{PEOPLE[place].id for place in part} for part in parts]
+
+
+# Refinement
+
+
+def test_policies_are_also_tried_on_refined_models_with_the_best_parameters():
+    found = ww.tune(PEOPLE, MARGINS, parameters={"max_ngram": [1, 2]}, folds=3)
+    counted = [trial for trial in found.trials if not trial.refined]
+    refined = [trial for trial in found.trials if trial.refined]
+    assert tune(PEOPLE, MARGINS, parameters={"max_ngram": [1, 2]}, folds=3).trials == tuple(counted)
+    assert {trial.policy for trial in refined} == set(MARGINS)
+    for trial in refined:
+        assert trial.parameters == counted[0].parameters
+        _, by_fold = by_hand(
+            trial.parameters, trial.policy, lambda one: one.erde50, folds=3, refine=True
+        )
+        assert list(trial.by_fold) == by_fold
+
+
+def test_no_held_out_subject_takes_part_in_refinement(monkeypatch):
+    owner = {post.content: person.id for person in PEOPLE for post in person.posts}
+    fitted, refine = [], ww.TauSS3.refine
+
+    def recorded(model, texts, labels, **options):
+        fitted.append({owner[text] for text in texts})
+        assert (options["cost"], options["balanced"]) == (0.1, True)
+        return refine(model, texts, labels, **options)
+
+    monkeypatch.setattr(ww.TauSS3, "refine", recorded)
+    ww.tune(PEOPLE, MARGINS, folds=3)
+    parts = folds_of(PEOPLE, "at risk", folds=3, seed=0)
+    everybody = {person.id for person in PEOPLE}
+    assert fitted == [everybody - {PEOPLE[place].id for place in part} for part in parts]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_model_is_refined_if_that_is_better(sign):
+    def extreme(_y_true, _y_pred, _delays, *, positive, scores):
+        assert positive
+        return sign * float(np.abs(scores - 0.5).max())
+
+    found = ww.tune(PEOPLE, RISK, measure=extreme, folds=2)
+    [refined] = [trial for trial in found.trials if trial.refined]
+    [counted] = [trial for trial in found.trials if not trial.refined]
+    assert refined.value != counted.value
+    assert found.best.refined == (refined.value < counted.value)
+    assert (found.model(PEOPLE).refinement is not None) == found.best.refined
+
+
+def test_of_equals_the_counted_model_is_the_best():
+    never = ww.Reaches("at risk", 1.0, score="share").after(1000)
+    found = ww.tune(PEOPLE, never, measure="f1")
+    assert [trial.refined for trial in found.trials] == [False, True]
+
+
+def test_models_that_cannot_be_refined_are_only_counted():
+    for model in (ww.TauSS3(summary="max"), ww.TauSS3(prune_period=1000)):
+        found = ww.tune(PEOPLE, RISK, model=model, folds=2)
+        assert [trial.refined for trial in found.trials] == [False]
+
+
+def test_output_tells_refined_trials_apart():
+    found = ww.tune(PEOPLE, RISK, folds=2)
+    assert [line.split()[1] == "refined;" for line in str(found).splitlines()[1:]] == [
+        trial.refined for trial in found.trials
+    ]
+    assert [one["refined"] for one in found.to_dict()["trials"]].count(True) == 1
 
 
 # Models
@@ -386,13 +453,14 @@ def test_plain_data_holds_every_trial():
         "policy": tuning.best.policy.to_dict(),
         "value": tuning.best.value,
         "by_fold": list(tuning.best.by_fold),
+        "refined": False,
     }
 
 
 def test_csv_has_a_line_per_trial():
     tuning = some_tuning()
     rows = list(csv.DictReader(io.StringIO(tuning.to_csv(), newline="")))
-    assert list(rows[0]) == ["max_ngram", "policy", "erde50"]
+    assert list(rows[0]) == ["max_ngram", "refined", "policy", "erde50"]
     assert [float(row["erde50"]) for row in rows] == [trial.value for trial in tuning.trials]
     assert rows[0]["policy"] == repr(tuning.best.policy)
 

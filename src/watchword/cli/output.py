@@ -109,7 +109,7 @@ def _record_of(found: Evaluation) -> dict[str, Any]:
 
 def show_model(model: TauSS3, more: Mapping[str, Any], *, table: bool) -> None:
     """Print a summary of a model."""
-    statistics, refinement = model.statistics, model.refinement
+    statistics = model.statistics
     if table:
         rows = [
             {"label": label, "documents": count, "words": statistics.words[label]}

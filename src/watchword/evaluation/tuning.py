@@ -39,6 +39,7 @@ class Trial:
     policy: Policy
     value: float
     by_fold: tuple[float, ...]
+    refined: bool = False  #: whether the models were refined
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,20 @@ class Tuning:
         return self.trials[0]
 
     def model(self, subjects: Iterable[Subject]) -> TauSS3:
-        """Return a model with the best parameters, taught with these subjects."""
+        """Return a model with the best parameters, taught with these subjects.
+
+        It is refined if that was better by cross-validation (`best.refined`).
+        """
         model = TauSS3(**(self.base | self.best.parameters))
-        teach(model, subjects)
+        teach(model, subjects, refine=self.best.refined)
         return model
 
     def __str__(self) -> str:
         rows = []
         for trial in self.trials:
-            own = named_values(trial.parameters)
-            rows.append((trial.value, f"{own + '; ' if own else ''}{trial.policy!r}"))
+            parts = [named_values(trial.parameters), "refined" if trial.refined else ""]
+            own = "".join(f"{part}; " for part in parts if part)
+            rows.append((trial.value, f"{own}{trial.policy!r}"))
         return "\n".join(ranked_lines(self.measure, rows))
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +87,12 @@ class Tuning:
         apostrophe.
         """
         rows = [
-            {**trial.parameters, "policy": repr(trial.policy), self.measure: trial.value}
+            {
+                **trial.parameters,
+                "refined": trial.refined,
+                "policy": repr(trial.policy),
+                self.measure: trial.value,
+            }
             for trial in self.trials
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
@@ -112,6 +122,7 @@ def tune(
     by: By = "post",
     order: Order = "random",
     seed: int = 0,
+    refine: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -128,6 +139,9 @@ def tune(
     replaced by policies fitted to each setting; the scores of all settings are then kept in memory,
     40 bytes per post and setting.
 
+    With `refine`, all policies are also tried on refined models with the best parameters, taught
+    as by `teach(refine=True)` without the held-out subjects. Of equals, the counted one is best.
+
     `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's share of
     positives as the cost of a false positive), `"f1"`, `"f_latency"`, or a function of `(y_true,
     y_pred, delays, positive=…)` to minimise. The function may have further parameters `posts` (the
@@ -141,48 +155,61 @@ def tune(
     ...     grid(ww.Overtakes, "at risk", margin=[0, 0.5]),
     ...     parameters={"max_ngram": [1, 3]},
     ... )
-    >>> len(tuning.trials)
-    4
+    >>> len(tuning.trials), tuning.best.refined
+    (6, False)
     """
     listed = list(subjects)
     asked = [policies] if isinstance(policies, Policy | Thresholds) else list(policies)
     positive = _common_positive(asked)
     name, judge, sign = alert_judge_of(measure)
     base = {} if model is None else model.parameters
-    settings = _settings(parameters or {})
     parts = folds_of(listed, positive, folds=folds, order=order, seed=seed)
 
-    def read_all() -> Iterator[Scores]:
+    def read_all(settings: list[dict[str, Any]], refined: bool) -> Iterator[Scores]:
         """Yield the scores of each fold's subjects with each setting."""
         for part in parts:
-            taught = _taught_without(listed, part, base, settings, threads)
+            taught = _taught_without(listed, part, base, settings, threads, refined=refined)
             held_out = [listed[index] for index in part]
             for setting in settings:
                 model = taught.replace(**setting)
                 yield score_streams(held_out, model, positive, by=by, threads=threads)
 
-    total = len(parts) * len(settings)
-    readings = tracked(read_all(), total, progress)
-    if any(isinstance(one, Thresholds) for one in asked):
-        held = list(readings)
-        tried = [_fitting(asked, held[i :: len(settings)]) for i in range(len(settings))]
-        readings = tracked(held, total, progress)
-    else:
-        tried = [_fitting(asked, [])] * len(settings)
-    judged = [
-        [judge(scores, *alerts_of(scores, one)) for one in tried[i % len(settings)]]
-        for i, scores in enumerate(readings)
-    ]
-    sizes = [len(part) for part in parts]
-    trials = []
-    for i, (setting, own) in enumerate(zip(settings, tried, strict=True)):
-        values = np.array(judged[i :: len(settings)])
-        means = np.average(values, axis=0, weights=sizes)
-        trials += [
-            Trial(setting, policy, float(mean), tuple(by_fold))
-            for policy, mean, by_fold in zip(own, means, values.T.tolist(), strict=True)
+    def try_all(settings: list[dict[str, Any]], *, refined: bool = False) -> list[Trial]:
+        """Return the trials of all policies with these settings, best first."""
+        total = len(parts) * len(settings)
+        readings = tracked(read_all(settings, refined), total, progress)
+        if any(isinstance(one, Thresholds) for one in asked):
+            held = list(readings)
+            tried = [_fitting(asked, held[i :: len(settings)]) for i in range(len(settings))]
+            readings = tracked(held, total, progress)
+        else:
+            tried = [_fitting(asked, [])] * len(settings)
+        judged = [
+            [judge(scores, *alerts_of(scores, one)) for one in tried[i % len(settings)]]
+            for i, scores in enumerate(readings)
         ]
-    return Tuning(name, tuple(sorted(trials, key=lambda trial: sign * trial.value)), base)
+        sizes = [len(part) for part in parts]
+        trials = []
+        for i, (setting, own) in enumerate(zip(settings, tried, strict=True)):
+            values = np.array(judged[i :: len(settings)])
+            means = np.average(values, axis=0, weights=sizes)
+            trials += [
+                Trial(setting, policy, float(mean), tuple(by_fold), refined)
+                for policy, mean, by_fold in zip(own, means, values.T.tolist(), strict=True)
+            ]
+        return sorted(trials, key=lambda trial: sign * trial.value)
+
+    trials = try_all(_settings(parameters or {}))
+    best = trials[0].parameters
+    if refine and _can_refine(base | best):
+        trials = sorted(
+            [*trials, *try_all([best], refined=True)], key=lambda trial: sign * trial.value
+        )
+    return Tuning(name, tuple(trials), base)
+
+
+def _can_refine(parameters: dict[str, Any]) -> bool:
+    return parameters.get("summary", "sum") == "sum" and parameters.get("prune_period") is None
 
 
 def _fitting(asked: list[Policy | Thresholds], scores: Sequence[Scores]) -> list[Policy]:
@@ -197,14 +224,21 @@ def _taught_without(
     base: dict[str, Any],
     settings: list[dict[str, Any]],
     threads: int | None,
+    *,
+    refined: bool,
 ) -> TauSS3:
-    """Return a model taught with all other subjects, with the longest n-grams of any setting."""
+    """Return a model taught with all other subjects, with the longest n-grams of any setting.
+
+    A refined model has the parameters of the only setting, for which its corrections hold.
+    """
     longest = [setting["max_ngram"] for setting in settings if "max_ngram" in setting]
-    model = TauSS3(**(base | {"max_ngram": max(longest)} if longest else base))
+    own = settings[0] if refined else {"max_ngram": max(longest)} if longest else {}
+    model = TauSS3(**(base | own))
     left_out = set(held_out)
     teach(
         model,
         [subject for index, subject in enumerate(subjects) if index not in left_out],
+        refine=refined,
         threads=threads,
     )
     return model
@@ -302,4 +336,5 @@ def _plain(trial: Trial) -> dict[str, Any]:
         "policy": trial.policy.to_dict(),
         "value": trial.value,
         "by_fold": list(trial.by_fold),
+        "refined": trial.refined,
     }

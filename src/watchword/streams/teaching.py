@@ -6,11 +6,22 @@ from collections.abc import Iterable
 
 from watchword._checks import Label
 from watchword.data import Subject
+from watchword.model.refining import POST_SETTINGS
 from watchword.model.tau_ss3 import TauSS3
 
 
-def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = None) -> None:
-    """Teach a model all posts of subjects, each post as a document with its subject's label."""
+def teach(
+    model: TauSS3,
+    subjects: Iterable[Subject],
+    *,
+    refine: bool = False,
+    threads: int | None = None,
+) -> None:
+    """Teach a model all posts of subjects, each post as a document with its subject's label.
+
+    With `refine`, then refine the model with these posts (`TauSS3.refine`), with a low cost of
+    mistakes, because many posts say nothing about their label, and with equal weight of labels.
+    """
     texts: list[str] = []
     labels: list[Label] = []
     for subject in subjects:
@@ -19,3 +30,5 @@ def teach(model: TauSS3, subjects: Iterable[Subject], *, threads: int | None = N
         texts += [post.content for post in subject.posts]
         labels += [subject.label] * len(subject.posts)
     model.learn_many(texts, labels, threads=threads)
+    if refine:
+        model.refine(texts, labels, **POST_SETTINGS, threads=threads)

@@ -71,6 +71,11 @@ from watchword.evaluation.tuning import alert_judge_of
 )
 @click.option("--seed", type=int, default=0, help="Random seed of the split.")
 @by_option
+@click.option(
+    "--refine/--no-refine",
+    default=True,
+    help="Also try refined models with the best parameters.",
+)
 @click.option("-o", "--output", type=FILE, help="Write the best model, trained on all subjects.")
 @click.option("--report", metavar="FILE", help="Write all settings and their values as JSON.")
 @click.option(
@@ -93,6 +98,7 @@ def tune(
     order: Any,
     seed: int,
     by: Any,
+    refine: bool,
     output: Path | None,
     report: str | None,
     top: int,
@@ -103,7 +109,8 @@ def tune(
     """Search for the best parameters and policy by cross-validation.
 
     DATA contains labelled subjects, as for evaluate. They are split into folds; each fold is
-    evaluated by a model trained on the others, with every combination of parameters and policies.
+    evaluated by a model trained on the others, with every combination of parameters and policies,
+    and by refined models with the best parameters.
     ERDE is a fraction; lower is better.
     """
     check_folder(output)
@@ -120,6 +127,7 @@ def tune(
         by=by,
         order=order,
         seed=seed,
+        refine=refine,
         threads=threads,
         progress=progress_of("tuning"),
     )
@@ -145,5 +153,6 @@ def _trial(measure: str, trial: watchword.evaluation.Trial) -> dict[str, Any]:
         measure: trial.value,
         "by_fold": trial.by_fold,
         "parameters": trial.parameters,
+        "refined": trial.refined,
         "policy": spell_policy(trial.policy),
     }
