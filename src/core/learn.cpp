@@ -32,6 +32,8 @@ struct Counts::Lesson {
 
 namespace {
 
+constexpr unsigned kThreadsPerWordTask = 4;
+
 // Calls visit(position, document) for every word of a batch.
 template <class Visit>
 void for_each_word(const TermBatch& batch, const Visit& visit) {
@@ -46,7 +48,7 @@ void for_each_word(const TermBatch& batch, const Visit& visit) {
 
 void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
                    unsigned threads) {
-    threads = std::min<unsigned>(threads, kWordPools);
+    threads = std::clamp<unsigned>(threads, 1, kShards);
     grow_label_columns();
     std::vector<Lesson> lessons(batches.size());
     std::vector<std::vector<WordId>> ids_of(batches.size());
@@ -76,21 +78,27 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         check_room(shard, lessons);
     }
 
-    // One thread writes the maxima directly, so that a document costs nothing per label.
-    std::vector<Maxima> found(threads > 1 ? threads : 0, empty_maxima());
+    // One thread writes the maxima directly, so that a document costs nothing per label. Others
+    // make their own, in memory that no other thread writes to.
+    std::vector<Maxima> found(threads > 1 ? threads : 0);
     const auto maxima_of = [&](unsigned thread) -> Maxima& {
-        return threads > 1 ? found[thread] : maxima_;
+        if (threads <= 1) return maxima_;
+        if (found[thread].empty()) found[thread] = empty_maxima();
+        return found[thread];
     };
-    parallel_for(threads, threads, [&](std::size_t part, unsigned thread) {
+    // Single words are tasks of their own, and come first because they take longest. Every such
+    // task scans all words, so that there are as few as can keep up with the shards.
+    const unsigned word_tasks = 1 + (threads - 1) / kThreadsPerWordTask;
+    const std::size_t tasks = word_tasks + (max_ngram_ > 1 ? kShards : 0);
+    parallel_for(tasks, threads, [&](std::size_t task, unsigned thread) {
+        if (task >= word_tasks) {
+            const std::size_t shard = task - word_tasks;
+            return learn_shard(shards_[shard], lessons, shard, maxima_of(thread));
+        }
         for (const Lesson& lesson : lessons) {
-            learn_words(lesson, static_cast<unsigned>(part), threads, maxima_of(thread));
+            learn_words(lesson, static_cast<unsigned>(task), word_tasks, maxima_of(thread));
         }
     });
-    if (max_ngram_ > 1) {
-        parallel_for(kShards, threads, [&](std::size_t shard, unsigned thread) {
-            learn_shard(shards_[shard], lessons, shard, maxima_of(thread));
-        });
-    }
     for (const Maxima& part : found) {
         for (std::size_t length = 0; length < part.size(); ++length) {
             for (std::size_t label = 0; label < part[length].size(); ++label) {

@@ -115,16 +115,19 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
     // Texts that may be rejected are learnt in one step, so that all or none are learnt.
     if (!one_by_one && at_once < ends.size() && !surely_fit(texts)) at_once = ends.size();
     std::vector<TermBatch> batches(at_once);
-    std::vector<TextReader> readers(at_once, TextReader(parameters_.paragraphs, false));
     for (std::size_t slice = 0; slice < ends.size(); slice += at_once) {
         const std::size_t slices = std::min(at_once, ends.size() - slice);
         const std::size_t first = slice == 0 ? 0 : ends[slice - 1];
         parallel_for(slices, threads, [&](std::size_t at, unsigned) {
-            batches[at].clear();
+            // On the thread's own stack: neighbours in the vector would share lines of the cache.
+            TermBatch batch = std::move(batches[at]);
+            TextReader reader(parameters_.paragraphs, false);
+            batch.clear();
             const std::size_t begin = slice + at == 0 ? 0 : ends[slice + at - 1];
             for (std::size_t text = begin; text < ends[slice + at]; ++text) {
-                readers[at].read(texts[text], batches[at]);
+                reader.read(texts[text], batch);
             }
+            batches[at] = std::move(batch);
         });
         learn_batches({batches.data(), slices}, labels, first, threads);
     }
