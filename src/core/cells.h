@@ -16,6 +16,9 @@ namespace watchword {
 using LabelId = std::uint32_t;  // in order of appearance; ids of removed labels are reused
 using Count = std::uint64_t;
 
+// What is counted: every occurrence of an n-gram, or every document that contains it.
+enum class Counting : std::uint8_t { Occurrences, Documents };
+
 constexpr Count kMaxCount = (Count{1} << 40) - 1;
 constexpr LabelId kMaxLabels = (1u << 23) - 1;
 

@@ -108,6 +108,7 @@ void Counts::merge(const Counts& other) {
         }
     }
     stale_ = true;
+    forget_ledger();
 }
 
 bool Counts::has_room_for(const Counts& other) const {
@@ -172,6 +173,7 @@ PruneResult Counts::prune(Count floor, unsigned shortest) {
     pruned_.counts += result.counts;
     was_pruned_ = was_pruned_ || result.ngrams > 0;  // else all is as if never pruned
     stale_ = true;
+    forget_ledger();
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -16,6 +17,7 @@
 
 #include "cells.h"
 #include "labels.h"
+#include "ledger.h"
 #include "mapped.h"
 #include "pages.h"
 #include "text.h"
@@ -34,12 +36,6 @@ constexpr Count kMaxWords = kMaxCount;
 constexpr Count kMaxDocuments = kMaxCount;
 // The limit of the counters over all labels: pruned n-grams, words since the last pruning.
 constexpr Count kMaxOfAll = (Count{1} << 63) - 1;
-
-// What is counted: every occurrence of an n-gram, or every document that contains it.
-enum class Counting : std::uint8_t { Occurrences, Documents };
-
-// An n-gram of a model: for one word its id; otherwise its shard and its node's index.
-using NgramId = std::uint32_t;
 
 struct LabelTotals {
     Count documents = 0;
@@ -88,8 +84,9 @@ class Counts {
     // Adds documents. The word ids of each batch become ids of this vocabulary; `labels` has one id
     // per document, batch after batch.
     void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
-    // Throws UnlearnFailure, with nothing changed, for a document that cannot have been learnt.
-    // Takes a pass over all n-grams: none may remain more frequent than its parts.
+    // Throws UnlearnFailure, with nothing changed, for a document that cannot have been learnt: no
+    // n-gram may remain more frequent than its parts. Takes a pass over all n-grams for the first
+    // few documents after a large change, later only time in proportion to the document.
     // With `renumber`, n-grams may get other ids, which saves the memory of those that are gone.
     void unlearn(const TermBatch& document, const Label& label, bool renumber = true);
     // Throws LimitFailure, with nothing changed, if a label's totals would become too large; if
@@ -207,15 +204,50 @@ class Counts {
                      Maxima& maxima) const;
     void find_maxima() const;
 
-    // How much an n-gram counts in a document to be unlearnt.
+    using Document = std::span<const Symbol>;  // with words of this vocabulary
+    // How much an n-gram counts in some documents.
     struct Use {
         unsigned length;
         NgramId ngram;
         Count amount;
+        std::size_t prefix, last;  // of several words: the uses of what Ledger::Ngram names
+        Count count;               // in the model, under their label
     };
-    std::vector<Use> uses_of(const TermBatch& document) const;
-    void check_what_is_left(const std::vector<Use>& uses, LabelId label) const;
-    void check_documents_left(const std::vector<Use>& uses, LabelId label) const;
+    std::vector<Symbol> symbols_of(const TermBatch& document) const;
+    // Sorted by length; every n-gram must be known.
+    std::vector<Use> uses_of(std::span<const Document> documents, LabelId label) const;
+    void check_left(const Ledger& ledger, const std::vector<Use>& uses, LabelId label) const;
+    void check_what_is_left(const Ledger& ledger, const std::vector<Use>& uses,
+                            LabelId label) const;
+    void check_documents_left(const Ledger& ledger, const std::vector<Use>& uses,
+                              LabelId label) const;
+    void subtract(const std::vector<Use>& uses, LabelId label);
+    void lower_maxima(const std::vector<Use>& uses, LabelId label);
+    void compact_shards(const std::vector<Use>& uses);
+    Ledger ledger_of(const std::vector<Use>& uses, LabelId label) const;
+    void make_ledger();
+    void forget_ledger();
+    // Keeps the ledger up to date, or gives it up if there is no memory: all of it follows from the
+    // counts, which are right.
+    template <class Work>
+    void with_ledger(const Work& work) {
+        if (!ledger_) return;
+        try {
+            work();
+        } catch (const std::bad_alloc&) {
+            forget_ledger();
+            stale_ = true;
+        }
+    }
+    Ledger::Ngram ngram_at(std::size_t shard, NodeIndex index, unsigned length) const;
+    // Calls visit(n-gram, label, count) for all counts of a shard.
+    template <class Visit>
+    void for_each_count(std::size_t shard, const Visit& visit) const;
+    void forget_ledger_before(std::span<const TermBatch> batches);
+    void note_learnt(std::span<const Lesson> lessons);
+    // Notes in the ledger that the counts of these n-grams, known in `uses`, change.
+    enum class Change { Learnt, Unlearnt };
+    void note(const std::vector<Use>& uses, LabelId label, Change change);
 
     unsigned max_ngram_;
     Counting counting_;
@@ -229,7 +261,14 @@ class Counts {
     PruneResult pruned_;
     bool was_pruned_ = false;
 
-    // Lowering counts invalidates the maxima; they are computed again on demand.
+    // Made once enough documents were unlearnt for it to pay; copies make their own.
+    std::unique_ptr<Ledger> ledger_;
+    static constexpr unsigned kUnlearntWithoutLedger = 8;
+    static constexpr std::size_t kFewNgrams = 4096;  // up to this many, it pays at once
+    unsigned unlearnt_without_ledger_ = 0;           // since the last large change
+
+    // Merging, pruning and unlearning without a ledger invalidate the maxima; they are computed
+    // again on demand.
     mutable Maxima maxima_;
     mutable std::atomic<bool> stale_{false};
     mutable std::mutex finding_maxima_;

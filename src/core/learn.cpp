@@ -49,6 +49,7 @@ void for_each_word(const TermBatch& batch, const Visit& visit) {
 void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
                    unsigned threads) {
     threads = std::clamp<unsigned>(threads, 1, kShards);
+    forget_ledger_before(batches);
     grow_label_columns();
     std::vector<Lesson> lessons(batches.size());
     std::vector<std::vector<WordId>> ids_of(batches.size());
@@ -110,6 +111,25 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         totals_[label].documents += more.documents;
         totals_[label].words += more.words;
     }
+    with_ledger([&] { note_learnt(lessons); });
+}
+
+// Noting every n-gram of many documents costs more than making the ledger anew.
+void Counts::forget_ledger_before(std::span<const TermBatch> batches) {
+    constexpr std::size_t kShare = 4;
+    std::size_t occurrences = 0;
+    for (const TermBatch& batch : batches) occurrences += batch.symbols.size() * max_ngram_;
+    if (occurrences > std::max(kFewNgrams, size() / kShare)) forget_ledger();
+}
+
+void Counts::note_learnt(std::span<const Lesson> lessons) {
+    std::unordered_map<LabelId, std::vector<Document>> documents;
+    for (const Lesson& lesson : lessons) {
+        for (std::size_t at = 0; at < lesson.batch->documents(); ++at) {
+            documents[lesson.labels[at]].push_back(lesson.batch->document(at));
+        }
+    }
+    for (const auto& [label, own] : documents) note(uses_of(own, label), label, Change::Learnt);
 }
 
 void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ struct TermBatch {
     std::size_t documents() const { return ends.size(); }
     std::size_t begin_of(std::size_t document) const {
         return document == 0 ? 0 : ends[document - 1];
+    }
+    std::span<const Symbol> document(std::size_t at) const {
+        return {symbols.data() + begin_of(at), ends[at] - begin_of(at)};
     }
     void clear();
     // Some of the documents, with a vocabulary of their own words only.

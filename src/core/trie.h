@@ -17,6 +17,9 @@ namespace watchword {
 
 using NodeIndex = std::uint32_t;  // within one trie; parents have smaller indices than children
 
+// An n-gram of a model: for one word its id; otherwise its shard and its node's index.
+using NgramId = std::uint32_t;
+
 class alignas(64) Trie {  // what finding needs lies in one line of the cache
    public:
     static constexpr NodeIndex kNone = ~0u;

@@ -1,6 +1,7 @@
-// The part of Counts that unlearns documents, or rejects them.
+// The part of Counts that unlearns documents, or rejects them, and the ledger it keeps for that.
 #include <algorithm>
-#include <utility>
+#include <optional>
+#include <tuple>
 
 #include "counts.h"
 
@@ -11,99 +12,246 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
     if (!id || totals_[*id].documents == 0) {
         throw UnlearnFailure("no document with this label is left");
     }
-    const std::vector<Use> uses = uses_of(document);
+    const std::vector<Symbol> symbols = symbols_of(document);
+    const Document own(symbols);
+    const std::vector<Use> uses = uses_of({&own, 1}, *id);
     LabelTotals& totals = totals_[*id];
     Count words = 0;
     for (const Use& use : uses) words += use.length == 1 ? use.amount : 0;
     if (totals.documents == 1 && totals.words != words) {
         throw UnlearnFailure("it is not the only document that is left of this label");
     }
-    check_what_is_left(uses, *id);
-    if (counting_ == Counting::Documents) check_documents_left(uses, *id);
-
     for (const Use& use : uses) {
-        if (use.length == 1) {
-            Cell& cell = word_cells_[use.ngram];
-            cell.subtract(*id, use.amount, word_pool(use.ngram));
-            if (cell.empty()) words_.remove(use.ngram);
-        } else {
-            shards_[use.ngram >> 24].subtract(node_index(use.ngram), *id, use.amount);
+        if (use.count < use.amount) {
+            throw UnlearnFailure("it has n-grams that were learnt less often under this label");
         }
     }
-    for (Trie& shard : shards_) {
-        if (renumber && shard.mostly_empty()) shard.compact();
+    if (!ledger_) {
+        const bool few = size() <= kFewNgrams;
+        if (few || ++unlearnt_without_ledger_ > kUnlearntWithoutLedger) make_ledger();
     }
+    if (ledger_) {
+        check_left(*ledger_, uses, *id);
+        if (stale_) find_maxima();
+    } else {
+        check_left(ledger_of(uses, *id), uses, *id);
+        stale_ = true;
+    }
+    subtract(uses, *id);
+    with_ledger([&] {
+        note(uses, *id, Change::Unlearnt);
+        lower_maxima(uses, *id);
+    });
+    if (renumber) compact_shards(uses);
     totals.words -= words;
     if (--totals.documents == 0) labels_.remove(*id);
-    stale_ = true;
 }
 
-std::vector<Counts::Use> Counts::uses_of(const TermBatch& document) const {
+std::vector<Symbol> Counts::symbols_of(const TermBatch& document) const {
+    std::vector<WordId> ids(document.words.id_limit());
+    for (WordId id = 0; id < document.words.id_limit(); ++id) {
+        ids[id] = find_word(document.words.padded(id));
+    }
+    std::vector<Symbol> symbols = document.symbols;
+    for (Symbol& symbol : symbols) {
+        if (!is_word(symbol)) continue;
+        symbol = ids[symbol];
+        if (symbol == kUnknownWord) throw UnlearnFailure("it has words that were never learnt");
+    }
+    return symbols;
+}
+
+std::vector<Counts::Use> Counts::uses_of(std::span<const Document> documents, LabelId label) const {
+    // Those of several words come right after the same without the last word.
+    struct Occurrence {
+        unsigned length;
+        NgramId ngram;
+        std::size_t document;
+        std::size_t number;
+        std::size_t last;  // word of all documents' words
+    };
+    std::vector<Occurrence> occurrences;
+    std::vector<std::size_t> number_of_word;  // among the occurrences
+    for (std::size_t document = 0; document < documents.size(); ++document) {
+        const Document symbols = documents[document];
+        for (std::size_t start = 0; start < symbols.size(); ++start) {
+            if (!is_word(symbols[start])) continue;
+            const std::size_t first = number_of_word.size();
+            number_of_word.push_back(occurrences.size());
+            NgramId ngram = symbols[start];
+            for (unsigned length = 1;; ++length) {
+                if (ngram == kNone) throw UnlearnFailure("it has n-grams that were never learnt");
+                occurrences.push_back(
+                    {length, ngram, document, occurrences.size(), first + length - 1});
+                const std::size_t next = start + length;
+                if (length == max_ngram_ || next >= symbols.size()) break;
+                if (!is_word(symbols[next])) break;
+                ngram = find_extension(length, ngram, symbols[next]);
+            }
+        }
+    }
+    std::sort(occurrences.begin(), occurrences.end(), [](const Occurrence& a, const Occurrence& b) {
+        return std::tie(a.length, a.ngram, a.document) < std::tie(b.length, b.ngram, b.document);
+    });
     std::vector<Use> uses;
-    std::vector<WordId> sequence;
-    const std::vector<Symbol>& symbols = document.symbols;
-    for (std::size_t start = 0; start < symbols.size(); ++start) {
-        sequence.clear();
-        for (std::size_t at = start; at < symbols.size() && is_word(symbols[at]); ++at) {
-            if (sequence.size() == max_ngram_) break;
-            sequence.push_back(words_.find(document.words.word(symbols[at])));
-            const NgramId ngram = sequence.back() == kUnknownWord ? kNone : find(sequence);
-            if (ngram == kNone) throw UnlearnFailure("it has n-grams that were never learnt");
-            uses.push_back({static_cast<unsigned>(sequence.size()), ngram, 1});
+    std::vector<std::size_t> use_of(occurrences.size());  // by number
+    const Occurrence* previous = nullptr;
+    for (const Occurrence& own : occurrences) {
+        const bool same =
+            previous != nullptr && previous->length == own.length && previous->ngram == own.ngram;
+        if (!same) {
+            uses.push_back({own.length, own.ngram, 0, 0, 0, count(own.length, own.ngram, label)});
+            // Shorter ones were sorted before this one.
+            if (own.length > 1) uses.back().prefix = use_of[own.number - 1];
+            if (own.length > 1) uses.back().last = use_of[number_of_word[own.last]];
         }
+        const bool again = same && previous->document == own.document;
+        uses.back().amount += !again || counting_ == Counting::Occurrences;
+        use_of[own.number] = uses.size() - 1;
+        previous = &own;
     }
-    const auto place = [](const Use& use) { return std::pair(use.length, use.ngram); };
-    std::sort(uses.begin(), uses.end(),
-              [&](const Use& a, const Use& b) { return place(a) < place(b); });
-    std::size_t distinct = 0;
-    for (const Use& use : uses) {
-        if (distinct > 0 && place(uses[distinct - 1]) == place(use)) {
-            uses[distinct - 1].amount += counting_ == Counting::Occurrences;
-        } else {
-            uses[distinct++] = use;
-        }
-    }
-    uses.resize(distinct);
     return uses;
 }
 
-// Every occurrence of an n-gram is continued by at most one word, and every occurrence of a word
-// ends at most one n-gram of each length. A document that breaks this was never learnt. Where
-// documents are counted, one may continue an n-gram in many ways, but has it whenever it has one of
-// its continuations.
-void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) const {
-    const auto count_of = [&](unsigned length, NgramId ngram) -> Count {
-        if (length == 1) return word_cells_[ngram].count(label, word_pool(ngram));
-        const Trie& trie = shard_of(ngram);
-        return trie.cell(node_index(ngram)).count(label, trie.pool());
-    };
-    // What is left of each n-gram of the document, less what its extensions have of it; of a word
-    // also, by length, less what the n-grams that end in it have.
-    std::vector<Count> left(uses.size());
-    std::vector<Count> left_to_end;
-    std::vector<std::uint32_t> use_of_word(words_.id_limit(), 0);  // 0: not in the document
-    std::vector<std::vector<std::uint32_t>> use_of_node(kShards);
-    for (std::size_t at = 0; at < uses.size(); ++at) {
-        const Count count = count_of(uses[at].length, uses[at].ngram);
-        if (count < uses[at].amount) {
-            throw UnlearnFailure("it has n-grams that were learnt less often under this label");
+void Counts::check_left(const Ledger& ledger, const std::vector<Use>& uses, LabelId label) const {
+    check_what_is_left(ledger, uses, label);
+    if (counting_ == Counting::Documents) check_documents_left(ledger, uses, label);
+}
+
+void Counts::check_what_is_left(const Ledger& ledger, const std::vector<Use>& uses,
+                                LabelId label) const {
+    const bool occurrences = counting_ == Counting::Occurrences;
+    const std::size_t longer = max_ngram_ - 1;
+    std::vector<Count> continued(uses.size(), 0);
+    std::vector<Count> ended;  // of each word, by length - 2
+    for (const Use& use : uses) {
+        if (use.length == 1) {
+            ended.resize(ended.size() + longer, 0);
+            continue;
         }
-        left[at] = count - uses[at].amount;
-        const auto number = static_cast<std::uint32_t>(at + 1);
-        if (uses[at].length == 1) {
-            use_of_word[uses[at].ngram] = number;
-            left_to_end.resize(number * max_ngram_, left[at]);
-        } else {
-            const std::size_t shard = uses[at].ngram >> 24;
-            use_of_node[shard].resize(shards_[shard].size(), 0);
-            use_of_node[shard][node_index(uses[at].ngram)] = number;
+        const auto share = [&](std::size_t part) {
+            return occurrences ? use.amount : Count{use.count == uses[part].count};
+        };
+        continued[use.prefix] += share(use.prefix);
+        ended[use.last * longer + use.length - 2] += share(use.last);
+    }
+    for (std::size_t at = 0; at < uses.size(); ++at) {
+        const Use& use = uses[at];
+        if (use.length == max_ngram_) break;
+        Ledger::Leaving ngram{use.length, use.ngram, use.count, use.amount, continued[at], {}};
+        if (use.length == 1) ngram.ended = {ended.data() + at * longer, longer};
+        if (!ledger.may_go(ngram, label)) {
+            throw UnlearnFailure("n-grams would be left without their words");
         }
     }
-    const bool shared = counting_ == Counting::Documents;
-    const auto take = [shared](Count& from, Count amount) {
-        if (from < amount) throw UnlearnFailure("n-grams would be left without their words");
-        if (!shared) from -= amount;
-    };
+}
+
+// A word that is in every document of a label must be in this one. Checking words is enough: longer
+// n-grams are never in more documents.
+void Counts::check_documents_left(const Ledger& ledger, const std::vector<Use>& uses,
+                                  LabelId label) const {
+    const Count documents = totals_[label].documents;
+    Count own = 0;
+    for (const Use& use : uses) own += use.length == 1 && use.count == documents;
+    if (ledger.ngrams_with(1, label, documents) > own) {
+        throw UnlearnFailure("all documents of this label have words that it lacks");
+    }
+}
+
+void Counts::subtract(const std::vector<Use>& uses, LabelId label) {
+    for (const Use& use : uses) {
+        if (use.length == 1) {
+            Cell& cell = word_cells_[use.ngram];
+            cell.subtract(label, use.amount, word_pool(use.ngram));
+            if (cell.empty()) words_.remove(use.ngram);
+        } else {
+            shards_[use.ngram >> 24].subtract(node_index(use.ngram), label, use.amount);
+        }
+    }
+}
+
+// What was the largest count has been lowered by no more than its n-gram occurs in the document, so
+// that the largest one is near.
+void Counts::lower_maxima(const std::vector<Use>& uses, LabelId label) {
+    for (const Use& use : uses) {
+        Count& maximum = maxima_[use.length - 1][label];
+        if (use.count != maximum) continue;
+        while (maximum > 0 && ledger_->ngrams_with(use.length, label, maximum) == 0) --maximum;
+    }
+}
+
+void Counts::compact_shards(const std::vector<Use>& uses) {
+    for (const Use& use : uses) {
+        const std::size_t shard = use.ngram >> 24;
+        if (use.length == 1 || !shards_[shard].mostly_empty()) continue;
+        shards_[shard].compact();
+        with_ledger([&] {
+            ledger_->forget_shard(shard);
+            for_each_count(shard, [this](const Ledger::Ngram& ngram, LabelId label, Count count) {
+                ledger_->change_in_shard(ngram, label, 0, count);
+            });
+        });
+    }
+}
+
+Ledger::Ngram Counts::ngram_at(std::size_t shard, NodeIndex index, unsigned length) const {
+    const Trie::Key key = shards_[shard].node(index).key;
+    return {length, ngram_id(shard, index),
+            key.is_bigram() ? key.first_word() : ngram_id(shard, key.parent_node()), key.word};
+}
+
+template <class Visit>
+void Counts::for_each_count(std::size_t shard, const Visit& visit) const {
+    const Trie& trie = shards_[shard];
+    const std::vector<std::uint8_t> lengths = trie.lengths();
+    for (NodeIndex index = 0; index < trie.size(); ++index) {
+        const Ledger::Ngram ngram = ngram_at(shard, index, lengths[index]);
+        for (const LabelCount entry : trie.cell(index).row(trie.pool())) {
+            visit(ngram, entry.label(), entry.count());
+        }
+    }
+}
+
+void Counts::make_ledger() {
+    auto ledger = std::make_unique<Ledger>(counting_, max_ngram_, kShards);
+    for (WordId word = 0; word < words_.id_limit(); ++word) {
+        for (const LabelCount entry : word_cells_[word].row(word_pool(word))) {
+            ledger->change({1, word, 0, 0}, entry.label(), 0, entry.count());
+        }
+    }
+    for (std::size_t shard = 0; shard < kShards; ++shard) {
+        for_each_count(shard, [&](const Ledger::Ngram& ngram, LabelId label, Count count) {
+            ledger->change(ngram, label, 0, count);
+        });
+        ledger->shrink_shard(shard);
+    }
+    ledger->shrink_words();
+    ledger_ = std::move(ledger);
+}
+
+// A ledger of what the check of one document asks for: its n-grams, those of its label that contain
+// them, and the words that all documents of the label have. Where documents are counted, only
+// n-grams that are as frequent as what they contain matter.
+Ledger Counts::ledger_of(const std::vector<Use>& uses, LabelId label) const {
+    Ledger ledger(counting_, max_ngram_, kShards);
+    std::vector<std::uint32_t> use_of_word(words_.id_limit(), 0);  // 0: not in the document
+    std::array<std::vector<std::uint32_t>, kShards> use_of_node;
+    for (std::size_t at = 0; at < uses.size(); ++at) {
+        const auto number = static_cast<std::uint32_t>(at + 1);
+        const NgramId ngram = uses[at].ngram;
+        if (uses[at].length == 1) {
+            use_of_word[ngram] = number;
+        } else {
+            use_of_node[ngram >> 24].resize(shards_[ngram >> 24].size(), 0);
+            use_of_node[ngram >> 24][node_index(ngram)] = number;
+        }
+    }
+    for (WordId word = 0; word < words_.id_limit(); ++word) {
+        const Count count = word_cells_[word].count(label, word_pool(word));
+        if (count == 0) continue;
+        if (use_of_word[word] == 0 && count != totals_[label].documents) continue;
+        ledger.change({1, word, 0, 0}, label, 0, count);
+    }
     for (std::size_t shard = 0; shard < kShards; ++shard) {
         const Trie& trie = shards_[shard];
         const std::vector<std::uint32_t>& use_of = use_of_node[shard];
@@ -111,31 +259,41 @@ void Counts::check_what_is_left(const std::vector<Use>& uses, LabelId label) con
         for (NodeIndex index = 0; index < trie.size(); ++index) {
             const Trie::Key key = trie.node(index).key;
             const std::uint32_t last = use_of_word[key.word];
-            const std::uint32_t parent = key.is_bigram()  ? use_of_word[key.first_word()]
+            const std::uint32_t prefix = key.is_bigram()  ? use_of_word[key.first_word()]
                                          : use_of.empty() ? 0
                                                           : use_of[key.parent_node()];
-            if (last == 0 && parent == 0) continue;
-            Count count = trie.cell(index).count(label, trie.pool());
-            if (!use_of.empty() && use_of[index] != 0) count -= uses[use_of[index] - 1].amount;
+            const bool used = !use_of.empty() && use_of[index] != 0;
+            if (last == 0 && prefix == 0 && !used) continue;
+            const Count count = trie.cell(index).count(label, trie.pool());
             if (count == 0) continue;
+            const auto matters = [&](std::uint32_t part) {
+                if (part == 0) return false;
+                return counting_ == Counting::Occurrences || uses[part - 1].count == count;
+            };
+            if (!used && !matters(last) && !matters(prefix)) continue;
             if (lengths.empty()) lengths = trie.lengths();
-            if (last != 0) take(left_to_end[(last - 1) * max_ngram_ + lengths[index] - 1], count);
-            if (parent != 0) take(left[parent - 1], count);
+            ledger.change(ngram_at(shard, index, lengths[index]), label, 0, count);
         }
     }
+    return ledger;
 }
 
-// A word that is in every document of a label must be in this one. Checking words is enough: longer
-// n-grams are never in more documents.
-void Counts::check_documents_left(const std::vector<Use>& uses, LabelId label) const {
-    std::vector<bool> used(words_.id_limit(), false);
+void Counts::forget_ledger() {
+    ledger_.reset();
+    unlearnt_without_ledger_ = 0;
+}
+
+void Counts::note(const std::vector<Use>& uses, LabelId label, Change change) {
     for (const Use& use : uses) {
-        if (use.length == 1) used[use.ngram] = true;
-    }
-    for (WordId word = 0; word < words_.id_limit(); ++word) {
-        if (used[word] || !words_.holds(word)) continue;
-        if (word_cells_[word].count(label, word_pool(word)) == totals_[label].documents) {
-            throw UnlearnFailure("all documents of this label have words that it lacks");
+        Ledger::Ngram ngram{use.length, use.ngram, 0, 0};
+        if (use.length > 1) {
+            ngram.prefix = uses[use.prefix].ngram;
+            ngram.last = uses[use.last].ngram;
+        }
+        if (change == Change::Learnt) {
+            ledger_->change(ngram, label, use.count - use.amount, use.count);
+        } else {
+            ledger_->change(ngram, label, use.count, use.count - use.amount);
         }
     }
 }

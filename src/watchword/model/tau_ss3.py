@@ -275,7 +275,9 @@ class TauSS3:
         Raises `UnlearnError`, without changes, if the counts show that the document was not learnt:
         the count of one of its n-grams is too low, or would become lower than that of an n-gram
         containing it. Counts cannot reveal every mistake; remove only documents you have learnt.
-        This check costs a pass over the model, and so does the next reading.
+        The first eight removals after loading, merging or learning many texts each cost a pass over
+        the model. Later ones cost only what the text costs, even between calls of `learn_one`; for
+        this, the model keeps an index of 4 to 16 bytes per n-gram.
 
         >>> model = TauSS3()
         >>> model.learn_one("good morning", "greeting")

@@ -1,0 +1,158 @@
+"""Learning, unlearning, merging, pruning and reading in any order."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import watchword as ww
+from strategies import examples, texts
+
+LABELS = st.sampled_from(["x", "y", "z"])
+DOCUMENTS = st.tuples(texts(), LABELS)
+FEW = st.lists(DOCUMENTS, max_size=4)
+SHAPES = st.fixed_dictionaries(
+    {
+        "counting": st.sampled_from(["occurrences", "documents"]),
+        "max_ngram": st.sampled_from([3, 1, 2, 4]),
+        "ngram_scale": st.sampled_from(["length", "words", "label"]),
+    }
+)
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("learn one"), DOCUMENTS),
+        st.tuples(st.just("learn many"), FEW),
+        st.tuples(st.just("merge"), FEW),
+        st.tuples(st.just("unlearn"), st.integers(0)),
+        st.tuples(st.just("unlearn"), st.integers(0)),
+        st.tuples(st.just("unlearn a part"), st.integers(0)),
+        st.tuples(st.just("read"), texts()),
+        st.tuples(st.just("save and load"), st.none()),
+    ),
+    max_size=20,
+)
+
+
+def learnt(documents, shape):
+    model = ww.TauSS3(**shape)
+    for text, label in documents:
+        model.learn_one(text, label)
+    return model
+
+
+def assert_same_model(model, expected, readings):
+    assert model.to_bytes() == expected.to_bytes()
+    if not model.labels:
+        return
+    for ngram in model.counts():
+        assert model.value(ngram) == expected.value(ngram)
+    for text in readings:
+        assert model.confidence_one(text) == expected.confidence_one(text)
+
+
+def unlearn_a_part(model, documents, at):
+    """Unlearn half of a document, which is mostly refused; if it is not, learn it again."""
+    text, label = documents[at]
+    part = text[: len(text) // 2]
+    before = model.to_bytes()
+    try:
+        model.unlearn_one(part, label)
+    except ww.errors.UnlearnError:
+        assert model.to_bytes() == before
+        return
+    # Other documents have it too, so what is left must still be a model.
+    assert ww.TauSS3.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+    model.learn_one(part, label)
+    assert model.to_bytes() == before
+
+
+@examples(2)
+@given(
+    shape=SHAPES, changes=CHANGES, floor=st.integers(0, 2), readings=st.lists(texts(), max_size=3)
+)
+def test_any_changes_give_the_model_learnt_from_what_is_left(shape, changes, floor, readings):
+    model, documents = ww.TauSS3(**shape), []
+    for change, what in changes:
+        if change == "learn one":
+            model.learn_one(*what)
+            documents.append(what)
+        elif change == "learn many":
+            model.learn_many([text for text, _ in what], [label for _, label in what], threads=2)
+            documents.extend(what)
+        elif change == "merge":
+            model.merge(learnt(what, shape))
+            documents.extend(what)
+        elif change == "unlearn" and documents:
+            model.unlearn_one(*documents.pop(what % len(documents)))
+        elif change == "unlearn a part" and documents:
+            unlearn_a_part(model, documents, what % len(documents))
+        elif change == "read" and model.labels:
+            assert model.confidence_one(what) == learnt(documents, shape).confidence_one(what)
+        elif change == "save and load":
+            model = ww.TauSS3.from_bytes(model.to_bytes())
+    expected = learnt(documents, shape)
+    assert_same_model(model, expected, readings)
+    model.prune(floor)
+    expected.prune(floor)
+    assert_same_model(model, expected, readings)
+
+
+# --- a model too large to be looked through for every document ------------------------------------
+
+
+def made_up_documents(number, seed):
+    """Return short documents of frequent and rare words that are often cut by full stops."""
+    source = random.Random(seed)
+    documents = []
+    for at in range(number):
+        words = [f"w{int(20000 ** source.random())}" for _ in range(source.randint(1, 12))]
+        text = "".join(word + source.choice([" ", " ", " ", ". "]) for word in words)
+        documents.append((text, "xyz"[at % 3]))
+    return documents
+
+
+@pytest.mark.parametrize("counting", ["documents", "occurrences"])
+@pytest.mark.parametrize("max_ngram", [1, 2, 4])
+def test_unlearning_many_documents_of_a_large_model(counting, max_ngram):
+    shape = {"counting": counting, "max_ngram": max_ngram}
+    documents = made_up_documents(2500, seed=1)
+    new = made_up_documents(100, seed=2)
+    model = learnt(documents, shape)
+    for at, document in enumerate(new):
+        model.unlearn_one(*documents.pop(7 * at % len(documents)))
+        model.confidence_one(document[0])
+        model.learn_one(*document)
+        documents.append(document)
+    assert_same_model(model, learnt(documents, shape), [text for text, _ in new[:20]])
+
+
+def refusal(model, text, label):
+    """Unlearn a document; return why that is refused, or None."""
+    try:
+        model.unlearn_one(text, label)
+    except ww.errors.UnlearnError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("counting", ["documents", "occurrences"])
+def test_the_same_documents_are_refused_before_and_after_many_were_unlearnt(counting):
+    documents = made_up_documents(2500, seed=3)
+    model = learnt(documents, {"counting": counting})
+    for _ in range(20):
+        model.unlearn_one(*documents.pop())
+    source = random.Random(4)
+    reasons = []
+    for _ in range(150):
+        text, label = source.choice(documents)
+        words = text.split()
+        start = source.randrange(len(words))
+        part = " ".join(words[start : source.randint(start + 1, len(words))])
+        fresh = ww.TauSS3.from_bytes(model.to_bytes())  # looks through all its n-grams
+        reasons.append(refusal(model, part, label))
+        assert refusal(fresh, part, label) == reasons[-1]
+        assert model.to_bytes() == fresh.to_bytes()
+        if reasons[-1] is None:
+            model.learn_one(part, label)
+    assert 10 < reasons.count(None) < 140
