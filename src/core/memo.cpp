@@ -19,8 +19,9 @@ void Memo::prepare(const Counts& counts, const ValueParameters& parameters,
     forget();
     valuer_.prepare(counts.scale(), parameters);
     hashed_words_ = counts.mapped() != nullptr;
-    // Never empty, so that a place can be named before it is known whether there is a word.
-    words_.resize(std::max<std::size_t>({1, words_.size(), counts.words().id_limit()}));
+    const std::size_t chunks = counts.words().id_limit() / kChunk + 1;
+    if (words_.size() < chunks) words_.resize(chunks, kEmptyChunk.data());
+    own_words_.resize(words_.size());
     // What the words of an n-gram are worth matters here, so that nothing can be shared.
     const bool sharing = parameters.confidence_function != ConfidenceFunction::NormGvXai;
     labels_limit_ = labels.id_limit();
@@ -39,7 +40,9 @@ void Memo::forget() {
     used_ = 0;
     known_.clear(labels_);
     if (++stamp_ == 0) {
-        std::fill(words_.begin(), words_.end(), Stamped{});
+        for (const auto& chunk : own_words_) {
+            if (chunk != nullptr) std::fill_n(chunk.get(), kChunk, Stamped{});
+        }
         std::fill(shared_.begin(), shared_.end(), Stamped{});
         std::fill(longer_.begin(), longer_.end(), Stamped{});
         stamp_ = 1;
@@ -52,6 +55,19 @@ void Memo::grow(std::size_t slots) {
     for (const Stamped& entry : old) {
         if (entry.stamp == stamp_) find_longer(longer_[slot_of(entry.ngram)], entry.ngram) = entry;
     }
+}
+
+const std::array<Memo::Stamped, Memo::kChunk> Memo::kEmptyChunk{};
+
+const Memo::Entry& Memo::remember_word(WordId word) {
+    std::unique_ptr<Stamped[]>& chunk = own_words_[word / kChunk];
+    if (chunk == nullptr) {
+        chunk = std::make_unique<Stamped[]>(kChunk);
+        words_[word / kChunk] = chunk.get();
+    }
+    Stamped& place = chunk[word % kChunk];
+    place = {word_entry(word), stamp_, word};
+    return place.entry;
 }
 
 const Memo::Entry& Memo::get_hashed_word(WordId word) {

@@ -2,6 +2,7 @@
 // memo is used by one thread at a time, and its memory is bounded.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,14 +27,13 @@ class Memo {
     // places stay valid until the next call.
     void make_room(std::size_t entries);
 
-    void prefetch_word(WordId word) const { prefetch_both_ends(&words_[word]); }
+    void prefetch_word(WordId word) const { prefetch_both_ends(&place_of_word(word)); }
     void prefetch_mapped_word(WordId word) const { prefetch_both_ends(&longer_[slot_of(word)]); }
     const Entry& get_word(WordId word) {
         if (hashed_words_) [[unlikely]]
             return get_hashed_word(word);
-        Stamped& found = words_[word];
-        if (found.stamp != stamp_) found = {word_entry(word), stamp_, word};
-        return found.entry;
+        const Stamped& found = place_of_word(word);
+        return found.stamp == stamp_ ? found.entry : remember_word(word);
     }
     // N-grams of several words are looked up in two steps, the place and then the entry, so that
     // the memory of many is fetched at once. Null if the best cv does not exceed `floor`, which can
@@ -78,6 +78,8 @@ class Memo {
         NgramId ngram = 0;        // in `longer_`: whose entry it is
     };
 
+    const Stamped& place_of_word(WordId word) const { return words_[word / kChunk][word % kChunk]; }
+    const Entry& remember_word(WordId word);
     Stamped& find_longer(Stamped& first, NgramId ngram);
     std::size_t slot_of(NgramId ngram) const { return hash_pair(ngram, 0) & (longer_.size() - 1); }
     // The entry that all n-grams with these counts share; null if they share none.
@@ -102,10 +104,14 @@ class Memo {
     std::size_t labels_ = 0;
     std::size_t labels_limit_ = 0;  // label ids are below this
     Valuer valuer_;
-    // One entry per word, without huge pages: frequent words were mostly learnt first and lie
-    // together, and most of the others are never read. Words of a mapped file are stored in
-    // `longer_`, because most of them may never be read.
-    std::vector<Stamped> words_;
+    // One entry per word: frequent words were mostly learnt first and lie together, and most of the
+    // others are never read. Only chunks with words that were read have memory of their own, so
+    // that no reading has to move or clear much of it; all others point to one chunk that stays
+    // empty. Words of a mapped file are stored in `longer_`.
+    static constexpr WordId kChunk = 1024;
+    static const std::array<Stamped, kChunk> kEmptyChunk;
+    std::vector<const Stamped*> words_;                  // by word / kChunk
+    std::vector<std::unique_ptr<Stamped[]>> own_words_;  // as far as they are not empty
     bool hashed_words_ = false;
     // Values of an n-gram of one label depend only on its length, label and count: such n-grams
     // share an entry, by length - 1, label id and count.
