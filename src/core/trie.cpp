@@ -2,42 +2,112 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
+#include <utility>
 
 namespace watchword {
+namespace {
+
+constexpr std::size_t kLarge = 4096;         // slots of a table that grows little by little
+constexpr std::size_t kMovedAtOnce = 64;     // slots, for every node that is added
+constexpr std::size_t kCopiedAtOnce = 1024;  // nodes, for each of the last that are added
+
+}  // namespace
 
 NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
     if (room() == 0) {
         throw LimitFailure("too many n-grams for one model: prune it or shorten max_ngram");
     }
     const NodeIndex index = size();
-    slots_[slot] = Slot(tag_of(hash), index);
-    reserve_tightly(nodes_, nodes_.size() + 1);
+    make_room_for_node();
     nodes_.push_back(Node{key, Cell{}});
+    if (table_of(hash).slots == slots_.data()) {
+        slots_[slot] = Slot(tag_of(hash), index);
+    } else {
+        old_slots_[slot] = Slot(tag_of(hash), index);
+        // Searching began behind what was moved, but went on at the beginning of the table.
+        if (slot < moved_) insert(index, hash);
+    }
+    if (old_mask_ != 0) move_slots(kMovedAtOnce);
     return index;
 }
 
-// Small tables grow faster: most of them will not stay small.
-std::size_t Trie::larger_table() const {
-    return slots_.size() < 1024 ? std::max<std::size_t>(16, slots_.size() * 4) : slots_.size() * 2;
+void Trie::make_room_for_node() {
+    const std::size_t left = nodes_.capacity() - nodes_.size();
+    if (left > nodes_.size() / kCopiedAtOnce) return;
+    if (nodes_.size() < kCopiedAtOnce) return reserve_tightly(nodes_, nodes_.size() + 1);
+    reserve_tightly(larger_nodes_, nodes_.capacity() + 1);
+    const std::size_t end = left == 0 ? nodes_.size() : copied_ + kCopiedAtOnce;
+    const auto from = nodes_.begin() + copied_;
+    const auto to = nodes_.begin() + static_cast<std::ptrdiff_t>(std::min(end, nodes_.size()));
+    larger_nodes_.insert(larger_nodes_.end(), from, to);
+    copied_ = static_cast<NodeIndex>(larger_nodes_.size());
+    if (left > 0) return;
+    nodes_ = std::exchange(larger_nodes_, Table<Node>());
+    copied_ = 0;
 }
 
-void Trie::grow(std::size_t slots) {
-    slots_.assign(slots, Slot());
-    mask_ = slots - 1;
-    for (NodeIndex index = 0; index < size(); ++index) {
-        const std::uint64_t hash = nodes_[index].key.hash();
-        std::size_t at = slot_of(hash);
-        while (slots_[at].index != kEmptySlot) at = (at + 1) & mask_;
-        slots_[at] = Slot(tag_of(hash), index);
+Trie::Places Trie::table_while_growing(std::uint64_t hash) const {
+    const Places old{old_slots_.data(), old_mask_};
+    return old.slot_of(hash) < moved_ ? Places{slots_.data(), mask_} : old;
+}
+
+void Trie::grow() {
+    if (old_mask_ != 0) move_slots(old_slots_.size());
+    // Small tables grow faster: most of them will not stay small.
+    if (slots_.size() < kLarge) {
+        return rehash(slots_.size() < 1024 ? std::max<std::size_t>(16, slots_.size() * 4)
+                                           : slots_.size() * 2);
     }
+    Table<Slot> larger(slots_.size() * 2);
+    old_slots_ = std::exchange(slots_, std::move(larger));
+    old_mask_ = mask_;
+    mask_ = static_cast<std::uint32_t>(slots_.size() - 1);
+    moved_ = 0;
+}
+
+void Trie::rehash(std::size_t slots) {
+    slots_.assign(slots, Slot());
+    mask_ = static_cast<std::uint32_t>(slots - 1);
+    forget_old_slots();
+    for (NodeIndex index = 0; index < size(); ++index) insert(index, nodes_[index].key.hash());
+}
+
+void Trie::insert(NodeIndex index, std::uint64_t hash) {
+    const Places places{slots_.data(), mask_};
+    std::size_t at = places.slot_of(hash);
+    while (slots_[at].index != kEmptySlot) at = places.next(at);
+    slots_[at] = Slot(tag_of(hash), index);
+}
+
+// Moves slots up to an empty one: what belongs before it is then in the new table.
+void Trie::move_slots(std::size_t least) {
+    constexpr std::size_t kAhead = 8;
+    const std::size_t end = std::min(old_slots_.size(), moved_ + least);
+    for (bool empty = false; moved_ < end || (!empty && moved_ < old_slots_.size()); ++moved_) {
+        if (moved_ + kAhead < old_slots_.size()) {
+            const Slot ahead = old_slots_[moved_ + kAhead];
+            if (ahead.index != kEmptySlot) prefetch(&nodes_[ahead.index]);
+        }
+        const NodeIndex index = old_slots_[moved_].index;
+        empty = index == kEmptySlot;
+        if (!empty) insert(index, nodes_[index].key.hash());
+    }
+    if (moved_ == old_slots_.size()) forget_old_slots();
+}
+
+void Trie::forget_old_slots() {
+    old_slots_ = Table<Slot>();
+    old_mask_ = 0;
+    moved_ = 0;
 }
 
 void Trie::reserve(std::size_t nodes) {
     if (nodes == 0) return;
+    larger_nodes_ = Table<Node>();
+    copied_ = 0;
     nodes_.reserve(nodes);
     const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, nodes * 3 / 2 + 1));
-    if (slots > slots_.size()) grow(slots);
+    if (slots > slots_.size()) rehash(slots);
 }
 
 std::vector<std::uint8_t> Trie::lengths() const {

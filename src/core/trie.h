@@ -48,13 +48,14 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     };
 
     NodeIndex find(Key key, std::uint64_t hash) const {
-        return find_from(slot_of(hash), key, hash);
+        return find_from(table_of(hash).slot_of(hash), key, hash);
     }
     NodeIndex find(Key key) const { return find(key, key.hash()); }
     NodeIndex find_or_add(Key key, std::uint64_t hash) {
-        if ((nodes_.size() + 1) * 3 > slots_.size() * 2) grow(larger_table());
-        for (std::size_t at = slot_of(hash);; at = (at + 1) & mask_) {
-            const Slot slot = slots_[at];
+        if ((nodes_.size() + 1) * 3 > slots_.size() * 2) grow();
+        const Places places = table_of(hash);
+        for (std::size_t at = places.slot_of(hash);; at = places.next(at)) {
+            const Slot slot = places.slots[at];
             if (slot.index == kEmptySlot) return add_node(key, hash, at);
             if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
         }
@@ -62,24 +63,28 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
 
     // Finding in three steps, so that the memory of many searches is fetched at once.
     void prefetch_slot(std::uint64_t hash) const {
-        if (!slots_.empty()) prefetch(&slots_[slot_of(hash)]);
+        if (slots_.empty()) return;
+        const Places places = table_of(hash);
+        prefetch(&places.slots[places.slot_of(hash)]);
     }
     // Gives the slot to go on from: that of a node which may be the one, or an empty one.
     std::size_t prefetch_node(std::uint64_t hash) const {
         if (slots_.empty()) return 0;
-        std::size_t at = slot_of(hash);
-        Slot slot = slots_[at];
+        const Places places = table_of(hash);
+        std::size_t at = places.slot_of(hash);
+        Slot slot = places.slots[at];
         while (slot.tag != tag_of(hash) && slot.index != kEmptySlot) {
-            at = (at + 1) & mask_;
-            slot = slots_[at];
+            at = places.next(at);
+            slot = places.slots[at];
         }
         if (slot.index != kEmptySlot) prefetch(&nodes_[slot.index]);
         return at;
     }
     NodeIndex find_from(std::size_t at, Key key, std::uint64_t hash) const {
         if (slots_.empty()) return kNone;
-        for (;; at = (at + 1) & mask_) {
-            const Slot slot = slots_[at];
+        const Places places = table_of(hash);
+        for (;; at = places.next(at)) {
+            const Slot slot = places.slots[at];
             if (slot.index == kEmptySlot) return kNone;
             if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
         }
@@ -93,12 +98,16 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     Count add(NodeIndex index, LabelId label, Count amount) {
         Cell& cell = nodes_[index].cell;
         live_ += cell.empty();
-        return cell.add(label, amount, pool_);
+        const Count count = cell.add(label, amount, pool_);
+        if (index < copied_) [[unlikely]]
+            larger_nodes_[index].cell = cell;
+        return count;
     }
     Count subtract(NodeIndex index, LabelId label, Count amount) {
         Cell& cell = nodes_[index].cell;
         const Count count = cell.subtract(label, amount, pool_);
         live_ -= cell.empty();
+        if (index < copied_) larger_nodes_[index].cell = cell;
         return count;
     }
     bool mostly_empty() const { return live_ < size() / 2; }
@@ -124,17 +133,44 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
         std::uint32_t index : 24;
     };
 
+    // A table of slots, to search in.
+    struct Places {
+        const Slot* slots;
+        std::size_t mask;
+
+        // The top bits choose the shard (counts.h), the lowest are the tag.
+        std::size_t slot_of(std::uint64_t hash) const { return hash >> 16 & mask; }
+        std::size_t next(std::size_t at) const { return (at + 1) & mask; }
+    };
+
     static std::uint32_t tag_of(std::uint64_t hash) { return hash & 0xFF; }
-    // The top bits choose the shard (counts.h), the lowest are the tag.
-    std::size_t slot_of(std::uint64_t hash) const { return hash >> 16 & mask_; }
+    // Where a node with this hash is, or would be.
+    Places table_of(std::uint64_t hash) const {
+        if (old_mask_ != 0) [[unlikely]]
+            return table_while_growing(hash);
+        return {slots_.data(), mask_};
+    }
+    Places table_while_growing(std::uint64_t hash) const;
     NodeIndex add_node(Key key, std::uint64_t hash, std::size_t slot);
-    std::size_t larger_table() const;
-    void grow(std::size_t slots);
+    void make_room_for_node();
+    void grow();
+    void rehash(std::size_t slots);
+    void insert(NodeIndex index, std::uint64_t hash);
+    void move_slots(std::size_t least);
+    void forget_old_slots();
 
     Table<Slot> slots_;
     Table<Node> nodes_;
-    std::size_t mask_ = 0;
-    std::size_t live_ = 0;  // nodes with a count
+    std::uint32_t mask_ = 0;
+    // Large tables grow little by little, so that no document has to wait for all of it. Until all
+    // slots have been moved, the old table is searched for nodes that belong at or behind `moved_`
+    // there. Nodes are copied before the table is full, and those below `copied_` kept up to date.
+    std::uint32_t old_mask_ = 0;  // 0: there is no old table
+    NodeIndex copied_ = 0;
+    NodeIndex live_ = 0;  // nodes with a count
+    Table<Slot> old_slots_;
+    std::size_t moved_ = 0;
+    Table<Node> larger_nodes_;
     RowPool pool_;
 };
 

@@ -1,6 +1,8 @@
 """The methods of a model that have no test file of their own."""
 
 import math
+import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -461,3 +463,23 @@ def test_values_follow_from_counts_and_the_largest_counts_alone():
     assert model.value("a")["x"].count == 3
     assert model.value("a")["x"].lv == 1
     assert model.value("a")["y"].lv == pytest.approx(0.5**0.455)
+
+
+def test_counts_stay_right_while_large_tables_grow():
+    source = random.Random(5)
+    documents = [[f"w{source.randrange(3000)}" for _ in range(1000)] for _ in range(500)]
+    model = ww.TauSS3(max_ngram=3, counting="occurrences")
+    expected = Counter()
+    for words in documents:
+        model.learn_one(" ".join(words), "x")
+        for length in (1, 2, 3):
+            expected.update(zip(*(words[at:] for at in range(length)), strict=False))
+    lengths = Counter(len(ngram) for ngram in expected)
+    assert model.statistics.ngrams == (lengths[1], lengths[2], lengths[3])
+    for ngram in source.sample(list(expected), 3000):
+        assert model.value(ngram)["x"].count == expected[ngram]
+    for words in documents[:100]:
+        model.unlearn_one(" ".join(words), "x")
+    again = ww.TauSS3(max_ngram=3, counting="occurrences")
+    again.learn_many([" ".join(words) for words in documents[100:]], ["x"] * 400, threads=2)
+    assert model.to_bytes() == again.to_bytes()
