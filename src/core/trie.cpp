@@ -1,13 +1,13 @@
 #include "trie.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace watchword {
 namespace {
 
 constexpr std::size_t kLarge = 4096;         // slots of a table that grows little by little
+constexpr std::size_t kShards = 256;         // see counts.h
 constexpr std::size_t kMovedAtOnce = 64;     // slots, for every node that is added
 constexpr std::size_t kCopiedAtOnce = 1024;  // nodes, for each of the last that are added
 
@@ -27,7 +27,7 @@ NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
         // Searching began behind what was moved, but went on at the beginning of the table.
         if (slot < moved_) insert(index, hash);
     }
-    if (old_mask_ != 0) move_slots(kMovedAtOnce);
+    if (growing_) move_slots(kMovedAtOnce);
     return index;
 }
 
@@ -35,7 +35,10 @@ void Trie::make_room_for_node() {
     const std::size_t left = nodes_.capacity() - nodes_.size();
     if (left > nodes_.size() / kCopiedAtOnce) return;
     if (nodes_.size() < kCopiedAtOnce) return reserve_tightly(nodes_, nodes_.size() + 1);
-    reserve_tightly(larger_nodes_, nodes_.capacity() + 1);
+    const std::size_t room = nodes_.capacity();
+    if (larger_nodes_.capacity() <= room) {
+        reserve_tightly(larger_nodes_, room + room / 16 * shard() / kShards + 1);
+    }
     const std::size_t end = left == 0 ? nodes_.size() : copied_ + kCopiedAtOnce;
     const auto from = nodes_.begin() + copied_;
     const auto to = nodes_.begin() + static_cast<std::ptrdiff_t>(std::min(end, nodes_.size()));
@@ -47,33 +50,35 @@ void Trie::make_room_for_node() {
 }
 
 Trie::Places Trie::table_while_growing(std::uint64_t hash) const {
-    const Places old{old_slots_.data(), old_mask_};
-    return old.slot_of(hash) < moved_ ? Places{slots_.data(), mask_} : old;
+    const Places old{old_slots_.data(), old_slots_.size()};
+    return old.slot_of(hash) < moved_ ? Places{slots_.data(), slots_.size()} : old;
 }
 
 void Trie::grow() {
-    if (old_mask_ != 0) move_slots(old_slots_.size());
+    if (growing_) move_slots(old_slots_.size());
     // Small tables grow faster: most of them will not stay small.
-    if (slots_.size() < kLarge) {
-        return rehash(slots_.size() < 1024 ? std::max<std::size_t>(16, slots_.size() * 4)
-                                           : slots_.size() * 2);
-    }
+    if (slots_.size() < 1024) return rehash(std::max<std::size_t>(16, slots_.size() * 4));
+    if (slots_.size() < kLarge) return rehash(kLarge + kLarge / kShards * shard());
     Table<Slot> larger(slots_.size() * 2);
     old_slots_ = std::exchange(slots_, std::move(larger));
-    old_mask_ = mask_;
-    mask_ = static_cast<std::uint32_t>(slots_.size() - 1);
+    slot_count_ = static_cast<std::uint32_t>(slots_.size());
     moved_ = 0;
+    growing_ = true;
 }
+
+// Shards fill at the same pace. Those of a large model must not all grow at the same time, so that
+// tables have other sizes in every shard.
+std::size_t Trie::shard() const { return nodes_.empty() ? 0 : nodes_[0].key.hash() >> 56; }
 
 void Trie::rehash(std::size_t slots) {
     slots_.assign(slots, Slot());
-    mask_ = static_cast<std::uint32_t>(slots - 1);
+    slot_count_ = static_cast<std::uint32_t>(slots);
     forget_old_slots();
     for (NodeIndex index = 0; index < size(); ++index) insert(index, nodes_[index].key.hash());
 }
 
 void Trie::insert(NodeIndex index, std::uint64_t hash) {
-    const Places places{slots_.data(), mask_};
+    const Places places{slots_.data(), slots_.size()};
     std::size_t at = places.slot_of(hash);
     while (slots_[at].index != kEmptySlot) at = places.next(at);
     slots_[at] = Slot(tag_of(hash), index);
@@ -97,7 +102,7 @@ void Trie::move_slots(std::size_t least) {
 
 void Trie::forget_old_slots() {
     old_slots_ = Table<Slot>();
-    old_mask_ = 0;
+    growing_ = false;
     moved_ = 0;
 }
 
@@ -106,7 +111,10 @@ void Trie::reserve(std::size_t nodes) {
     larger_nodes_ = Table<Node>();
     copied_ = 0;
     nodes_.reserve(nodes);
-    const std::size_t slots = std::bit_ceil(std::max<std::size_t>(16, nodes * 3 / 2 + 1));
+    // At least a third is empty, at most two thirds are, as if it had grown to this size.
+    const std::size_t least = nodes * 3 / 2 + 1;
+    const std::size_t more = least * (hash_pair(static_cast<std::uint32_t>(nodes), 0) >> 56);
+    const std::size_t slots = std::max<std::size_t>(16, least + more / kShards);
     if (slots > slots_.size()) rehash(slots);
 }
 

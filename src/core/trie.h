@@ -136,22 +136,26 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     // A table of slots, to search in.
     struct Places {
         const Slot* slots;
-        std::size_t mask;
+        std::size_t size;
 
-        // The top bits choose the shard (counts.h), the lowest are the tag.
-        std::size_t slot_of(std::uint64_t hash) const { return hash >> 16 & mask; }
-        std::size_t next(std::size_t at) const { return (at + 1) & mask; }
+        // The top bits choose the shard (counts.h), the lowest are the tag. Sizes are no powers of
+        // two, see Trie::grow.
+        std::size_t slot_of(std::uint64_t hash) const {
+            return (hash >> 16 & 0xFFFFFFFF) * size >> 32;
+        }
+        std::size_t next(std::size_t at) const { return at + 1 == size ? 0 : at + 1; }
     };
 
     static std::uint32_t tag_of(std::uint64_t hash) { return hash & 0xFF; }
     // Where a node with this hash is, or would be.
     Places table_of(std::uint64_t hash) const {
-        if (old_mask_ != 0) [[unlikely]]
+        if (growing_) [[unlikely]]
             return table_while_growing(hash);
-        return {slots_.data(), mask_};
+        return {slots_.data(), slot_count_};
     }
     Places table_while_growing(std::uint64_t hash) const;
     NodeIndex add_node(Key key, std::uint64_t hash, std::size_t slot);
+    std::size_t shard() const;
     void make_room_for_node();
     void grow();
     void rehash(std::size_t slots);
@@ -161,11 +165,11 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
 
     Table<Slot> slots_;
     Table<Node> nodes_;
-    std::uint32_t mask_ = 0;
+    std::uint32_t slot_count_ = 0;  // of slots_
     // Large tables grow little by little, so that no document has to wait for all of it. Until all
     // slots have been moved, the old table is searched for nodes that belong at or behind `moved_`
     // there. Nodes are copied before the table is full, and those below `copied_` kept up to date.
-    std::uint32_t old_mask_ = 0;  // 0: there is no old table
+    bool growing_ = false;  // there is an old table
     NodeIndex copied_ = 0;
     NodeIndex live_ = 0;  // nodes with a count
     Table<Slot> old_slots_;
