@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,3 +157,39 @@ def test_the_same_documents_are_refused_before_and_after_many_were_unlearnt(coun
         if reasons[-1] is None:
             model.learn_one(part, label)
     assert 10 < reasons.count(None) < 140
+
+
+def assert_same_scores(model, expected, read):
+    assert model.refinement == expected.refinement
+    np.testing.assert_array_equal(model.confidence_many(read), expected.confidence_many(read))
+
+
+@pytest.mark.parametrize("counting", ["documents", "occurrences"])
+def test_a_refined_model_scores_like_a_loaded_one_while_most_documents_are_unlearnt(counting):
+    shape = {"counting": counting}
+    documents = made_up_documents(1000, seed=5)
+    new = made_up_documents(1000, seed=6)
+    read = [text for text, _ in documents[:100] + new[:100]]
+    model = learnt(documents, shape)
+    model.refine([text for text, _ in documents], [label for _, label in documents])
+    source = random.Random(7)
+    for at in range(900):
+        if at % 10 == 0:
+            model.learn_one(*new[at], correct=True)
+            documents.append(new[at])
+        document = documents.pop(source.randrange(len(documents)))
+        if at < 15 or at % 100 == 0:
+            # The loaded copy has ids without gaps, and no index of n-grams.
+            loaded = ww.TauSS3.from_bytes(model.to_bytes())
+            assert_same_scores(model, loaded, read)
+            loaded.unlearn_one(*document)
+            model.unlearn_one(*document)
+            assert_same_scores(model, loaded, read)
+            assert model.to_bytes() == loaded.to_bytes()
+        else:
+            model.unlearn_one(*document)
+    assert_same_scores(model, ww.TauSS3.from_bytes(model.to_bytes()), read)
+    model.drop_refinement()
+    for _ in range(50):
+        model.unlearn_one(*documents.pop())
+    assert_same_model(model, learnt(documents, shape), read)

@@ -126,6 +126,25 @@ def test_unlearning_and_pruning_keep_the_rest(corpus, arguments, data):
     assert model.refinement.unlearnt == 1
 
 
+@examples(0.5)
+@given(corpus=corpora(), arguments=refinable(), data=st.data())
+def test_corrections_stay_while_copies_of_texts_are_unlearnt_and_learnt_again(
+    corpus, arguments, data
+):
+    model, _ = both(corpus * 2, arguments)
+    learnt = [text for text, _ in corpus]
+    model.refine(learnt, [label for _, label in corpus])
+    before = model.confidence_many(learnt)
+    order = data.draw(st.permutations(corpus))
+    for text, label in order:
+        model.unlearn_one(text, label)
+        again = ww.TauSS3.from_bytes(model.to_bytes())
+        np.testing.assert_array_equal(again.confidence_many(learnt), model.confidence_many(learnt))
+    for text, label in order:
+        model.learn_one(text, label)
+    np.testing.assert_array_equal(model.confidence_many(learnt), before)
+
+
 def test_several_labels_per_text_equal_the_reference():
     corpus = [("red hot", ["a", "b"]), ("cold", ["c"]), ("hot cold", ["b", "c"]), ("odd", [])]
     model, reference = ww.TauSS3.paper(), Reference()
