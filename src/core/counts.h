@@ -205,7 +205,7 @@ class Counts {
     void find_maxima() const;
 
     using Document = std::span<const Symbol>;  // with words of this vocabulary
-    // How much an n-gram counts in some documents.
+    // The count of an n-gram in some documents.
     struct Use {
         unsigned length;
         NgramId ngram;
@@ -227,8 +227,7 @@ class Counts {
     Ledger ledger_of(const std::vector<Use>& uses, LabelId label) const;
     void make_ledger();
     void forget_ledger();
-    // Keeps the ledger up to date, or gives it up if there is no memory: all of it follows from the
-    // counts, which are right.
+    // Updates the ledger, or drops it if memory runs out: it can be built again from the counts.
     template <class Work>
     void with_ledger(const Work& work) {
         if (!ledger_) return;

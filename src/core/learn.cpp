@@ -114,7 +114,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     with_ledger([&] { note_learnt(lessons); });
 }
 
-// Noting every n-gram of many documents costs more than making the ledger anew.
+// Recording every n-gram of many documents costs more than building the ledger again.
 void Counts::forget_ledger_before(std::span<const TermBatch> batches) {
     constexpr std::size_t kShare = 4;
     std::size_t occurrences = 0;

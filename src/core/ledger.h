@@ -1,7 +1,7 @@
-// What taking documents back needs to know of a model beside its counts, so that it costs the
-// document and not the model: how many n-grams have each count, from which the largest follows, and
-// how much of an n-gram's count the n-grams that contain it account for. All of it follows from the
-// counts, which own it and keep it up to date.
+// An index that makes the time of unlearning depend on the document and not on the model: how many
+// n-grams have each count, which gives the largest count, and how much of an n-gram's count is
+// accounted for by the n-grams that contain it. It is derived from the counts, which own it and
+// keep it up to date.
 #pragma once
 
 #include <array>
@@ -28,22 +28,22 @@ class Ledger {
     Ledger(Counting counting, unsigned max_ngram, std::size_t shards)
         : counting_(counting), max_ngram_(max_ngram), nodes_(shards) {}
 
-    // An n-gram's count under a label changes.
+    // Records that an n-gram's count under a label changes.
     void change(const Ngram& ngram, LabelId label, Count from, Count to);
-    // The same, but only for what is known of the n-grams of its shard, after `forget_shard`.
+    // The same, but only in the part for the n-grams of its shard, after `forget_shard`.
     void change_in_shard(const Ngram& ngram, LabelId label, Count from, Count to);
-    // The ids of a shard's n-grams are about to change.
+    // Clears the part for a shard, whose n-grams get other ids.
     void forget_shard(std::size_t shard) { nodes_[shard] = {}; }
-    // Give back memory that making the ledger took and that is not needed now.
+    // Release memory that only building the ledger needed.
     void shrink_shard(std::size_t shard) { nodes_[shard].shrink(); }
     void shrink_words();
 
-    // How many n-grams of this length have this count under this label.
+    // The number of n-grams of this length with this count under this label.
     Count ngrams_with(unsigned length, LabelId label, Count count) const;
 
-    // An n-gram of a document that is to go, and how much the document has of the n-grams that
-    // contain it: how often they occur in it or, where documents are counted, how many of them have
-    // the same count as the n-gram.
+    // An n-gram of a document to unlearn, and the share of the document in the n-grams that contain
+    // it: how often they occur in it or, where documents are counted, how many of them have the
+    // same count as the n-gram.
     struct Leaving {
         unsigned length;
         NgramId id;
@@ -52,7 +52,7 @@ class Ledger {
         Count continued;               // of those one word longer that begin with it
         std::span<const Count> ended;  // if it is a word, of those that end in it: by length - 2
     };
-    // Whether what is left of its count is enough for the n-grams that are left. Every occurrence
+    // Whether the remaining count is enough for the n-grams that remain. Every occurrence
     // of an n-gram is continued by at most one word, and every occurrence of a word ends at most
     // one n-gram of each length. Where documents are counted, one may continue an n-gram in many
     // ways, but has it whenever it has one of its continuations: what is in all documents of an
@@ -60,8 +60,8 @@ class Ledger {
     bool may_go(const Leaving& ngram, LabelId label) const;
 
    private:
-    static constexpr std::size_t kWordTallies =
-        64;  // many small ones, none of which grows for long
+    // Many small tables, so that growing one of them is fast.
+    static constexpr std::size_t kWordTallies = 64;
     static constexpr unsigned kContinued = 0;
 
     static Tally::Key key(NgramId ngram, LabelId label, unsigned way) {

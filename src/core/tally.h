@@ -19,7 +19,7 @@ class Tally {
 
     std::int64_t get(Key key, Value value) const;
     void add(Key key, Value value, std::int64_t amount);
-    // Gives back memory that is not needed now.
+    // Releases unused memory.
     void shrink();
 
    private:
@@ -44,7 +44,7 @@ class Tally {
     std::size_t distance(std::size_t from, std::size_t to) const {
         return to >= from ? to - from : to + entries_.size() - from;
     }
-    // Where the entry is, or the free one where it would be.
+    // The index of the entry, or of the free entry where it would be.
     std::size_t find(Key key, Value value) const;
     void add_large(Key key, Value value, std::int64_t amount);
     void remove(std::size_t at);
@@ -52,7 +52,7 @@ class Tally {
 
     Table<Entry> entries_;
     std::size_t used_ = 0;
-    // What does not fit into an entry. A number may have a share in both.
+    // Numbers and values too large for an entry. A number may be split between both.
     std::map<std::pair<Key, Value>, std::int64_t> large_;
 };
 

@@ -170,8 +170,8 @@ void Counts::subtract(const std::vector<Use>& uses, LabelId label) {
     }
 }
 
-// What was the largest count has been lowered by no more than its n-gram occurs in the document, so
-// that the largest one is near.
+// The largest count was lowered by at most the number of its occurrences in the document, so the
+// search for the new one is short.
 void Counts::lower_maxima(const std::vector<Use>& uses, LabelId label) {
     for (const Use& use : uses) {
         Count& maximum = maxima_[use.length - 1][label];
@@ -229,9 +229,9 @@ void Counts::make_ledger() {
     ledger_ = std::move(ledger);
 }
 
-// A ledger of what the check of one document asks for: its n-grams, those of its label that contain
-// them, and the words that all documents of the label have. Where documents are counted, only
-// n-grams that are as frequent as what they contain matter.
+// A ledger for checking one document only: its n-grams, the n-grams of its label that contain them,
+// and the words that are in all documents of the label. Where documents are counted, only n-grams
+// as frequent as their parts matter.
 Ledger Counts::ledger_of(const std::vector<Use>& uses, LabelId label) const {
     Ledger ledger(counting_, max_ngram_, kShards);
     std::vector<std::uint32_t> use_of_word(words_.id_limit(), 0);  // 0: not in the document

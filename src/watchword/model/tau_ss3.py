@@ -276,8 +276,8 @@ class TauSS3:
         the count of one of its n-grams is too low, or would become lower than that of an n-gram
         containing it. Counts cannot reveal every mistake; remove only documents you have learnt.
         The first eight removals after loading, merging or learning many texts each cost a pass over
-        the model. Later ones cost only what the text costs, even between calls of `learn_one`; for
-        this, the model keeps an index of 4 to 16 bytes per n-gram.
+        the model. Later ones take time in proportion to the text, even between calls of
+        `learn_one`; for this, the model keeps an index of 4 to 16 bytes per n-gram.
 
         >>> model = TauSS3()
         >>> model.learn_one("good morning", "greeting")
