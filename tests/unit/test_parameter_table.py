@@ -25,7 +25,7 @@ def test_type_checkers_know_every_parameter_with_its_type():
     ("constructor", "others"),
     [
         (ww.TauSS3, ["word_hook", "tokenizer"]),
-        (TauSS3Classifier, ["word_hook", "tokenizer", "n_jobs"]),
+        (TauSS3Classifier, ["word_hook", "tokenizer", "refine", "n_jobs"]),
     ],
 )
 def test_the_signature_and_the_docstring_of_a_constructor_list_every_parameter(constructor, others):
