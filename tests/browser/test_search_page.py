@@ -383,6 +383,21 @@ def test_picking_a_point_shows_its_report_everywhere(opened):
     ]
 
 
+def test_the_lines_to_copy_refine_a_refined_setting(opened):
+    plain = made_up(8)
+    plain["varied"].append("refined")
+    for at, setting in enumerate(plain["settings"]):
+        setting["parameters"]["refined"] = at % 2 == 0
+    page = opened(plain)
+    for at in (2, 3):
+        page.locator("#settings tbody tr").nth(at).click()
+        python, command = page.locator("#picked-rest code").all_text_contents()
+        assert python == python_line(plain["settings"][at]["parameters"], plain["base"])
+        assert ("model.refine(texts, labels)" in python) == (at == 2)
+        assert "refined=" not in python
+        assert (" --refine" in command, " --no-refine" in command) == (at == 2, at == 3)
+
+
 def test_the_lines_to_copy_are_those_of_the_picked_setting(opened):
     plain = made_up(30)
     plain["varied"].append("prune")

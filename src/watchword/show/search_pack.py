@@ -30,6 +30,7 @@ MOST_COUNTS = 700_000  # characters of all counts together
 _EXACT = 2**53  # largest whole number that is exact in a browser
 
 _PRUNE = "prune"  # varied like a parameter, but applied after learning
+_REFINED = "refined"  # likewise
 
 
 @dataclass(frozen=True)
@@ -147,11 +148,16 @@ def python_line(parameters: Plain, base: Plain) -> str:
     "TauSS3(smoothness=0.2, reading='words_sum')"
     >>> python_line({"smoothness": 0.2, "prune": 5}, {})
     'TauSS3(smoothness=0.2)  # after learning: model.prune(5)'
+    >>> python_line({"smoothness": 0.2, "refined": True}, {})
+    'TauSS3(smoothness=0.2)  # after learning: model.refine(texts, labels)'
     """
-    given = [_as_argument(name, one) for name, one in parameters.items() if name != _PRUNE]
+    later = (_PRUNE, _REFINED)
+    given = [_as_argument(name, one) for name, one in parameters.items() if name not in later]
     rest = _as_arguments({name: one for name, one in base.items() if name not in parameters})
     floor = parameters.get(_PRUNE)
     after = f"  # after learning: model.prune({floor})" if floor else ""
+    if parameters.get(_REFINED):  # never with pruning
+        after = "  # after learning: model.refine(texts, labels)"
     return f"TauSS3({', '.join(one for one in (*given, rest) if one)}){after}"
 
 
@@ -180,6 +186,8 @@ def _as_option(name: str, value: Any) -> str:
     """Return a command-line option; empty for None, which no option can express."""
     if value is None:
         return ""
+    if name == _REFINED:
+        return "--refine" if value else "--no-refine"
     if isinstance(value, Mapping):
         value = ",".join(f"{level}={one}" for level, one in value.items())
     return f"{shlex.quote('--' + name.replace('_', '-'))} {shlex.quote(str(value))}"

@@ -42,13 +42,17 @@ const shown = (one, parameter) => {
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
 };
 const joined = (between, ...parts) => parts.filter((part) => part !== "").join(between);
-// `prune` is not an argument: it is applied after learning, and 0 means no pruning.
+// `prune` and `refined` are not arguments: they are applied after learning, and 0 means no pruning.
 const pythonLine = (one) => {
   let after = "";
   const given = data.names.map((parameter, column) => {
     const value = valueOf(one, column);
     if (parameter === "prune") {
       if (value) after = `  # after learning: model.prune(${value})`;
+      return "";
+    }
+    if (parameter === "refined") {
+      if (value[2] === "--refine") after = "  # after learning: model.refine(texts, labels)";
       return "";
     }
     return typeof value === "number" ? `${parameter}=${value}` : value[1];
