@@ -18,13 +18,13 @@ namespace watchword {
 
 // What was fitted beside the weights, and how.
 struct Fit {
-    double decay = 0;        // γ: what an n-gram of one more word counts for
+    double decay = 0;        // γ: factor of an n-gram's weight per word after the first
     double strength = 0;     // κ: the mean counted score of a text's own labels
     double cost = 0;         // C
     double bias = 0;         // β: squared weight of the bias
     double margins = 0;      // the sum of the texts' counted scores for their own labels, unscaled
     Count texts = 0;         // how many texts were fitted
-    Count documents = 0;     // that the model had learnt by then
+    Count documents = 0;     // learnt by the model when it was fitted
     double temperature = 1;  // of the probabilities
 
     // k: what the counted values are multiplied by.

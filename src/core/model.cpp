@@ -227,6 +227,7 @@ void Model::merge(const Model& other, bool average_corrections) {
         unlearnt_since_fit_ += unlearnt;
     } else {
         corrections_.reset();
+        learnt_since_fit_ = unlearnt_since_fit_ = 0;
     }
     changed();
 }

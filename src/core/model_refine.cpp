@@ -127,6 +127,9 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
         fit.strength = settings.strength;
         fit.cost = settings.cost;
         fit.bias = settings.bias;
+        learnt_since_fit_ =
+            documents_of(*counts_);  // these documents too, until they are corrected
+        unlearnt_since_fit_ = 0;
     }
     Corrections& corrections = writable_corrections();
     changed();
@@ -144,6 +147,7 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
         correct_once(*counts_, corrections, features, scorer, ids_of(labels[document]));
         if (learnt_since_fit_ > 0) --learnt_since_fit_;
     }
+    corrections.fit.documents = documents_of(*counts_);
 }
 
 void Model::unlearn(const TermBatch& document, const Label& label) {

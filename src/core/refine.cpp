@@ -11,15 +11,6 @@ namespace {
 
 constexpr std::size_t kTabledFrequencies = 1024;
 
-Count documents_of(const Counts& counts) {
-    Count documents = 0;
-    const LabelTable& labels = counts.labels();
-    for (LabelPosition position = 0; position < labels.size(); ++position) {
-        documents += counts.totals(labels.id_at(position)).documents;
-    }
-    return documents;
-}
-
 // SplitMix64: the same numbers on every machine.
 std::uint64_t next_random(std::uint64_t& state) {
     std::uint64_t mixed = state += 0x9E3779B97F4A7C15;
@@ -35,6 +26,15 @@ void shuffle(std::vector<std::uint32_t>& order, std::uint64_t& state) {
 }
 
 }  // namespace
+
+Count documents_of(const Counts& counts) {
+    Count documents = 0;
+    const LabelTable& labels = counts.labels();
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        documents += counts.totals(labels.id_at(position)).documents;
+    }
+    return documents;
+}
 
 double inverse_frequency(Count documents, Count of_ngram) {
     const double all = static_cast<double>(documents);

@@ -1,5 +1,6 @@
 // Refinement: scores of labels over all n-grams of a document, counted values and corrections
-// together, and how corrections are fitted. The equations are here and nowhere else.
+// together, and how corrections are fitted. The equations are here; the exported page repeats that
+// of the score in JavaScript, and tests compare the two.
 //
 //     x_t = (1 + ln tf_t) · idf_t · γ^(length - 1) / Z     Z: so that the squares add up to 1
 //     S_c = b_c + Σ_t x_t · (k · (cv_tc - mean of cv_t over the labels) + w_tc)
@@ -19,6 +20,9 @@
 #include "parse.h"
 
 namespace watchword {
+
+// All documents that were learnt, N.
+Count documents_of(const Counts& counts);
 
 // ln((1 + N) / (1 + df)) + 1; where occurrences are counted, they take the place of documents.
 double inverse_frequency(Count documents, Count of_ngram);
@@ -104,7 +108,7 @@ struct RefineSettings {
     double strength;
     double cost;
     double bias;
-    bool balanced;  // C in proportion to how rare being in a label, or not, is
+    bool balanced;  // weigh C so that texts inside and outside a label count alike in sum
     std::uint64_t seed;
 };
 
@@ -116,7 +120,7 @@ class Refiner {
 
     // In the order of the texts: features, and Σ x · (cv - mean) by label position.
     void add(std::span<const Feature> features, const double* counted, const TextLabels& labels);
-    // One pass over all texts in a random order; the last one settles.
+    // One pass of descent over all texts, in a random order.
     void run_pass();
     std::shared_ptr<Corrections> finish() const;
     const Counts& counts() const { return *counts_; }

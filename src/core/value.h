@@ -79,12 +79,12 @@ std::vector<double> units_of(std::span<const Count> largest, std::span<const Cou
 
 // (its documents / the most that any label has)^(g · (1 - 2 / labels)) of each label: what its
 // values are multiplied by, so that among many labels the rare ones do not win more often than they
-// should. Of two labels, neither is weighed: which errors cost more is for a policy to say.
+// should. Two labels have equal weights: policies decide which error costs more.
 std::vector<double> label_weights(std::span<const Count> documents, double exponent);
 
-// The prior for a model that has learnt so many documents of each label: what is given is for two
-// labels with many documents. A handful of documents would drown in it, and where there are more
-// labels, an n-gram is compared with more.
+// The effective prior for these numbers of documents per label. The parameter applies to two labels
+// with many documents; it is less with a handful of documents, whose counts it would exceed, and
+// with more labels.
 double grown_prior(double prior, std::span<const Count> documents);
 
 // lv = (tf / unit)^σ, or 0 below min_count.

@@ -104,11 +104,7 @@ class Engine(NamedTuple):
     def values_equal(self, parameters: Parameters) -> bool:
         """Return whether other parameters give the same values to all n-grams."""
         ours, theirs = self.parameters.as_dict(), parameters.as_dict()
-        return all(
-            ours[one.name] == theirs[one.name]
-            for one in TABLE
-            if one.title is not None or one.shapes_counts
-        )
+        return all(ours[one.name] == theirs[one.name] for one in TABLE if one.affects_values)
 
     def verify(self) -> None:
         """Raise `ModelFormatError` if the model is mapped and its file has a wrong checksum."""

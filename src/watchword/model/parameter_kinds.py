@@ -19,7 +19,7 @@ Summary = SummaryOperator | Mapping[Level, SummaryOperator]
 LEVELS: tuple[Level, ...] = ("sentence", "paragraph", "document")
 SUMMARY_NAMES: tuple[SummaryName, ...] = ("sum", "max", "mean")
 
-REQUIRED = object()  # in every model file  # in every model file
+REQUIRED = object()  # in every model file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,10 @@ class Parameter:
 
     `help` is the text of the command line, and with `details` that of the docstring. `paper` and
     `pyss3` are the values of the presets, `earlier` the value in model files written before the
-    parameter existed. A parameter that `shapes_counts` takes effect while learning. `title` is its
-    name on the live page, which shows it only if it has one; `slider` is the range of its slider.
+    parameter existed. A parameter that `shapes_counts` takes effect while learning; one without
+    `affects_values` leaves the value of every n-gram as it is, so that corrections fitted with
+    another value of it still hold. `title` is its name on the live page, which shows it only if it
+    has one; `slider` is the range of its slider.
     """
 
     help: str
@@ -38,6 +40,7 @@ class Parameter:
     pyss3: Any = None
     earlier: Any = REQUIRED
     shapes_counts: bool = False
+    affects_values: bool = True
     metavar: str = "NUMBER"
     title: str | None = None
     slider: tuple[float, float, float] | None = None  # lowest, highest, step

@@ -216,6 +216,7 @@ class Parameters:
     default_label: Label | None = _row(
         None,
         DefaultLabel(
+            affects_values=False,
             help="Label to predict without evidence.",
             details="By default the label with the most words. It may be set before it is learnt; "
             "predicting it before then raises `UnknownLabelError`.",
@@ -247,6 +248,7 @@ class Parameters:
     prune_period: int | None = _row(
         None,
         Whole(
+            affects_values=False,
             help="Words between prunings while learning.",
             details="Pruning drops the n-grams of at least `prune_shortest` words with a count of "
             "at most `prune_floor` under a label. Off by default.",
@@ -257,6 +259,7 @@ class Parameters:
     prune_floor: int = _row(
         10,
         Whole(
+            affects_values=False,
             help="Largest count that periodic pruning drops.",
             least=0,
             metavar="TIMES",
@@ -265,6 +268,7 @@ class Parameters:
     prune_shortest: int = _row(
         1,
         Whole(
+            affects_values=False,
             help="Length of the shortest n-grams to prune.",
             least=1,
             most=_native.max_ngram_limit,

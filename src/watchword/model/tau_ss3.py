@@ -270,7 +270,10 @@ class TauSS3:
             self._engine.learn(documents, known, threads)
 
     def unlearn_one(self, text: str, label: Label) -> None:
-        """Remove a learnt document; the result equals a model that never learnt it.
+        """Remove a learnt document; the counts equal those of a model that never learnt it.
+
+        Corrections of a refined model stay as they are (`refinement.unlearnt` counts the document),
+        except where an n-gram is no longer counted.
 
         Raises `UnlearnError`, without changes, if the counts show that the document was not learnt:
         the count of one of its n-grams is too low, or would become lower than that of an n-gram
