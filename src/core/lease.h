@@ -30,13 +30,17 @@ class Model::Lease {
 
     Workspace& get() { return *workspace_; }
     // A workspace whose memo fits the current model, which must be locked.
-    Workspace& prepared() {
-        workspace_->memo.prepare(*model_.counts_, model_.parameters_, model_.largest_values(),
-                                 model_.state_);
+    Workspace& prepared() { return prepared(model_.corrections_ != nullptr); }
+    // The same with the values that corrections are fitted around.
+    Workspace& prepared_to_refine() { return prepared(true); }
+
+   private:
+    Workspace& prepared(bool refined) {
+        workspace_->memo.prepare(*model_.counts_, model_.value_parameters(refined),
+                                 model_.largest_values(refined), model_.memo_state(refined));
         return *workspace_;
     }
 
-   private:
     static constexpr std::size_t kMostIdle = 16;
 
     const Model& model_;

@@ -347,20 +347,26 @@ Explained Model::explain(const TermBatch& batch) const {
     return explained;
 }
 
-std::shared_ptr<const LargestValues> Model::largest_values() const {
+ValueParameters Model::value_parameters(bool refined) const {
+    ValueParameters own = parameters_;
+    own.refined = refined;
+    return own;
+}
+
+std::shared_ptr<const LargestValues> Model::largest_values(bool refined) const {
     if (parameters_.confidence_function == ConfidenceFunction::Gv) return nullptr;
     const std::lock_guard guard(largest_mutex_);
-    if (largest_state_ == state_) return largest_;
+    if (largest_state_ == memo_state(refined)) return largest_;
     auto largest = std::make_shared<LargestValues>(
         counts_->max_ngram(), std::vector<double>(counts_->labels().size(), 0));
     Memo memo;
-    memo.prepare(*counts_, parameters_, nullptr, state_);
+    memo.prepare(*counts_, value_parameters(refined), nullptr, memo_state(refined));
     for_each_value(memo, std::nullopt,
                    [&](unsigned length, NgramId, const ValueRow& values, Memo&) {
                        raise_largest(*largest, length, values);
                    });
     largest_ = std::move(largest);
-    largest_state_ = state_;
+    largest_state_ = memo_state(refined);
     return largest_;
 }
 

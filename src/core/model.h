@@ -200,7 +200,10 @@ class Model {
     void read_features(Workspace& workspace, const TermBatch& batch, double decay,
                        FeatureBatch& out) const;
     void adopt_words(Workspace& workspace, const TermBatch& batch) const;
-    std::shared_ptr<const LargestValues> largest_values() const;
+    ValueParameters value_parameters(bool refined) const;
+    // Another number for every state, and for both kinds of values.
+    std::uint64_t memo_state(bool refined) const { return state_ * 2 + refined; }
+    std::shared_ptr<const LargestValues> largest_values(bool refined) const;
     void for_each_value(Memo& memo, std::optional<unsigned> length, const VisitValues& visit) const;
     void append_values(Memo& memo, unsigned length, NgramId ngram, ValueTable& table) const;
     NgramId find(const std::vector<std::string>& words) const;

@@ -63,7 +63,7 @@ std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
         std::vector<FeatureBatch> read(at_once);
         parallel_for(at_once, threads, [&](std::size_t at, unsigned) {
             Lease lease(*this);
-            Workspace& workspace = lease.prepared();
+            Workspace& workspace = lease.prepared_to_refine();
             workspace.batch.clear();
             TextReader reader(parameters_.paragraphs, false);
             const std::size_t begin = (first + at) * kTexts;
@@ -93,7 +93,7 @@ std::unique_ptr<Refiner> Model::refiner(const TermBatch& batch, const TextPositi
     auto found = std::make_unique<Refiner>(counts_, settings);
     Lease lease(*this);
     FeatureBatch read;
-    read_features(lease.prepared(), batch, settings.decay, read);
+    read_features(lease.prepared_to_refine(), batch, settings.decay, read);
     std::size_t begin = 0;
     for (std::size_t document = 0; document < read.ends.size(); ++document) {
         const std::size_t end = read.ends[document];

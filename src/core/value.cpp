@@ -63,13 +63,13 @@ std::vector<double> label_weights(std::span<const Count> documents, double expon
     return weights;
 }
 
-double grown_prior(double prior, std::span<const Count> documents) {
+double grown_prior(const ValueParameters& parameters, std::span<const Count> documents) {
     double all = 0;
     for (const Count own : documents) all += static_cast<double>(own);
     const double labels = static_cast<double>(documents.size());
     const double mean = all / labels;
     const double grown = mean * mean / (mean * mean + kHandful * kHandful);
-    return prior * grown * std::min(1., 2 / labels);
+    return parameters.prior * grown * (parameters.refined ? 1 : std::min(1., 2 / labels));
 }
 
 double local_value(Count count, double unit, const ValueParameters& parameters) {

@@ -25,6 +25,7 @@ struct ValueParameters {
     Count min_count;
     double prior;         // occurrences assumed beforehand where labels are compared
     double label_weight;  // g
+    bool refined;         // whether corrections are fitted around the values
     NgramScale ngram_scale;
     SignificanceFunction significance_function;
     ConfidenceFunction confidence_function;
@@ -83,9 +84,10 @@ std::vector<double> units_of(std::span<const Count> largest, std::span<const Cou
 std::vector<double> label_weights(std::span<const Count> documents, double exponent);
 
 // The effective prior for these numbers of documents per label. The parameter applies to two labels
-// with many documents; it is less with a handful of documents, whose counts it would exceed, and
-// with more labels.
-double grown_prior(double prior, std::span<const Count> documents);
+// with many documents; it is less with a handful of documents, whose counts it would exceed, and,
+// unless corrections are fitted, with more labels: by itself, a value is right more often with less
+// of a prior, but corrections do better around cautious values.
+double grown_prior(const ValueParameters& parameters, std::span<const Count> documents);
 
 // lv = (tf / unit)^σ, or 0 below min_count.
 double local_value(Count count, double unit, const ValueParameters& parameters);

@@ -7,7 +7,7 @@ namespace watchword {
 void Valuer::prepare(const Scale& scale, const ValueParameters& parameters) {
     parameters_ = parameters;
     labels_ = scale.words.size();
-    parameters_.prior = labels_ == 0 ? 0 : grown_prior(parameters.prior, scale.documents);
+    parameters_.prior = labels_ == 0 ? 0 : grown_prior(parameters, scale.documents);
     weights_ = label_weights(scale.documents, parameters.label_weight);
     const std::size_t lengths = scale.largest.size();
     units_.resize(lengths);

@@ -289,6 +289,7 @@ class Reference:
         if not isinstance(self.summary, dict):
             operators = dict.fromkeys(("sentence", "paragraph", "document"), self.summary)
             self.__dict__["summary"] = operators
+        self.refined = False  # whether corrections are fitted around the values
         self.trees = {}  # label -> Counter of word tuples
         self.documents, self.words = Counter(), Counter()
         self.words_since_pruning = self.pruned_ngrams = self.pruned_counts = 0
@@ -411,7 +412,8 @@ class Reference:
     def grown_prior(self):
         """Return the prior for this number of labels and of documents per label."""
         mean = sum(self.documents.values()) / len(self.labels)
-        return self.prior * (mean**2 / (mean**2 + 5**2)) * min(1, 2 / len(self.labels))
+        grown = self.prior * (mean**2 / (mean**2 + 5**2))
+        return grown if self.refined else grown * min(1, 2 / len(self.labels))
 
     def weight_of(self, label):
         """Return what the values of a label are multiplied by."""

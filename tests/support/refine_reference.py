@@ -24,6 +24,8 @@ class RefinedReference:
 
     def __init__(self, counted: Reference, *, decay=0.5, strength=1.0, cost=1.0, bias=0.05):
         self.counted = counted
+        counted.refined = True
+        counted.forget_values()
         self.decay, self.strength, self.cost, self.bias = decay, strength, cost, bias
         self.weights: Counter[tuple[tuple[str, ...], object]] = Counter()
         self.biases: Counter[object] = Counter()
