@@ -27,6 +27,7 @@ from model_files import (
     with_parts,
     zipped,
 )
+from watchword.model.file.container import VERSION
 
 # A small one: every byte of it is damaged in turn.
 SMALL = taught(max_ngram=2).to_bytes()
@@ -126,7 +127,7 @@ def test_a_folder(tmp_path):
 
 
 def test_a_later_version():
-    message = refusal(with_parts(GOOD, lambda manifest, _: manifest.update(version=2)))
+    message = refusal(with_parts(GOOD, lambda manifest, _: manifest.update(version=VERSION + 1)))
     assert "later version" in message
     assert "pip install" in message
 

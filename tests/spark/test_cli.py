@@ -50,7 +50,7 @@ def test_train_reads_text_files_and_adds_to_a_model(here):
     for label, number, text in (("good day", 1, "a+b"), ("bad", 1, "c d"), ("bad", 2, "e\n\nf")):
         (here / "texts" / label).mkdir(parents=True, exist_ok=True)
         (here / "texts" / label / f"{number}.txt").write_text(text, encoding="utf-8")
-    records("train", "texts", "-o", "one.ww")
+    records("train", "texts", "-o", "one.ww", "--no-refine")
     records("spark", "train", "texts", "--format", "text", "-o", "many.ww")
     assert (here / "one.ww").read_bytes() == (here / "many.ww").read_bytes()
     [told] = records(

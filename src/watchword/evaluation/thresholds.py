@@ -34,7 +34,7 @@ class Thresholds:
     >>> people = ww.make_risk_streams(40, seed=3)
     >>> tuning = ww.tune(people, ww.Thresholds("at risk", first_posts=(1, 5)))
     >>> tuning.best.policy.posts
-    5
+    1
     """
 
     positive: Label
