@@ -310,7 +310,7 @@ def progress_of(description: str | Callable[[Any], str], *, timed: bool = False)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-class Number(click.FloatRange):
+class FiniteFloat(click.FloatRange):
     """A finite number in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -58,7 +58,7 @@ def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS
                 _flag(one.name),
                 type=click.Choice(choices) if choices else None,
                 metavar=None if choices else one.metavar,
-                callback=None if choices else _converter(converter_of(one)),
+                callback=None if choices else _converter(one),
                 help=one.help + shown,
             )
         )
@@ -98,7 +98,7 @@ def list_options(function: Function) -> Function:
         click.option(
             _flag(one.name),
             metavar=f"[{'|'.join(_choices(one))}],…" if _choices(one) else one.metavar + ",…",
-            callback=_list_converter(converter_of(one)),
+            callback=_list_converter(one),
             help=f"{one.help.rstrip('.')} (values to try).",
         )
         for one in TABLE
@@ -136,20 +136,31 @@ def _flag(name: str) -> str:
 _Callback = Callable[[click.Context, click.Parameter, str | None], Any]
 
 
-def _converter(convert: Callable[[str], Any]) -> _Callback:
+def _converter(one: Parameter) -> _Callback:
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-        return None if value is None else converted(convert, value, ctx, param)
+        return None if value is None else _checked(one, value, ctx, param)
 
     return callback
 
 
-def _list_converter(convert: Callable[[str], Any]) -> _Callback:
+def _list_converter(one: Parameter) -> _Callback:
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
         if value is None:
             return None
-        return [converted(convert, one.strip(), ctx, param) for one in value.split(",")]
+        return [_checked(one, part.strip(), ctx, param) for part in value.split(",")]
 
     return callback
+
+
+def _checked(one: Parameter, text: str, ctx: click.Context, param: click.Parameter) -> Any:
+    """Return the value of a parameter, or raise a usage error that names its option."""
+    value = converted(converter_of(one), text, ctx, param)
+    try:
+        one.check(value)
+    except ValueError as error:
+        reason = str(error).removeprefix(f"{one.name} ")  # click names the option
+        raise click.BadParameter(reason, ctx, param) from None
+    return value
 
 
 def converted(

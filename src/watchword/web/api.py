@@ -18,10 +18,10 @@ from starlette.routing import Route
 from watchword.errors import WatchwordError
 from watchword.web.connections import read_body
 from watchword.web.content import Content
-from watchword.web.documents import Chosen, DocumentShelf
+from watchword.web.documents import DocumentShelf, Selection
 from watchword.web.guard import failure
 from watchword.web.models import NotThereError, Settings
-from watchword.web.people import SubjectShelf
+from watchword.web.subjects import SubjectShelf
 from watchword.web.wire import to_json
 
 logger = logging.getLogger("watchword.web")
@@ -94,43 +94,43 @@ class Api:
 
     async def documents(self, request: Request) -> Any:
         """List documents filtered by ?right=true&row=0&column=1&page=0."""
-        chosen, settings = _chosen(request.query_params), self._settings(request.query_params)
-        return await self._one_by_one(request, self._shelf().listing, settings, chosen)
+        selection, settings = _selection(request.query_params), self._settings(request.query_params)
+        return await self._one_by_one(request, self._document_shelf().listing, settings, selection)
 
     async def document(self, request: Request) -> Any:
         """Return one document with its explanation."""
         settings = self._settings(request.query_params)
         at = _place(request, "at")
-        return await self._one_by_one(request, self._shelf().one, at, settings)
+        return await self._one_by_one(request, self._document_shelf().one, at, settings)
 
     async def subjects(self, request: Request) -> Any:
         """List subjects with the same filters, decided by ?policy={"policy": …}."""
-        given, people = request.query_params, self._people()
-        settings, chosen = self._settings(given), _chosen(given)
+        given, shelf = request.query_params, self._subject_shelf()
+        settings, selection = self._settings(given), _selection(given)
         return await self._one_by_one(
-            request, people.listing, settings, people.policy(given), chosen
+            request, shelf.listing, settings, shelf.policy(given), selection
         )
 
     async def subject(self, request: Request) -> Any:
         """Return one subject: values after every post, and the decision."""
-        given, people = request.query_params, self._people()
+        given, shelf = request.query_params, self._subject_shelf()
         at, settings = _place(request, "at"), self._settings(given)
-        return await self._one_by_one(request, people.one, at, settings, people.policy(given))
+        return await self._one_by_one(request, shelf.one, at, settings, shelf.policy(given))
 
     async def story(self, request: Request) -> Any:
         """Return what tipped the decision about a subject, and what would have changed it."""
-        given, people = request.query_params, self._people()
+        given, shelf = request.query_params, self._subject_shelf()
         at, settings = _place(request, "at"), self._settings(given)
-        return await self._one_by_one(request, people.story, at, settings, people.policy(given))
+        return await self._one_by_one(request, shelf.story, at, settings, shelf.policy(given))
 
     async def post(self, request: Request) -> Any:
         """Return one post of a subject, counted from 1, with its explanation."""
         settings = self._settings(request.query_params)
         at, number = _place(request, "at"), _place(request, "number")
-        people = self._people()
-        if self._content.models.is_slow(people.text(at, number), settings):
-            return await self._one_by_one(request, people.post, at, number, settings)
-        return await run_in_threadpool(people.post, at, number, settings)
+        shelf = self._subject_shelf()
+        if self._content.models.is_slow(shelf.text(at, number), settings):
+            return await self._one_by_one(request, shelf.post, at, number, settings)
+        return await run_in_threadpool(shelf.post, at, number, settings)
 
     async def _text(self, request: Request) -> tuple[str, Settings]:
         given = await _body(request)
@@ -145,12 +145,12 @@ class Api:
     def _settings(self, given: Mapping[str, Any]) -> Settings:
         return self._content.models.settings(given)
 
-    def _shelf(self) -> DocumentShelf:
+    def _document_shelf(self) -> DocumentShelf:
         if self._content.documents is None:
             raise NotThereError("the page was started without documents")
         return self._content.documents
 
-    def _people(self) -> SubjectShelf:
+    def _subject_shelf(self) -> SubjectShelf:
         if self._content.subjects is None:
             raise NotThereError("the page was started without subjects")
         return self._content.subjects
@@ -191,13 +191,13 @@ def _endpoint(answer: _Answer) -> _Endpoint:
     return respond
 
 
-def _chosen(given: Mapping[str, str]) -> Chosen:
+def _selection(given: Mapping[str, str]) -> Selection:
     right = {"": None, "true": True, "false": False}
     wanted = given.get("right", "")
     if wanted not in right:
         raise ValueError(f"right must be true or false, got {wanted[:20]!r}")
     row, column, page = (_whole(given, name) for name in ("row", "column", "page"))
-    return Chosen(right[wanted], row, column, page or 0)
+    return Selection(right[wanted], row, column, page or 0)
 
 
 def _whole(given: Mapping[str, str], name: str) -> int | None:

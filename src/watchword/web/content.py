@@ -15,7 +15,7 @@ from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.streams.policies import Policy
 from watchword.web.documents import DocumentShelf
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
-from watchword.web.people import SubjectShelf
+from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20
 _TOP = 40  # n-grams of a label

@@ -17,7 +17,7 @@ PAGE = 50  # documents or subjects per page of a list
 _PREVIEW = 160
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """The filter of a list: right or wrong predictions, a cell of the confusion matrix, a page."""
 
     right: bool | None = None
@@ -59,12 +59,12 @@ class DocumentShelf:
         labelled = int((self._truth >= 0).sum())
         return {"total": len(self._documents), "labelled": labelled, "labels": self.labels}
 
-    def listing(self, settings: Settings, chosen: Chosen) -> dict[str, Any]:
-        """Return a page of the chosen documents, and the confusion matrix of all documents."""
+    def listing(self, settings: Settings, selection: Selection) -> dict[str, Any]:
+        """Return a page of the selected documents, and the confusion matrix of all documents."""
         judged = self._judged(settings)
         right = judged.columns == self._truth
         entry = partial(self._entry, judged)
-        return listed(chosen, self._truth, judged.columns, right, entry)
+        return listed(selection, self._truth, judged.columns, right, entry)
 
     def one(self, at: int, settings: Settings) -> dict[str, Any]:
         """Return a document with its explanation."""
@@ -107,28 +107,28 @@ class DocumentShelf:
 
 
 def listed(
-    chosen: Chosen,
+    selection: Selection,
     truth: IntArray,
     decided: IntArray,
     right: BoolArray,
     entry: Callable[[int], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return a page of the chosen documents or subjects, and the confusion matrix of all.
+    """Return a page of the selected documents or subjects, and the confusion matrix of all.
 
     `truth` and `decided` are the row and column of each in the matrix, with -1 for an unknown
     truth; `right` says which decisions are right where the truth is known.
     """
     known = truth >= 0
     mask = np.ones(truth.size, np.bool_)
-    if chosen.right is not None:
-        mask &= known & (right == chosen.right)
-    if chosen.row is not None:
-        mask &= truth == chosen.row
-    if chosen.column is not None:
-        mask &= decided == chosen.column
+    if selection.right is not None:
+        mask &= known & (right == selection.right)
+    if selection.row is not None:
+        mask &= truth == selection.row
+    if selection.column is not None:
+        mask &= decided == selection.column
     rows = np.flatnonzero(mask)
     pages = max(1, -(-rows.size // PAGE))
-    page = min(max(chosen.page, 0), pages - 1)
+    page = min(max(selection.page, 0), pages - 1)
     return {
         "total": int(rows.size),
         "page": page,

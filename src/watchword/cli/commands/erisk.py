@@ -15,7 +15,7 @@ import click
 from watchword import Policy, TauSS3
 from watchword.cli.base import (
     FILE,
-    Number,
+    FiniteFloat,
     cli,
     console,
     emit,
@@ -231,7 +231,7 @@ def run(
 )
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     default=300,
     metavar="SECONDS",
     help="Timeout for connecting, and for each response.",
@@ -241,7 +241,7 @@ def run(
 )
 @click.option(
     "--patience",
-    type=Number(min=0),
+    type=FiniteFloat(min=0),
     default=3600,
     metavar="SECONDS",
     help="Time limit for the retries of a request.",

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from watchword._files import atomic_file
-from watchword.cli.base import FILE, Number, emit, verb
+from watchword.cli.base import FILE, FiniteFloat, emit, verb
 from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 
 
@@ -20,7 +20,9 @@ from watchword.data import Post, Subject, make_risk_streams, write_jsonl
     "--subjects", type=click.IntRange(1, 1_000_000), default=200, help="Number of subjects."
 )
 @click.option("--seed", type=int, default=0, help="Random seed.")
-@click.option("--prevalence", type=Number(0, 1), default=0.2, help="Share of subjects at risk.")
+@click.option(
+    "--prevalence", type=FiniteFloat(0, 1), default=0.2, help="Share of subjects at risk."
+)
 @click.option(
     "--posts",
     type=click.IntRange(min=1),

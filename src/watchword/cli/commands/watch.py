@@ -23,7 +23,7 @@ from watchword._display import visible
 from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import (
     FILE,
-    Number,
+    FiniteFloat,
     check_folder,
     emit,
     end_torn_line,
@@ -64,7 +64,7 @@ from watchword.errors import StateError
 @click.option("--state", type=FILE, help="State file to resume from, if it exists, and to save to.")
 @click.option(
     "--save-every",
-    type=Number(min=0),
+    type=FiniteFloat(min=0),
     default=60,
     metavar="SECONDS",
     help="Time between saves of the state.",

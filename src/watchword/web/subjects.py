@@ -26,7 +26,7 @@ from watchword.streams.policies import (
     as_policy,
     policy_from_dict,
 )
-from watchword.web.documents import Chosen, listed, sorted_labels
+from watchword.web.documents import Selection, listed, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
 _SCORES = ("share", "softmax")
@@ -84,14 +84,14 @@ class SubjectShelf:
         except RecursionError:
             raise ValueError("policy is nested too deeply") from None
 
-    def listing(self, settings: Settings, policy: Policy, chosen: Chosen) -> dict[str, Any]:
-        """Return a page of the chosen subjects, and the measures over all subjects."""
+    def listing(self, settings: Settings, policy: Policy, selection: Selection) -> dict[str, Any]:
+        """Return a page of the selected subjects, and the measures over all subjects."""
         found = replay_scores(self._scores(settings, policy.positive), policy)
         decided = np.array([outcome.label is None for outcome in found.outcomes], np.int64)
         positive = [one.label == policy.positive for one in self._subjects]
         right = (decided == 0) == np.array(positive, np.bool_)
         entry = partial(self._entry, policy, found.outcomes)
-        return listed(chosen, self._truth, decided, right, entry) | {
+        return listed(selection, self._truth, decided, right, entry) | {
             "measures": _measures(found),
             "positive": policy.positive,
         }
