@@ -483,3 +483,29 @@ def test_counts_stay_right_while_large_tables_grow():
     again = ww.TauSS3(max_ngram=3, counting="occurrences")
     again.learn_many([" ".join(words) for words in documents[100:]], ["x"] * 400, threads=2)
     assert model.to_bytes() == again.to_bytes()
+
+
+# --- several labels per document ------------------------------------------------------------------
+
+
+def test_a_document_with_several_labels_counts_as_a_document_of_each():
+    several, single = ww.TauSS3(), ww.TauSS3()
+    several.learn_many(["a b", "b c", "d"], [["x", "y"], ("y",), []])
+    single.learn_many(["a b", "a b", "b c"], ["x", "y", "y"])
+    assert several.counts() == single.counts()
+    assert several.statistics == single.statistics
+
+
+def test_learn_one_takes_several_labels_and_corrects_for_all_of_them_at_once():
+    model = ww.TauSS3()
+    for text, labels in [("a b", {"x", "y"}), ("c d", {"z"}), ("a e", {"x"})] * 10:
+        model.learn_one(text, labels, correct=True)
+    values = model.confidence_one("a b")
+    assert values["x"] > values["z"]
+    assert values["y"] > values["z"]
+    assert model.statistics.documents == {"x": 20, "y": 10, "z": 10}
+
+
+def test_labels_must_be_one_or_several_for_all_documents():
+    with pytest.raises(TypeError, match="one label per text or one collection per text, not both"):
+        ww.TauSS3().learn_many(["a", "b"], ["x", ["y"]])

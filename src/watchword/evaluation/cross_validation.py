@@ -9,7 +9,7 @@ from watchword._checks import Targets, are_several, as_label_sets
 from watchword._progress import Progress, tracked
 from watchword.evaluation.folds import deal
 from watchword.evaluation.labels import Evaluation, evaluate
-from watchword.evaluation.targets import as_labelled_texts, in_order, learn_labelled
+from watchword.evaluation.targets import as_labelled_texts, in_order
 from watchword.model.tau_ss3 import TauSS3
 
 
@@ -56,7 +56,7 @@ def cross_validate(
             taught = TauSS3(**parameters)
             learnt, held_out = fold.others(len(documents)).tolist(), fold.held_out.tolist()
             texts, labels = ([column[i] for i in learnt] for column in (documents, known))
-            learn_labelled(taught, texts, labels, threads)
+            taught.learn_many(texts, labels, threads=threads)
             if settings is not None:
                 taught.refine(texts, labels, threads=threads, **settings)
             texts, labels = ([column[i] for i in held_out] for column in (documents, judged))

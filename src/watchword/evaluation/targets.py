@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from watchword._checks import Label, Targets, as_list, as_texts
-from watchword.model.tau_ss3 import TauSS3
 
 
 def as_labelled_texts(texts: Iterable[str], labels: Targets) -> tuple[list[str], list[Any]]:
@@ -15,17 +14,6 @@ def as_labelled_texts(texts: Iterable[str], labels: Targets) -> tuple[list[str],
     if len(documents) != len(truth):
         raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
     return documents, truth
-
-
-def learn_labelled(
-    model: TauSS3,
-    texts: Iterable[str],
-    labels: Iterable[Iterable[Label]],
-    threads: int | None,
-) -> None:
-    """Teach a model texts, each under all of its labels."""
-    pairs = [(text, label) for text, own in zip(texts, labels, strict=True) for label in own]
-    model.learn_many([text for text, _ in pairs], [label for _, label in pairs], threads=threads)
 
 
 def in_order(labels: Iterable[Label]) -> tuple[Label, ...]:

@@ -4,6 +4,7 @@
 """
 
 from watchword.model.explanation import Block, Explanation, NgramBlock
+from watchword.model.highlights import Highlight
 from watchword.model.overview import NgramWorth, Overview, ngram_worth
 from watchword.model.results import (
     ConfidenceTable,
@@ -20,6 +21,7 @@ __all__ = [
     "Block",
     "ConfidenceTable",
     "Explanation",
+    "Highlight",
     "ModelStatistics",
     "NextWord",
     "NgramBlock",

@@ -147,16 +147,18 @@ class Engine(NamedTuple):
         except _native.UnlearnFailure as error:
             raise UnlearnError(f"cannot unlearn this document from {label!r}: {error}") from None
 
-    def correct(self, texts: list[str], labels: list[Label], settings: RefineSettings) -> None:
-        """Learn documents one by one, and correct for each at once."""
+    def correct(
+        self, texts: list[str], labels: list[frozenset[Label]], settings: RefineSettings
+    ) -> None:
+        """Learn documents one by one under all of their labels, and correct for each at once."""
         self.refuse_if_mapped("learning")
         self.refuse_if_incomplete()
         check_refinable(self)
-        for text, label in zip(texts, labels, strict=True):
-            batch = self.source.read([text])
-            self.native.learn_terms(batch, [label])
-            position = self.labels.index(label)
-            self.native.correct(self.source.read([text]), [[position]], settings.for_native())
+        for text, own in zip(texts, labels, strict=True):
+            for label in sorted(own, key=str):
+                self.native.learn_terms(self.source.read([text]), [label])
+            positions = sorted(map(self.labels.index, own))
+            self.native.correct(self.source.read([text]), [positions], settings.for_native())
 
     def merge(self, other: Engine, *, average: bool) -> None:
         """Add the counts of another model; average the corrections of both, or drop them."""

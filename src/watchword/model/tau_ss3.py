@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from watchword import _native
 from watchword._arrays import FloatArray
 from watchword._checks import (
     Label,
+    are_several,
     as_choice,
     as_label,
     as_label_sets,
@@ -28,6 +30,7 @@ from watchword.data import Post, Subject
 from watchword.model.engine import Engine
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
+from watchword.model.highlights import Highlight, HighlightLevel, HighlightOrder, highlights_of
 from watchword.model.overview import Overview, overview_of
 from watchword.model.parameter_kinds import Summary
 from watchword.model.parameters import (
@@ -236,22 +239,28 @@ class TauSS3:
 
     # Learning
 
-    def learn_one(self, text: str, label: Label, *, correct: bool = False) -> None:
+    def learn_one(
+        self, text: str, label: Label | Collection[Label], *, correct: bool = False
+    ) -> None:
         """Learn one document; the cost does not depend on the size of the model.
 
-        With `correct`, the model also corrects itself for this document, in one step; see `refine`.
+        With a collection of labels, the document counts as one of each label. With `correct`, the
+        model also corrects itself for this document, in one step; see `refine`.
         """
         self.learn_many([as_text(text)], [label], threads=1, correct=correct)
 
     def learn_many(
         self,
         texts: Iterable[str],
-        labels: Iterable[Label],
+        labels: Iterable[Label | Collection[Label]],
         *,
         threads: int | None = None,
         correct: bool = False,
     ) -> None:
         """Learn documents; equivalent to `learn_one` for each, for any number of threads.
+
+        `labels` has one label per document, or one collection of labels per document, which then
+        counts as a document of each of them.
 
         Corrections of a refined model are kept, but not fitted to the documents
         (`refinement.learnt` counts them); with `correct`, each is followed by a step of correction,
@@ -260,17 +269,29 @@ class TauSS3:
         A document without words still counts as a document of its label. `threads` defaults to all
         cores, except with periodic pruning, which depends on the order of documents. A word hook or
         a tokenizer is a Python function and runs in one thread.
+
+        >>> model = TauSS3()
+        >>> model.learn_many(["a fast goal", "a fast chip"], [["sports"], ["sports", "tech"]])
+        >>> model.statistics.documents
+        {'sports': 2, 'tech': 1}
         """
-        documents, known = as_texts(texts), as_labels(labels)
-        if len(documents) != len(known):
-            raise ValueError(f"{len(documents)} texts but {len(known)} labels")
+        documents, truth = as_texts(texts), as_list(labels, "labels")
+        if len(documents) != len(truth):
+            raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
         if correct:
-            self._engine.correct(documents, known, RefineSettings(cost=ONLINE_COST))
+            settings = RefineSettings(cost=ONLINE_COST)
+            self._engine.correct(documents, as_label_sets(truth), settings)
+        elif are_several(truth):
+            own = [sorted(labels, key=str) for labels in as_label_sets(truth)]
+            repeated = [text for text, few in zip(documents, own, strict=True) for _ in few]
+            self._engine.learn(repeated, list(chain.from_iterable(own)), threads)
         else:
-            self._engine.learn(documents, known, threads)
+            self._engine.learn(documents, as_labels(truth), threads)
 
     def unlearn_one(self, text: str, label: Label) -> None:
         """Remove a learnt document; the counts equal those of a model that never learnt it.
+
+        A document that was learnt under several labels is removed label by label.
 
         Corrections of a refined model stay as they are (`refinement.unlearnt` counts the document),
         except where an n-gram is no longer counted.
@@ -429,6 +450,33 @@ class TauSS3:
         ['the', 'match', 'machine', 'learning']
         """
         return self._engine.explain(as_text(text))
+
+    def highlights(
+        self,
+        text: str,
+        label: Label | None = None,
+        *,
+        level: HighlightLevel = "ngram",
+        context: int = 3,
+        least: float = 0.0,
+        order: HighlightOrder = "value",
+    ) -> list[Highlight]:
+        """Return the passages of a text that speak for a label, by default the predicted one.
+
+        A passage is an n-gram that contributes more than `least` to the label's value, with
+        `context` n-grams or words before and after it; overlapping passages are joined. With
+        another `level`, passages are whole sentences or paragraphs. The strongest come first, or
+        with `order="text"`, in the order of the text.
+
+        >>> model = TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> text = "A lovely day. In the evening, though, I cannot sleep again. It is what it is."
+        >>> [found.text for found in model.highlights(text, "at risk", context=2)]
+        ['though, I cannot sleep again. It']
+        """
+        return highlights_of(
+            self.explain(text), label, level=level, context=context, least=least, order=order
+        )
 
     def what_would_change(self, text: str) -> Change:
         """Return the fewest n-gram occurrences without which the text would get another label.

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from watchword._checks import Label, Targets, as_label_sets
+from watchword._checks import Label, Targets
 from watchword._display import csv_of, finite, named_values, ranked_lines
 from watchword.evaluation.label_counts import LabelMeasures, cells_of
 from watchword.evaluation.labels import MEASURES, Evaluation
-from watchword.evaluation.targets import as_labelled_texts, in_order, learn_labelled
+from watchword.evaluation.targets import as_labelled_texts
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.space import PRUNE
@@ -129,7 +129,7 @@ class Search:
         floor = chosen.pop(PRUNE, 0)
         model = TauSS3(**chosen, **self.hooks)
         documents, truth = as_labelled_texts(texts, labels)
-        learn_labelled(model, documents, map(in_order, as_label_sets(truth)), threads)
+        model.learn_many(documents, truth, threads=threads)
         if floor:
             model.prune(floor, chosen["prune_shortest"])
         if self.best.refined:
