@@ -52,6 +52,9 @@ TermBatch foreign_terms(const Texts& texts, const std::vector<std::vector<TermTu
 
 // Paragraphs of sentences of terms.
 Tree term_tree(const TermBatch& batch) {
+    if (batch.spans.size() != batch.symbols.size()) {
+        throw std::invalid_argument("the terms were read without spans");
+    }
     nb::list paragraphs, sentences, terms;
     const auto close = [](nb::list& inner, nb::list& outer) {
         if (inner.size() > 0) outer.append(inner);

@@ -83,5 +83,5 @@ def test_without_context_the_values_add_up_to_the_positive_contributions(refined
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError, ww.errors.UnknownLabelError), match=message):
         taught().highlights(TEXT, **arguments)

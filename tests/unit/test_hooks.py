@@ -10,6 +10,7 @@ import pytest
 
 import watchword as ww
 from untyped import untyped
+from watchword import _native
 
 
 def stem(word):
@@ -369,3 +370,8 @@ def test_many_texts_are_summarised_in_one_state_of_the_model():
     assert labels == ("cat", "dog")
     assert values[0].tolist() == values[2].tolist()
     assert len(model.labels) == 5
+
+
+def test_a_tree_of_terms_needs_spans():
+    with pytest.raises(ValueError, match="without spans"):
+        _native.read_terms(["a b"], _native.Paragraphs.lines, False).tree()

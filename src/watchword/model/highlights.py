@@ -44,11 +44,7 @@ def highlights_of(
     as_choice("order", order, _ORDERS)
     around = as_whole("context", context, 0)
     floor = as_number("least", least)
-    chosen = explanation.label if label is None else label
-    if chosen not in explanation.labels:
-        known = ", ".join(map(repr, explanation.labels)) or "none"
-        raise ValueError(f"unknown label {chosen!r}; the model has {known}")
-    column = explanation.labels.index(chosen)
+    column = explanation.labels.index(explanation.label if label is None else label)
     blocks = list(_at_level(explanation.blocks, level))
     values = [
         (one.value if one.contribution is None else one.contribution)[column] for one in blocks

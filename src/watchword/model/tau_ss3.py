@@ -474,8 +474,9 @@ class TauSS3:
         >>> [found.text for found in model.highlights(text, "at risk", context=2)]
         ['though, I cannot sleep again. It']
         """
+        known = None if label is None else self._engine.known_label(label)
         return highlights_of(
-            self.explain(text), label, level=level, context=context, least=least, order=order
+            self.explain(text), known, level=level, context=context, least=least, order=order
         )
 
     def what_would_change(self, text: str) -> Change:

@@ -11,37 +11,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
+    check_classification_targets,
+    unique_labels,
+)
+from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label
-from watchword.errors import MissingExtraError
 from watchword.model.engine import engine_of, winners
 from watchword.model.parameters import DEFAULTS, takes_parameters
 from watchword.model.refining import shares_of
 from watchword.model.results import ConfidenceTable
 from watchword.model.tau_ss3 import TauSS3
-
-try:
-    from joblib import effective_n_jobs  # type: ignore[import-untyped]
-    from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
-    from sklearn.utils import check_consistent_length  # type: ignore[import-untyped]
-    from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
-        check_classification_targets,
-        unique_labels,
-    )
-    from sklearn.utils.validation import (  # type: ignore[import-untyped]
-        check_is_fitted,
-        column_or_1d,
-    )
-except ImportError as error:
-    raise MissingExtraError(
-        "watchword.sklearn needs scikit-learn: pip install 'watchword[sklearn]'"
-    ) from error
-
-__all__ = ["TauSS3Classifier"]
-
-_Array = npt.NDArray[Any]
-
+from watchword.sklearn.inputs import Array, as_documents, as_text_list
 
 # Arguments beside the parameters of the model: types and defaults.
 _OTHERS = {
@@ -95,7 +80,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ('sports', 'tech')
     """
 
-    classes_: _Array
+    classes_: Array
     model_: TauSS3
     default_label: Hashable
     prune_period: int | None
@@ -114,7 +99,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Iterable[str], y: npt.ArrayLike) -> TauSS3Classifier:  # noqa: N803
         """Learn these documents with a new model, and refine it."""
-        texts, targets = _documents(X, y)
+        texts, targets = as_documents("TauSS3Classifier", X, y)
         check_classification_targets(targets)
         classes = np.unique(targets)
         model, labels, targeted = self._prepared(None, classes, targets)
@@ -148,7 +133,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = hasattr(self, "model_")
         if classes is None and not fitted:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        texts, targets = _documents(X, y)
+        texts, targets = as_documents("TauSS3Classifier", X, y)
         settled = self.classes_ if classes is None else np.asarray(unique_labels(classes))
         if fitted and not np.array_equal(settled, self.classes_):
             raise ValueError(
@@ -167,7 +152,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _prepared(
-        self, model: TauSS3 | None, classes: _Array, targets: _Array
+        self, model: TauSS3 | None, classes: Array, targets: Array
     ) -> tuple[TauSS3, tuple[Label, ...], list[Label]]:
         """Return the model to teach, its label of each class, and its label of each target."""
         self._threads()  # checks n_jobs
@@ -199,10 +184,10 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Reading
 
-    def predict(self, X: Iterable[str]) -> _Array:  # noqa: N803
+    def predict(self, X: Iterable[str]) -> Array:  # noqa: N803
         """Return the class of highest confidence, or the default class without evidence."""
         best = self._best(self._full(self._read(X)))
-        predicted: _Array = self.classes_[best]
+        predicted: Array = self.classes_[best]
         return predicted
 
     def _best(self, values: FloatArray) -> npt.NDArray[np.int64]:
@@ -251,7 +236,7 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, raw: Iterable[str]) -> ConfidenceTable:
         check_is_fitted(self, "model_")
-        return self.model_.confidence_table(_texts(raw), threads=self._threads())
+        return self.model_.confidence_table(as_text_list(raw), threads=self._threads())
 
     def _full(self, table: ConfidenceTable) -> FloatArray:
         """Return the confidences by class: of a class without documents 0, or refined, the least.
@@ -312,48 +297,6 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {"X_types": ["string"]}
 
 
-def _documents(raw: Iterable[str], y: npt.ArrayLike | None) -> tuple[list[str], _Array]:
-    if y is None:
-        raise ValueError("TauSS3Classifier requires y to be passed, but the target y is None")
-    texts = _texts(raw)
-    targets: _Array = column_or_1d(np.asarray(y), warn=True)
-    check_consistent_length(texts, targets)
-    _refuse_missing("y", targets.tolist())
-    return texts, targets
-
-
-def _texts(raw: Iterable[str]) -> list[str]:
-    """Return X as a list of str."""
-    if isinstance(raw, str | bytes):
-        raise ValueError(
-            "Iterable over raw text documents expected, string object received."
-        )  # the message of scikit-learn's vectorizers
-    shape = getattr(raw, "shape", None)
-    if shape is not None and len(shape) != 1:
-        raise ValueError(
-            f"X must have one dimension, one text per entry, got shape {tuple(shape)}: "
-            "pass a single column, such as X[:, 0] or frame['text']"
-        )
-    if isinstance(raw, Mapping) or not isinstance(raw, Iterable):
-        raise TypeError(f"X must be a sequence of texts, got {type(raw).__name__}")
-    listed: list[Any] = raw.tolist() if isinstance(raw, np.ndarray) else list(raw)
-    if not listed:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    _refuse_missing("X", listed)
-    for index, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise TypeError(f"X[{index}] must be str, got {type(text).__name__}")
-    return listed
-
-
-def _refuse_missing(name: str, entries: Sequence[object]) -> None:
-    for index, entry in enumerate(entries):
-        # pandas' markers by name: pandas is not imported here
-        missing = entry is None or type(entry).__name__ in ("NAType", "NaTType")
-        if missing or (isinstance(entry, float) and entry != entry):
-            raise ValueError(f"{name}[{index}] is missing ({entry!r}): drop it or fill it in")
-
-
 def _shares_of_all(values: FloatArray) -> FloatArray:
     """Return the share of each class in the sum of a row's sizes; 0 without evidence.
 
@@ -378,7 +321,7 @@ def _largest_other(values: FloatArray) -> FloatArray:
     return others
 
 
-def _model_labels(classes: _Array) -> tuple[Label, ...]:
+def _model_labels(classes: Array) -> tuple[Label, ...]:
     """Return the model's label of each class: the classes if all str or all int, else indices."""
     listed = classes.tolist()
     for kind in (str, int):
