@@ -7,6 +7,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from command_line import ENVIRONMENT
@@ -149,6 +150,17 @@ def test_the_format_follows_from_the_file_name(name, kind):
 
 def test_the_format_can_be_given():
     assert Loader(format="csv").format_of("-") == "csv"
+
+
+def test_label_files_have_a_text_per_line(tmp_path):
+    (tmp_path / "x.txt").write_text("hello\nso long\n")
+    loader = Loader(format="label_files")
+    [texts] = loader.batches([str(tmp_path)])
+    assert [(one.text, one.label) for one in texts] == [("hello", "x"), ("so long", "x")]
+    with pytest.raises(click.UsageError, match="texts without subjects"):
+        loader.subjects(str(tmp_path))
+    with pytest.raises(click.UsageError, match="texts without subjects"):
+        list(loader.batches([str(tmp_path)], streams=True))
 
 
 def test_csv_may_have_a_subject_column(tmp_path):

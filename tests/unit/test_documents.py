@@ -3,7 +3,7 @@
 import pytest
 
 from data_files import failure, line, saved
-from watchword.data import Document, read_texts
+from watchword.data import Document, read_subjects, read_texts
 
 
 def test_documents_are_lines_of_json(tmp_path):
@@ -66,3 +66,31 @@ def test_bad_files_among_documents_are_reported_or_skipped(tmp_path):
 def test_only_a_path_is_a_folder():
     with pytest.raises(TypeError, match="path of a folder"):
         read_texts([], kind="folder")
+
+
+def test_files_named_after_labels_have_a_document_per_line(tmp_path):
+    saved(tmp_path, "the match\n\n  a goal \r\n", "sports.txt")
+    saved(tmp_path, "a chip", "tech.txt")
+    saved(tmp_path, "not read", "notes.md")
+    assert read_texts(tmp_path, kind="label_files") == [
+        Document("the match", "sports"),
+        Document("a goal", "sports"),
+        Document("a chip", "tech"),
+    ]
+
+
+def test_bad_lines_of_label_files_are_reported_or_skipped(tmp_path):
+    saved(tmp_path, b"good\n\xff\n", "x.txt")
+    saved(tmp_path, "deep", "y/1.txt")
+    assert "x.txt, line 2: not UTF-8" in failure(
+        lambda path: read_texts(path, kind="label_files"), tmp_path
+    )
+    told = []
+    found = read_texts(tmp_path, kind="label_files", bad_lines="skip", on_bad_line=told.append)
+    assert found == [Document("good", "x")]
+    assert len(told) == 2
+
+
+def test_label_files_have_no_subjects(tmp_path):
+    with pytest.raises(ValueError, match="call read_texts"):
+        read_subjects(tmp_path, kind="label_files")

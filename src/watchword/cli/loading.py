@@ -15,13 +15,18 @@ from watchword._checks import Label
 from watchword.cli.base import message_of, warn
 from watchword.data import Subject, read_folder, read_subjects
 from watchword.data.flaws import BadLines, BadLinesChoice
-from watchword.data.folders import folder_documents, has_subject_folders, is_clutter
+from watchword.data.folders import (
+    folder_documents,
+    has_subject_folders,
+    is_clutter,
+    label_file_documents,
+)
 from watchword.data.inputs import kind_of
 from watchword.data.lines import Wait, name_of
 from watchword.data.texts import Item, batched, labelled, posts_of, read_batches
 from watchword.errors import DataFormatError
 
-Format = Literal["jsonl", "csv", "folder", "erisk"]
+Format = Literal["jsonl", "csv", "folder", "label_files", "erisk"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 # As long as a line: on the command line nobody can raise Python's own limit.
@@ -63,6 +68,8 @@ class Loader:
         options: dict[str, Any] = {"bad_lines": self.bad_lines, "on_bad_line": self._skip}
         if kind == "erisk":
             return _erisk(source)
+        if kind == "label_files":
+            raise click.UsageError("--format label_files has texts without subjects")
         if kind == "folder":
             try:
                 return read_folder(source, **options)
@@ -85,7 +92,12 @@ class Loader:
             kind = self.format_of(source)
             if kind == "erisk":
                 yield from batched(posts_of(_erisk(source), source))
-            elif kind == "folder":
+            elif kind == "label_files" and not streams:
+                documents = label_file_documents(source, self.bad)
+                yield from batched(
+                    Item(one.text, one.label, None, None, source, None) for one in documents
+                )
+            elif kind in ("folder", "label_files"):
                 yield from batched(self._folder(source, streams=streams))
             else:
                 is_table = kind == "csv"

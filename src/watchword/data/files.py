@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from watchword._checks import Label, as_label, as_text
 from watchword._files import atomic_file
 from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown
-from watchword.data.folders import folder_documents, read_folder
+from watchword.data.folders import folder_documents, label_file_documents, read_folder
 from watchword.data.inputs import Kind, item_batches, kind_of
 from watchword.data.lines import Source, name_of
 from watchword.data.records import (
@@ -106,7 +106,10 @@ def read_subjects(source: Source, *, kind: Kind | None = None, **options: Any) -
         "csv": read_csv,
         "folder": read_folder,
     }
-    return read[kind_of(source, kind)](source, **options)
+    chosen = kind_of(source, kind)
+    if chosen not in read:
+        raise ValueError(f"the kind {chosen!r} has texts without subjects: call read_texts")
+    return read[chosen](source, **options)
 
 
 def iterate_posts(
@@ -166,8 +169,9 @@ def read_texts(
 
     A line or a row has `text`, and may have `label` and `id`; fields of other names are renamed by
     keyword: `text="body"`. In folders, every file `LABEL/ID.txt` is a document; without label
-    folders, every `ID.txt`. The format is detected as in `read_subjects`; bad lines are handled as
-    in `read_jsonl`.
+    folders, every `ID.txt`. With `kind="label_files"`, every line of a file `LABEL.txt` is a
+    document. Other formats are detected as in `read_subjects`; bad lines are handled as in
+    `read_jsonl`.
 
     >>> read_texts(["text,label", "Hello.,control"], kind="csv")
     [Document(text='Hello.', label='control', id=None)]
@@ -216,10 +220,10 @@ def _documents(
     fields = named(DOCUMENT_FIELDS, names)
     read = document_reader(fields)
     chosen = kind_of(source, kind)
-    if chosen == "folder":
+    if chosen in ("folder", "label_files"):
         if not isinstance(source, str | os.PathLike):
             raise TypeError(f"expected the path of a folder, got {type(source).__name__}")
-        return folder_documents(source, bad)
+        return (folder_documents if chosen == "folder" else label_file_documents)(source, bad)
     table = fields if chosen == "csv" else None
     batches = item_batches(source, read, bad, table=table, delimiter=delimiter)
     return (document for _, document in chain.from_iterable(batches))

@@ -70,6 +70,23 @@ def folder_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterator[Do
             yield Document(_whole(entry), label, as_identity("id", entry.stem))
 
 
+def label_file_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterator[Document]:
+    """Yield every line of the files `LABEL.txt` as a document, except blank lines."""
+    for entry in _entries(_existing(Path(path))):
+        with bad.within(str(entry)):
+            if entry.is_dir():
+                raise Flaw("expected a .txt file, found a folder: the layout is LABEL.txt")
+            label = as_identity("label", entry.stem)
+            for number, line in numbered_lines(entry):
+                try:
+                    text = decoded(line).strip()
+                except Flaw as flaw:
+                    bad.meet(flaw, name=str(entry), line=number)
+                    continue
+                if text:
+                    yield Document(text, label)
+
+
 def has_subject_folders(path: str | os.PathLike[str]) -> bool:
     """Return whether posts are files, LABEL/SUBJECT/POST.txt; else documents are LABEL/ID.txt."""
     labels = (
@@ -101,17 +118,21 @@ def natural(name: str) -> tuple[list[tuple[str, int]], str]:
 
 def _labelled(folder: Path) -> Iterator[tuple[str | None, Path]]:
     """List the entries of the label folders, or of the folder itself if it has none."""
-    if not folder.is_dir():
-        if folder.exists():
-            raise DataFormatError(f"{folder} is a file, not a folder")
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-    entries = list(_entries(folder))
+    entries = list(_entries(_existing(folder)))
     labels = [entry for entry in entries if entry.is_dir()]
     for label in labels:
         for entry in _entries(label):
             yield label.name, entry
     for entry in entries if not labels else []:
         yield None, entry
+
+
+def _existing(folder: Path) -> Path:
+    if not folder.is_dir():
+        if folder.exists():
+            raise DataFormatError(f"{folder} is a file, not a folder")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    return folder
 
 
 def _entries(folder: Path) -> Iterator[Path]:

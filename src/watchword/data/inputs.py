@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from watchword._checks import as_choice
 from watchword.data.flaws import BadLines
@@ -16,11 +16,11 @@ from watchword.data.lines import Source, Wait, line_batches, name_of
 from watchword.data.records import Fields, Record, json_items
 from watchword.data.tables import row_batches
 
-Kind = Literal["jsonl", "csv", "folder"]
+Kind = Literal["jsonl", "csv", "folder", "label_files"]
 
 _Item = TypeVar("_Item")
 
-_KINDS: tuple[Kind, ...] = ("jsonl", "csv", "folder")
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def kind_of(source: Source, kind: Kind | None = None) -> Kind:

@@ -77,8 +77,9 @@ def train(
     """Train a model on labelled texts or subjects.
 
     DATA are files of JSON lines ({"text": …, "label": …}, for posts also "subject"), CSV files,
-    folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, or - for standard input. A post is learnt under
-    the label of its subject. Prints a summary of the model.
+    folders LABEL/ID.txt or LABEL/SUBJECT/POST.txt, with --format label_files folders of LABEL.txt
+    with a text per line, or - for standard input. A post is learnt under the label of its subject.
+    Prints a summary of the model.
 
     By default the model is then refined: corrections are fitted around its counts, for which the
     texts are kept in memory. Posts of subjects are only counted, because refining pays less there;
