@@ -201,11 +201,10 @@ def _scores(part: Part, values: NDArray[np.float64]) -> Any:
     watchword()
     from watchword.evaluation.scores import Series
 
-    series = []
-    for begin, end in zip(part.starts[:-1], part.starts[1:], strict=True):
-        gain, other_gain = values[begin:end].T
-        posts = np.arange(1, end - begin + 1)
-        series.append(Series(posts, np.cumsum(gain), np.cumsum(other_gain), gain, other_gain))
+    series = [
+        Series.from_gains(values[begin:end], 0)
+        for begin, end in zip(part.starts[:-1], part.starts[1:], strict=True)
+    ]
     return _scores_of(part, series)
 
 

@@ -40,6 +40,9 @@ def test_every_policy_is_known_by_its_name(name):
         ("stands-out(gamma=2.5)", wp.StandsOut(RISK, gamma=2.5)),
         ("reaches_falling(wait=3)", wp.ReachesFalling(RISK, wait=3)),
         ("repeats(times=2)", wp.Repeats(RISK, times=2)),
+        ("reaches(score=log_ratio)", wp.Reaches(RISK, score="log_ratio")),
+        ("leaps after 2 ranked_by difference", wp.Leaps(RISK).after(2).ranked_by("difference")),
+        ("leaps ranked-by share after 2", wp.Leaps(RISK).ranked_by("share").after(2)),
     ],
 )
 def test_parameters_are_read(text, meant):
@@ -85,13 +88,14 @@ def test_lists_multiply_across_combined_policies():
         ("overtakes(ratio 2)", "expected '=' after ratio instead of '2'"),
         ("overtakes(ratio=)", r"expected a value instead of '\)'"),
         ("overtakes(ratio=2, ratio=3)", "duplicate argument 'ratio'"),
-        ("overtakes leaps", "expected 'or', 'and', 'after' or the end instead of 'leaps'"),
+        ("overtakes leaps", "expected 'or', 'and', 'after', 'ranked_by' or the end instead of 'l"),
         ("overtakes or", "expected a policy instead of the end"),
         ("overtakes after soon", "must be a whole number, got 'soon'"),
         ("overtakes after 0", "at least 1"),
         ("overtakes(ratio=-1)", "ratio must not be negative"),
         ("overtakes(ratio=much)", "ratio must be a number"),
         ("reaches(score=sum)", "score must be one of 'share', 'softmax'"),
+        ("overtakes ranked_by 3", "score must be one of 'share', 'softmax', 'difference', 'log_"),
         ("repeats(times=2.5)", "times must be a whole number"),
         ("overtakes(ratio=1e999)", "ratio must be finite"),
         ("repeats(times=" + "9" * 5000 + ")", "times must be a whole number"),
@@ -126,7 +130,7 @@ def test_any_text_is_parsed_or_rejected_with_a_message(text):
 
 numbers = st.floats(0, 1e9) | st.integers(0, 1000)
 shares = st.floats(0, 1)
-scores = st.sampled_from(["share", "softmax"])
+scores = st.sampled_from(["share", "softmax", "difference", "log_ratio"])
 single = st.one_of(
     st.builds(wp.Overtakes, st.just(RISK), numbers, st.floats(-1e9, 1e9)),
     st.builds(wp.Leaps, st.just(RISK), numbers),
@@ -138,6 +142,7 @@ policies = st.recursive(
     single,
     lambda inner: st.one_of(
         st.builds(wp.After, inner, st.integers(1, 99)),
+        st.builds(wp.RankedBy, inner, scores),
         st.builds(lambda a, b: a | b, inner, inner),
         st.builds(lambda a, b: a & b, inner, inner),
     ),

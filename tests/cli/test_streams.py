@@ -196,7 +196,7 @@ def test_tune_accepts_any_erde_deadline_and_rejects_other_measures():
     [best] = tune("--measure", "erde7", "--policy", "overtakes", "--top", 1)
     assert 0 <= best["erde7"] <= 1
     said = failure("tune", "people.jsonl", "--positive", "at risk", "--measure", "accuracy", code=2)
-    assert "'accuracy' is not like erde50, f1 or f_latency" in said
+    assert "'accuracy' is not like erde50, f1, f_latency or average_precision" in said
 
 
 @pytest.mark.usefixtures("here")

@@ -2,7 +2,7 @@
 
 A policy is plain data, as returned by `Policy.to_dict`. No state is kept between posts: every
 decision is computed from the whole history. A history is a list of steps; a step has the number of
-posts read so far, and the sum and the latest gain of every label.
+posts read so far, the sum and the latest gain of every label, and the gains of all posts so far.
 """
 
 import math
@@ -21,7 +21,7 @@ def by_post(gains):
     history, sums = [], {}
     for number, gain in enumerate(gains, 1):
         sums = {label: sums.get(label, 0.0) + gain[label] for label in gain}
-        history.append({"posts": number, "sums": sums, "gains": gain})
+        history.append({"posts": number, "sums": sums, "gains": gain, "read": gains[:number]})
     return history
 
 
@@ -40,7 +40,7 @@ def by_chunk(gains, labels, sizes=None):
         read += size
         sums = posts[read - 1]["sums"] if read else nothing
         gain = {label: sums[label] - before[label] for label in labels}
-        history.append({"posts": read, "sums": sums, "gains": gain})
+        history.append({"posts": read, "sums": sums, "gains": gain, "read": gains[:read]})
         before = sums
     return history
 
@@ -68,6 +68,12 @@ def score(policy, step):
     value, other = against(step["sums"], policy["positive"])
     if value == other == 0:
         return 0.0
+    if policy["score"] == "difference":
+        return 0.5 + 0.5 * (value - other) / (1 + abs(value - other))
+    if policy["score"] == "log_ratio":
+        pairs = [against(gains, policy["positive"]) for gains in step["read"]]
+        ratios = [math.log((gain + 0.01) / (other_gain + 0.01)) for gain, other_gain in pairs]
+        return 1 / (1 + math.exp(-sum(ratios) / len(ratios)))
     if policy["score"] == "softmax":
         return 1 / (1 + math.exp(-(value - other) / max(step["posts"], 1)))
     return value / (value + other) if value + other > 0 else 0.0
@@ -75,8 +81,9 @@ def score(policy, step):
 
 def reaches(policy, step, threshold):
     found = score(policy, step)
-    rounded = policy["score"] == "softmax" or policy["policy"] == "ReachesFalling"
-    if rounded and 0 < abs(found - threshold) < 1e-12:
+    rounded = policy["score"] != "share" or policy["policy"] == "ReachesFalling"
+    logarithm = policy["score"] == "log_ratio" and found > 0
+    if rounded and abs(found - threshold) < 1e-12 and (found != threshold or logarithm):
         raise TooCloseError
     return found >= threshold
 
@@ -97,6 +104,8 @@ def wants_alert(policy, history, number=0, scores=()):
         return (
             wants_alert(policy["of"], history, number, scores) and now["posts"] >= policy["posts"]
         )
+    if kind == "RankedBy":
+        return wants_alert(policy["of"], history, number, scores)
     value, other = against(now["sums"], policy["positive"])
     gain, other_gain = against(now["gains"], policy["positive"])
     if kind == "Overtakes":

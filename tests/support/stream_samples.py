@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from strategies import examples
-from watchword.streams.policies import After
+from watchword.streams.policies import After, RankedBy
 
 # Policies are slow to draw, and many tests draw them.
 FEWER = examples(0.5)
@@ -63,7 +63,7 @@ def worth(model):
 # Policies
 
 SHARES = st.one_of(st.sampled_from([0.0, 0.4, 0.5, 0.55, 0.7, 1.0]), st.floats(0, 1))
-SCORES = st.sampled_from(["share", "softmax"])
+SCORES = st.sampled_from(["share", "softmax", "difference", "log_ratio"])
 
 
 def simple_policies(positive):
@@ -91,6 +91,7 @@ def simple_policies(positive):
 def combined(first, second):
     return st.one_of(
         st.builds(After, first, st.integers(1, 6)),
+        st.builds(RankedBy, first, SCORES),
         st.builds(lambda a, b: a | b, first, second),
         st.builds(lambda a, b: b & a, first, second),
     )

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import FrozenInstanceError, dataclass
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,12 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
-from stream_samples import policies, population_policies
+from stream_samples import policies, population_policies, taught
 from untyped import untyped
 from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Step, policy_from_dict
+from watchword.streams.steps import ScoreName, log_ratio_of
 
 
-def step(value, other=0.0, *, gain=0.0, other_gain=0.0, posts=1, number=0, memory=None):
+def step(
+    value,
+    other=0.0,
+    *,
+    gain=0.0,
+    other_gain=0.0,
+    posts=1,
+    number=0,
+    memory=None,
+    log_ratios=None,
+):
     """Return a step of one subject, or of several if the values are lists."""
     values = np.atleast_1d(np.asarray(value, np.float64))
     others, gains, other_gains = (
@@ -24,7 +36,8 @@ def step(value, other=0.0, *, gain=0.0, other_gain=0.0, posts=1, number=0, memor
     )
     read = np.full(values.shape, posts)
     notes = np.zeros((values.size, 9)) if memory is None else memory
-    return Step(read, values, others, gains, other_gains, number, notes)
+    sums = None if log_ratios is None else np.atleast_1d(np.asarray(log_ratios, np.float64))
+    return Step(read, values, others, gains, other_gains, number, notes, sums)
 
 
 def says(policy, *arguments, **options):
@@ -83,9 +96,10 @@ def test_reaches_compares_the_share():
     assert says(policy, [3.0, 2.9, 0.0], [1.0, 1.0, 0.0]) == [True, False, False]
 
 
-@pytest.mark.parametrize("score", ["share", "softmax"])
+@pytest.mark.parametrize("score", get_args(ScoreName))
 def test_score_without_evidence_reaches_no_threshold(score):
-    assert says(ww.Reaches("x", threshold=0.01, score=score), 0.0, 0.0) == [False]
+    policy = ww.Reaches("x", threshold=0.01, score=score)
+    assert says(policy, 0.0, 0.0, log_ratios=0.0) == [False]
 
 
 @pytest.mark.parametrize(("threshold", "alert"), [(0.73, True), (0.74, False)])
@@ -99,6 +113,107 @@ def test_a_softmax_of_huge_values_does_not_overflow():
     policy = ww.Reaches("x", threshold=0.5, score="softmax")
     with np.errstate(all="raise", under="ignore"):
         assert says(policy, [1e300, 0.0], [0.0, 1e300]) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "score"), [(5.0, 2.0, 0.875), (2.0, 5.0, 0.125), (2.0, 2.0, 0.5)]
+)
+def test_the_difference_of_values_as_a_score(value, other, score):
+    # ±3 / (1 + 3) = ±.75, and .5 ± .75 / 2
+    assert step(value, other).score("difference").tolist() == [score]
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_a_larger_difference_has_a_larger_score(one, other):
+    low, high = sorted([one, other])
+    scores = step([low, high], [1.0, 1.0]).score("difference")
+    assert 0 < scores[0] <= scores[1] < 1
+    assert scores[0] < scores[1] or high - low <= 1e-3
+
+
+def test_the_log_ratio_is_the_logarithm_of_the_gains_with_a_floor():
+    found = log_ratio_of(np.array([0.29, 0.0, 0.0, 0.02]), np.array([0.09, 0.09, 0.0, 0.02]))
+    assert found.tolist() == pytest.approx([math.log(3), math.log(0.1), 0.0, 0.0])
+
+
+@pytest.mark.parametrize(("threshold", "alert"), [(0.73, True), (0.74, False)])
+def test_reaches_compares_the_mean_of_log_ratios_per_post(threshold, alert):
+    # 3 / 3 posts = 1, and 1 / (1 + e^−1) = .731
+    policy = ww.Reaches("x", threshold=threshold, score="log_ratio")
+    assert says(policy, 5.0, 3.0, posts=3, log_ratios=3.0) == [alert]
+
+
+def test_in_a_log_ratio_a_long_post_counts_little_more_than_a_short_one():
+    model = taught()
+    short, long = "alone", " ".join(["garden"] * 50)
+    posts = [ww.Post(short), ww.Post(short), ww.Post(long)]
+    [person] = [ww.Subject("ann", posts, "at risk")]
+    for score, alert in (("share", False), ("difference", False), ("log_ratio", True)):
+        policy = ww.Reaches("at risk", threshold=0.55, score=untyped(score)).after(3)
+        assert bool(ww.replay([person], model, policy).outcomes[0].label) == alert
+
+
+def test_log_ratios_are_summed_only_for_policies_that_use_them():
+    plain, summing = ww.Stays("x"), ww.Stays("x", score="log_ratio")
+    assert [plain.columns, summing.columns] == [1, 2]
+    assert [plain.remembers, summing.remembers] == [1, 1]
+    assert (ww.Overtakes("x") | ww.Reaches("x", score="log_ratio").after(3)).columns == 1
+    assert ww.Overtakes("x").ranked_by("log_ratio").columns == 1
+    assert ww.Overtakes("x").ranked_by("difference").columns == 0
+
+
+def test_a_custom_policy_can_ask_for_log_ratios():
+    @dataclass(frozen=True)
+    class Likely(ww.Policy):
+        positive: str
+
+        def alerts(self, step):
+            return step.score("log_ratio") > 0.6
+
+    class Summing(Likely):
+        sums_log_ratios = True
+
+    people = ww.make_risk_streams(6, seed=1)
+    model = ww.TauSS3()
+    ww.teach(model, people)
+    with pytest.raises(ValueError, match="set `sums_log_ratios = True` in its class"):
+        ww.replay(people, model, Likely("at risk"))
+    with pytest.raises(ValueError, match="set `sums_log_ratios = True` in its class"):
+        model.reader(Likely("at risk")).read("hello")
+    found = ww.replay(people, model, Summing("at risk")).outcomes
+    for person, outcome in zip(people, found, strict=True):
+        reader = model.reader(Summing("at risk"))
+        delays = [reader.read(post).delay for post in person.posts]
+        assert delays[-1] == outcome.delay
+
+
+# Ranking
+
+
+@pytest.mark.parametrize(
+    ("policy", "score"),
+    [
+        (ww.Overtakes("x"), None),
+        (ww.Repeats("x").after(2), None),
+        (ww.Reaches("x", score="softmax"), "softmax"),
+        (ww.Stays("x"), "share"),
+        (ww.ReachesFalling("x", score="log_ratio").after(3), "log_ratio"),
+        (ww.StandsOut("x"), "difference"),
+        (ww.Overtakes("x") | ww.Reaches("x", score="difference"), "difference"),
+        (ww.Reaches("x", score="difference").ranked_by("share"), "share"),
+    ],
+    ids=repr,
+)
+def test_subjects_are_ranked_by_the_score_of_the_policy(policy, score):
+    assert policy.ranks_by == score
+
+
+def test_ranked_by_changes_no_alert():
+    policy = ww.Overtakes("x", margin=1)
+    assert says(policy.ranked_by("difference"), [1.5, 0.5]) == says(policy, [1.5, 0.5])
+
+
+# Series of posts
 
 
 def test_stays_needs_the_current_score_and_the_last_ones():
@@ -239,6 +354,7 @@ def test_a_policy_is_not_combined_with_something_else():
         (lambda: ww.Reaches("x", threshold=1.1), r"threshold must be in \[0, 1\], got 1.1"),
         (lambda: ww.Reaches("x", threshold=math.inf), "threshold must be finite"),
         (lambda: ww.Reaches("x", score=untyped("mean")), "score must be one of 'share', 'softmax'"),
+        (lambda: ww.Overtakes("x").ranked_by(untyped("mean")), "score must be one of 'share'"),
         (lambda: ww.Stays("x", threshold=-1), r"threshold must be in \[0, 1\]"),
         (lambda: ww.Stays("x", last=-1), "last must be at least 0, got -1"),
         (lambda: ww.Repeats("x", times=0), "times must be at least 1, got 0"),

@@ -15,6 +15,7 @@ from watchword.evaluation import metrics
 from watchword.evaluation.metrics import ErdeBounds
 from watchword.evaluation.replaying import replay, replay_scores
 from watchword.evaluation.scores import Scores
+from watchword.streams.driver import Series
 
 HIGH = ww.Reaches(1, threshold=0.5)
 
@@ -242,6 +243,43 @@ def test_subjects_without_posts_go_through_json_csv_and_intervals():
     assert json.loads(found.to_json())["subjects"][-1]["steps"] == []
     assert found.to_csv().splitlines()[-1] == "eve,at risk,,0,0,0.0"
     assert found.intervals(repeats=20)["f1"].value == found.measures.f1
+
+
+def values_of(*people):
+    """Return scores from the gains of posts, one list of pairs per person."""
+    series = tuple(Series.from_gains(np.array(gains, np.float64), 0) for gains in people)
+    names = tuple(f"person {at}" for at in range(len(people)))
+    truth = tuple(int(at == 0) for at in range(len(people)))
+    totals = np.array([len(gains) for gains in people])
+    return Scores(names, truth, 1, "post", series, totals)
+
+
+@pytest.mark.parametrize(
+    ("policy", "best"),
+    [
+        (ww.Overtakes(1), "share"),
+        (ww.Reaches(1, score="difference").after(2), "difference"),
+        (ww.Overtakes(1).ranked_by("difference"), "difference"),
+        (ww.StandsOut(1), "difference"),
+        (ww.Stays(1, score="log_ratio"), "log_ratio"),
+    ],
+    ids=repr,
+)
+def test_subjects_are_ranked_by_the_score_of_the_policy(policy, best):
+    # By share .75, .8 and .51; by difference .5, .3 and .2; by log-ratio, the last one leads.
+    steady, brief, hidden = [[0.3, 0.1]] * 2, [[0.4, 0.1]], [[1.0, 0.0], [1.0, 0.0], [3.0, 4.8]]
+    first = {"share": brief, "difference": steady, "log_ratio": hidden}.pop(best)
+    rest = [one for one in (steady, brief, hidden) if one is not first]
+    found = replay_scores(values_of(first, *rest), policy)
+    assert found.measures.average_precision == 1
+    assert found.outcomes[0].score == max(one.score for one in found.outcomes)
+    [last] = found.ranking([len(hidden)])
+    assert last.ndcg_at_10 == 1
+
+
+def test_without_sums_a_policy_of_differences_ranks_by_the_share():
+    found = replay_scores(scored(), ww.StandsOut(1))
+    assert [one.score for one in found.outcomes] == [0.9, 0.4, 0.8, 0.0]
 
 
 def test_ties_in_a_ranking_go_by_id():

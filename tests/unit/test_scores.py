@@ -1,7 +1,7 @@
 """Scores over time, by post and by chunk, against the reference and by hand."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -26,9 +26,11 @@ from stream_samples import (
 )
 from untyped import untyped
 from watchword.evaluation.scores import Scores, alerts_of, score_streams
-from watchword.streams.driver import Series
+from watchword.streams.driver import Histories, Series
+from watchword.streams.steps import ScoreName, log_ratio_of
 
 LONG_STREAMS = st.dictionaries(SUBJECTS, st.lists(PLACES, max_size=25), max_size=4)
+SCORE_NAMES = get_args(ScoreName)
 LONELY = "alone"  # worth something for "at risk", nothing for others
 
 
@@ -275,6 +277,9 @@ SOFTMAX: dict[str, Any] = {"score": "softmax"}
         (ww.Reaches(1, **SOFTMAX), "sums"),
         (ww.Stays(1, **SOFTMAX), "sums"),
         (ww.ReachesFalling(1, **SOFTMAX), "sums"),
+        (ww.Reaches(1, 0.5, "difference"), "sums"),
+        (ww.Reaches(1, 0.5, "log_ratio"), "gains"),
+        (ww.Overtakes(1).ranked_by("difference"), "sums"),
     ],
     ids=repr,
 )
@@ -335,11 +340,25 @@ def test_a_share_reaches_exactly_the_thresholds_up_to_itself(share, threshold):
     assert alerted.tolist() == [share >= threshold]
 
 
-def test_the_last_share_is_that_of_the_sums():
-    assert Scores.from_shares("a", [1], [np.array([0.9, 0.25])], positive=1).series[0].share == 0.25
-    assert Scores.from_shares("a", [1], [np.zeros(0)], positive=1).series[0].share == 0
-    silent = Series(np.array([1]), *[np.zeros(1)] * 4)
-    assert silent.share == 0
+def test_the_final_share_is_the_last_one():
+    shares = [np.array([0.9, 0.25]), np.zeros(0), np.array([0.5])]
+    scores = Scores.from_shares("abc", [1, 1, 0], shares, positive=1)
+    assert scores.histories.scores("share").tolist() == [0.25, 0.0, 0.5]
+    assert scores.histories.scores("share", posts=1).tolist() == [0.9, 0.0, 0.5]
+
+
+def test_the_final_score_without_evidence_is_zero():
+    silent = Histories([Series.from_gains(np.zeros((1, 2)), 0)])
+    for name in SCORE_NAMES:
+        assert silent.scores(name).tolist() == [0.0]
+
+
+def test_log_ratios_of_chunks_are_sums_over_posts():
+    gains = np.array([[0.3, 0.1], [0.0, 0.2], [0.5, 0.5], [0.7, 0.0]])
+    posts = Series.from_gains(gains, 0)
+    chunks = Series.from_gains(gains, 0, ends=np.array([0, 2, 2, 4]))
+    assert posts.log_ratios.tolist() == np.cumsum(log_ratio_of(gains[:, 0], gains[:, 1])).tolist()
+    assert chunks.log_ratios.tolist() == [0.0, *posts.log_ratios[[1, 1, 3]].tolist()]
 
 
 def test_chosen_subjects_keep_their_values():

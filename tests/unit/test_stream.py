@@ -364,18 +364,25 @@ def test_a_watcher_lists_its_subjects():
     assert [watcher.decision(name).posts for name in watcher.subjects] == [2, 1, 0]
 
 
-def test_scores_are_positive_minus_the_best_other_label():
+def test_scores_compare_with_the_best_other_label():
     model = taught(("at risk", "control", "sports"))
     watcher = model.watcher(RISK)
     watcher.read_many(["ann", "ann", "bob"], ["alone match", "garden match goal", "sun"])
     watcher.add("cid")
     sums = watcher.decision("ann").confidence
     assert sums["sports"] > sums["control"] > 0
-    assert watcher.scores() == {
-        "ann": sums["at risk"] - sums["sports"],
-        "bob": -model.confidence_one("sun")["control"],
-        "cid": 0.0,
-    }
+    share = sums["at risk"] / (sums["at risk"] + sums["sports"])
+    assert watcher.scores() == {"ann": share, "bob": 0.0, "cid": 0.0}
+
+
+@given(worlds(), EVENTS)
+def test_scores_are_those_of_a_replay(world, events):
+    model, policy = world
+    watcher = model.watcher(policy)
+    watcher.read_many([subject for subject, _ in events], [POSTS[place] for _, place in events])
+    streams = places_by_subject(events)
+    found = ww.replay(as_subjects(streams), model, policy)
+    assert watcher.scores() == {outcome.subject: outcome.score for outcome in found.outcomes}
 
 
 def test_an_unknown_subject_is_named():

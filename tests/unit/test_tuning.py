@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -510,6 +511,88 @@ def test_tune_rejects_bad_arguments(arguments, message):
 def test_arguments_of_the_wrong_kind_are_refused(arguments, message):
     with pytest.raises(TypeError, match=message):
         tune(**({"subjects": PEOPLE, "policies": RISK} | arguments))
+
+
+# Scores
+
+
+def people_writing(at_risk, control):
+    """Return twelve subjects of each label, with posts from functions of a random generator."""
+    kinds = [("at risk", at_risk), ("control", control)]
+    return [
+        ww.Subject(
+            f"{label} {at}", [ww.Post(text) for text in write(Random(f"{label} {at}"))], label
+        )
+        for label, write in kinds
+        for at in range(12)
+    ]
+
+
+def words(random, risky, calm):
+    chosen = random.choices(["alone", "tired", "empty", "sleepless"], k=risky)
+    return " ".join(chosen + random.choices(["garden", "sun", "match", "lunch"], k=calm))
+
+
+def steady(random):
+    return [words(random, 3, 1) for _ in range(random.randint(15, 20))]
+
+
+def brief_or_calm(random):
+    if random.random() < 0.5:
+        return [words(random, 6, 0)]
+    return [words(random, 1, 3) for _ in range(20)]
+
+
+def short_and_one_long(random):
+    return ["alone"] * random.randint(6, 9) + ["garden " * random.randint(100, 300)]
+
+
+def calm_and_one_long(random):
+    return ["garden"] * random.randint(6, 9) + [
+        "garden " * 200 + "alone " * random.randint(150, 500)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("people", "score"),
+    [
+        (people_writing(steady, brief_or_calm), "difference"),
+        (people_writing(short_and_one_long, calm_and_one_long), "log_ratio"),
+    ],
+    ids=["difference", "log_ratio"],
+)
+@pytest.mark.parametrize("measure", ["average_precision", "erde50", "f1"])
+def test_subjects_are_ranked_by_the_best_score(people, score, measure):
+    tuning = tune(
+        people,
+        ww.Thresholds("at risk", (1, 5)),
+        measure=measure,
+        model=ww.TauSS3(max_ngram=1),
+    )
+    assert tuning.best.policy.ranks_by == score
+    model = tuning.model(people)
+    ranked = ww.replay(people, model, tuning.best.policy).measures
+    by_share = ww.replay(people, model, tuning.best.policy.ranked_by("share")).measures
+    assert ranked.average_precision == 1
+    assert by_share.average_precision < 0.7
+
+
+def test_alerts_compare_log_ratios_if_those_are_best():
+    people = people_writing(short_and_one_long, calm_and_one_long)
+    model = ww.TauSS3(max_ngram=1)
+    tuning = tune(people, ww.Thresholds("at risk", (1, 5)), measure="f1", model=model)
+    best: Any = tuning.best.policy
+    assert best.of.score == "log_ratio"
+    others = [trial.value for trial in tuning.trials if isinstance(trial.policy, ww.RankedBy)]
+    assert tuning.best.value == 1 > max(others)  # the others compare shares or leads
+
+
+def test_average_precision_is_that_of_the_scores_of_policies():
+    policies = [RISK, RISK.ranked_by("difference"), ww.Reaches("at risk", score="log_ratio")]
+    tuning = tune(PEOPLE, policies, measure="average_precision", folds=3)
+    for trial in tuning.trials:
+        mean, _ = by_hand({}, trial.policy, lambda one: one.average_precision, folds=3)
+        assert trial.value == pytest.approx(mean)
 
 
 # Thresholds

@@ -335,7 +335,7 @@ policy_option = click.option(
     default="overtakes",
     metavar="POLICY",
     callback=check_policy,
-    help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS.",
+    help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE.",
 )
 
 

@@ -5,10 +5,11 @@
     reaches(threshold=0.8) after 10
     overtakes or leaps(factor=4)
     (overtakes and repeats(times=2)) after 5
+    overtakes(margin=0.5) ranked_by log_ratio
 
-`after` binds tighter than `and`, and `and` tighter than `or`. Where several policies are compared,
-a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` is six policies. Names and arguments are
-read from `watchword.streams.policies`, so a policy added there is known here.
+`after` and `ranked_by` bind tighter than `and`, and `and` tighter than `or`. Where several policies
+are compared, a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` is six policies. Names and
+arguments are read from `watchword.streams.policies`, so a policy added there is known here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import click
 from watchword._checks import Label
 from watchword.cli.base import find_label
 from watchword.evaluation.thresholds import Thresholds
-from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Policy
+from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Policy, RankedBy
 
 THRESHOLDS = "thresholds"
 MOST_POLICIES = 100_000
@@ -50,9 +51,10 @@ def _options(kind: type[Policy]) -> dict[str, Field[Any]]:
     return {field.name: field for field in own if field.name != "positive"}
 
 
-#: The policies with a name on the command line; the others are written with or, and, after.
+_COMBINING = (After, RankedBy, AnyOf, AllOf)  # written with after, ranked_by, or, and
+#: The policies with a name on the command line.
 NAMES: dict[str, type[Policy]] = {
-    _spelling(kind): kind for kind in POLICIES.values() if kind not in (After, AnyOf, AllOf)
+    _spelling(kind): kind for kind in POLICIES.values() if kind not in _COMBINING
 }
 
 
@@ -105,6 +107,8 @@ def spell_policy(policy: Policy) -> str:
         return " and ".join(_inside(each, AnyOf) for each in policy.policies)
     if isinstance(policy, After):
         return f"{_inside(policy.of, AnyOf, AllOf)} after {policy.posts}"
+    if isinstance(policy, RankedBy):
+        return f"{_inside(policy.of, AnyOf, AllOf)} ranked_by {policy.score}"
     if type(policy) not in NAMES.values():
         return repr(policy)
     arguments = {name: (getattr(policy, name), one) for name, one in _options(type(policy)).items()}
@@ -182,7 +186,7 @@ class _Parser:
     def parse(self) -> list[Policy]:
         found = self._any()
         if self._next != _END:
-            self._fail("'or', 'and', 'after' or the end")
+            self._fail("'or', 'and', 'after', 'ranked_by' or the end")
         return found
 
     def thresholds(self) -> Thresholds | None:
@@ -237,9 +241,13 @@ class _Parser:
 
     def _timed(self) -> list[Policy]:
         found = self._one()
-        while self._take("after"):
-            found = self._combined([found, self._values()], After)
-        return found
+        while True:
+            if self._take("after"):
+                found = self._combined([found, self._values()], After)
+            elif self._take("ranked_by", "ranked-by"):
+                found = self._combined([found, self._values()], RankedBy)
+            else:
+                return found
 
     def _one(self) -> list[Policy]:
         if self._take("("):

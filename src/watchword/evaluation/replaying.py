@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from watchword._arrays import BoolArray, IntArray
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label
 from watchword._display import aligned, csv_of, finite
 from watchword.data import Subject
@@ -20,6 +20,8 @@ from watchword.evaluation.metrics import ErdeBounds
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy, as_policy
+from watchword.streams.policy import ranking_score
+from watchword.streams.steps import ScoreName
 
 RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
 _DEADLINES = (5, 50)
@@ -29,7 +31,8 @@ _DEADLINES = (5, 50)
 class Outcome:
     """The final decision about a subject.
 
-    `label` is None without an alert; `score` is value / (value + other) after the last post.
+    `label` is None without an alert; `score` is the score after the last post by which subjects
+    are ranked (`Policy.ranks_by`), 0 without posts.
     """
 
     subject: str
@@ -93,7 +96,7 @@ class Ranking:
 
     @classmethod
     def of(
-        cls, rounds: int, scores: Sequence[float], truth: BoolArray, subjects: Sequence[str]
+        cls, rounds: int, scores: ArrayLike, truth: BoolArray, subjects: Sequence[str]
     ) -> Ranking:
         """Rank subjects by their scores; `truth` is a mask of the positives."""
         options: dict[str, Any] = {"positive": True, "subjects": subjects}
@@ -163,9 +166,10 @@ class Replay:
         }
 
     def ranking(self, rounds: Iterable[int] = RANKING_ROUNDS) -> list[Ranking]:
-        """Return the quality of the ranking by positive − other after rounds of one post each.
+        """Return the quality of the ranking after rounds of one post each.
 
-        Rounds beyond the longest history are left out.
+        Subjects are ranked by the same score as in `Outcome.score`. Rounds beyond the longest
+        history are left out.
         """
         if self.measures is None:
             raise ValueError("a ranking needs the true label of every subject")
@@ -173,15 +177,8 @@ class Replay:
         return [self._ranking(number) for number in rounds if number <= longest]
 
     def _ranking(self, rounds: int) -> Ranking:
-        scores, found = self.scores, []
-        for series in scores.series:
-            last = int(np.searchsorted(series.posts, rounds, side="right")) - 1
-            found.append(float(series.value[last] - series.other[last]) if last >= 0 else 0.0)
-        lowest = min(found) - 1.0
-        found = [
-            one if series.value.size else lowest  # subjects without posts are ranked last
-            for one, series in zip(found, scores.series, strict=True)
-        ]
+        scores = self.scores
+        found = _ranked(scores, ranking_score(self.policy, scores.has), posts=rounds)
         return Ranking.of(rounds, found, is_positive(scores), scores.subjects)
 
     def to_dict(self) -> dict[str, Any]:
@@ -250,23 +247,22 @@ def replay_scores(scores: Scores, policy: Policy) -> Replay:
             f"the scores are for the label {scores.positive!r}, but the policy is {policy!r}"
         )
     alerted, delays = alerts_of(scores, policy)
-    shares = [series.share for series in scores.series]
+    score = ranking_score(policy, scores.has)
     outcomes = tuple(
-        Outcome(subject, truth, scores.positive if alert else None, delay, posts, share)
-        for subject, truth, alert, delay, posts, share in zip(
+        Outcome(subject, truth, scores.positive if alert else None, delay, posts, final)
+        for subject, truth, alert, delay, posts, final in zip(
             scores.subjects,
             scores.truth,
             alerted.tolist(),
             delays.tolist(),
             scores.totals.tolist(),
-            shares,
+            scores.histories.scores(score).tolist(),
             strict=True,
         )
     )
     known = len(scores.truth) > 0 and all(label is not None for label in scores.truth)
-    return Replay(
-        policy, scores, outcomes, _measures(scores, alerted, delays, shares) if known else None
-    )
+    measures = _measures(scores, alerted, delays, score) if known else None
+    return Replay(policy, scores, outcomes, measures)
 
 
 def early_measures(
@@ -302,9 +298,20 @@ def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any)
     return metrics.precision_recall_f1(truth, alerted, positive=options["positive"]).f1
 
 
-def _measures(
-    scores: Scores, alerted: BoolArray, delays: IntArray, shares: list[float]
-) -> Measures:
+def average_precision_of(scores: Scores, score: ScoreName) -> float:
+    """Return the average precision of ranking subjects by a score after their last post."""
+    return metrics.average_precision(
+        _ranked(scores, score), is_positive(scores), positive=True, subjects=scores.subjects
+    )
+
+
+def _ranked(scores: Scores, score: ScoreName, *, posts: int | None = None) -> FloatArray:
+    """Return the scores of subjects; those without posts are ranked last."""
+    found = scores.histories.scores(score, posts=posts)
+    return np.asarray(np.where(scores.totals > 0, found, -1.0))
+
+
+def _measures(scores: Scores, alerted: BoolArray, delays: IntArray, score: ScoreName) -> Measures:
     truth = is_positive(scores)
     first = (
         metrics.chunk_delays(1, scores.totals)
@@ -317,10 +324,5 @@ def _measures(
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
         **early_measures(truth, alerted, delays, first),
-        average_precision=metrics.average_precision(
-            np.where(scores.totals > 0, shares, -1.0),  # subjects without posts are ranked last
-            truth,
-            positive=True,
-            subjects=scores.subjects,
-        ),
+        average_precision=average_precision_of(scores, score),
     )

@@ -174,6 +174,7 @@ def _series_of_shares(given: FloatArray) -> Series:
         other=others,
         gain=unknown,
         other_gain=unknown,
+        log_ratios=unknown,
     )
 
 

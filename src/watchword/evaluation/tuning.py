@@ -20,11 +20,12 @@ from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.folds import Order, folds_of
-from watchword.evaluation.replaying import is_positive
+from watchword.evaluation.replaying import average_precision_of, is_positive
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.evaluation.thresholds import Thresholds
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
+from watchword.streams.policy import ranking_score
 from watchword.streams.teaching import teach
 
 AlertMeasure = str | Callable[..., float]
@@ -137,16 +138,17 @@ def tune(
     `TauSS3`, such as smoothness, max_ngram or min_count) the held-out posts are read once, and all
     policies are tried on the result. `model` provides the other parameters. `Thresholds` are
     replaced by policies fitted to each setting; the scores of all settings are then kept in memory,
-    40 bytes per post and setting.
+    48 bytes per post and setting.
 
     With `refine`, all policies are also tried on refined models with the best parameters, taught
     as by `teach(refine=True)` without the held-out subjects. Of equals, the counted one is best.
 
     `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's share of
-    positives as the cost of a false positive), `"f1"`, `"f_latency"`, or a function of `(y_true,
-    y_pred, delays, positive=…)` to minimise. The function may have further parameters `posts` (the
-    number of posts of each subject), `scores` (after the last post) and `subjects` (the ids). The
-    value of a setting is the mean over folds, weighted by their number of subjects.
+    positives as the cost of a false positive), `"f1"`, `"f_latency"`, `"average_precision"` (of
+    the ranking, see `Policy.ranks_by`), or a function of `(y_true, y_pred, delays, positive=…)` to
+    minimise. The function may have further parameters `posts` (the number of posts of each
+    subject), `scores` (by which subjects are ranked, after the last post) and `subjects` (the ids).
+    The value of a setting is the mean over folds, weighted by their number of subjects.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(40, seed=3)
@@ -185,7 +187,7 @@ def tune(
         else:
             tried = [_fitting(asked, [])] * len(settings)
         judged = [
-            [judge(scores, *alerts_of(scores, one)) for one in tried[i % len(settings)]]
+            [judge(scores, one, *alerts_of(scores, one)) for one in tried[i % len(settings)]]
             for i, scores in enumerate(readings)
         ]
         sizes = [len(part) for part in parts]
@@ -268,13 +270,13 @@ def _common_positive(policies: list[Policy | Thresholds]) -> Label:
     return policies[0].positive
 
 
-_Judge = Callable[[Scores, BoolArray, IntArray], float]
+_Judge = Callable[[Scores, Policy, BoolArray, IntArray], float]
 _ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
 # Further parameters that a measure function may have.
-_MORE: dict[str, Callable[[Scores], Any]] = {
-    "posts": lambda scores: scores.totals,
-    "scores": lambda scores: np.array([one.share for one in scores.series]),
-    "subjects": lambda scores: list(scores.subjects),
+_MORE: dict[str, Callable[[Scores, Policy], Any]] = {
+    "posts": lambda scores, _: scores.totals,
+    "scores": lambda scores, policy: scores.histories.scores(ranking_score(policy, scores.has)),
+    "subjects": lambda scores, _: list(scores.subjects),
 }
 
 
@@ -292,8 +294,10 @@ def alert_judge_of(measure: AlertMeasure) -> tuple[str, _Judge, int]:
         own = measure
         asked = [name for name in _MORE if name in _parameters_of(own)]
 
-        def judge_own(scores: Scores, alerted: BoolArray, delays: IntArray) -> float:
-            more = {name: _MORE[name](scores) for name in asked}
+        def judge_own(
+            scores: Scores, policy: Policy, alerted: BoolArray, delays: IntArray
+        ) -> float:
+            more = {name: _MORE[name](scores, policy) for name in asked}
             value = float(own(is_positive(scores), alerted, delays, positive=True, **more))
             if math.isnan(value):
                 raise ValueError(f"the measure {own!r} returned NaN on a fold")
@@ -302,7 +306,7 @@ def alert_judge_of(measure: AlertMeasure) -> tuple[str, _Judge, int]:
         return getattr(measure, "__name__", "measure"), judge_own, 1
 
     def erde(deadline: int) -> _Judge:
-        return lambda scores, alerted, delays: metrics.erde(
+        return lambda scores, _, alerted, delays: metrics.erde(
             is_positive(scores), alerted, delays, deadline=deadline, **options
         )
 
@@ -310,14 +314,20 @@ def alert_judge_of(measure: AlertMeasure) -> tuple[str, _Judge, int]:
         return measure, erde(int(deadline[1])), 1
     known: dict[str, tuple[_Judge, int]] = {
         "f1": (
-            lambda scores, alerted, _: (
+            lambda scores, _policy, alerted, _delays: (
                 metrics.precision_recall_f1(is_positive(scores), alerted, positive=True).f1
             ),
             -1,
         ),
         "f_latency": (
-            lambda scores, alerted, delays: metrics.latency_weighted_f1(
+            lambda scores, _, alerted, delays: metrics.latency_weighted_f1(
                 is_positive(scores), alerted, delays, **options
+            ),
+            -1,
+        ),
+        "average_precision": (
+            lambda scores, policy, _alerted, _delays: average_precision_of(
+                scores, ranking_score(policy, scores.has)
             ),
             -1,
         ),

@@ -14,7 +14,7 @@ from watchword.reasons.change import ROUNDING, Change, make_change, mask_of
 from watchword.reasons.history import History, first_alert
 from watchword.reasons.smallest import Found, Goal, cover, fewest_in_order, smallest
 from watchword.reasons.weights import Weights
-from watchword.streams.policies import After, Overtakes, Policy
+from watchword.streams.policies import After, Overtakes, Policy, RankedBy
 
 _MOST_RIVALS = 8  # strongest other labels that are tried to prevent an alert
 _MOST_PREFIXES = 16  # prefixes of the history used for the lower bound
@@ -222,7 +222,8 @@ def paper_rule(policy: Policy) -> tuple[Overtakes, int] | None:
     A negative margin is excluded: the exact solution does not cover the condition value > 0.
     """
     after = 1
-    while isinstance(policy, After):
-        after = max(after, policy.posts)
+    while isinstance(policy, After | RankedBy):
+        if isinstance(policy, After):
+            after = max(after, policy.posts)
         policy = policy.of
     return (policy, after) if type(policy) is Overtakes and policy.margin >= 0 else None

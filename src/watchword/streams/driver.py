@@ -14,7 +14,7 @@ import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword.streams.policy import Policy, checked_alerts
-from watchword.streams.steps import Step, share_of
+from watchword.streams.steps import ScoreName, Step, log_ratio_of
 
 
 def best_other(values: FloatArray, column: int) -> FloatArray:
@@ -36,7 +36,8 @@ def advance(
     if a post was read. `step.memory` holds the policy's memory from before the step.
     """
     before = step.memory
-    noted = replace(step, memory=before.copy())
+    log_ratios = step.log_ratios if policy.sums_log_ratios else None
+    noted = replace(step, memory=before.copy(), log_ratios=log_ratios)
     alerts = checked_alerts(policy, noted) & read & ~decided
     if noted.memory.shape[1] and not read.all():
         noted.memory[~read] = before[~read]
@@ -52,6 +53,7 @@ class Series:
     other: FloatArray  #: accumulated confidence for the best other label
     gain: FloatArray  #: confidence added to `value` by the step
     other_gain: FloatArray  #: largest confidence added to any other label by the step
+    log_ratios: FloatArray  #: sum over posts of their log-ratios, see `log_ratio_of`
 
     @classmethod
     def from_gains(cls, gains: FloatArray, column: int, *, ends: IntArray | None = None) -> Series:
@@ -60,10 +62,12 @@ class Series:
         With `ends`, each step is a chunk, and `ends` holds the number of posts read after each.
         """
         sums = np.cumsum(gains, axis=0)
+        log_ratios = np.cumsum(log_ratio_of(gains[:, column], best_other(gains, column)))
         if ends is None:
             ends = np.arange(1, len(gains) + 1)
         elif not np.array_equal(ends, np.arange(1, len(gains) + 1)):
             sums = np.concatenate([np.zeros((1, gains.shape[1])), sums])[ends]
+            log_ratios = np.r_[0.0, log_ratios][ends]
             gains = _gains_between(gains, ends)
         return cls(
             posts=ends,
@@ -71,12 +75,8 @@ class Series:
             other=best_other(sums, column),
             gain=gains[:, column],
             other_gain=best_other(gains, column),
+            log_ratios=log_ratios,
         )
-
-    @property
-    def share(self) -> float:
-        """The ratio value / (value + other) after the last step; 0 without evidence."""
-        return float(share_of(self.value[-1:], self.other[-1:])[0]) if self.value.size else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,22 @@ class Histories:
 
     @cached_property
     def values(self) -> FloatArray:
-        """The rows value, other, gain and other_gain of all subjects, concatenated."""
-        rows = [np.stack([s.value, s.other, s.gain, s.other_gain]) for s in self.series]
-        return np.concatenate([np.zeros((4, 0)), *rows], axis=1)
+        """The rows value, other, gain, other_gain and log_ratios of all subjects, concatenated."""
+        rows = [[s.value, s.other, s.gain, s.other_gain, s.log_ratios] for s in self.series]
+        return np.concatenate([np.zeros((5, 0)), *map(np.stack, rows)], axis=1)
+
+    @cached_property
+    def steps(self) -> Step:
+        """All steps of all subjects as one, without memory."""
+        return _step_of(self.posts, self.values, 0, np.zeros((self.posts.size, 0)))
+
+    @cached_property
+    def _read(self) -> BoolArray:
+        """Where a step of `steps` has new posts: chunks may be empty."""
+        begins = (np.cumsum(self.lengths) - self.lengths)[self.lengths > 0]
+        before = np.r_[0, self.posts[:-1]]
+        before[begins] = 0
+        return np.asarray(self.posts > before)
 
     @cached_property
     def _by_step(self) -> tuple[IntArray, list[int], IntArray, FloatArray]:
@@ -118,25 +131,15 @@ class Histories:
         """Return the index of the step at which each subject is alerted; -1 without an alert."""
         if policy.remembers or policy.is_population:
             return self._first_alerts_step_by_step(policy)
-        lengths = self.lengths
-        found = np.full(lengths.size, -1, np.int64)
-        if not lengths.any():
-            return found
+        if not self.posts.size:
+            return np.full(self.lengths.size, -1, np.int64)
         # A policy without memory can be applied to all steps at once.
-        value, other, gain, other_gain = self.values
-        memory = np.zeros((self.posts.size, 0))
-        step = Step(self.posts, value, other, gain, other_gain, 0, memory)
-        begins = np.cumsum(lengths) - lengths
-        before = np.r_[0, step.posts[:-1]]
-        before[begins[lengths > 0]] = 0
-        read = step.posts > before
-        alerts, _ = advance(policy, step, read=read, decided=np.zeros(read.size, np.bool_))
-        indices = np.flatnonzero(alerts)
-        # A subject without steps begins where the next one does; side="right" finds the next one.
-        owners = np.searchsorted(begins, indices, side="right") - 1
-        alerted, first = np.unique(owners, return_index=True)
-        found[alerted] = indices[first] - begins[alerted]
-        return found
+        read = self._read
+        alerts, _ = advance(policy, self.steps, read=read, decided=np.zeros(read.size, np.bool_))
+        indices = np.append(np.flatnonzero(alerts), read.size)
+        begins = np.cumsum(self.lengths) - self.lengths
+        first = indices[np.searchsorted(indices, begins)] - begins
+        return np.where(first < self.lengths, first, -1)
 
     def _first_alerts_step_by_step(self, policy: Policy) -> IntArray:
         """Advance all subjects step by step, for policies with memory or population policies."""
@@ -145,7 +148,7 @@ class Histories:
         rows, sizes, all_posts, all_values = self._by_step
         memory = np.zeros((count, policy.remembers))
         first = np.full(count, -1, np.int64)
-        current = np.zeros((4, count))  # value, other, gain, other_gain
+        current = np.zeros((5, count))  # value, other, gain, other_gain, log_ratios
         posts = np.zeros(count, np.int64)
         end = 0
         for number, size in enumerate(sizes):
@@ -156,13 +159,34 @@ class Histories:
             read = np.zeros(seen, np.bool_)
             read[:size] = all_posts[begin:end] > posts[:size]
             posts[:size] = all_posts[begin:end]
-            current[2:] = 0
+            current[2:4] = 0
             current[:, :size] = all_values[:, begin:end]
-            value, other, gain, other_gain = current[:, :seen]
-            step = Step(posts[:seen], value, other, gain, other_gain, number, memory[:seen])
+            step = _step_of(posts[:seen], current[:, :seen], number, memory[:seen])
             alerts, memory[:seen] = advance(policy, step, read=read, decided=first[:seen] >= 0)
             first[:seen][alerts] = number
         return first[rows]
+
+    def scores(self, name: ScoreName, *, posts: int | None = None) -> FloatArray:
+        """Return each subject's score after its last step, or the last with at most `posts`.
+
+        The score of a subject without steps is 0.
+        """
+        lengths = self.lengths
+        counted = lengths
+        if posts is not None:
+            owners = np.repeat(np.arange(lengths.size), lengths)
+            counted = np.bincount(owners[self.posts <= posts], minlength=lengths.size)
+        found = np.zeros(lengths.size)
+        last = (np.cumsum(lengths) - lengths + counted - 1)[counted > 0]
+        step = _step_of(self.posts[last], self.values[:, last], 0, np.zeros((last.size, 0)))
+        found[counted > 0] = step.score(name)
+        return found
+
+
+def _step_of(posts: IntArray, values: FloatArray, number: int, memory: FloatArray) -> Step:
+    """Return a step from the rows of `Histories.values`."""
+    value, other, gain, other_gain, log_ratios = values
+    return Step(posts, value, other, gain, other_gain, number, memory, log_ratios)
 
 
 def _gains_between(gains: FloatArray, ends: IntArray) -> FloatArray:

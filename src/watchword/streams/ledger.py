@@ -16,7 +16,9 @@ from watchword.model.engine import Engine
 from watchword.model.file.codec import fingerprint_of
 from watchword.streams.driver import advance, best_other
 from watchword.streams.policies import Policy, Step, as_policy
+from watchword.streams.policy import ranking_score
 from watchword.streams.states import State, policy_hash
+from watchword.streams.steps import log_ratio_of
 
 _MOST_POSTS = 2**32 - 1
 
@@ -32,7 +34,7 @@ class Ledger:
         self._described: tuple[dict[str, Any], str] | None = None  # the policy, and its hash
         self._size = 0
         self._sums: FloatArray = np.zeros((0, len(self._labels)))
-        self._memory: FloatArray = np.zeros((0, policy.remembers))
+        self._memory: FloatArray = np.zeros((0, policy.columns))
         self._posts: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self._delays: NDArray[np.uint32] = np.zeros(0, np.uint32)
 
@@ -57,10 +59,12 @@ class Ledger:
         return self._posts[rows].tolist(), self._delays[rows].tolist(), sums
 
     def scores(self) -> FloatArray:
-        """Return each row's sum for the positive label minus that of the best other label."""
-        sums = self._sums[: self._size]
-        column = self._labels.index(self.policy.positive)
-        return np.asarray(sums[:, column] - best_other(sums, column))
+        """Return the score of each row that ranks subjects."""
+        rows = slice(0, self._size)
+        none = np.zeros((self._size, len(self._labels)))
+        posts = self._posts[rows].astype(np.int64)
+        step = self._step(posts, self._sums[rows], none, self._memory[rows])
+        return step.score(ranking_score(self.policy))
 
     # Reading
 
@@ -105,7 +109,6 @@ class Ledger:
 
     def _advance(self, rows: IntArray, gains: FloatArray, read: BoolArray) -> BoolArray:
         """Add gains, and one post where `read`; change nothing if the policy raises."""
-        column = self._labels.index(self.policy.positive)
         sums = self._sums[rows] + gains
         posts = self._posts[rows].astype(np.int64) + read
         if posts.max(initial=0) > _MOST_POSTS:
@@ -113,19 +116,33 @@ class Ledger:
                 f"the state is full: {_MOST_POSTS} posts of a subject have been read; "
                 "start a new state"
             )
-        step = Step(
-            posts=posts,
-            value=sums[:, column],
-            other=best_other(sums, column),
-            gain=gains[:, column],
-            other_gain=best_other(gains, column),
-            round=self.rounds,
-            memory=self._memory[rows],
-        )
+        step = self._step(posts, sums, gains, self._memory[rows])
         new, memory = advance(self.policy, step, read=read, decided=self._delays[rows] != 0)
+        if step.log_ratios is not None:
+            memory = np.column_stack([memory, step.log_ratios])
         self._sums[rows], self._posts[rows], self._memory[rows] = sums, posts, memory
         self._delays[rows[new]] = posts[new]
         return new
+
+    def _step(
+        self, posts: IntArray, sums: FloatArray, gains: FloatArray, memory: FloatArray
+    ) -> Step:
+        """Return a step from sums that include the gains, and the memory from before them."""
+        column = self._labels.index(self.policy.positive)
+        gain, other_gain = gains[:, column], best_other(gains, column)
+        log_ratios = None
+        if self.policy.sums_log_ratios:
+            log_ratios = memory[:, -1] + log_ratio_of(gain, other_gain)
+        return Step(
+            posts=posts,
+            value=sums[:, column],
+            other=best_other(sums, column),
+            gain=gain,
+            other_gain=other_gain,
+            round=self.rounds,
+            memory=memory[:, : self.policy.remembers],
+            log_ratios=log_ratios,
+        )
 
     # Keeping
 

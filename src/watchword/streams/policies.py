@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import (
     Label,
     as_above_zero,
-    as_choice,
     as_label,
     as_not_negative,
     as_number,
@@ -41,8 +40,10 @@ from watchword.streams.policy import (
     AllOf,
     AnyOf,
     Policy,
+    RankedBy,
     as_at_least_one,
     as_policy,
+    as_score,
     field_names,
     settle,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "Leaps",
     "Overtakes",
     "Policy",
+    "RankedBy",
     "Reaches",
     "ReachesFalling",
     "Repeats",
@@ -120,14 +122,32 @@ class Leaps(Policy):
         return np.asarray((step.gain > 0) & (step.gain >= self.factor * step.other_gain))
 
 
+class _Scored(Policy):
+    """Base class of policies that compare a score."""
+
+    score: ScoreName
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """The quantities that the score is computed from."""
+        return Step.needed_for(self.score)
+
+    @property
+    def ranks_by(self) -> ScoreName:
+        """The score that is compared."""
+        return self.score
+
+
 @dataclass(frozen=True)
-class Reaches(Policy):
+class Reaches(_Scored):
     """Alert if the positive label's normalised score is at least `threshold`.
 
     The score is between 0 and 1 for short and long histories alike. `"share"` is
     value / (value + other); `"softmax"` is the softmax of the means per post, which stays close to
-    .5 unless most posts point the same way. Scores vary widely over the first posts: combine this
-    policy with `after`.
+    .5 unless most posts point the same way; `"difference"` grows with value − other, so with
+    consistent posts too; `"log_ratio"` is the mean over posts of the logarithm of the ratio of
+    their gains, in which long and short posts count the same. Scores vary widely over the first
+    posts: combine this policy with `after`.
 
     >>> Reaches("at risk", threshold=0.7).after(5)
     After(of=Reaches(positive='at risk', threshold=0.7, score='share'), posts=5)
@@ -138,12 +158,7 @@ class Reaches(Policy):
     score: ScoreName = "share"
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, threshold=as_share, score=_as_score)
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """The quantities that the score is computed from."""
-        return Step.needed_for(self.score)
+        settle(self, positive=as_label, threshold=as_share, score=as_score)
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where the score is at least the threshold."""
@@ -151,7 +166,7 @@ class Reaches(Policy):
 
 
 @dataclass(frozen=True)
-class Stays(Policy):
+class Stays(_Scored):
     """Alert if the current score and the `last` scores before it are all at least `threshold`.
 
     A single post with an extreme score does not trigger an alert.
@@ -168,12 +183,7 @@ class Stays(Policy):
     remembers = 1  # the number of consecutive posts with a high score
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, threshold=as_share, last=_as_count, score=_as_score)
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """The quantities that the score is computed from."""
-        return Step.needed_for(self.score)
+        settle(self, positive=as_label, threshold=as_share, last=_as_count, score=as_score)
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where the score has been high for more than `last` posts."""
@@ -206,7 +216,7 @@ class Repeats(Policy):
 
 
 @dataclass(frozen=True)
-class ReachesFalling(Policy):
+class ReachesFalling(_Scored):
     """Alert as `Reaches` does, with a threshold that falls from `start` to `end` over the posts.
 
     Strict early and sensitive late: no alert in the first `wait` posts, then
@@ -226,17 +236,12 @@ class ReachesFalling(Policy):
 
     def __post_init__(self) -> None:
         settle(self, positive=as_label, start=as_share, end=as_share, wait=_as_count)
-        settle(self, scale=as_above_zero, score=_as_score)
+        settle(self, scale=as_above_zero, score=as_score)
 
     def threshold_after(self, posts: IntArray) -> FloatArray:
         """Return θ after the given numbers of posts."""
         read = np.maximum(posts - self.wait, 0)
         return np.asarray(self.end + (self.start - self.end) * np.exp(-read / self.scale))
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """The quantities that the score is computed from."""
-        return Step.needed_for(self.score)
 
     def alerts(self, step: Step) -> BoolArray:
         """Return where the score is at least the current threshold."""
@@ -261,6 +266,7 @@ class StandsOut(Policy):
     gamma: float = 2.0
 
     needs = SHARES  # compares the scores of one round
+    ranks_by = "difference"
     is_population = True
 
     def __post_init__(self) -> None:
@@ -279,7 +285,8 @@ class StandsOut(Policy):
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
-        Overtakes, Leaps, Reaches, Stays, Repeats, ReachesFalling, StandsOut, After, AnyOf, AllOf
+        Overtakes, Leaps, Reaches, Stays, Repeats, ReachesFalling, StandsOut,
+        After, RankedBy, AnyOf, AllOf,
     )
 }  # fmt: skip
 """All policies of this package by name."""
@@ -311,7 +318,3 @@ def policy_from_dict(data: Mapping[str, Any]) -> Policy:
 
 def _as_count(name: str, value: object) -> int:
     return as_whole(name, value, 0)
-
-
-def _as_score(name: str, value: object) -> ScoreName:
-    return as_choice(name, value, get_args(ScoreName))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from watchword._arrays import BoolArray
-from watchword._checks import Label, as_label, as_whole
-from watchword.streams.steps import QUANTITIES, Quantity, Step
+from watchword._checks import Label, as_choice, as_label, as_whole
+from watchword.streams.steps import QUANTITIES, Quantity, ScoreName, Step
 
 
 class Policy(ABC):
@@ -46,6 +47,27 @@ class Policy(ABC):
         return frozenset(QUANTITIES)
 
     @property
+    def ranks_by(self) -> ScoreName | None:
+        """The score by which subjects are ranked: the one that the policy compares.
+
+        None if it compares none: subjects are then ranked by their share.
+        """
+        return None
+
+    @property
+    def sums_log_ratios(self) -> bool:
+        """Whether `Step.log_ratios` has the sum of `log_ratio_of` over the posts of each subject.
+
+        The sum is kept in the state like one more column of the memory.
+        """
+        return self.ranks_by == "log_ratio"
+
+    @property
+    def columns(self) -> int:
+        """The number of columns in the state: the memory and the sum of log-ratios."""
+        return self.remembers + self.sums_log_ratios
+
+    @property
     def parts(self) -> tuple[Policy, ...]:
         """The combined policies; empty for a simple policy."""
         return ()
@@ -53,6 +75,10 @@ class Policy(ABC):
     def after(self, posts: int) -> After:
         """Return this policy without alerts before the given number of posts."""
         return After(self, posts)
+
+    def ranked_by(self, score: ScoreName) -> RankedBy:
+        """Return this policy with the score that ranks subjects; alerts stay the same."""
+        return RankedBy(self, score)
 
     def __or__(self, other: Policy) -> AnyOf:
         return AnyOf((self, other))
@@ -94,6 +120,16 @@ class _Composite(Policy):
         """The quantities that any part needs."""
         return frozenset[Quantity]().union(*(part.needs for part in self.parts))
 
+    @property
+    def ranks_by(self) -> ScoreName | None:
+        """The score of the first part that has one."""
+        return next((part.ranks_by for part in self.parts if part.ranks_by), None)
+
+    @property
+    def sums_log_ratios(self) -> bool:
+        """Whether a part uses the sum of log-ratios."""
+        return any(part.sums_log_ratios for part in self.parts)
+
 
 @dataclass(frozen=True)
 class After(_Composite):
@@ -113,6 +149,46 @@ class After(_Composite):
     def alerts(self, step: Step) -> BoolArray:
         """Return where the other policy alerts and enough posts have been read."""
         return np.asarray(checked_alerts(self.of, step) & (step.posts >= self.posts))
+
+
+@dataclass(frozen=True)
+class RankedBy(_Composite):
+    """Another policy, with another score to rank subjects by. Created by `Policy.ranked_by`.
+
+    >>> from watchword import Overtakes
+    >>> Overtakes("at risk").ranked_by("difference").ranks_by
+    'difference'
+    """
+
+    of: Policy
+    score: ScoreName
+
+    def __post_init__(self) -> None:
+        settle(self, of=as_policy, score=as_score)
+
+    @property
+    def parts(self) -> tuple[Policy, ...]:
+        """The other policy."""
+        return (self.of,)
+
+    @property
+    def needs(self) -> frozenset[Quantity]:
+        """The quantities that the other policy and the score need."""
+        return self.of.needs | Step.needed_for(self.score)
+
+    @property
+    def ranks_by(self) -> ScoreName:
+        """The score."""
+        return self.score
+
+    @property
+    def sums_log_ratios(self) -> bool:
+        """Whether the score or the other policy uses the sum of log-ratios."""
+        return self.score == "log_ratio" or self.of.sums_log_ratios
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Return where the other policy alerts."""
+        return checked_alerts(self.of, step)
 
 
 @dataclass(frozen=True)
@@ -212,6 +288,20 @@ def as_policy(name: str, value: object) -> Policy:
     if not isinstance(value, Policy):
         raise TypeError(f"{name} must be a Policy, such as Overtakes(label), got {value!r}")
     return value
+
+
+def ranking_score(policy: Policy, has: Collection[Quantity] = frozenset(QUANTITIES)) -> ScoreName:
+    """Return the score by which subjects are ranked: the policy's score, else the share.
+
+    It is also the share if the quantities that the policy's score needs are not available.
+    """
+    own = policy.ranks_by
+    return own if own is not None and Step.needed_for(own) <= set(has) else "share"
+
+
+def as_score(name: str, value: object) -> ScoreName:
+    """Return the value, or raise `ValueError` if it is not the name of a score."""
+    return as_choice(name, value, get_args(ScoreName))
 
 
 def as_at_least_one(name: str, value: object) -> int:

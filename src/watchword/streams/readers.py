@@ -233,7 +233,10 @@ class Watcher:
         return _decisions(self._ledger, np.arange(len(self._rows)), self._rows)
 
     def scores(self) -> dict[str, float]:
-        """Return each subject's value of the positive label minus that of the best other label."""
+        """Return the score of each subject that ranks them: that of the policy, else the share.
+
+        See `Policy.ranks_by`.
+        """
         scores = self._ledger.scores()[: len(self._rows)]
         return dict(zip(self._rows, scores.tolist(), strict=True))
 

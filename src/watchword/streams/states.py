@@ -75,7 +75,7 @@ def check(state: State, engine: Engine, policy: Policy, *, allow_changed_model: 
         described = json.dumps(state.policy, ensure_ascii=False, default=repr)
         was = "" if state.policy is None else f": {described}"
         raise StateError(f"the state was saved with another policy than {policy!r}{was}")
-    if state.memory.shape[1] != policy.remembers:
+    if state.memory.shape[1] != policy.columns:
         raise StateError(f"the state is corrupt: its memory does not fit {policy!r}")
     if state.model == codec.fingerprint_of(engine):
         lacking = [label for label in engine.labels if label not in state.labels]

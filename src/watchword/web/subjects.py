@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -23,13 +23,15 @@ from watchword.streams.policies import (
     AnyOf,
     Overtakes,
     Policy,
+    RankedBy,
     as_policy,
     policy_from_dict,
 )
+from watchword.streams.steps import ScoreName
 from watchword.web.documents import Selection, listed, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
-_SCORES = ("share", "softmax")
+_SCORES = get_args(ScoreName)
 _DIGITS = 6  # of the curves: finer than pixels
 
 
@@ -176,7 +178,7 @@ class SubjectShelf:
         return self._kept.get((settings, positive), make)
 
 
-_COMBINING = (After, AnyOf, AllOf)
+_COMBINING = (After, RankedBy, AnyOf, AllOf)
 
 
 def _kind(name: str) -> dict[str, Any]:

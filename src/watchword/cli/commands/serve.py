@@ -40,7 +40,8 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     "--policy",
     metavar="POLICY",
     callback=lambda ctx, param, value: value and check_policy(ctx, param, value),
-    help=f"Initial alert policy: {known_policies()}; combined with or, and, after POSTS.",
+    help=f"Initial alert policy: {known_policies()}; combined with or, and, after POSTS, "
+    "ranked_by SCORE.",
 )
 @click.option("--get", "path", metavar="PATH", help="Print the response to this path, and exit.")
 @click.option(

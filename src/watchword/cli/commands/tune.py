@@ -57,7 +57,7 @@ from watchword.evaluation.tuning import alert_judge_of
 @click.option(
     "--measure",
     callback=lambda ctx, param, value: converted(_as_measure, value, ctx, param),
-    metavar="[erdeN|f1|f_latency]",
+    metavar="[erdeN|f1|f_latency|average_precision]",
     default="erde50",
     help="Measure to optimise; N is any deadline.",
 )
@@ -144,7 +144,7 @@ def _as_measure(name: str) -> str:
     try:
         alert_judge_of(name)
     except ValueError:
-        raise ValueError("like erde50, f1 or f_latency") from None
+        raise ValueError("like erde50, f1, f_latency or average_precision") from None
     return name
 
 
