@@ -206,6 +206,23 @@ class Watcher:
             alerts.update(zip(indices.tolist(), decided, strict=True))
         return [alerts[index] for index in sorted(alerts)]
 
+    def read_each(
+        self,
+        subjects: Iterable[str],
+        posts: Iterable[str | Post],
+        *,
+        threads: int | None = None,
+    ) -> list[Decision]:
+        """Read posts in order, each with its subject, and return the decision after each post.
+
+        Equivalent to calling `read` for each post; `read_many` returns only the new alerts.
+        """
+        as_threads(threads)
+        names, contents = as_list(subjects, "subjects"), _contents(as_list(posts, "posts"))
+        if len(names) != len(contents):
+            raise ValueError(f"{len(names)} subjects but {len(contents)} posts")
+        return [self.read(name, text) for name, text in zip(names, contents, strict=True)]
+
     def read_round(
         self, posts: Mapping[str, str | Post], *, threads: int | None = None
     ) -> list[Decision]:
