@@ -30,6 +30,7 @@ void bind_text(nb::module_& m);
 void bind_trails(nb::module_& m);
 void bind_model(nb::module_& m);
 void bind_rows(nb::module_& m);
+void bind_streams(nb::module_& m);
 
 template <class T>
 using Matrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
@@ -95,11 +96,24 @@ std::span<const T> span_of(const VectorIn<T>& values) {
 
 // The list keeps the strings alive while the core reads them without the GIL.
 std::vector<TextView> views_of(const Texts& texts);
+TextView view_of(nb::handle text);
+
+// The confidences of one text. Their memory is kept by the thread for the next one.
+class OneReading {
+   public:
+    OneReading(const Model& model, nb::handle text);
+    OneReading(const OneReading&) = delete;
+    OneReading& operator=(const OneReading&) = delete;
+    ~OneReading();
+
+    ConfidenceTable table;
+};
 
 // The totals of a fit as a dict, or None, and back.
 std::optional<Named> fit_dict(const std::optional<FitTotals>& fit);
 std::optional<FitTotals> fit_from(const nb::object& dict);
 void bind_refining(nb::module_& m, nb::class_<Model>& model);
+void bind_reading(nb::module_& m, nb::class_<Model>& model);
 
 Confidences confidence_tuple(ConfidenceTable&& table);
 

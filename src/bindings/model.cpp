@@ -245,7 +245,7 @@ void bind_learning(nb::class_<Model>& model) {
             "floor"_a, "shortest"_a);
 }
 
-void bind_reading(nb::class_<Model>& model) {
+void bind_reading_many(nb::class_<Model>& model) {
     model
         .def(
             "confidence",
@@ -311,6 +311,7 @@ void bind_questions(nb::class_<Model>& model) {
                  return totals_dict(totals.labels, totals.of_label, totals.pruned,
                                     totals.was_pruned);
              })
+        .def("label_with_most_words", &Model::label_with_most_words, nb::call_guard<ReleasedGil>())
         .def("size", &Model::size, nb::call_guard<ReleasedGil>())
         .def("ngrams_by_length", &Model::ngrams_by_length, nb::call_guard<ReleasedGil>());
 }
@@ -358,7 +359,8 @@ void bind_model(nb::module_& m) {
             },
             "parameters"_a, "with_corrections"_a);
     bind_learning(model);
-    bind_reading(model);
+    bind_reading_many(model);
+    bind_reading(m, model);
     bind_questions(model);
     bind_refining(m, model);
     model

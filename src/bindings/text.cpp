@@ -11,12 +11,6 @@ using TermTuple = std::tuple<std::uint32_t, std::uint32_t, std::optional<std::st
 using PlainTerm = nb::typed<nb::tuple, std::uint32_t, std::uint32_t, std::optional<nb::str>>;
 using Tree = nb::typed<nb::list, nb::typed<nb::list, nb::typed<nb::list, PlainTerm>>>;
 
-TextView view_of(nb::handle text) {
-    if (!PyUnicode_Check(text.ptr())) throw nb::type_error("text must be str");
-    return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
-            static_cast<unsigned>(PyUnicode_KIND(text.ptr()))};
-}
-
 TermBatch read_views(const std::vector<TextView>& views, Paragraphs paragraphs, bool with_spans) {
     TermBatch batch;
     TextReader reader(paragraphs, with_spans);
@@ -88,6 +82,12 @@ Texts words_of(const TermBatch& batch) {
 }
 
 }  // namespace
+
+TextView view_of(nb::handle text) {
+    if (!PyUnicode_Check(text.ptr())) throw nb::type_error("text must be str");
+    return {PyUnicode_DATA(text.ptr()), static_cast<std::size_t>(PyUnicode_GET_LENGTH(text.ptr())),
+            static_cast<unsigned>(PyUnicode_KIND(text.ptr()))};
+}
 
 std::vector<TextView> views_of(const Texts& texts) {
     std::vector<TextView> views;

@@ -264,6 +264,18 @@ Totals Model::totals() const {
     return totals;
 }
 
+std::optional<Label> Model::label_with_most_words() const {
+    const std::shared_lock guard(lock_);
+    const LabelTable& labels = counts_->labels();
+    std::optional<LabelId> best;
+    for (LabelPosition position = 0; position < labels.size(); ++position) {
+        const LabelId id = labels.id_at(position);
+        if (!best || counts_->totals(id).words > counts_->totals(*best).words) best = id;
+    }
+    if (!best) return std::nullopt;
+    return labels.name(*best);
+}
+
 std::vector<std::uint64_t> Model::ngrams_by_length() const {
     const std::shared_lock guard(lock_);
     std::vector<std::uint64_t> ngrams(parameters_.max_ngram, 0);

@@ -1,5 +1,7 @@
 #include "labels.h"
 
+#include <algorithm>
+
 namespace watchword {
 
 std::optional<LabelId> LabelTable::find(const Label& label) const {
@@ -50,6 +52,11 @@ std::vector<Label> LabelTable::sorted_names() const {
     names.reserve(ids_.size());
     for (const auto& entry : ids_) names.push_back(entry.first);
     return names;
+}
+
+bool LabelTable::are_sorted_names(std::span<const Label> labels) const {
+    return std::equal(labels.begin(), labels.end(), sorted_.begin(), sorted_.end(),
+                      [this](const Label& label, LabelId id) { return label == names_[id]; });
 }
 
 void LabelTable::sort() {

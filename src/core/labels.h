@@ -37,6 +37,7 @@ class LabelTable {
     LabelId id_at(LabelPosition position) const { return sorted_[position]; }
     LabelPosition position(LabelId id) const { return position_[id]; }
     std::vector<Label> sorted_names() const;
+    bool are_sorted_names(std::span<const Label> labels) const;
 
    private:
     LabelId add(const Label& label);

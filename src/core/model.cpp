@@ -247,38 +247,54 @@ PruneResult Model::prune_counts(Count floor, unsigned shortest) {
     return result;
 }
 
+void Model::prepare(ConfidenceTable& table, std::size_t documents) const {
+    const LabelTable& labels = counts_->labels();
+    if (!labels.are_sorted_names(table.labels)) table.labels = labels.sorted_names();
+    table.documents = documents;
+    table.values.assign(documents * labels.size(), 0);
+    table.temperature.reset();
+    if (corrections_) table.temperature = corrections_->fit.temperature;
+}
+
+void Model::read_texts(std::span<const TextView> texts, double* out) const {
+    Lease lease(*this);
+    Workspace& workspace = lease.prepared();
+    workspace.batch.clear();
+    TextReader reader(parameters_.paragraphs, false);
+    for (const TextView& text : texts) reader.read(text, workspace.batch);
+    read_batch(workspace, workspace.batch, out);
+}
+
 ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned threads) const {
     const std::shared_lock guard(lock_);
-    const std::size_t columns = counts_->labels().size();
-    ConfidenceTable table{counts_->labels().sorted_names(), texts.size(), {}};
-    table.values.resize(texts.size() * columns);
+    ConfidenceTable table;
+    prepare(table, texts.size());
     // Shorter and shorter slices, so that all threads finish together.
     const std::vector<std::size_t> ends = slice_ends(texts, [threads](std::size_t left) {
         if (threads <= 1) return kSliceCharacters;
         return std::clamp(left / (std::size_t{threads} * 4), kLeastSlice, kSliceCharacters);
     });
     parallel_for(ends.size(), threads, [&](std::size_t slice, unsigned) {
-        Lease lease(*this);
-        Workspace& workspace = lease.prepared();
-        workspace.batch.clear();
-        TextReader reader(parameters_.paragraphs, false);
         const std::size_t begin = slice == 0 ? 0 : ends[slice - 1];
-        for (std::size_t text = begin; text < ends[slice]; ++text) {
-            reader.read(texts[text], workspace.batch);
-        }
-        read_batch(workspace, workspace.batch, table.values.data() + begin * columns);
+        read_texts({texts.data() + begin, ends[slice] - begin},
+                   table.values.data() + begin * table.labels.size());
     });
     return table;
 }
 
 ConfidenceTable Model::confidence(const TermBatch& batch) const {
     const std::shared_lock guard(lock_);
-    const std::size_t columns = counts_->labels().size();
-    ConfidenceTable table{counts_->labels().sorted_names(), batch.documents(), {}};
-    table.values.resize(batch.documents() * columns);
+    ConfidenceTable table;
+    prepare(table, batch.documents());
     Lease lease(*this);
     read_batch(lease.prepared(), batch, table.values.data());
     return table;
+}
+
+void Model::confidence(TextView text, ConfidenceTable& out) const {
+    const std::shared_lock guard(lock_);
+    prepare(out, 1);
+    read_texts({&text, 1}, out.values.data());
 }
 
 void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {

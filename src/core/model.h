@@ -41,6 +41,7 @@ struct ConfidenceTable {
     std::vector<Label> labels;
     std::size_t documents = 0;
     std::vector<double> values;
+    std::optional<double> temperature;  // of refined scores
 };
 
 // Every value of an n-gram, one column per label.
@@ -124,6 +125,8 @@ class Model {
 
     ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads) const;
     ConfidenceTable confidence(const TermBatch& batch) const;
+    // Reads one text; reuses the memory of the table. An empty model has no labels.
+    void confidence(TextView text, ConfidenceTable& out) const;
 
     // Corrections. Texts to fit them to, with the labels of each: positions of the model's labels.
     using TextPositions = std::vector<std::vector<LabelPosition>>;
@@ -159,6 +162,8 @@ class Model {
     std::uint64_t state() const;
     std::vector<Label> labels() const;
     Totals totals() const;
+    // The first of equals; none if the model is empty.
+    std::optional<Label> label_with_most_words() const;
     // The number of distinct n-grams; takes a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
     Snapshot snapshot() const;
@@ -189,6 +194,9 @@ class Model {
     bool surely_fit(const std::vector<TextView>& texts) const;
     void learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
                        std::size_t first, unsigned threads);
+    // Room for this many documents, with the current labels.
+    void prepare(ConfidenceTable& table, std::size_t documents) const;
+    void read_texts(std::span<const TextView> texts, double* out) const;
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
     // Replaces the values of blocks by their parts of the refined score.
     void explain_score(Workspace& workspace, Parser& parser, Explained& explained) const;

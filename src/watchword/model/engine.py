@@ -27,7 +27,7 @@ from watchword.model.explanation import BlockValues, Explanation, scored_ngrams
 from watchword.model.file import container
 from watchword.model.functions import name_of, refuse_missing, same
 from watchword.model.parameters import TABLE, Parameters
-from watchword.model.refining import RefineSettings, check_refinable, shares_of, softmax
+from watchword.model.refining import RefineSettings, check_refinable, shares_of
 from watchword.model.results import ConfidenceTable, ModelStatistics
 from watchword.model.text import TextSource
 
@@ -180,6 +180,34 @@ class Engine(NamedTuple):
 
     # Reading
 
+    @property
+    def is_native(self) -> bool:
+        """Whether the core alone reads texts, without user-defined functions."""
+        return self.source.is_plain and not self.parameters.has_own_operators
+
+    def predict_one(self, text: str) -> Label:
+        """Return the label of highest confidence; the default label without evidence."""
+        if not self.is_native:
+            return self.decide(*self.confidence([text], 1))[0]
+        label = self.native.predict(text)
+        return self.default_label() if label is None else label
+
+    def confidence_one(self, text: str) -> dict[Label, float]:
+        """Return the confidence of each label."""
+        if self.is_native and (found := self.native.confidence_one(text)):
+            return found
+        labels, values = self.confidence([text], 1)
+        return dict(zip(labels, values[0].tolist(), strict=True))
+
+    def probability_one(self, text: str) -> dict[Label, float]:
+        """Return the probability of each label; the default label is certain without evidence."""
+        if self.is_native and (found := self.native.probability_one(text)):
+            if not any(found.values()):
+                found[self.default_label()] = 1.0
+            return found
+        labels, values = self.probability([text], 1)
+        return dict(zip(labels, values[0].tolist(), strict=True))
+
     def confidence(self, texts: list[str], threads: int) -> ConfidenceTable:
         """Return the confidence vectors of texts."""
         self.refuse_if_unreadable()
@@ -218,10 +246,7 @@ class Engine(NamedTuple):
         fit = self.native.fit()
         if fit is None:
             return table
-        spoken = (table.values != 0).any(axis=1)
-        values = np.zeros_like(table.values)
-        values[spoken] = softmax(table.values[spoken], fit["temperature"])
-        return ConfidenceTable(table.labels, values)
+        return ConfidenceTable(table.labels, _native.softmax(table.values, fit["temperature"]))
 
     def _own_confidence(self, texts: list[str]) -> ConfidenceTable:
         # Text by text, so all must be read from a model that nobody else can change meanwhile.
@@ -271,14 +296,13 @@ class Engine(NamedTuple):
         """Return the label to predict without evidence."""
         if self.parameters.default_label is not None:
             return self.known_label(self.parameters.default_label)
-        self.refuse_if_empty()
         return self.label_with_most_words()
 
     def label_with_most_words(self) -> Label:
         """Return the label to predict without evidence if no default label is set."""
-        totals = self.native.totals()
-        words: dict[Label, int] = dict(zip(totals["labels"], totals["words"], strict=True))
-        return max(words, key=lambda label: words[label])  # the first of equals
+        while (label := self.native.label_with_most_words()) is None:
+            self.refuse_if_empty()
+        return label
 
     # Checking
 

@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
 from watchword import _native
@@ -293,7 +294,7 @@ class Parameters:
             for level, operator in self.operators.items()
         }
 
-    @property
+    @cached_property
     def has_own_operators(self) -> bool:
         """Whether some level is summarised by a function of the user's."""
         return any(callable(operator) for operator in self.operators.values())

@@ -381,8 +381,7 @@ class TauSS3:
 
     def confidence_one(self, text: str) -> dict[Label, float]:
         """Return the confidence of each label."""
-        labels, values = self._engine.confidence([as_text(text)], 1)
-        return dict(zip(labels, values[0].tolist(), strict=True))
+        return self._engine.confidence_one(as_text(text))
 
     def confidence_many(self, texts: Iterable[str], *, threads: int | None = None) -> FloatArray:
         """Return the confidences of texts: one row per text, columns in the order of `labels`."""
@@ -403,8 +402,7 @@ class TauSS3:
         Calibrated for a refined model; otherwise the shares of the labels in the confidences.
         Without evidence, the default label has 1.
         """
-        labels, values = self._engine.probability([as_text(text)], 1)
-        return dict(zip(labels, values[0].tolist(), strict=True))
+        return self._engine.probability_one(as_text(text))
 
     def probability_many(self, texts: Iterable[str], *, threads: int | None = None) -> FloatArray:
         """Return the probabilities of texts: one row per text, columns in the order of `labels`."""
@@ -412,7 +410,7 @@ class TauSS3:
 
     def predict_one(self, text: str) -> Label:
         """Return the label of highest confidence, or the default label without evidence."""
-        return self._engine.decide(*self._engine.confidence([as_text(text)], 1))[0]
+        return self._engine.predict_one(as_text(text))
 
     def predict_many(self, texts: Iterable[str], *, threads: int | None = None) -> list[Label]:
         """Return the label of each text."""
