@@ -1,6 +1,7 @@
 // The module itself: constants, errors, and the order in which subjects are bound.
 #include "bindings.h"
 #include "core/rows.h"
+#include "core/subjects.h"
 #include "core/unicode.h"
 
 // After the headers that say whether the library is GNU's.
@@ -36,6 +37,9 @@ void translate_failures(const std::exception_ptr& thrown, void*) {
     } catch (const LimitFailure& failure) {
         const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelLimitError");
         PyErr_SetString(kind.ptr(), failure.what());
+    } catch (const FullFailure& failure) {
+        const nb::object kind = nb::module_::import_("watchword.errors").attr("StateError");
+        PyErr_SetString(kind.ptr(), failure.what());
     } catch (const LabelTypeFailure& failure) {
         PyErr_SetString(PyExc_TypeError, failure.what());
     }
@@ -61,4 +65,5 @@ NB_MODULE(_native, m) {
     bind_trails(m);
     bind_model(m);
     bind_rows(m);
+    bind_streams(m);
 }

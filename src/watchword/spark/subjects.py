@@ -90,7 +90,7 @@ class Desk:
         self._engine = engine_of(watching.model.open())
         self._labels = self._engine.labels
         self._ledger = self._new_ledger()
-        blank = states.to_bytes(self._ledger.state_of(0, self._engine))
+        blank = states.to_bytes(self._ledger.state_of(0, 1))
         self._blank = states.from_bytes(blank)
         self._own = blank[: states.IDENTITY]  # header of all states of this model and policy
 
@@ -105,7 +105,7 @@ class Desk:
         ledger = self._ledger_of(None if reader is None else bytes(reader))
         marks = _Marks(self._watching, bytes(seen), last)
         found = list(self._decisions(ledger, marks, rows))
-        state = states.to_bytes(ledger.state_of(0, self._engine))
+        state = states.to_bytes(ledger.state_of(0, 1))
         return found, (state, marks.to_bytes(), marks.last)
 
     def _ledger_of(self, reader: bytes | None) -> Ledger:
@@ -134,9 +134,9 @@ class Desk:
             if marks.was_read(place, row):
                 continue
             gains = np.frombuffer(row["gains"], "<f8").reshape(1, -1)
-            new = bool(ledger.advance(_ROW, self._labels, gains)[0])
-            if new or not watching.alerts_only:
-                [posts], [delay], [sums] = ledger.records(_ROW)
+            every = not watching.alerts_only
+            _, *records = ledger.read(_ROW, self._labels, gains, every=every)
+            for delay, posts, sums in zip(*records, strict=True):
                 values = [sums[label] for label in self._labels]
                 yield (*(row[name] for name in watching.columns), posts, delay, values)
 

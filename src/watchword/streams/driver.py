@@ -1,7 +1,8 @@
-"""The policy driver: the only code that calls policies and applies their answers.
+"""Histories of subjects, replayed through the policy driver.
 
-Readers and watchers advance subjects by one post; replays, tuning and stories run through whole
-histories. Both follow the same rules, implemented in `advance`.
+The driver, `advance` in `src/core/policy.cpp`, is the only code that applies policies. Readers and
+watchers advance subjects by one post in the core; replays, tuning and stories run through whole
+histories here.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword.streams.policy import Policy, checked_alerts
-from watchword.streams.steps import ScoreName, Step, log_ratio_of
+from watchword.streams.policy import Policy, compiled
+from watchword.streams.steps import ScoreName, Step, advance, log_ratio_of
 
 
 def best_other(values: FloatArray, column: int) -> FloatArray:
@@ -25,23 +26,6 @@ def best_other(values: FloatArray, column: int) -> FloatArray:
     if columns == 2:
         return values[..., 1 - column]
     return np.asarray(np.delete(values, column, axis=-1).max(axis=-1))
-
-
-def advance(
-    policy: Policy, step: Step, *, read: BoolArray, decided: BoolArray
-) -> tuple[BoolArray, FloatArray]:
-    """Apply a policy to a step; return a mask of the new alerts and the updated memory.
-
-    A row without a new post, or with an earlier alert, gets no alert. A row's memory changes only
-    if a post was read. `step.memory` holds the policy's memory from before the step.
-    """
-    before = step.memory
-    log_ratios = step.log_ratios if policy.sums_log_ratios else None
-    noted = replace(step, memory=before.copy(), log_ratios=log_ratios)
-    alerts = checked_alerts(policy, noted) & read & ~decided
-    if noted.memory.shape[1] and not read.all():
-        noted.memory[~read] = before[~read]
-    return alerts, noted.memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +119,8 @@ class Histories:
             return np.full(self.lengths.size, -1, np.int64)
         # A policy without memory can be applied to all steps at once.
         read = self._read
-        alerts, _ = advance(policy, self.steps, read=read, decided=np.zeros(read.size, np.bool_))
+        step, undecided = _seen_by(policy, self.steps), np.zeros(read.size, np.bool_)
+        alerts = advance(compiled(policy), step, read=read, decided=undecided)
         indices = np.append(np.flatnonzero(alerts), read.size)
         begins = np.cumsum(self.lengths) - self.lengths
         first = indices[np.searchsorted(indices, begins)] - begins
@@ -143,6 +128,7 @@ class Histories:
 
     def _first_alerts_step_by_step(self, policy: Policy) -> IntArray:
         """Advance all subjects step by step, for policies with memory or population policies."""
+        rule = compiled(policy)
         count = len(self.series)
         present = int((self.lengths > 0).sum())  # subjects without posts are not compared with
         rows, sizes, all_posts, all_values = self._by_step
@@ -162,7 +148,8 @@ class Histories:
             current[2:4] = 0
             current[:, :size] = all_values[:, begin:end]
             step = _step_of(posts[:seen], current[:, :seen], number, memory[:seen])
-            alerts, memory[:seen] = advance(policy, step, read=read, decided=first[:seen] >= 0)
+            step = _seen_by(policy, step)
+            alerts = advance(rule, step, read=read, decided=first[:seen] >= 0)
             first[:seen][alerts] = number
         return first[rows]
 
@@ -187,6 +174,11 @@ def _step_of(posts: IntArray, values: FloatArray, number: int, memory: FloatArra
     """Return a step from the rows of `Histories.values`."""
     value, other, gain, other_gain, log_ratios = values
     return Step(posts, value, other, gain, other_gain, number, memory, log_ratios)
+
+
+def _seen_by(policy: Policy, step: Step) -> Step:
+    """Return the step as a reader passes it to the policy."""
+    return step if policy.sums_log_ratios else replace(step, log_ratios=None)
 
 
 def _gains_between(gains: FloatArray, ends: IntArray) -> FloatArray:

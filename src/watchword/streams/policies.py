@@ -3,7 +3,7 @@
 A policy compares the accumulated confidence of each label and decides which subjects to alert. The
 same code serves one subject or a million: a policy gets a `Step` of arrays, one row per subject,
 and returns an array of booleans. The first alert of a subject is final; the reader enforces that,
-not the policy.
+not the policy. The rules of the policies in this module are in the core (`src/core/policy.cpp`).
 
 To write your own policy, define a frozen dataclass with a method `alerts`:
 
@@ -23,9 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword._arrays import FloatArray, IntArray
 from watchword._checks import (
     Label,
     as_above_zero,
@@ -35,10 +33,12 @@ from watchword._checks import (
     as_share,
     as_whole,
 )
+from watchword.model.native import NativePolicy, Score, falling_threshold
 from watchword.streams.policy import (
     After,
     AllOf,
     AnyOf,
+    BuiltInPolicy,
     Policy,
     RankedBy,
     as_at_least_one,
@@ -70,7 +70,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Overtakes(Policy):
+class Overtakes(BuiltInPolicy):
     """The paper's rule: alert if the positive value is above that of the best other label.
 
     A good first choice: it needs no tuning if the model has learnt both labels equally well. If
@@ -91,14 +91,13 @@ class Overtakes(Policy):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, ratio=as_not_negative, margin=as_number)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where value > ratio · other + margin and value > 0."""
-        enough = step.value > self.ratio * step.other + self.margin
-        return np.asarray(enough & (step.value > 0))
+    def compiled(self) -> NativePolicy:
+        """Return the rule: value > ratio · other + margin and value > 0."""
+        return NativePolicy.overtakes(self.ratio, self.margin)
 
 
 @dataclass(frozen=True)
-class Leaps(Policy):
+class Leaps(BuiltInPolicy):
     """Alert if the latest post added `factor` times as much to the positive value as to any other.
 
     Catches sudden signals that a long harmless history would hide. Alone it gives many false
@@ -117,12 +116,12 @@ class Leaps(Policy):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, factor=as_not_negative)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the gain is positive and at least `factor` times the others'."""
-        return np.asarray((step.gain > 0) & (step.gain >= self.factor * step.other_gain))
+    def compiled(self) -> NativePolicy:
+        """Return the rule: the gain is positive and at least `factor` times the others'."""
+        return NativePolicy.leaps(self.factor)
 
 
-class _Scored(Policy):
+class _Scored(BuiltInPolicy):
     """Base class of policies that compare a score."""
 
     score: ScoreName
@@ -160,9 +159,9 @@ class Reaches(_Scored):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, threshold=as_share, score=as_score)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the score is at least the threshold."""
-        return np.asarray(step.score(self.score) >= self.threshold)
+    def compiled(self) -> NativePolicy:
+        """Return the rule: the score is at least the threshold."""
+        return NativePolicy.reaches(self.threshold, Score[self.score])
 
 
 @dataclass(frozen=True)
@@ -185,13 +184,13 @@ class Stays(_Scored):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, threshold=as_share, last=_as_count, score=as_score)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the score has been high for more than `last` posts."""
-        return step.in_a_row(step.score(self.score) >= self.threshold) > self.last
+    def compiled(self) -> NativePolicy:
+        """Return the rule: the score has been high for more than `last` posts."""
+        return NativePolicy.stays(self.threshold, self.last, Score[self.score])
 
 
 @dataclass(frozen=True)
-class Repeats(Policy):
+class Repeats(BuiltInPolicy):
     """Alert after `times` consecutive posts that each favour the positive label.
 
     Considers single posts, not the whole history: for signals that come in series. A post without
@@ -210,9 +209,9 @@ class Repeats(Policy):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, times=as_at_least_one)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the series is long enough."""
-        return step.in_a_row(step.gain > step.other_gain) >= self.times
+    def compiled(self) -> NativePolicy:
+        """Return the rule: the gain was above the others' for `times` posts."""
+        return NativePolicy.repeats(self.times)
 
 
 @dataclass(frozen=True)
@@ -222,6 +221,7 @@ class ReachesFalling(_Scored):
     Strict early and sensitive late: no alert in the first `wait` posts, then
     θ(t) = end + (start − end) · e^(−(t − wait) / scale) after t posts.
 
+    >>> import numpy as np
     >>> policy = ReachesFalling("at risk", start=0.9, end=0.6, wait=3, scale=10)
     >>> policy.threshold_after(np.array([3, 13, 1000])).round(3).tolist()
     [0.9, 0.71, 0.6]
@@ -240,17 +240,17 @@ class ReachesFalling(_Scored):
 
     def threshold_after(self, posts: IntArray) -> FloatArray:
         """Return θ after the given numbers of posts."""
-        read = np.maximum(posts - self.wait, 0)
-        return np.asarray(self.end + (self.start - self.end) * np.exp(-read / self.scale))
+        return falling_threshold(self.start, self.end, self.wait, self.scale, posts)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the score is at least the current threshold."""
-        high = step.score(self.score) >= self.threshold_after(step.posts)
-        return np.asarray(high & (step.posts > self.wait))
+    def compiled(self) -> NativePolicy:
+        """Return the rule: the score is at least the current threshold."""
+        return NativePolicy.reaches_falling(
+            self.start, self.end, self.wait, self.scale, Score[self.score]
+        )
 
 
 @dataclass(frozen=True)
-class StandsOut(Policy):
+class StandsOut(BuiltInPolicy):
     """Alert if the score, positive − other, is an outlier among all subjects of the round.
 
     The threshold is median + gamma · MAD (the median absolute deviation), from the fourth round
@@ -272,14 +272,9 @@ class StandsOut(Policy):
     def __post_init__(self) -> None:
         settle(self, positive=as_label, gamma=as_not_negative)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the score is above median + gamma · MAD, if round > 2."""
-        score = step.value - step.other
-        if step.round <= 2 or not score.size:
-            return np.zeros(score.shape, np.bool_)
-        middle = np.median(score)
-        spread = np.median(np.abs(score - middle))
-        return np.asarray(score > middle + self.gamma * spread)
+    def compiled(self) -> NativePolicy:
+        """Return the rule: the score is above median + gamma · MAD, if round > 2."""
+        return NativePolicy.stands_out(self.gamma)
 
 
 POLICIES: dict[str, type[Policy]] = {

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
 
 from watchword._arrays import BoolArray
 from watchword._checks import Label, as_choice, as_label, as_whole
-from watchword.streams.steps import QUANTITIES, Quantity, ScoreName, Step
+from watchword.model.native import NativePolicy
+from watchword.streams.steps import QUANTITIES, Quantity, ScoreName, Step, marked
 
 
 class Policy(ABC):
@@ -97,7 +99,19 @@ class Policy(ABC):
         return {"policy": type(self).__name__} | own
 
 
-class _Composite(Policy):
+class BuiltInPolicy(Policy):
+    """Base class of policies whose rule is in the core, which applies it to each post."""
+
+    @abstractmethod
+    def compiled(self) -> NativePolicy:
+        """Return the rule with the policy's parameters."""
+
+    def alerts(self, step: Step) -> BoolArray:
+        """Return which subjects to alert now, one boolean per row."""
+        return marked(self.compiled(), step)
+
+
+class _Composite(BuiltInPolicy):
     """Base class of policies made of other policies, their `parts`."""
 
     @property
@@ -146,9 +160,9 @@ class After(_Composite):
         """The other policy."""
         return (self.of,)
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the other policy alerts and enough posts have been read."""
-        return np.asarray(checked_alerts(self.of, step) & (step.posts >= self.posts))
+    def compiled(self) -> NativePolicy:
+        """Return the rule: alert where the other policy does and enough posts have been read."""
+        return NativePolicy.after(compiled(self.of), self.posts)
 
 
 @dataclass(frozen=True)
@@ -186,9 +200,9 @@ class RankedBy(_Composite):
         """Whether the score or the other policy uses the sum of log-ratios."""
         return self.score == "log_ratio" or self.of.sums_log_ratios
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where the other policy alerts."""
-        return checked_alerts(self.of, step)
+    def compiled(self) -> NativePolicy:
+        """Return the rule of the other policy."""
+        return compiled(self.of)
 
 
 @dataclass(frozen=True)
@@ -212,15 +226,6 @@ class _Combined(_Composite):
         """The combined policies."""
         return self.policies
 
-    def _each(self, step: Step) -> list[BoolArray]:
-        """Return the alerts of each policy; all are called every time to update their memory."""
-        answers, begin = [], 0
-        for policy in self.policies:
-            end = begin + policy.remembers
-            answers.append(checked_alerts(policy, step.with_memory(begin, end)))
-            begin = end
-        return answers
-
 
 @dataclass(frozen=True)
 class AnyOf(_Combined):
@@ -231,9 +236,9 @@ class AnyOf(_Combined):
     AnyOf(policies=(Overtakes(...), Leaps(positive='at risk', factor=8.0)))
     """
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where at least one policy alerts."""
-        return np.asarray(np.logical_or.reduce(self._each(step)))
+    def compiled(self) -> NativePolicy:
+        """Return the rule: alert where at least one policy does."""
+        return NativePolicy.any_of([compiled(policy) for policy in self.policies])
 
 
 @dataclass(frozen=True)
@@ -245,9 +250,21 @@ class AllOf(_Combined):
     AllOf(policies=(Overtakes(...), Repeats(positive='at risk', times=2)))
     """
 
-    def alerts(self, step: Step) -> BoolArray:
-        """Return where all policies alert."""
-        return np.asarray(np.logical_and.reduce(self._each(step)))
+    def compiled(self) -> NativePolicy:
+        """Return the rule: alert where all policies do."""
+        return NativePolicy.all_of([compiled(policy) for policy in self.policies])
+
+
+def compiled(policy: Policy) -> NativePolicy:
+    """Return the policy as the core applies it; the core calls a user-defined policy back."""
+    # A subclass of a built-in policy may differ from it in any method.
+    if isinstance(policy, BuiltInPolicy) and "compiled" in vars(type(policy)):
+        return policy.compiled()
+    return NativePolicy.own(partial(_ask, policy), policy.remembers, policy.is_population)
+
+
+def _ask(policy: Policy, *values: Any) -> BoolArray:
+    return checked_alerts(policy, Step(*values))
 
 
 def checked_alerts(policy: Policy, step: Step) -> BoolArray:

@@ -6,19 +6,19 @@ sum of confidences per label, the number of posts, the policy's memory and the a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from watchword._arrays import IntArray
-from watchword._checks import Label, as_list, as_texts, as_threads
+from watchword._checks import Label, as_list, as_text, as_texts, as_threads
 from watchword._files import AnyPath, atomic_file
 from watchword.data import Post
 from watchword.errors import StateError, UnknownSubjectError
 from watchword.model.engine import Engine
 from watchword.streams import states
-from watchword.streams.ledger import Ledger
+from watchword.streams.ledger import Ledger, Records
 from watchword.streams.policies import Policy
 
 
@@ -69,7 +69,6 @@ class Reader:
         state: bytes | str | None = None,
         allow_changed_model: bool = False,
     ) -> None:
-        self._engine = engine
         self._ledger = Ledger(engine, policy)
         if policy.is_population:
             raise ValueError(
@@ -89,13 +88,12 @@ class Reader:
     @property
     def decision(self) -> Decision:
         """The current decision."""
-        return _decisions(self._ledger, np.zeros(1, np.int64), [None])[0]
+        return _decisions(self._ledger, self._ledger.records(np.zeros(1, np.int64)), [None])[0]
 
     def read(self, post: str | Post) -> Decision:
         """Read one more post; the cost does not depend on the length of the history."""
-        labels, values = self._engine.evidence(_contents([post]), 1)
-        self._ledger.advance(np.zeros(1, np.int64), labels, values)
-        return self.decision
+        delay, posts, sums = self._ledger.read_text(0, _content(post))
+        return Decision(self.policy.positive if delay else None, delay, posts, sums)
 
     def to_bytes(self) -> bytes:
         """Return the state as bytes; `TauSS3.reader(policy, state=…)` resumes from them.
@@ -103,18 +101,18 @@ class Reader:
         The size is 46 bytes, plus 13 and its name for each label, plus 8 for each number in the
         policy's memory.
         """
-        return states.to_bytes(self._ledger.state_of(0, self._engine))
+        return states.to_bytes(self._ledger.state_of(0, 1))
 
     def to_json(self) -> str:
         """Return the state as JSON; `TauSS3.reader(policy, state=…)` resumes from it."""
-        return states.to_json(self._ledger.state_of(0, self._engine))
+        return states.to_json(self._ledger.state_of(0, 1))
 
 
 class Watcher:
     """Reads the posts of many subjects, in any order. Created by `TauSS3.watcher`.
 
-    A watcher is not thread-safe; `read_many` and `read_round` use several threads internally. With
-    two labels, a subject takes about 120 bytes plus its id.
+    A watcher is not thread-safe; `read_many`, `read_each` and `read_round` use several threads
+    internally. With two labels, a subject takes about 120 bytes plus its id.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -172,8 +170,14 @@ class Watcher:
 
     def read(self, subject: str, post: str | Post) -> Decision:
         """Read one post of a subject and return the decision."""
-        self.read_many([subject], [post], threads=1)
-        return self.decision(subject)
+        self._refuse_population()
+        content = _content(post)
+        row = self._rows.get(subject) if isinstance(subject, str) else None
+        if row is None:
+            self._engine.refuse_if_unreadable()  # before the subject is added
+            row = int(self._rows_of([subject])[0])
+        delay, posts, sums = self._ledger.read_text(row, content)
+        return Decision(self.policy.positive if delay else None, delay, posts, sums, subject)
 
     def read_many(
         self,
@@ -186,25 +190,7 @@ class Watcher:
 
         Equivalent to calling `read` for each post, but much faster for a few thousand at a time.
         """
-        if self.policy.is_population:
-            raise ValueError(
-                f"{self.policy!r} compares all subjects of a round: call read_round instead"
-            )
-        names = as_list(subjects, "subjects")
-        contents = _contents(as_list(posts, "posts"))
-        if len(names) != len(contents):
-            raise ValueError(f"{len(names)} subjects but {len(contents)} posts")
-        labels, values = self._engine.evidence(contents, as_threads(threads))
-        rows = self._rows_of(names)
-        alerts: dict[int, Decision] = {}
-        for turn in _turns(rows):
-            new = self._ledger.advance(rows[turn], labels, values[turn])
-            indices = np.arange(len(names))[turn][new]
-            decided = _decisions(
-                self._ledger, rows[indices], [names[index] for index in indices.tolist()]
-            )
-            alerts.update(zip(indices.tolist(), decided, strict=True))
-        return [alerts[index] for index in sorted(alerts)]
+        return self._read(subjects, posts, threads, every=False)
 
     def read_each(
         self,
@@ -215,13 +201,33 @@ class Watcher:
     ) -> list[Decision]:
         """Read posts in order, each with its subject, and return the decision after each post.
 
-        Equivalent to calling `read` for each post; `read_many` returns only the new alerts.
+        Equivalent to calling `read` for each post, but much faster for a few thousand at a time.
+
+        >>> import watchword as ww
+        >>> model = ww.TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> watcher = model.watcher(ww.Overtakes("at risk"))
+        >>> [bool(one) for one in watcher.read_each(["ann"] * 3, ["hello", "cannot", "a garden"])]
+        [False, True, True]
         """
-        as_threads(threads)
-        names, contents = as_list(subjects, "subjects"), _contents(as_list(posts, "posts"))
+        return self._read(subjects, posts, threads, every=True)
+
+    def _read(
+        self,
+        subjects: Iterable[str],
+        posts: Iterable[str | Post],
+        threads: int | None,
+        *,
+        every: bool,
+    ) -> list[Decision]:
+        self._refuse_population()
+        names = as_list(subjects, "subjects")
+        contents = _contents(as_list(posts, "posts"))
         if len(names) != len(contents):
             raise ValueError(f"{len(names)} subjects but {len(contents)} posts")
-        return [self.read(name, text) for name, text in zip(names, contents, strict=True)]
+        labels, values = self._engine.evidence(contents, as_threads(threads))
+        rows = self._rows_of(names)
+        return _decisions(self._ledger, self._ledger.read(rows, labels, values, every=every), names)
 
     def read_round(
         self, posts: Mapping[str, str | Post], *, threads: int | None = None
@@ -234,20 +240,19 @@ class Watcher:
         names, contents = list(posts), _contents(list(posts.values()))
         labels, values = self._engine.evidence(contents, as_threads(threads))
         rows = self._rows_of(names)
-        alerted = self._ledger.advance_round(rows, labels, values)
-        found = np.flatnonzero(alerted)
-        return _decisions(self._ledger, rows[found], [names[index] for index in found.tolist()])
+        return _decisions(self._ledger, self._ledger.read_round(rows, labels, values), names)
 
     def decision(self, subject: str) -> Decision:
         """Return the current decision about a subject."""
         row = self._rows.get(subject)
         if row is None:
             raise UnknownSubjectError(f"unknown subject {subject!r}: no posts were read")
-        return _decisions(self._ledger, np.array([row]), [subject])[0]
+        return _decisions(self._ledger, self._ledger.records(np.array([row])), [subject])[0]
 
     def decisions(self) -> list[Decision]:
         """Return the current decisions about all subjects."""
-        return _decisions(self._ledger, np.arange(len(self._rows)), self._rows)
+        rows = np.arange(len(self._rows))
+        return _decisions(self._ledger, self._ledger.records(rows), list(self._rows))
 
     def scores(self) -> dict[str, float]:
         """Return the score of each subject that ranks them: that of the policy, else the share.
@@ -259,7 +264,7 @@ class Watcher:
 
     def to_bytes(self) -> bytes:
         """Return the state as bytes; `TauSS3.watcher(policy, state=…)` resumes from them."""
-        every = self._ledger.state_of(slice(0, len(self._rows)), self._engine)
+        every = self._ledger.state_of(0, len(self._rows))
         return states.watcher_to_bytes(every, list(self._rows))
 
     def save(self, path: AnyPath) -> None:
@@ -280,21 +285,15 @@ class Watcher:
         self._ledger.resize(len(rows))
         return np.array(found, np.int64)
 
+    def _refuse_population(self) -> None:
+        if self.policy.is_population:
+            raise ValueError(
+                f"{self.policy!r} compares all subjects of a round: call read_round instead"
+            )
 
-def _turns(rows: IntArray) -> list[IntArray] | list[slice]:
-    """Return the indices of a batch in turns without duplicate rows: all first posts, and so on."""
-    if rows.size and rows.max() < 8 * rows.size and np.bincount(rows).max() == 1:
-        return [slice(None)]  # a view: nothing is copied
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if rows.size else order
-    if begins.size == rows.size:
-        return [slice(None)]  # a view: nothing is copied
-    repeats = np.diff(np.r_[begins, rows.size])
-    turn = np.arange(rows.size) - np.repeat(begins, repeats)
-    by_turn = order[np.argsort(turn, kind="stable")]
-    ends = np.cumsum(np.bincount(turn))
-    return np.split(by_turn, ends[:-1])
+
+def _content(post: str | Post) -> str:
+    return as_text(post.content if isinstance(post, Post) else post)
 
 
 def _contents(posts: list[Any]) -> list[str]:
@@ -303,8 +302,10 @@ def _contents(posts: list[Any]) -> list[str]:
     return as_texts([post.content if isinstance(post, Post) else post for post in posts])
 
 
-def _decisions(ledger: Ledger, rows: IntArray, subjects: Iterable[str | None]) -> list[Decision]:
+def _decisions(ledger: Ledger, records: Records, subjects: Sequence[str | None]) -> list[Decision]:
+    """Return the decisions of these records, given the subjects that their indices refer to."""
     positive = ledger.policy.positive
-    posts, delays, sums = ledger.records(rows)
+    indices, delays, posts, sums = records
     labels = [positive if delay else None for delay in delays]
-    return list(map(Decision, labels, delays, posts, sums, subjects))
+    # Without a loop in Python: streams with many alerts spend their time here.
+    return list(map(Decision, labels, delays, posts, sums, map(subjects.__getitem__, indices)))

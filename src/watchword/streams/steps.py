@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword.model.native import NativePolicy, NativeStep, Score, log_ratios, scores
 
 ScoreName = Literal["share", "softmax", "difference", "log_ratio"]
 Quantity = Literal["shares", "sums", "gains"]
@@ -22,12 +23,6 @@ QUANTITIES: dict[Quantity, str] = {
 SHARES: frozenset[Quantity] = frozenset({"shares"})
 SUMS: frozenset[Quantity] = frozenset({"sums"})
 GAINS: frozenset[Quantity] = frozenset({"gains"})
-
-# Added to both gains, so that a post without evidence for a label does not decide everything.
-# Where log-ratios rank the training subjects of a stream in benchmarks/ better than shares do,
-# values from .001 to .01 are equally good in cross-validation; above .1, hardly anything is left
-# of the logarithm, and the ranking is that of softmax.
-_LEAST_GAIN = 0.01
 
 
 @dataclass(frozen=True)
@@ -53,32 +48,19 @@ class Step:
         `"difference"` d = value − other as .5 + .5 · d / (1 + |d|), and `"log_ratio"` the logistic
         function of the mean of `log_ratio_of` over posts.
 
-        >>> none = np.zeros(1)
-        >>> step = Step(np.array([2]), np.array([0.9]), np.array([0.3]), none, none, 0, none)
+        >>> none, memory = np.zeros(1), np.zeros((1, 0))
+        >>> step = Step(np.array([2]), np.array([0.9]), np.array([0.3]), none, none, 0, memory)
         >>> step.score("share").tolist(), step.score("softmax").round(3).tolist()
         ([0.75], [0.574])
         >>> step.score("difference").round(3).tolist()
         [0.688]
         """
-        if name == "share":
-            return share_of(self.value, self.other)
-        if name == "difference":
-            difference = self.value - self.other
-            score = 0.5 + 0.5 * difference / (1 + np.abs(difference))
-        else:
-            total = self.value - self.other if name == "softmax" else self._log_ratios()
-            mean = total / np.maximum(self.posts, 1)
-            score = 0.5 + 0.5 * np.tanh(mean / 2)  # the logistic function; it cannot overflow
-        has_evidence = (self.value != 0) | (self.other != 0)
-        return np.asarray(np.where(has_evidence, score, 0.0))
-
-    def _log_ratios(self) -> FloatArray:
-        if self.log_ratios is None:
+        if name == "log_ratio" and self.log_ratios is None:
             raise ValueError(
                 "log-ratios are not summed for this policy: set `sums_log_ratios = True` in its "
                 "class"
             )
-        return self.log_ratios
+        return scores(Score[name], self.native(np.zeros((len(self.posts), 0))))
 
     @staticmethod
     def needed_for(name: ScoreName) -> frozenset[Quantity]:
@@ -90,9 +72,10 @@ class Step:
         self.memory[:, 0] = np.where(holds, self.memory[:, 0] + 1, 0)
         return np.asarray(self.memory[:, 0])
 
-    def with_memory(self, begin: int, end: int) -> Step:
-        """Return the step as seen by a policy that has only these columns of the memory."""
-        return replace(self, memory=self.memory[:, begin:end])
+    def native(self, memory: FloatArray) -> NativeStep:
+        """Return the step for the core, with this memory, which must be contiguous."""
+        values = self.value, self.other, self.gain, self.other_gain
+        return NativeStep(self.posts, *values, self.round, memory, self.log_ratios)
 
 
 _NEEDED: dict[ScoreName, frozenset[Quantity]] = {
@@ -106,10 +89,30 @@ _NEEDED: dict[ScoreName, frozenset[Quantity]] = {
 def log_ratio_of(gain: FloatArray, other_gain: FloatArray) -> FloatArray:
     """Return how far each post favours the positive label: log((gain + ε) / (other_gain + ε)).
 
+    ε is .01.
+
     >>> log_ratio_of(np.array([0.19, 0.0]), np.array([0.0, 0.0])).round(3).tolist()
     [2.996, 0.0]
     """
-    return np.asarray(np.log((gain + _LEAST_GAIN) / (other_gain + _LEAST_GAIN)))
+    return log_ratios(gain, other_gain)
+
+
+def marked(policy: NativePolicy, step: Step) -> BoolArray:
+    """Return which subjects a policy alerts; update the memory of the step."""
+    memory = np.ascontiguousarray(step.memory, np.float64)
+    alerts = policy.alerts(step.native(memory))
+    if memory is not step.memory:
+        step.memory[...] = memory
+    return alerts
+
+
+def advance(policy: NativePolicy, step: Step, *, read: BoolArray, decided: BoolArray) -> BoolArray:
+    """Return which subjects get an alert by the rules of the driver; update the memory.
+
+    A row without a new post, or with an earlier alert, gets none. A row's memory, which must be
+    contiguous, changes only if a post was read.
+    """
+    return policy.advance(step.native(step.memory), read, decided)
 
 
 def share_of(value: FloatArray, other: FloatArray) -> FloatArray:
