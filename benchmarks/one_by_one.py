@@ -102,6 +102,8 @@ def _policies(label: Any) -> dict[str, Any]:
         "Leaps": ww.Leaps(label, factor=1e9),
         "Reaches": ww.Reaches(label, 1.0),
         "Reaches, softmax": ww.Reaches(label, 1.0, score="softmax"),
+        "Reaches, difference": ww.Reaches(label, 1.0, score="difference"),
+        "Reaches, log_ratio": ww.Reaches(label, 1.0, score="log_ratio"),
         "Stays": ww.Stays(label, 1.0),
         "Repeats": ww.Repeats(label, 10**6),
         "ReachesFalling": ww.ReachesFalling(label, 1.0, 1.0),

@@ -1,6 +1,7 @@
 """The core's policies against formulas over arrays, and one post at a time against many."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -197,15 +198,32 @@ def test_readers_keep_the_states_of_a_watcher(world, events):
         assert reader.decision == watcher.decision(name)._replace(subject=None)
 
 
-@pytest.mark.parametrize("refined", [False, True])
-def test_single_texts_are_read_as_many_are(refined):
-    texts = ["a lovely day", "a lovely garden", "a bad day", "a bad night", "sun in the garden"]
-    labels = ["calm", "calm", "upset", "upset", "warm"]
+LEARNT = {
+    "a lovely day": "calm",
+    "a lovely garden": "calm",
+    "a bad day": "upset",
+    "a bad night": "upset",
+    "sun in the garden": "warm",
+}
+SHORT_POSTS = [*LEARNT, "", "nobody knows these", "bad bad garden day", "A lovely\n\nnight. Bad!"]
+
+
+def counted_model():
     model = ww.TauSS3()
-    model.learn_many(texts, labels)
-    if refined:
-        model.refine(texts, labels)
-    asked = [*texts, "", "nobody knows these", "bad bad garden day", "A lovely\n\nnight. Bad!"]
+    model.learn_many(list(LEARNT), list(LEARNT.values()))
+    return model
+
+
+@cache
+def refined_model():
+    model = counted_model()
+    model.refine(list(LEARNT), list(LEARNT.values()))
+    return model
+
+
+@pytest.mark.parametrize("make", [counted_model, refined_model])
+def test_single_texts_are_read_as_many_are(make):
+    model, asked = make(), SHORT_POSTS
     assert [model.predict_one(text) for text in asked] == model.predict_many(asked)
     for one, many in (
         (model.confidence_one, model.confidence_many),
@@ -214,3 +232,16 @@ def test_single_texts_are_read_as_many_are(refined):
         rows = many(asked).tolist()
         assert [list(one(text).values()) for text in asked] == rows
         assert list(one("bad")) == list(model.labels)
+
+
+@FEWER
+@given(policies("upset"), st.lists(st.sampled_from(range(9)), max_size=8))
+def test_posts_are_read_from_a_refined_model_in_the_same_way(policy, places):
+    model = refined_model()
+    posts = [SHORT_POSTS[place] for place in places]
+    reader, watcher = model.reader(policy), model.watcher(policy)
+    one_by_one = [reader.read(post) for post in posts]
+    each = watcher.read_each(["ann"] * len(posts), posts)
+    assert [decision._replace(subject=None) for decision in each] == one_by_one
+    report = ww.replay([ww.Subject("ann", [ww.Post(post) for post in posts])], model, policy)
+    assert report.outcomes[0].delay == reader.decision.delay

@@ -112,7 +112,7 @@ class Watcher:
     """Reads the posts of many subjects, in any order. Created by `TauSS3.watcher`.
 
     A watcher is not thread-safe; `read_many`, `read_each` and `read_round` use several threads
-    internally. With two labels, a subject takes about 120 bytes plus its id.
+    internally. With two labels, a subject takes about 100 bytes plus its id.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
