@@ -9,6 +9,8 @@ from pathlib import Path
 from watchword.data.folders import is_clutter
 from watchword.errors import DataFormatError
 
+_PIECE = 1 << 18
+
 
 def entries(folder: Path) -> list[Path]:
     """Return the entries of a folder, sorted by name."""
@@ -36,14 +38,17 @@ def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
 
 def contents(path: Path, limit: int) -> bytes:
     """Return the contents of a file of at most `limit` bytes, a whole number of MiB."""
+    data = bytearray()
     try:
         with path.open("rb") as file:
-            data = file.read(limit + 1)
+            # In pieces: `read(limit)` would first allocate that much, for each of many small files.
+            while len(data) <= limit and (piece := file.read(_PIECE)):
+                data += piece
     except OSError as error:
         raise DataFormatError(f"{path}: {error.strerror or error}") from error
     if len(data) > limit:
         raise DataFormatError(f"{path}: larger than {limit >> 20} MiB")
-    return data
+    return bytes(data)
 
 
 def names_below(folder: Path, depth: int, without: Path) -> Iterator[str]:
