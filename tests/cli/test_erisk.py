@@ -1,4 +1,4 @@
-"""erisk run, make, client, server."""
+"""erisk run, make, score, client, server."""
 
 import json
 import re
@@ -9,6 +9,7 @@ import pytest
 import watchword as ww
 from command_line import call, failure, next_line, records, started
 from watchword.data import write_jsonl
+from watchword.erisk import write_submissions
 from watchword.erisk.server import running_server
 from watchword.model.presets import PAPER_TASKS
 
@@ -152,6 +153,61 @@ def test_wrong_sets_and_tasks_are_named(arguments, code, message):
     assert message in failure("erisk", *arguments, code=code)
 
 
+# score
+
+
+def test_runs_by_chunk_are_scored_and_compared(here, collection):
+    for name, margin in ("ours", 0), ("theirs", 1000):
+        policy = f"overtakes(margin={margin})"
+        call(
+            "erisk",
+            "run",
+            "2018-anorexia",
+            "--data",
+            collection,
+            "--out",
+            "runs",
+            "--name",
+            name,
+            "--policy",
+            policy,
+        )
+    test = here / collection / "2018 anorexia" / "test"
+    ours, theirs = records(
+        "erisk", "score", test, "runs", "--intervals", "--csv", "s.csv", "--latex", "s.tex"
+    )
+    assert (ours["name"], theirs["name"], theirs["alerts"]) == ("ours", "theirs", 0)
+    assert theirs["latency"] is None
+    assert theirs["differences"]["baseline"] == "ours"
+    interval = theirs["differences"]["erde50"]
+    assert interval["value"] == pytest.approx(theirs["erde50"] - ours["erde50"])
+    assert ours["intervals"]["f1"]["low"] <= ours["f1"] <= ours["intervals"]["f1"]["high"]
+    assert (here / "s.csv").read_text().startswith("name,subjects,positives,alerts,precision,")
+    assert r"\begin{tabular}" in (here / "s.tex").read_text()
+    table = call("erisk", "score", test, "runs", "--intervals", "--baseline", "theirs", "--table")
+    assert "Differences to theirs, paired (* excludes 0):" in table.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["truth.txt"], 2, "Missing argument 'RUN...'"),
+        (["truth.txt", "no.jsonl"], 2, "'no.jsonl' does not exist"),
+        (["truth.txt", "log.csv", "--rankings", "1,x"], 2, "'1,x' is not like 5,50"),
+        (["truth.txt", "log.csv", "--deadlines", "0"], 2, "'0' is not like 5,50"),
+        (["truth.txt", "log.csv", "--baseline", "log"], 2, "--baseline requires --intervals"),
+        (["truth.txt", "log.csv", "--intervals", "--baseline", "x"], 1, "must be one of log"),
+        (["truth.txt", "runs"], 1, "(use --counts FILE)"),
+        ([".", "log.csv"], 1, "contains no golden truth"),
+    ],
+)
+def test_errors_of_score(here, arguments, code, message):
+    (here / "truth.txt").write_text("ann 1\nbob 0\n")
+    (here / "log.csv").write_text("nick,decision,score,round\nann,1,1,0\nbob,0,0,0\n")
+    write_submissions(here / "runs", {"ann": None, "bob": None})
+    assert message in failure("erisk", "score", *arguments, code=code)
+
+
 # client and server
 
 
@@ -185,6 +241,32 @@ def test_several_policies_are_several_runs():
     assert len(end["alerts"]) == 3
     assert end["alerts"][1] == 0
     assert {one["run"] for one in alerts} <= {0, 2}
+
+
+def test_the_log_of_a_client_scores_like_the_server(here):
+    lines = (f"{one.id} {int(one.label == 'at risk')}\n" for one in OTHERS)
+    (here / "truth.txt").write_text("".join(lines))
+    with running_server(OTHERS, positive="at risk", runs=2) as server:
+        take_part(server, "--policy", "overtakes(margin=0|1)", "--log", "log.jsonl")
+        results = server.task.results().runs
+    scores = records("erisk", "score", "truth.txt", "log.jsonl", "--rankings", "1,3")
+    assert [one["name"] for one in scores] == ["log-0", "log-1"]
+    for score, result in zip(scores, results, strict=True):
+        assert score["erde5"] == pytest.approx(result.measures.erde5)
+        assert score["f_latency"] == pytest.approx(result.measures.f_latency)
+        assert score["rankings"][0]["ndcg_at_10"] == result.measures.rankings[0].ndcg_at_10
+        assert [one["rounds"] for one in score["rankings"]] == [1, 3]
+
+
+def test_a_torn_line_of_a_log_is_replaced(here):
+    whole = '{"nick": "x", "decision": 0, "score": 1.0, "round": 0, "run": 9}\n'
+    (here / "log.jsonl").write_text(whole + '{"nick": "ha')
+    with running_server(OTHERS) as server:
+        take_part(server, "--log", "log.jsonl")
+    lines = (here / "log.jsonl").read_text().splitlines()
+    assert lines[0] + "\n" == whole
+    assert len(lines) == 1 + len(OTHERS) * max(len(one.posts) for one in OTHERS)
+    assert all(json.loads(line)["run"] == 0 for line in lines[1:])
 
 
 @pytest.mark.usefixtures("here")

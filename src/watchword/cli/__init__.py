@@ -1,7 +1,8 @@
 """The command line: commands parse arguments, call a library function and print.
 
-The command `watchword NAME` is in `commands/NAME.py`: a function decorated with
-`@verb(example="watchword …")`, in a module imported here. The group handles errors, exit codes and
+The command `watchword NAME` is in `commands/NAME.py` (some commands of a group in
+`commands/NAME_COMMAND.py`): a function decorated with `@verb(example="watchword …")`, in a module
+imported here. The group handles errors, exit codes and
 `--debug`.
 """
 
@@ -17,6 +18,7 @@ from watchword.cli.commands import (  # noqa: F401  (each adds its command to `c
     classify,
     demo,
     erisk,
+    erisk_score,
     evaluate,
     explain,
     inspect,

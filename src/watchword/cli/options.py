@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import FILE
+from watchword.cli.base import FILE, FiniteFloat
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
+from watchword.evaluation.metrics import LATENCY_P
+from watchword.evaluation.replaying import DEADLINES
 from watchword.evaluation.scores import BYS
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
 from watchword.model.parameters import DEFAULTS, TABLE
@@ -258,6 +260,38 @@ def _added(options: Sequence[Option], function: Function) -> Function:
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all cores]"
 )
+
+
+def whole_numbers(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    """Parse numbers separated by commas, as a callback of an option."""
+    if value is None:
+        return None
+    try:
+        numbers = tuple(int(part) for part in value.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise click.BadParameter(f"{value!r} is not like 5,50", ctx, param)
+    return numbers
+
+
+deadlines_option = click.option(
+    "--deadlines",
+    default=",".join(map(str, DEADLINES)),
+    callback=whole_numbers,
+    metavar="POSTS,…",
+    help="Deadlines of ERDE.",
+)
+latency_option = click.option(
+    "--latency-p",
+    type=FiniteFloat(min=0, min_open=True),
+    default=LATENCY_P,
+    metavar="P",
+    help="Parameter p of the penalty in speed and F_latency.",
+)
+
 table_option = click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")
 like_option = click.option(
     "--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults."

@@ -11,6 +11,9 @@ from watchword.erisk.layout import (
 )
 from watchword.erisk.paper_tasks import TaskResult, find_sets, run_task
 from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named
+from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
+from watchword.erisk.run_score import RunIntervals, RunScore
+from watchword.erisk.scoring import Scoreboard, score_runs
 from watchword.erisk.submission import (
     ChunkDecision,
     ErdeWithBounds,
@@ -27,10 +30,15 @@ from watchword.erisk.synthetic_collection import make_collection, make_subjects
 __all__ = [
     "TASKS",
     "ChunkDecision",
+    "ChunkRun",
     "Collection",
     "CollectionWarning",
     "ErdeWithBounds",
     "PublishedRow",
+    "RoundRun",
+    "RunIntervals",
+    "RunScore",
+    "Scoreboard",
     "SetSize",
     "SubmissionScore",
     "Task",
@@ -42,10 +50,12 @@ __all__ = [
     "read_collection",
     "read_counts",
     "read_erisk",
+    "read_runs",
     "read_submissions",
     "read_truth",
     "run_task",
     "score_decisions",
+    "score_runs",
     "score_submissions",
     "task_named",
     "write_submissions",

@@ -46,10 +46,11 @@ Run = tuple[TauSS3, Policy]
 
 @dataclass(frozen=True)
 class RoundReport:
-    """A fully answered round, with the new alerts of each run."""
+    """A fully answered round, with the new alerts and all answers of each run."""
 
     number: int
     alerts: tuple[tuple[Decision, ...], ...]
+    answers: tuple[tuple[Answer, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def run_client(
 
         def on_round_done(number: int, digest: str) -> None:
             if on_round is not None:
-                on_round(RoundReport(number, crew.alerts))
+                on_round(RoundReport(number, crew.alerts, tuple(map(tuple, crew.answers))))
             opened.reported(number)  # only now: better reported twice than never
             if (number + 1) % every == 0:
                 opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._files import AnyPath, atomic_file
 from watchword.data.flaws import shown
 from watchword.data.folders import is_clutter
@@ -39,6 +40,21 @@ class ChunkDecision(NamedTuple):
 
     label: str
     chunk: int
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The decisions of a run beside the truth: one value per subject in each column."""
+
+    subjects: tuple[str, ...]
+    truth: BoolArray
+    alerted: BoolArray
+    delays: IntArray
+    first_delays: FloatArray  #: earliest possible ones, infinite without writings
+
+    def __post_init__(self) -> None:
+        if not self.truth.any():
+            raise DataFormatError("the golden truth has no positive subject")
 
 
 @dataclass(frozen=True)
@@ -178,6 +194,34 @@ def score_decisions(
     ERDE50   0.00%   (never alerting 50.00%, best possible 0.00%)
     P 1.00  R 1.00  F1 1.00
     """
+    found = chunk_outcomes(decisions, truth, counts)
+    y_true, y_pred = found.truth, found.alerted
+
+    def erde(deadline: int) -> ErdeWithBounds:
+        how: Any = {"deadline": deadline, "positive": True, "minimum_delay": 0}
+        bounds = metrics.erde_bounds(y_true, found.first_delays, **how)
+        value = metrics.erde(y_true, y_pred, found.delays, **how)
+        return ErdeWithBounds(100 * value, 100 * bounds.never, 100 * bounds.best)
+
+    quality = metrics.precision_recall_f1(y_true, y_pred, positive=True)
+    return SubmissionScore(
+        name,
+        len(found.subjects),
+        int(y_true.sum()),
+        erde(5),
+        erde(50),
+        quality.precision,
+        quality.recall,
+        quality.f1,
+    )
+
+
+def chunk_outcomes(
+    decisions: Mapping[str, ChunkDecision | None],
+    truth: AnyPath | Mapping[str, str],
+    counts: AnyPath | Mapping[str, int],
+) -> Outcomes:
+    """Return the outcomes of decisions by chunks; see `score_decisions`."""
     labels = truth if isinstance(truth, Mapping) else read_truth(truth)
     totals = counts if isinstance(counts, Mapping) else read_counts(counts)
     silent = [one for one in labels if not totals.get(one) and not _is_alert(decisions.get(one))]
@@ -186,37 +230,21 @@ def score_decisions(
             f"{listed(incomplete)} in the golden truth, but without writings; counted as never "
             "alerted, as in the official measures",
             CollectionWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     decisions = dict.fromkeys(silent) | dict(decisions)
     totals = dict.fromkeys(silent, 0) | dict(totals)
     for what, table in ("the golden truth", labels), ("the counts", totals):
         _check_same(decisions, table, "the run", what)
-    subjects = sorted(labels)  # so that sums do not depend on the order of lines
+    subjects = tuple(sorted(labels))  # so that sums do not depend on the order of lines
     posts = np.array([totals[subject] for subject in subjects])
     given = [decisions[subject] or ChunkDecision(NEGATIVE, CHUNKS) for subject in subjects]
-    delays = metrics.chunk_delays([decision.chunk for decision in given], posts)
-    y_true = [labels[subject] for subject in subjects]
-    y_pred = [decision.label for decision in given]
-    firsts = np.where(posts > 0, metrics.chunk_delays(1, posts), np.inf)
-
-    def erde(deadline: int) -> ErdeWithBounds:
-        how: Any = {"deadline": deadline, "positive": POSITIVE, "minimum_delay": 0}
-        bounds = metrics.erde_bounds(y_true, firsts, **how)
-        value = metrics.erde(y_true, y_pred, delays, **how)
-        return ErdeWithBounds(100 * value, 100 * bounds.never, 100 * bounds.best)
-
-    quality = metrics.precision_recall_f1(y_true, y_pred, positive=POSITIVE)
-    positives = y_true.count(POSITIVE)
-    return SubmissionScore(
-        name,
-        len(subjects),
-        positives,
-        erde(5),
-        erde(50),
-        quality.precision,
-        quality.recall,
-        quality.f1,
+    return Outcomes(
+        subjects,
+        np.array([labels[subject] == POSITIVE for subject in subjects]),
+        np.array([decision.label == POSITIVE for decision in given]),
+        metrics.chunk_delays([decision.chunk for decision in given], posts),
+        np.where(posts > 0, metrics.chunk_delays(1, posts), np.inf),
     )
 
 
@@ -232,13 +260,27 @@ def _code(decision: ChunkDecision | None, chunk: int) -> int:
     return 1 if decision.label == POSITIVE else 2
 
 
-def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
+def run_names(folder: Path) -> list[str]:
+    """Return the names of all runs with files in a folder."""
+    found = sorted(_runs_in(folder))
+    if not found:
+        raise DataFormatError(f"{folder}: contains no run (files NAME_1.txt to NAME_{CHUNKS}.txt)")
+    return found
+
+
+def _runs_in(folder: Path) -> dict[str, dict[int, Path]]:
+    """Return the files of each run, by chunk."""
     if not folder.is_dir():
         raise DataFormatError(f"{folder}: no such folder")
     runs: dict[str, dict[int, Path]] = {}
     for path in folder.iterdir():
         if not is_clutter(path.name) and (found := _FILE.fullmatch(path.name)):
             runs.setdefault(found[1], {})[int(found[2])] = path
+    return runs
+
+
+def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
+    runs = _runs_in(folder)
     if name is None and len(runs) > 1:
         raise DataFormatError(f"{folder}: several runs (choose one): {', '.join(sorted(runs))}")
     chosen = name if name is not None else next(iter(runs), "NAME")

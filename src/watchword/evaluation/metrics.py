@@ -22,6 +22,7 @@ from watchword._checks import as_not_negative, as_number, as_whole
 Labels = Iterable[Any]
 _Costs = tuple[float | None, float, float]  # of false positives, false negatives, true positives
 CHUNKS = 10  # eRisk 2017 and 2018
+LATENCY_P = 0.0078  # of the penalty, at eRisk
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def precision_recall_f1(y_true: Labels, y_pred: Labels, *, positive: object) -> 
     return PrecisionRecallF1(hits / max(alerts, 1), hits / max(positives, 1), f1)
 
 
-def penalty(delays: ArrayLike, p: float = 0.0078) -> FloatArray:
+def penalty(delays: ArrayLike, p: float = LATENCY_P) -> FloatArray:
     """Return the speed lost by a delay, from 0 at the first post to 1: −1 + 2/(1 + e^(−p(k−1))).
 
     >>> (1 - penalty([1, 11, 142])).round(3).tolist()
@@ -219,7 +220,7 @@ def speed(
     delays: ArrayLike,
     *,
     positive: object,
-    p: float = 0.0078,
+    p: float = LATENCY_P,
     minimum_delay: int = 1,
 ) -> float:
     """Return 1 − the median penalty of the true positives; NaN without any.
@@ -238,7 +239,7 @@ def latency_weighted_f1(
     delays: ArrayLike,
     *,
     positive: object,
-    p: float = 0.0078,
+    p: float = LATENCY_P,
     minimum_delay: int = 1,
 ) -> float:
     """Return F_latency = F₁·speed; 0 without true positives.

@@ -24,7 +24,7 @@ from watchword.streams.policy import ranking_score
 from watchword.streams.steps import ScoreName
 
 RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
-_DEADLINES = (5, 50)
+DEADLINES = (5, 50)  # of ERDE at eRisk
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Measures:
 
     def __str__(self) -> str:
         rows: list[tuple[str, ...]] = [("", "", "never alert", "best possible")]
-        for deadline in _DEADLINES:
+        for deadline in DEADLINES:
             value = getattr(self, f"erde{deadline}")
             bounds = getattr(self, f"erde{deadline}_bounds")
             numbers = (f"{100 * number:.2f} %" for number in (value, bounds.never, bounds.best))
@@ -266,7 +266,13 @@ def replay_scores(scores: Scores, policy: Policy) -> Replay:
 
 
 def early_measures(
-    truth: BoolArray, alerted: BoolArray, delays: ArrayLike, first: ArrayLike
+    truth: BoolArray,
+    alerted: BoolArray,
+    delays: ArrayLike,
+    first: ArrayLike,
+    *,
+    deadlines: Sequence[int] = DEADLINES,
+    p: float = metrics.LATENCY_P,
 ) -> dict[str, Any]:
     """Return ERDE with its bounds, precision, recall, F₁, latency, speed and F_latency by name.
 
@@ -275,7 +281,7 @@ def early_measures(
     arguments = (truth, alerted, delays)
     options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
     found: dict[str, Any] = {}
-    for deadline in _DEADLINES:
+    for deadline in deadlines:
         found[f"erde{deadline}"] = metrics.erde(*arguments, deadline=deadline, **options)
         bounds = metrics.erde_bounds(truth, first, deadline=deadline, **options)
         found[f"erde{deadline}_bounds"] = bounds
@@ -283,8 +289,8 @@ def early_measures(
         **found,
         **asdict(metrics.precision_recall_f1(truth, alerted, positive=True)),
         "latency": metrics.latency(*arguments, **options),
-        "speed": metrics.speed(*arguments, **options),
-        "f_latency": metrics.latency_weighted_f1(*arguments, **options),
+        "speed": metrics.speed(*arguments, p=p, **options),
+        "f_latency": metrics.latency_weighted_f1(*arguments, p=p, **options),
     }
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ from watchword import Policy, TauSS3
 from watchword.cli.base import (
     FILE,
     FiniteFloat,
+    check_folder,
     cli,
     console,
     emit,
@@ -43,6 +44,9 @@ from watchword.cli.signals import term_as_interrupt
 from watchword.erisk import TASKS, make_collection, run_task
 from watchword.erisk.submission import POSITIVE, check_name
 from watchword.model.presets import PAPER_TASKS
+
+if TYPE_CHECKING:
+    from watchword.erisk.client import RoundReport
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -230,6 +234,9 @@ def run(
     help="Journal file to resume from; contains the subjects' writings.",
 )
 @click.option(
+    "--log", type=FILE, metavar="FILE", help="Append all answers as JSON lines, for erisk score."
+)
+@click.option(
     "--timeout",
     type=FiniteFloat(min=0, min_open=True),
     default=300,
@@ -254,6 +261,7 @@ def client(
     positive: str,
     policies: tuple[str, ...],
     journal: Path,
+    log: Path | None,
     timeout: float,
     retries: int,
     patience: float,
@@ -267,12 +275,18 @@ def client(
     WATCHWORD_ERISK_TOKEN, which hides it from other users of the machine. As an argument, a token
     that begins with a dash goes last, after "--".
     """
-    from watchword.erisk.client import RoundReport, run_client
+    from watchword.erisk.client import run_client
 
+    check_folder(log)
     runs = _runs(models, positive, policies)
     end_torn_line()
+    if log is not None:
+        _drop_torn_line(log)
 
     def on_round(report: RoundReport) -> None:
+        if log is not None:
+            with log.open("ab") as file:
+                file.write(_log_lines(report))
         emit(
             {
                 "event": "alert",
@@ -303,6 +317,21 @@ def client(
         raise
     alerts = [len(found) for found in done.alerts]
     emit([{"event": "end", "rounds": done.rounds, "ended": done.ended, "alerts": alerts}])
+
+
+def _log_lines(report: RoundReport) -> bytes:
+    """Return the answers of a round as JSON lines."""
+    return b"".join(
+        json.dumps(each.to_dict() | {"round": report.number, "run": run}).encode() + b"\n"
+        for run, answers in enumerate(report.answers)
+        for each in answers
+    )
+
+
+def _drop_torn_line(log: Path) -> None:
+    """Remove the unfinished last line of a log; its round will be logged again."""
+    with contextlib.suppress(FileNotFoundError), log.open("rb+") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _runs(

@@ -1,0 +1,115 @@
+"""watchword erisk score: the official measures of runs of any team."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from watchword.cli.base import FILE, console, emit, show, verb, write_text
+from watchword.cli.commands.erisk import erisk
+from watchword.cli.options import deadlines_option, latency_option, table_option, whole_numbers
+from watchword.cli.output import check_files
+from watchword.erisk import Scoreboard, score_runs
+from watchword.erisk.score_tables import interval_lines
+from watchword.evaluation.replaying import RANKING_ROUNDS
+
+_PLACE = click.Path(exists=True, path_type=Path)
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword erisk make collection --task 2018-anorexia --subjects 40 --most-writings 30
+    watchword erisk run 2018-anorexia --data collection --name ours --out runs
+    watchword erisk run 2018-anorexia --data collection --name eager --policy "leaps" --out runs
+    watchword erisk score "collection/2018 anorexia/test" runs --table
+    """,
+)
+@click.argument("truth", type=_PLACE)
+@click.argument("runs", type=_PLACE, nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--counts",
+    type=FILE,
+    metavar="FILE",
+    help="Number of writings of each subject, for runs by chunk.  [default: the file beside TRUTH]",
+)
+@click.option(
+    "--rankings",
+    default=",".join(map(str, RANKING_ROUNDS)),
+    callback=whole_numbers,
+    metavar="ROUNDS,…",
+    help="Numbers of rounds after which to measure the ranking.",
+)
+@deadlines_option
+@latency_option
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="Add 95 % bootstrap intervals of the measures, and of the differences between runs.",
+)
+@click.option("--baseline", metavar="NAME", help="Run to compare with.  [default: the first run]")
+@click.option("--csv", metavar="FILE", help="Write a CSV file with a row per run.")
+@click.option("--latex", metavar="FILE", help="Write the tables for LaTeX (booktabs).")
+@table_option
+def score(
+    truth: Path,
+    runs: tuple[Path, ...],
+    counts: Path | None,
+    rankings: tuple[int, ...],
+    deadlines: tuple[int, ...],
+    latency_p: float,
+    intervals: bool,
+    baseline: str | None,
+    csv: str | None,
+    latex: str | None,
+    table: bool,
+) -> None:
+    """Compute the official measures of runs of any team.
+
+    TRUTH is the golden truth (subject 0|1 per line), or a folder that contains it. RUN is a folder
+    with the ten files of one or more runs (2017, 2018), or a log of rounds (2019 and later): JSON
+    lines or CSV with nick, decision, score, round, and run if there are several. Rounds count from
+    0. A FILE may be - for standard output.
+    """
+    if baseline is not None and not intervals:
+        raise click.UsageError("--baseline requires --intervals")
+    check_files(csv, latex)
+    found = score_runs(
+        truth, runs, counts=counts, rankings=rankings, deadlines=deadlines, latency_p=latency_p
+    )
+    if csv is not None:
+        write_text(csv, found.to_csv())
+    if latex is not None:
+        write_text(latex, found.to_latex())
+    if "-" in (csv, latex):
+        return
+    if table:
+        show(console(), "\n".join([str(found), *_lines(found, intervals, baseline)]))
+    else:
+        emit(_records(found, intervals, baseline))
+
+
+def _lines(found: Scoreboard, intervals: bool, baseline: str | None) -> list[str]:
+    if not intervals:
+        return []
+    lines = ["", "95 % bootstrap intervals:", *interval_lines(found.intervals())]
+    if between := found.differences(baseline):
+        title = f"Differences to {between[0].baseline}, paired (* excludes 0):"
+        lines += ["", title, *interval_lines(between)]
+    return lines
+
+
+def _records(found: Scoreboard, intervals: bool, baseline: str | None) -> list[dict[str, Any]]:
+    records = found.to_dict()
+    if not intervals:
+        return records
+    between = {one.name: one for one in found.differences(baseline)}
+    for record, own in zip(records, found.intervals(), strict=True):
+        record["intervals"] = {name: asdict(each) for name, each in own.intervals.items()}
+        if other := between.get(record["name"]):
+            differences = {name: asdict(each) for name, each in other.intervals.items()}
+            record["differences"] = {"baseline": other.baseline, **differences}
+    return records

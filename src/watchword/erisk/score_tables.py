@@ -1,0 +1,101 @@
+"""Tables of scores: cells, columns of intervals, and tabulars for LaTeX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from watchword._display import aligned
+from watchword.erisk.run_score import RunIntervals
+from watchword.evaluation import metrics
+
+_TITLES = {
+    "precision": "P",
+    "recall": "R",
+    "f1": "F1",
+    "latency": "latency",
+    "speed": "speed",
+    "f_latency": "F_latency",
+    "precision_at_10": "P@10",
+    "ndcg_at_10": "NDCG@10",
+    "ndcg_at_100": "NDCG@100",
+}
+_LATEX_TITLES = {"F1": "$F_1$", "latency": r"latency$_{TP}$", "F_latency": r"$F_{latency}$"}
+_LATEX_SIGNS = {sign: rf"\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def interval_lines(found: Sequence[RunIntervals]) -> list[str]:
+    """Return a table of intervals: a row per measure, a column per run.
+
+    Differences whose interval excludes 0 are marked with a star.
+    """
+    names = list(dict.fromkeys(name for one in found for name in one.intervals))
+    rows = [["", *(one.name for one in found)]]
+    for name in names:
+        row = [title_of(name)]
+        for one in found:
+            interval = one.intervals.get(name)
+            row.append("–" if interval is None else _interval_cell(name, interval, one.baseline))
+        rows.append(row)
+    return aligned(rows)
+
+
+def _interval_cell(name: str, found: metrics.Interval, baseline: str | None) -> str:
+    sign = "" if baseline is None else "+"
+    value, low, high = (
+        cell_of(name, None if math.isnan(each) else each, sign)
+        for each in (found.value, found.low, found.high)
+    )
+    star = "" if baseline is None else "*" if found.low > 0 or found.high < 0 else " "
+    return f"{value} [{low}, {high}]{star}"
+
+
+def title_of(name: str) -> str:
+    """Return the title of the column of a measure."""
+    if name.startswith("erde"):
+        return f"ERDE{name.removeprefix('erde')} %"
+    kind, _, rounds = name.partition("_after_")
+    return f"{_TITLES[kind]} after {rounds}" if rounds else _TITLES[kind]
+
+
+def cell_of(name: str, value: float | None, sign: str = "") -> str:
+    """Return a value as tables show it: ERDE in percent."""
+    if value is None:
+        return "–"
+    if name.startswith("erde"):
+        return f"{100 * value:{sign}.2f}"
+    return f"{value:{sign}.1f}" if name == "latency" else f"{value:{sign}.3f}"
+
+
+def latex_of(rows: Sequence[Sequence[str]], runs: int, lowest: Sequence[bool], words: int) -> str:
+    """Return a tabular; the best value of each column is bold in the rows of runs."""
+    body = [list(map(_escaped, row)) for row in rows[1:]]
+    for column in range(words, len(rows[0])):
+        values = {
+            at: float(rows[at + 1][column]) for at in range(runs) if rows[at + 1][column] != "–"
+        }
+        if len(values) > 1:
+            best = (min if lowest[column] else max)(values.values())
+            for at in (at for at, value in values.items() if value == best):
+                body[at][column] = rf"\textbf{{{body[at][column]}}}"
+    lines = [rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(rows[0]) - words)}}}", r"\toprule"]
+    lines += [" & ".join(map(_latex_title, rows[0])) + r" \\", r"\midrule"]
+    for at, row in enumerate(body):
+        if at == runs:
+            lines.append(r"\midrule")
+        lines.append(" & ".join(row) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _latex_title(title: str) -> str:
+    if title.startswith("ERDE"):
+        return rf"ERDE$_{{{title[4:].split()[0]}}}$ (\%)"
+    return _LATEX_TITLES.get(title, _escaped(title))
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in text).replace("–", "--")

@@ -1,0 +1,200 @@
+"""Official measures of runs from any team, side by side, with paired bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from watchword._checks import as_whole
+from watchword._display import aligned, csv_of
+from watchword._files import AnyPath
+from watchword.erisk.layout import Collection
+from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
+from watchword.erisk.run_score import RANKED, RunIntervals, RunScore, intervals_of, score_run
+from watchword.erisk.score_tables import cell_of, latex_of, title_of
+from watchword.erisk.submission import read_counts, read_truth
+from watchword.errors import DataFormatError
+from watchword.evaluation import metrics
+from watchword.evaluation.replaying import DEADLINES, RANKING_ROUNDS
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """The scores of several runs on the same golden truth.
+
+    `print` shows tables, `to_csv` returns a row per run, `to_latex` the tables for a paper.
+    """
+
+    runs: tuple[RunScore, ...]
+    latency_p: float
+
+    def __str__(self) -> str:
+        first = self.runs[0]
+        lines = [f"{first.subjects} subjects, {first.positives} positive", ""]
+        for table in self._decisions(), self._rankings():
+            if table:
+                lines += [*aligned(table), ""]
+        return "\n".join(lines[:-1])
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return plain data for JSON, one object per run."""
+        return [run.to_dict() for run in self.runs]
+
+    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
+        """Return a row per run and a column per measure; undefined measures are empty."""
+        names = list(dict.fromkeys(name for run in self.runs for name in run.measures))
+        rows = [
+            {
+                "name": run.name,
+                "subjects": run.subjects,
+                "positives": run.positives,
+                "alerts": run.alerts,
+                **{name: run.measures.get(name) for name in names},
+            }
+            for run in self.runs
+        ]
+        return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
+
+    def to_latex(self) -> str:
+        """Return the tables of decisions and rankings for LaTeX with booktabs, best values bold."""
+        lowest = [title.startswith(("ERDE", "latency")) for title in self._decisions()[0]]
+        tables = [latex_of(self._decisions(), len(self.runs), lowest, words=1)]
+        if ranked := self._rankings():
+            for rounds in dict.fromkeys(row[1] for row in ranked[1:]):
+                rows = [row for row in ranked[1:] if row[1] == rounds]
+                tables.append(latex_of([ranked[0], *rows], len(rows), [False] * 5, words=2))
+        return "\n".join(tables)
+
+    def intervals(
+        self, *, seed: int = 0, repeats: int = 1000, confidence_level: float = 0.95
+    ) -> list[RunIntervals]:
+        """Return bootstrap intervals of all measures of each run, over subjects."""
+        options = {"seed": seed, "repeats": repeats, "confidence_level": confidence_level}
+        return [intervals_of(run, None, self.latency_p, options) for run in self.runs]
+
+    def differences(
+        self,
+        baseline: str | None = None,
+        *,
+        seed: int = 0,
+        repeats: int = 1000,
+        confidence_level: float = 0.95,
+    ) -> list[RunIntervals]:
+        """Return the differences of all other runs to a baseline [default: the first run].
+
+        The intervals are paired: both runs are measured on the same resamples of subjects.
+        """
+        names = [run.name for run in self.runs]
+        if baseline is not None and baseline not in names:
+            raise ValueError(f"baseline must be one of {', '.join(names)}, got {baseline!r}")
+        base = self.runs[0 if baseline is None else names.index(baseline)]
+        options = {"seed": seed, "repeats": repeats, "confidence_level": confidence_level}
+        return [
+            intervals_of(run, base, self.latency_p, options) for run in self.runs if run is not base
+        ]
+
+    def _decisions(self) -> list[list[str]]:
+        """Return the rows of the table of decisions, with the bounds of ERDE at the end."""
+        names = [name for name in self.runs[0].measures if "_after_" not in name]
+        rows = [["run", *(title_of(name) for name in names)]]
+        rows += [
+            [run.name, *(cell_of(name, run.measures[name]) for name in names)] for run in self.runs
+        ]
+        bounds = {"never alerting": "never", "best possible": "best"}
+        for title, bound in bounds.items():
+            limits = list(dict.fromkeys(self._limits(run, names, bound) for run in self.runs))
+            rows += [[f"({title})", *cells] for cells in limits]
+        return rows
+
+    def _limits(self, run: RunScore, names: Sequence[str], bound: str) -> tuple[str, ...]:
+        return tuple(
+            cell_of(name, getattr(run.bounds[name], bound)) if name in run.bounds else ""
+            for name in names
+        )
+
+    def _rankings(self) -> list[list[str]]:
+        rows = [
+            [run.name, f"{each.rounds}", *(f"{getattr(each, name):.3f}" for name in RANKED)]
+            for run in self.runs
+            for each in run.rankings
+        ]
+        return (
+            [["run", "after rounds", *(title_of(name) for name in RANKED)], *rows] if rows else []
+        )
+
+
+def score_runs(
+    truth: AnyPath | Mapping[str, str],
+    runs: Iterable[AnyPath | ChunkRun | RoundRun],
+    *,
+    counts: AnyPath | Mapping[str, int] | None = None,
+    rankings: Sequence[int] = RANKING_ROUNDS,
+    deadlines: Sequence[int] = DEADLINES,
+    latency_p: float = metrics.LATENCY_P,
+) -> Scoreboard:
+    """Compute the official measures of runs of any team.
+
+    Parameters
+    ----------
+    truth
+        the golden truth: a file, a folder of a collection that contains it, or the result of
+        `read_truth`.
+    runs
+        folders with the ten files of runs, logs of rounds, or results of `read_runs`.
+    counts
+        the number of writings per subject, for runs by chunk; found in the folder of `truth`.
+    rankings
+        numbers of rounds after which to measure the ranking by score.
+    deadlines
+        deadlines of ERDE, in posts.
+    latency_p
+        parameter p of the penalty in speed and F_latency.
+
+    Subjects of the truth that a run does not mention count as never alerted and rank last. Subjects
+    that are not in the truth are left out, with a `CollectionWarning`.
+
+    >>> log = RoundRun("ours", 1, frozenset(["ann", "bob"]), {"ann": 1}, {1: {"ann": 2, "bob": 1}})
+    >>> score = score_runs({"ann": "positive", "bob": "negative"}, [log]).runs[0]
+    >>> score.measures["f_latency"], score.measures["ndcg_at_10_after_1"]
+    (1.0, 1.0)
+    """
+    rounds = tuple(as_whole("rankings", one, 1) for one in rankings)
+    limits = tuple(as_whole("deadlines", one, 1) for one in deadlines)
+    labels, found = _tables(truth)
+    given = found if counts is None else counts
+    totals = given if given is None or isinstance(given, Mapping) else read_counts(given)
+    taken: dict[str, RunScore] = {}
+    for run in _all_runs(runs, rounds):
+        if run.name in taken:
+            raise DataFormatError(f"two runs are named {run.name} (rename the files of one)")
+        taken[run.name] = score_run(run, labels, totals, limits, latency_p, rounds)
+    if not taken:
+        raise ValueError("runs must contain at least one run")
+    return Scoreboard(tuple(taken.values()), latency_p)
+
+
+def _all_runs(
+    runs: Iterable[AnyPath | ChunkRun | RoundRun], rankings: Sequence[int]
+) -> Iterator[ChunkRun | RoundRun]:
+    for source in runs:
+        if isinstance(source, ChunkRun | RoundRun):
+            yield source
+        else:
+            yield from read_runs(source, rankings=rankings)
+
+
+def _tables(
+    truth: AnyPath | Mapping[str, str],
+) -> tuple[Mapping[str, str], AnyPath | None]:
+    """Return the golden truth, and the file with the counts beside it."""
+    if isinstance(truth, Mapping):
+        return truth, None
+    path = Path(truth)
+    if not path.is_dir():
+        return read_truth(path), None
+    folder = Collection(path, "test")
+    if folder.truth is None:
+        raise DataFormatError(f"{path}: contains no golden truth (give the file itself)")
+    return read_truth(folder.truth), folder.counts
