@@ -13,18 +13,23 @@ import argparse
 import json
 import sys
 import unicodedata
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from pathlib import Path
 
 UNICODE_VERSION = "14.0.0"
 SOURCE = Path(__file__).parent.parent / "src"
 TARGET = SOURCE / "core" / "unicode_table.inc"
+CLEANING_TARGET = SOURCE / "core" / "cleaning_table.inc"
 OFFLINE_TARGET = SOURCE / "watchword" / "web" / "static" / "characters.json"
 
 # The order is that of `enum class CharClass` in src/core/unicode.h.
 BREAK, WORD, MARK, BLANK, LINE_END, APOSTROPHE, JOINER, TERMINATOR, WIDE_TERMINATOR, CLOSER = range(
     10
 )
+# The order is that of `enum class CleanClass` in src/core/unicode.h: what PySS3's patterns tell
+# apart, and which characters decide how a capital sigma is lower-cased.
+OTHER, SPACE, DIGIT, WORD_UNCASED, WORD_CASED, WORD_IGNORABLE = range(6)
 
 LINE_ENDS = "\n\v\f\r\x85\u2028\u2029"
 APOSTROPHES = "'\u2019"
@@ -92,7 +97,42 @@ def fold(character: str) -> str:
     )
 
 
-def records() -> Records:
+def clean_class(character: str) -> int:
+    r"""What Python's `\s`, `\d` and `\w` say of a character, and `str.lower` of its case."""
+    if character.isspace():
+        return SPACE
+    if unicodedata.category(character) == "Nd":
+        return DIGIT
+    if not is_word_character(character):
+        return OTHER
+    # A sigma is final after a cased letter, however many ignorable ones lie between them.
+    if (character + "\u03a3").lower().endswith("\u03c2"):
+        return WORD_CASED
+    if ("a" + character + "\u03a3").lower().endswith("\u03c2"):
+        return WORD_IGNORABLE
+    return WORD_UNCASED
+
+
+def clean(character: str) -> str:
+    """One character as PySS3 learns it: decomposed, without marks, in lower case.
+
+    The capital sigma stays, because its lower case depends on the characters around it.
+    """
+    decomposed = unicodedata.normalize("NFKD", character)
+    plain = (part for part in decomposed if unicodedata.category(part) != "Mn")
+    return "".join(part if part == "\u03a3" else part.lower() for part in plain)
+
+
+def class_and_folded(character: str) -> tuple[int, str]:
+    kind = character_class(character)
+    return kind, fold(character) if kind in (WORD, MARK) else character
+
+
+def class_and_cleaned(character: str) -> tuple[int, str]:
+    return clean_class(character), clean(character)
+
+
+def records(describe: Callable[[str], tuple[int, str]]) -> Records:
     """(record of each code point, the records (class, offset, length), the folded bytes)."""
     blob = bytearray()
     known: dict[tuple[int, bytes | None], int] = {}
@@ -100,12 +140,10 @@ def records() -> Records:
     of_code_point: list[int] = []
     for code_point in range(sys.maxunicode + 1):
         character = chr(code_point)
-        kind = character_class(character)
+        kind, result = describe(character)
         folded: bytes | None = None  # None: the character itself
-        if kind in (WORD, MARK) and code_point not in HANGUL_SYLLABLES:
-            result = fold(character)
-            if result != character:
-                folded = result.encode()
+        if result != character and code_point not in HANGUL_SYLLABLES:
+            folded = result.encode()
         key = (kind, folded)
         if key not in known:
             known[key] = len(table)
@@ -132,7 +170,8 @@ def numbers(values: list[int] | bytes) -> str:
     return "\n".join([*lines, line])
 
 
-def render(found: Records) -> str:
+def render(found: Records, folded: str) -> str:
+    """The tables of `found` as C++; `folded` is the name of what characters are turned into."""
     of_code_point, table, blob = found
     size = 1 << SHIFT
     blocks: dict[tuple[int, ...], int] = {}
@@ -157,11 +196,11 @@ constexpr std::uint16_t kBlockOf[{len(index)}] = {{
 constexpr std::uint16_t kRecordOf[{len(flat)}] = {{
 {numbers(flat)}
 }};
-// Class in 4 bits, length of the folded form in 8 (255: the character itself), its offset in 20.
+// Class in 4 bits, length of the {folded} form in 8 (255: the character itself), its offset in 20.
 constexpr std::uint32_t kRecords[{len(packed)}] = {{
 {numbers(packed)}
 }};
-constexpr unsigned char kFolded[{len(blob)}] = {{
+constexpr unsigned char k{folded.title()}[{len(blob)}] = {{
 {numbers(blob)}
 }};
 """
@@ -199,9 +238,14 @@ def main() -> int:
             file=sys.stderr,
         )
         return 3
-    found = records()
+    found = records(class_and_folded)
     outdated = 0
-    for target, text in ((TARGET, render(found)), (OFFLINE_TARGET, render_offline(found))):
+    made = {
+        TARGET: render(found, "folded"),
+        CLEANING_TARGET: render(records(class_and_cleaned), "cleaned"),
+        OFFLINE_TARGET: render_offline(found),
+    }
+    for target, text in made.items():
         if not arguments.check:
             target.write_text(text, encoding="ascii")
         elif target.read_text(encoding="ascii") != text:

@@ -15,8 +15,9 @@ std::uint32_t record_of(std::uint32_t code_point) {
     return kRecords[kRecordOf[(block << kBlockShift) + offset]];
 }
 
-// Hangul syllables decompose by arithmetic (Unicode, section 3.12); the parts need no folding.
 constexpr std::uint32_t kSyllableFirst = 0xAC00, kSyllableLast = 0xD7A3;
+
+}  // namespace
 
 char* write_utf8(std::uint32_t code_point, char* out) {
     const auto byte = [&out](std::uint32_t value) { *out++ = static_cast<char>(value); };
@@ -38,14 +39,15 @@ char* write_utf8(std::uint32_t code_point, char* out) {
     return out;
 }
 
-char* write_syllable(std::uint32_t code_point, char* out) {
-    const std::uint32_t index = code_point - kSyllableFirst;
-    out = write_utf8(0x1100 + index / 588, out);
-    out = write_utf8(0x1161 + index % 588 / 28, out);
-    return index % 28 == 0 ? out : write_utf8(0x11A7 + index % 28, out);
+bool is_hangul_syllable(std::uint32_t code_point) {
+    return code_point >= kSyllableFirst && code_point <= kSyllableLast;
 }
 
-}  // namespace
+std::array<std::uint32_t, 3> parts_of_syllable(std::uint32_t code_point) {
+    const std::uint32_t index = code_point - kSyllableFirst;
+    const std::uint32_t last = index % 28 == 0 ? 0 : 0x11A7 + index % 28;
+    return {0x1100 + index / 588, 0x1161 + index % 588 / 28, last};
+}
 
 std::string_view unicode_version() { return kUnicodeVersion; }
 
@@ -55,8 +57,11 @@ CharClass char_class(std::uint32_t code_point) {
 }
 
 char* write_folded(std::uint32_t code_point, char* out) {
-    if (code_point >= kSyllableFirst && code_point <= kSyllableLast) {
-        return write_syllable(code_point, out);
+    if (is_hangul_syllable(code_point)) {  // its parts need no folding
+        for (const std::uint32_t part : parts_of_syllable(code_point)) {
+            if (part != 0) out = write_utf8(part, out);
+        }
+        return out;
     }
     const std::uint32_t record = record_of(code_point);
     const std::uint32_t length = record >> 20 & 0xFF;

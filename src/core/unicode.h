@@ -2,6 +2,7 @@
 // Owns nothing: the table is constant data.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -32,5 +33,13 @@ constexpr std::size_t kMaxFolded = 256;
 // Writes the folded form (UTF-8) of one character of a word (decomposed, unaccented, case folded)
 // and returns the end of what was written.
 char* write_folded(std::uint32_t code_point, char* out);
+
+// Hangul syllables decompose by arithmetic (Unicode, section 3.12).
+bool is_hangul_syllable(std::uint32_t code_point);
+// The third part is 0 where there are two.
+std::array<std::uint32_t, 3> parts_of_syllable(std::uint32_t code_point);
+
+// Writes a character in UTF-8 and returns the end of what was written.
+char* write_utf8(std::uint32_t code_point, char* out);
 
 }  // namespace watchword

@@ -1,23 +1,12 @@
 #include "utf8.h"
 
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "ascii.h"
+
 namespace watchword {
 namespace {
-
-bool is_ascii(std::span<const std::uint8_t> bytes) {
-    std::uint64_t seen = 0;
-    std::size_t at = 0;
-    for (; at + 8 <= bytes.size(); at += 8) {
-        std::uint64_t eight;
-        std::memcpy(&eight, bytes.data() + at, 8);
-        seen |= eight;
-    }
-    for (; at < bytes.size(); ++at) seen |= bytes[at];
-    return (seen & 0x8080808080808080) == 0;
-}
 
 // The code points; false if it is not UTF-8.
 bool decode(std::span<const std::uint8_t> bytes, std::vector<std::uint32_t>& text) {
