@@ -226,11 +226,12 @@ void bind_learning(nb::class_<Model>& model) {
     model
         .def(
             "learn",
-            [](Model& self, const Texts& texts, const Labels& labels, unsigned threads) {
+            [](Model& self, const Texts& texts, const Labels& labels, unsigned threads,
+               const std::vector<Count>& counted) {
                 const std::vector<TextView> views = views_of(texts);
-                without_gil([&] { self.learn(views, labels, threads); });
+                without_gil([&] { self.learn(views, labels, threads, counted); });
             },
-            "texts"_a, "labels"_a, "threads"_a)
+            "texts"_a, "labels"_a, "threads"_a, "counted"_a = std::vector<Count>{})
         .def("learn_terms", nb::overload_cast<TermBatch&, const Labels&>(&Model::learn), "batch"_a,
              "labels"_a, nb::call_guard<ReleasedGil>())
         .def("unlearn", &Model::unlearn, "document"_a, "label"_a, nb::call_guard<ReleasedGil>())
@@ -249,12 +250,12 @@ void bind_reading_many(nb::class_<Model>& model) {
     model
         .def(
             "confidence",
-            [](const Model& self, const Texts& texts, unsigned threads) {
+            [](const Model& self, const Texts& texts, unsigned threads, Purpose purpose) {
                 const std::vector<TextView> views = views_of(texts);
                 return confidence_tuple(
-                    without_gil([&] { return self.confidence(views, threads); }));
+                    without_gil([&] { return self.confidence(views, threads, purpose); }));
             },
-            "texts"_a, "threads"_a)
+            "texts"_a, "threads"_a, "purpose"_a)
         .def(
             "confidence_terms",
             [](const Model& self, const TermBatch& batch) {

@@ -44,6 +44,7 @@ void bind_parameters(nb::module_& m) {
         .def_rw("reading", &Parameters::reading)
         .def_rw("summary", &Parameters::summary)
         .def_rw("paragraphs", &Parameters::paragraphs)
+        .def_rw("tokenization", &Parameters::tokenization)
         .def_rw("prune_period", &Parameters::prune_period, nb::for_setter("value"_a.none()))
         .def_rw("prune_floor", &Parameters::prune_floor)
         .def_rw("prune_shortest", &Parameters::prune_shortest);

@@ -11,31 +11,32 @@ using TermTuple = std::tuple<std::uint32_t, std::uint32_t, std::optional<std::st
 using PlainTerm = nb::typed<nb::tuple, std::uint32_t, std::uint32_t, std::optional<nb::str>>;
 using Tree = nb::typed<nb::list, nb::typed<nb::list, nb::typed<nb::list, PlainTerm>>>;
 
-TermBatch read_views(const std::vector<TextView>& views, Paragraphs paragraphs, bool with_spans) {
+TermBatch read_views(const std::vector<TextView>& views, TextRules rules, Purpose purpose,
+                     bool with_spans) {
     TermBatch batch;
-    TextReader reader(paragraphs, with_spans);
+    TextReader reader(rules, purpose, with_spans);
     for (const TextView& view : views) reader.read(view, batch);
     return batch;
 }
 
-TermBatch read_terms(const Texts& texts, Paragraphs paragraphs, bool with_spans) {
+TermBatch read_terms(const Texts& texts, TextRules rules, Purpose purpose, bool with_spans) {
     const std::vector<TextView> views = views_of(texts);
-    return without_gil([&] { return read_views(views, paragraphs, with_spans); });
+    return without_gil([&] { return read_views(views, rules, purpose, with_spans); });
 }
 
 TermBatch read_utf8(const VectorIn<std::uint8_t>& data, const VectorIn<std::int32_t>& offsets,
-                    Paragraphs paragraphs) {
+                    TextRules rules, Purpose purpose) {
     return without_gil([&] {
         const Utf8Texts texts(span_of(data), span_of(offsets));
-        return read_views(texts.views(), paragraphs, false);
+        return read_views(texts.views(), rules, purpose, false);
     });
 }
 
 TermBatch foreign_terms(const Texts& texts, const std::vector<std::vector<TermTuple>>& terms,
-                        Paragraphs paragraphs, bool with_spans) {
+                        TextRules rules, Purpose purpose, bool with_spans) {
     const std::vector<TextView> views = views_of(texts);
     TermBatch batch;
-    TextReader reader(paragraphs, with_spans);
+    TextReader reader(rules, purpose, with_spans);
     for (std::size_t at = 0; at < views.size(); ++at) {
         std::vector<ForeignTerm> own;
         for (const auto& [start, end, word] : terms[at]) own.push_back({{start, end}, word});
@@ -100,17 +101,29 @@ void bind_text(nb::module_& m) {
     nb::enum_<Paragraphs>(m, "Paragraphs")
         .value("lines", Paragraphs::Lines)
         .value("blank_lines", Paragraphs::BlankLines);
+    nb::enum_<Tokenization>(m, "Tokenization")
+        .value("unicode", Tokenization::Unicode)
+        .value("pyss3", Tokenization::Pyss3);
+    nb::enum_<Purpose>(m, "Purpose")
+        .value("learning", Purpose::Learning)
+        .value("reading", Purpose::Reading);
+    nb::class_<TextRules>(m, "TextRules")
+        .def(nb::init<Paragraphs, Tokenization>(), "paragraphs"_a, "tokenization"_a)
+        .def_ro("paragraphs", &TextRules::paragraphs)
+        .def_ro("tokenization", &TextRules::tokenization);
     nb::class_<TermBatch>(m, "TermBatch")
         .def_prop_ro("words", &words_of)
         .def_prop_ro(
             "symbols", [](const TermBatch& batch) { return to_vector(std::vector(batch.symbols)); },
             nb::rv_policy::move)  // the array has its owner: the batch need not live
+        .def_rw("counted", &TermBatch::counted)
         .def("rewrite", &TermBatch::rewrite, "replacement"_a)
         .def("part", &TermBatch::part, "documents"_a)
         .def("tree", &term_tree);
-    m.def("read_terms", &read_terms, "texts"_a, "paragraphs"_a, "with_spans"_a);
-    m.def("read_utf8", &read_utf8, "data"_a, "offsets"_a, "paragraphs"_a);
-    m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "paragraphs"_a, "with_spans"_a);
+    m.def("read_terms", &read_terms, "texts"_a, "rules"_a, "purpose"_a, "with_spans"_a);
+    m.def("read_utf8", &read_utf8, "data"_a, "offsets"_a, "rules"_a, "purpose"_a);
+    m.def("foreign_terms", &foreign_terms, "texts"_a, "terms"_a, "rules"_a, "purpose"_a,
+          "with_spans"_a);
 }
 
 }  // namespace watchword::bindings

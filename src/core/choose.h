@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -42,21 +43,50 @@ bool words_outweigh(Path& path, unsigned matched, double best, std::size_t label
     return outweighed;
 }
 
+// The first label that has the highest value.
+template <class Path>
+LabelPosition best_label(Path& path, const ConfidenceStore::Entry& entry) {
+    const ConfidenceRow row = path.confidences(entry);
+    std::size_t at = 0;
+    while (at + 1 < row.size && row.values[at] != entry.best) ++at;
+    return row.position(at);
+}
+
+// PySS3's rule: among equal values those of the first label win, then the shortest n-gram; and
+// single words win where their values add up to more.
+template <class Path>
+Chosen choose_by_sum(Path& path, double alpha, std::size_t labels) {
+    const ConfidenceStore::Entry* word = &path.word(0);
+    Chosen best{1, word};
+    bool above_alpha = word->best > alpha;
+    unsigned matched = 1;
+    for (; path.has(matched + 1); ++matched) {
+        const double value = best.entry->best;
+        const double floor = above_alpha ? std::nextafter(value, alpha) : alpha;
+        const ConfidenceStore::Entry* entry = path.above(matched + 1, floor);
+        if (entry == nullptr) continue;
+        if (above_alpha && entry->best == value &&
+            best_label(path, *entry) >= best_label(path, *best.entry)) {
+            continue;
+        }
+        best = {matched + 1, entry};
+        above_alpha = true;
+    }
+    const bool split = best.length > 1 && words_outweigh(path, matched, best.entry->best, labels);
+    return split ? Chosen{1, word} : best;
+}
+
 template <class Path>
 Chosen choose(Path& path, double alpha, ReadingRule rule, std::size_t labels) {
+    if (rule == ReadingRule::WordsSum) return choose_by_sum(path, alpha, labels);
     const ConfidenceStore::Entry* word = &path.word(0);
     Chosen best{1, word};
     double best_value = std::max(word->best, alpha);  // values up to alpha count 0
-    unsigned matched = 1;
-    for (; path.has(matched + 1); ++matched) {
-        const ConfidenceStore::Entry* entry = path.above(matched + 1, best_value);
+    for (unsigned length = 2; path.has(length); ++length) {
+        const ConfidenceStore::Entry* entry = path.above(length, best_value);
         if (entry == nullptr) continue;
         best_value = entry->best;
-        best = {matched + 1, entry};
-    }
-    if (rule == ReadingRule::WordsSum && best.length > 1 &&
-        words_outweigh(path, matched, best_value, labels)) {
-        return {1, word};
+        best = {length, entry};
     }
     return best;
 }

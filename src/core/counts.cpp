@@ -135,8 +135,9 @@ void Counts::check_prune_fits(Count floor, unsigned shortest, Count more) const 
     if (removed > room) throw LimitFailure("a model would have pruned more than 2^63 - 1 counts");
 }
 
-PruneResult Counts::prune(Count floor, unsigned shortest) {
+PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
     check_prune_fits(floor, shortest, 0);
+    if (keep_maxima && stale_) find_maxima();
     PruneResult result;
     std::vector<LabelCount> doomed;
     const auto prune_row = [&](std::span<const LabelCount> row, const auto& subtract) {
@@ -172,7 +173,7 @@ PruneResult Counts::prune(Count floor, unsigned shortest) {
     pruned_.ngrams += result.ngrams;
     pruned_.counts += result.counts;
     was_pruned_ = was_pruned_ || result.ngrams > 0;  // else all is as if never pruned
-    stale_ = true;
+    stale_ = !keep_maxima;
     forget_ledger();
     return result;
 }

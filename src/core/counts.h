@@ -93,7 +93,8 @@ class Counts {
     // there is no room for all n-grams, some may have been added.
     void merge(const Counts& other);
     bool has_room_for(const Counts& other) const;
-    PruneResult prune(Count floor, unsigned shortest);
+    // With `keep_maxima`, the largest counts stay what they were, even if their n-grams are gone.
+    PruneResult prune(Count floor, unsigned shortest, bool keep_maxima = false);
     // Throws LimitFailure if the counters of pruning might overflow after this many more
     // occurrences of n-grams.
     void check_prune_fits(Count floor, unsigned shortest, Count more) const;
@@ -110,7 +111,8 @@ class Counts {
     bool was_pruned() const { return was_pruned_; }
     const Vocabulary& words() const { return words_; }
 
-    // The largest count of any n-gram of this length under this label, over the current counts.
+    // The largest count of any n-gram of this length under this label, over the current counts,
+    // or what pruning kept of it.
     Count maximum(unsigned length, LabelId label) const {
         if (stale_.load(std::memory_order_acquire)) find_maxima();
         return maxima_[length - 1][label];

@@ -105,7 +105,7 @@ Counts& Model::writable() {
 void Model::changed() { state_ = new_state(); }
 
 void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
-                  unsigned threads) {
+                  unsigned threads, const std::vector<Count>& counted) {
     // With periodic pruning every document may be followed by one.
     const bool one_by_one = parameters_.prune_period.has_value();
     const std::size_t characters = one_by_one ? 1 : kSliceCharacters;
@@ -121,15 +121,20 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
         parallel_for(slices, threads, [&](std::size_t at, unsigned) {
             // On the thread's own stack: neighbours in the vector would share lines of the cache.
             TermBatch batch = std::move(batches[at]);
-            TextReader reader(parameters_.paragraphs, false);
+            TextReader reader(parameters_.text_rules(), Purpose::Learning, false);
             batch.clear();
             const std::size_t begin = slice + at == 0 ? 0 : ends[slice + at - 1];
             for (std::size_t text = begin; text < ends[slice + at]; ++text) {
                 reader.read(texts[text], batch);
+                if (!counted.empty()) batch.counted.push_back(counted[text]);
             }
             batches[at] = std::move(batch);
         });
-        learn_batches({batches.data(), slices}, labels, first, threads);
+        if (prunes_at_breaks()) {
+            learn_in_pieces(batches[0], labels[first]);
+        } else {
+            learn_batches({batches.data(), slices}, labels, first, threads);
+        }
     }
 }
 
@@ -149,16 +154,42 @@ bool Model::surely_fit(const std::vector<TextView>& texts) const {
 void Model::learn(TermBatch& batch, const std::vector<Label>& labels) {
     if (!parameters_.prune_period) return learn_batches({&batch, 1}, labels, 0, 1);
     for (std::size_t document = 0; document < batch.documents(); ++document) {
-        TermBatch one;
-        one.symbols.assign(
-            batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.begin_of(document)),
-            batch.symbols.begin() + static_cast<std::ptrdiff_t>(batch.ends[document]));
-        one.ends.push_back(one.symbols.size());
-        for (Symbol& symbol : one.symbols) {
-            if (is_word(symbol)) symbol = one.words.find_or_add(batch.words.word(symbol));
+        TermBatch one = batch.part({document});
+        if (prunes_at_breaks()) {
+            learn_in_pieces(one, labels[document]);
+        } else {
+            learn_batches({&one, 1}, labels, document, 1);
         }
-        learn_batches({&one, 1}, labels, document, 1);
     }
+}
+
+bool Model::prunes_at_breaks() const {
+    return parameters_.prune_period && parameters_.tokenization == Tokenization::Pyss3;
+}
+
+void Model::learn_in_pieces(TermBatch& document, const Label& label) {
+    const std::vector<Label> labels{label};
+    Count since_prune = 0;
+    {
+        const std::shared_lock guard(lock_);
+        since_prune = words_since_prune_;
+    }
+    // No n-gram crosses a break, so the pieces have all that the document has.
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < document.symbols.size(); ++at) {
+        since_prune += is_word(document.symbols[at]);
+        if (document.symbols[at] != kBreak || since_prune < *parameters_.prune_period) continue;
+        if (at + 2 >= document.symbols.size()) break;  // only the end of the document follows
+        TermBatch piece = document.piece(begin, at + 1);
+        piece.counted = {begin > 0 ? 0 : document.counted.empty() ? 1 : document.counted[0]};
+        learn_batches({&piece, 1}, labels, 0, 1);
+        begin = at + 1;
+        since_prune = 0;
+    }
+    if (begin == 0) return learn_batches({&document, 1}, labels, 0, 1);
+    TermBatch rest = document.piece(begin, document.symbols.size());
+    rest.counted = {0};
+    learn_batches({&rest, 1}, labels, 0, 1);
 }
 
 void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,
@@ -188,8 +219,8 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
     }
     if (corrections_) learnt_since_fit_ += documents;
     if (!parameters_.prune_period) return;
-    if (pruning) prune_counts(parameters_.prune_floor, parameters_.prune_shortest);
     words_since_prune_ = pruning ? 0 : since_prune;
+    if (pruning) prune_counts(parameters_.prune_floor, parameters_.prune_shortest);
 }
 
 void Model::merge(const Model& other, bool average_corrections) {
@@ -241,7 +272,9 @@ PruneResult Model::prune(Count floor, unsigned shortest) {
 PruneResult Model::prune_counts(Count floor, unsigned shortest) {
     // Pruning gives n-grams other ids, so their corrections have to be found again.
     const std::shared_ptr<const Counts> before = corrections_ ? counts_ : nullptr;
-    const PruneResult result = writable().prune(floor, shortest);
+    const bool as_pyss3 = parameters_.tokenization == Tokenization::Pyss3;
+    const PruneResult result = writable().prune(floor, shortest, as_pyss3);
+    if (as_pyss3) words_since_prune_ = 0;
     if (before)
         corrections_ = std::make_shared<Corrections>(corrections_->moved(*before, *counts_));
     return result;
@@ -256,16 +289,17 @@ void Model::prepare(ConfidenceTable& table, std::size_t documents) const {
     if (corrections_) table.temperature = corrections_->fit.temperature;
 }
 
-void Model::read_texts(std::span<const TextView> texts, double* out) const {
+void Model::read_texts(std::span<const TextView> texts, Purpose purpose, double* out) const {
     Lease lease(*this);
     Workspace& workspace = lease.prepared();
     workspace.batch.clear();
-    TextReader reader(parameters_.paragraphs, false);
+    TextReader reader(parameters_.text_rules(), purpose, false);
     for (const TextView& text : texts) reader.read(text, workspace.batch);
     read_batch(workspace, workspace.batch, out);
 }
 
-ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned threads) const {
+ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned threads,
+                                  Purpose purpose) const {
     const std::shared_lock guard(lock_);
     ConfidenceTable table;
     prepare(table, texts.size());
@@ -276,7 +310,7 @@ ConfidenceTable Model::confidence(const std::vector<TextView>& texts, unsigned t
     });
     parallel_for(ends.size(), threads, [&](std::size_t slice, unsigned) {
         const std::size_t begin = slice == 0 ? 0 : ends[slice - 1];
-        read_texts({texts.data() + begin, ends[slice] - begin},
+        read_texts({texts.data() + begin, ends[slice] - begin}, purpose,
                    table.values.data() + begin * table.labels.size());
     });
     return table;
@@ -294,7 +328,7 @@ ConfidenceTable Model::confidence(const TermBatch& batch) const {
 void Model::confidence(TextView text, ConfidenceTable& out) const {
     const std::shared_lock guard(lock_);
     prepare(out, 1);
-    read_texts({&text, 1}, out.values.data());
+    read_texts({&text, 1}, Purpose::Reading, out.values.data());
 }
 
 void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {

@@ -31,9 +31,12 @@ struct Parameters : ValueParameters {
     ReadingRule reading;
     SummaryOperators summary;
     Paragraphs paragraphs;
+    Tokenization tokenization;
     std::optional<Count> prune_period;  // in words; none: only when asked to
     Count prune_floor;
     unsigned prune_shortest;
+
+    TextRules text_rules() const { return {paragraphs, tokenization}; }
 };
 
 // One row of label values per document.
@@ -115,15 +118,18 @@ class Model {
     // Corrections hold for the parameters that they were fitted with.
     Model(const Model& other, const Parameters& parameters, bool with_corrections);
 
+    // `counted` tells how many documents each text counts as; empty: one each.
     void learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
-               unsigned threads);
+               unsigned threads, const std::vector<Count>& counted = {});
     void learn(TermBatch& batch, const std::vector<Label>& labels);
     void unlearn(const TermBatch& document, const Label& label);
     // Corrections become the mean of both, or are dropped.
     void merge(const Model& other, bool average_corrections);
     PruneResult prune(Count floor, unsigned shortest);
 
-    ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads) const;
+    // The purpose tells how texts are cut: only by PySS3's rules does it make a difference.
+    ConfidenceTable confidence(const std::vector<TextView>& texts, unsigned threads,
+                               Purpose purpose = Purpose::Reading) const;
     ConfidenceTable confidence(const TermBatch& batch) const;
     // Reads one text; reuses the memory of the table. An empty model has no labels.
     void confidence(TextView text, ConfidenceTable& out) const;
@@ -196,7 +202,10 @@ class Model {
                        std::size_t first, unsigned threads);
     // Room for this many documents, with the current labels.
     void prepare(ConfidenceTable& table, std::size_t documents) const;
-    void read_texts(std::span<const TextView> texts, double* out) const;
+    void read_texts(std::span<const TextView> texts, Purpose purpose, double* out) const;
+    // By PySS3's rules, periodic pruning happens at breaks, inside of documents too.
+    bool prunes_at_breaks() const;
+    void learn_in_pieces(TermBatch& document, const Label& label);
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
     // Replaces the values of blocks by their parts of the refined score.
     void explain_score(Workspace& workspace, Parser& parser, Explained& explained) const;

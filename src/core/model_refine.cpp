@@ -65,7 +65,7 @@ std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
             Lease lease(*this);
             Workspace& workspace = lease.prepared_to_refine();
             workspace.batch.clear();
-            TextReader reader(parameters_.paragraphs, false);
+            TextReader reader(parameters_.text_rules(), Purpose::Reading, false);
             const std::size_t begin = (first + at) * kTexts;
             const std::size_t end = std::min(begin + kTexts, texts.size());
             for (std::size_t text = begin; text < end; ++text) {

@@ -75,6 +75,8 @@ class SnapshotReader {
 
     // Checks what the manifest says about labels and pruning.
     void check_known() const;
+    // Checks that no maximum is above those of shorter n-grams, or above the totals of its label.
+    void check_maxima() const;
     // Checks everything.
     void check() const;
 

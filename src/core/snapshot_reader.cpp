@@ -94,22 +94,27 @@ std::shared_ptr<Counts> map_counts(const Snapshot& known, MappedArrays arrays, C
             fail("weights and counts differ");
         }
     }
-    // No n-gram is more frequent than its words: so counts, which are checked against the maxima,
-    // are never divided by less.
-    const std::size_t labels = known.labels.size();
-    for (std::size_t at = 0; at < known.maxima.size() && labels > 0; ++at) {
-        const LabelTotals& total = known.totals[at % labels];
-        if (known.maxima[at] > (at < labels ? total.words : known.maxima[at - labels])) {
-            fail("maxima are above those of shorter n-grams, or above the words of their labels");
-        }
-        if (counting == Counting::Documents && known.maxima[at] > total.documents) {
-            fail("a label has words in more documents than it has");
-        }
-    }
+    SnapshotReader(known, counting).check_maxima();
     arrays.labels = known.labels.size();
     arrays.maxima = known.maxima;
     return std::make_shared<Counts>(known, std::make_shared<MappedTree>(std::move(arrays)),
                                     counting);
+}
+
+// No n-gram is more frequent than its words: so counts, which are checked against the maxima, are
+// never divided by less.
+void SnapshotReader::check_maxima() const {
+    const std::size_t labels = snapshot_.labels.size();
+    const std::vector<std::uint64_t>& maxima = snapshot_.maxima;
+    for (std::size_t at = 0; at < maxima.size() && labels > 0; ++at) {
+        const LabelTotals& total = snapshot_.totals[at % labels];
+        if (maxima[at] > (at < labels ? total.words : maxima[at - labels])) {
+            fail("maxima are above those of shorter n-grams, or above the words of their labels");
+        }
+        if (counting_ == Counting::Documents && maxima[at] > total.documents) {
+            fail("a label has words in more documents than it has");
+        }
+    }
 }
 
 void SnapshotReader::check_known() const {
@@ -264,15 +269,20 @@ void SnapshotReader::check_totals() const {
             if (sum > kMaxWords) fail("the words of a label are out of range");
         }
     }
-    if (maxima != snapshot_.maxima) fail("maxima are not those of the counts");
+    // Pruning may have kept the largest counts of n-grams that are gone.
+    if (snapshot_.maxima.size() != maxima.size()) fail("maxima has the wrong size");
+    for (std::size_t at = 0; at < maxima.size(); ++at) {
+        const bool fits = snapshot_.was_pruned ? snapshot_.maxima[at] >= maxima[at]
+                                               : snapshot_.maxima[at] == maxima[at];
+        if (!fits) fail("maxima are not those of the counts");
+    }
     for (std::size_t at = 0; at < labels; ++at) {
         const LabelTotals& total = snapshot_.totals[at];
         const bool fits =
             snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
         if (!fits) fail("totals of a label are not those of its counts");
-        if (counting_ == Counting::Documents && maxima[at] > total.documents)
-            fail("a label has words in more documents than it has");
     }
+    check_maxima();
 }
 
 std::span<const std::uint32_t> SnapshotReader::row_labels(std::size_t level,

@@ -79,26 +79,45 @@ void TermBatch::clear() {
     ends.clear();
     words.clear();
     spans.clear();
+    counted.clear();
 }
+
+namespace {
+
+// Appends symbols of one batch to another; `id_of` remembers the words that it has.
+void append_symbols(const TermBatch& from, std::size_t begin, std::size_t end,
+                    std::vector<Symbol>& id_of, TermBatch& to) {
+    for (std::size_t at = begin; at < end; ++at) {
+        Symbol symbol = from.symbols[at];
+        if (is_word(symbol)) {
+            Symbol& id = id_of[symbol];
+            if (id == kUnknownWord) id = to.words.find_or_add(from.words.word(symbol));
+            symbol = id;
+        }
+        to.symbols.push_back(symbol);
+        if (!from.spans.empty()) to.spans.push_back(from.spans[at]);
+    }
+    to.ends.push_back(to.symbols.size());
+}
+
+}  // namespace
 
 TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
     TermBatch part;
     std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
     for (const std::size_t document : documents) {
         if (document >= ends.size()) throw std::out_of_range("no such document");
-        for (std::size_t at = begin_of(document); at < ends[document]; ++at) {
-            Symbol symbol = symbols[at];
-            if (is_word(symbol)) {
-                Symbol& id = id_of[symbol];
-                if (id == kUnknownWord) id = part.words.find_or_add(words.word(symbol));
-                symbol = id;
-            }
-            part.symbols.push_back(symbol);
-            if (!spans.empty()) part.spans.push_back(spans[at]);
-        }
-        part.ends.push_back(part.symbols.size());
+        append_symbols(*this, begin_of(document), ends[document], id_of, part);
+        if (!counted.empty()) part.counted.push_back(counted[document]);
     }
     return part;
+}
+
+TermBatch TermBatch::piece(std::size_t begin, std::size_t end) const {
+    TermBatch piece;
+    std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
+    append_symbols(*this, begin, end, id_of, piece);
+    return piece;
 }
 
 void TermBatch::rewrite(const std::vector<std::optional<std::string>>& replacement) {
@@ -119,10 +138,17 @@ void TextReader::read(TextView text, TermBatch& batch) {
     }
     batch_ = &batch;
     document_begin_ = batch.symbols.size();
+    const auto read_as = [&](auto* characters) {
+        if (rules_.tokenization == Tokenization::Pyss3) {
+            read_pyss3(characters, text.size);
+        } else {
+            read_characters(characters, text.size);
+        }
+    };
     switch (text.width) {
-        case 1: read_characters(static_cast<const std::uint8_t*>(text.data), text.size); break;
-        case 2: read_characters(static_cast<const std::uint16_t*>(text.data), text.size); break;
-        default: read_characters(static_cast<const std::uint32_t*>(text.data), text.size); break;
+        case 1: read_as(static_cast<const std::uint8_t*>(text.data)); break;
+        case 2: read_as(static_cast<const std::uint16_t*>(text.data)); break;
+        default: read_as(static_cast<const std::uint32_t*>(text.data)); break;
     }
     batch.ends.push_back(batch.symbols.size());
 }
@@ -165,8 +191,7 @@ std::size_t TextReader::read_word(const Char* text, std::size_t size, std::size_
             return at;
         }
     }
-    const PaddedWord word{word_.data(), static_cast<std::uint32_t>(word_size_)};
-    add(batch_->words.find_or_add(word, hash_word(word)), start, at);
+    add_word(start, at);
     return at;
 }
 
@@ -187,6 +212,8 @@ std::size_t TextReader::fold_ascii(const Char* text, std::size_t size) {
     return length;
 }
 
+template std::size_t TextReader::fold_ascii(const std::uint8_t*, std::size_t);
+
 template <class Char>
 std::size_t TextReader::read_long_word(const Char* text, std::size_t size, std::size_t at) {
     for (; at < size; ++at) {
@@ -206,10 +233,7 @@ std::size_t TextReader::read_long_word(const Char* text, std::size_t size, std::
             break;
         }
     }
-    if (word_size_ > std::numeric_limits<std::uint32_t>::max() - 8) {
-        throw std::length_error("a word is longer than 4 GiB");
-    }
-    std::memset(room(8), 0, 8);
+    pad_word();
     return at;
 }
 
@@ -225,7 +249,7 @@ std::size_t TextReader::read_blanks(const Char* text, std::size_t size, std::siz
             if (carriage) ++at;
         }
     }
-    if (line_ends >= (paragraphs_ == Paragraphs::Lines ? 1u : 2u)) end_paragraph();
+    if (line_ends >= (rules_.paragraphs == Paragraphs::Lines ? 1u : 2u)) end_paragraph();
     return at;
 }
 
@@ -245,7 +269,7 @@ std::size_t TextReader::read_terminator(const Char* text, std::size_t size, std:
 void TextReader::read_foreign(TextView text, const std::vector<ForeignTerm>& terms,
                               TermBatch& batch) {
     TermBatch own;
-    TextReader(paragraphs_, true).read(text, own);
+    TextReader(rules_, purpose_, true).read(text, own);
     batch_ = &batch;
     document_begin_ = batch.symbols.size();
     std::size_t next = 0;
@@ -298,6 +322,13 @@ void TextReader::end_paragraph() {
     const bool first = batch_->symbols.size() == document_begin_;
     if (first || batch_->symbols.back() == kParagraphEnd) return;
     add(kParagraphEnd, 0, 0);
+}
+
+void TextReader::pad_word() {
+    if (word_size_ > std::numeric_limits<std::uint32_t>::max() - 8) {
+        throw std::length_error("a word is longer than 4 GiB");
+    }
+    std::memset(room(8), 0, 8);
 }
 
 char* TextReader::room(std::size_t bytes) {

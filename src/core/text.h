@@ -3,6 +3,7 @@
 // sequence, sentence or paragraph. Spans count code points of the original text.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cleaning.h"
 #include "vocabulary.h"
 
 namespace watchword {
@@ -31,9 +33,15 @@ struct TextView {
 
 enum class Paragraphs : std::uint8_t { Lines, BlankLines };
 
-struct Span {
-    std::uint32_t start;
-    std::uint32_t end;
+// Words by Unicode's rules, or by those of PySS3 (cleaning.h).
+enum class Tokenization : std::uint8_t { Unicode, Pyss3 };
+
+// By PySS3's rules, texts to learn and texts to read are cut differently.
+enum class Purpose : std::uint8_t { Learning, Reading };
+
+struct TextRules {
+    Paragraphs paragraphs = Paragraphs::Lines;
+    Tokenization tokenization = Tokenization::Unicode;
 };
 
 struct TermBatch {
@@ -41,6 +49,8 @@ struct TermBatch {
     std::vector<std::size_t> ends;  // of each document: one past its last symbol
     Vocabulary words;               // the vocabulary of the ids in `symbols`
     std::vector<Span> spans;        // one per symbol if asked for, otherwise empty
+    // Documents that each counts as (those that were joined, or 0 for the rest of one); empty: one.
+    std::vector<std::uint64_t> counted;
 
     std::size_t documents() const { return ends.size(); }
     std::size_t begin_of(std::size_t document) const {
@@ -52,6 +62,8 @@ struct TermBatch {
     void clear();
     // Some of the documents, with a vocabulary of their own words only.
     TermBatch part(const std::vector<std::size_t>& documents) const;
+    // Some symbols as a document, with a vocabulary of their own words only.
+    TermBatch piece(std::size_t begin, std::size_t end) const;
 
     // Replaces every word by another, or by a break: `replacement[id]` for each id.
     void rewrite(const std::vector<std::optional<std::string>>& replacement);
@@ -66,8 +78,13 @@ struct ForeignTerm {
 // Appends documents to a batch. Keeps its buffers between documents.
 class TextReader {
    public:
-    TextReader(Paragraphs paragraphs, bool with_spans)
-        : paragraphs_(paragraphs), with_spans_(with_spans), word_(64) {}
+    TextReader(TextRules rules, Purpose purpose, bool with_spans)
+        : rules_(rules),
+          purpose_(purpose),
+          with_spans_(with_spans),
+          word_(64),
+          cut_(cut_for(rules, purpose)),
+          cleaner_(cut_, with_spans) {}
 
     void read(TextView text, TermBatch& batch);
 
@@ -88,6 +105,27 @@ class TextReader {
     template <class Char>
     std::size_t read_terminator(const Char* text, std::size_t size, std::size_t at);
 
+    // PySS3's rules.
+    template <class Char>
+    void read_pyss3(const Char* text, std::size_t size);
+    template <class Char>
+    void clean_and_read(const Char* text, std::size_t size);
+    template <class Char>
+    void read_cleaned(const CleanText<Char>& text);
+    template <class Char>
+    std::size_t read_clean_word(const CleanText<Char>& text, std::size_t at);
+    template <class Char>
+    std::size_t assemble_clean_word(const CleanText<Char>& text, std::size_t at);
+    template <class Char>
+    void read_hash(const CleanText<Char>& text, std::size_t at);
+    void end_clean_sentence(Span stop);
+
+    // The word in word_, behind which there must be zeros.
+    void add_word(std::size_t start, std::size_t end) {
+        const PaddedWord word{word_.data(), static_cast<std::uint32_t>(word_size_)};
+        add(batch_->words.find_or_add(word, hash_word(word)), start, end);
+    }
+    void pad_word();
     void add(Symbol symbol, std::size_t start, std::size_t end) {
         batch_->symbols.push_back(symbol);
         if (!with_spans_) return;
@@ -95,16 +133,42 @@ class TextReader {
             {static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
     }
     void add_break(std::size_t start, std::size_t end);
+    // One character may have become several words, of which only the first spans it.
+    Span span_behind(Span origin) {
+        const auto place = [this](std::uint32_t at) {
+            return std::max(clean_end_, static_cast<std::uint32_t>(clean_offset_ + at));
+        };
+        const Span span{place(origin.start), place(origin.end)};
+        clean_end_ = span.end;
+        return span;
+    }
+    void add_break_at(Span origin) {
+        const Span span = span_behind(origin);
+        add_break(span.start, span.end);
+    }
     void end_sentence();
     void end_paragraph();
     char* room(std::size_t bytes);
 
-    Paragraphs paragraphs_;
+    TextRules rules_;
+    Purpose purpose_;
     bool with_spans_;
     TermBatch* batch_ = nullptr;
     std::size_t document_begin_ = 0;
     std::vector<char> word_;  // the folded bytes of the word being read, with room behind them
     std::size_t word_size_ = 0;
+
+    static Cut cut_for(TextRules rules, Purpose purpose) {
+        if (purpose == Purpose::Learning) return Cut::Nowhere;
+        return rules.paragraphs == Paragraphs::Lines ? Cut::StopsAndLines : Cut::Stops;
+    }
+
+    Cut cut_;
+    Cleaner cleaner_;
+    std::size_t clean_offset_ = 0;  // of the text being cleaned in the whole
+    std::uint32_t clean_end_ = 0;   // of the last term
+    std::size_t next_number_ = 0;   // of the cleaned text
+    std::size_t next_hashtag_ = 0;  // the hash of a tag that follows another
 };
 
 }  // namespace watchword

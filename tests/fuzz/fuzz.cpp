@@ -10,12 +10,13 @@ namespace {
 // --------------------------------------------------------------------------------
 
 template <class Char>
-ww::TermBatch read(const std::vector<std::uint32_t>& codes, ww::Paragraphs paragraphs,
-                   bool with_spans) {
+ww::TermBatch read(const std::vector<std::uint32_t>& codes, ww::TextRules rules,
+                   ww::Purpose purpose, bool with_spans) {
     // A copy of exactly this size, so that reading past its end is noticed.
     const std::vector<Char> text(codes.begin(), codes.end());
     ww::TermBatch batch;
-    ww::TextReader(paragraphs, with_spans).read({text.data(), text.size(), sizeof(Char)}, batch);
+    ww::TextReader(rules, purpose, with_spans)
+        .read({text.data(), text.size(), sizeof(Char)}, batch);
     return batch;
 }
 
@@ -29,7 +30,7 @@ void require_same(const ww::TermBatch& a, const ww::TermBatch& b) {
 }
 
 // Spans ascend and stay inside the text, sentences and paragraphs are closed, no word is empty.
-void require_well_formed(const ww::TermBatch& batch, std::size_t size) {
+void require_well_formed(const ww::TermBatch& batch, std::size_t size, unsigned least_span) {
     REQUIRE(batch.documents() == 1);
     REQUIRE(batch.ends[0] == batch.symbols.size());
     REQUIRE(batch.spans.size() == batch.symbols.size());
@@ -40,13 +41,18 @@ void require_well_formed(const ww::TermBatch& batch, std::size_t size) {
         if (ww::is_word(symbol)) REQUIRE(!batch.words.word(symbol).empty());
         if (!ww::is_word(symbol) && symbol != ww::kBreak) continue;
         const ww::Span span = batch.spans[at];
-        REQUIRE(previous <= span.start && span.start < span.end && span.end <= size);
+        REQUIRE(previous <= span.start && span.start + least_span <= span.end && span.end <= size);
         previous = span.end;
     }
 }
 
 void fuzz_tokenizer(Data& data) {
-    const auto paragraphs = data.ConsumeBool() ? ww::Paragraphs::Lines : ww::Paragraphs::BlankLines;
+    const auto choices = data.ConsumeIntegralInRange(0u, 7u);
+    const ww::TextRules rules{
+        choices & 1 ? ww::Paragraphs::Lines : ww::Paragraphs::BlankLines,
+        choices & 2 ? ww::Tokenization::Pyss3 : ww::Tokenization::Unicode,
+    };
+    const auto purpose = choices & 4 ? ww::Purpose::Learning : ww::Purpose::Reading;
     const unsigned width = data.PickValueInArray({1u, 2u, 4u});
     std::vector<std::uint32_t> codes;
     while (data.remaining_bytes() > 0 && codes.size() < 4096) {
@@ -57,13 +63,16 @@ void fuzz_tokenizer(Data& data) {
             code = data.ConsumeIntegralInRange<std::uint32_t>(0, 0x10FFFF);
         codes.push_back(code);
     }
-    const ww::TermBatch wide = read<std::uint32_t>(codes, paragraphs, true);
-    require_well_formed(wide, codes.size());
-    require_same(wide, read<std::uint32_t>(codes, paragraphs, false));
-    if (width <= 2) require_same(wide, read<std::uint16_t>(codes, paragraphs, true));
-    if (width == 1) require_same(wide, read<std::uint8_t>(codes, paragraphs, true));
+    const ww::TermBatch wide = read<std::uint32_t>(codes, rules, purpose, true);
+    // By PySS3's rules, one character may become several words, of which only the first spans it.
+    const bool pyss3 = rules.tokenization == ww::Tokenization::Pyss3;
+    require_well_formed(wide, codes.size(), pyss3 ? 0 : 1);
+    require_same(wide, read<std::uint32_t>(codes, rules, purpose, false));
+    if (width <= 2) require_same(wide, read<std::uint16_t>(codes, rules, purpose, true));
+    if (width == 1) require_same(wide, read<std::uint8_t>(codes, rules, purpose, true));
 
-    // Another's tokenizer that finds the same terms gives the same batch.
+    // Another's tokenizer that finds the same terms gives the same batch, if each has characters.
+    if (pyss3) return;
     std::vector<ww::ForeignTerm> terms;
     for (std::size_t at = 0; at < wide.symbols.size(); ++at) {
         const ww::Symbol symbol = wide.symbols[at];
@@ -73,7 +82,8 @@ void fuzz_tokenizer(Data& data) {
         }
     }
     ww::TermBatch foreign;
-    ww::TextReader(paragraphs, true).read_foreign({codes.data(), codes.size(), 4}, terms, foreign);
+    ww::TextReader(rules, purpose, true)
+        .read_foreign({codes.data(), codes.size(), 4}, terms, foreign);
     require_same(wide, foreign);
 }
 
@@ -88,8 +98,8 @@ void require_round_trip(const ww::Model& model, const ww::Parameters& parameters
 }
 
 // True if the document was taken back.
-bool unlearn(ww::Model& model, const Document& document, ww::Paragraphs paragraphs) {
-    ww::TermBatch batch = terms_of(document.first, paragraphs, false);
+bool unlearn(ww::Model& model, const Document& document, ww::TextRules rules) {
+    const ww::TermBatch batch = terms_of(document.first, rules, false, ww::Purpose::Learning);
     try {
         model.unlearn(batch, document.second);
         return true;
@@ -116,7 +126,7 @@ void fuzz_learner(Data& data) {
             case 2:  // what was learnt can always be taken back, if nothing was pruned
                 if (exact && !learnt.empty()) {
                     const auto at = data.ConsumeIntegralInRange<std::size_t>(0, learnt.size() - 1);
-                    REQUIRE(unlearn(model, learnt[at], parameters.paragraphs));
+                    REQUIRE(unlearn(model, learnt[at], parameters.text_rules()));
                     learnt.erase(learnt.begin() + static_cast<std::ptrdiff_t>(at));
                 }
                 break;
@@ -130,14 +140,14 @@ void fuzz_learner(Data& data) {
                         data.ConsumeIntegralInRange<std::size_t>(0, document.first.size()));
                 }
                 const ww::Snapshot before = model.snapshot();
-                if (unlearn(model, document, parameters.paragraphs)) {
+                if (unlearn(model, document, parameters.text_rules())) {
                     const auto same = std::find(learnt.begin(), learnt.end(), document);
                     if (same == learnt.end()) {
                         // Others add up to this one: what is left must still be a model.
                         require_round_trip(model, parameters);
-                        inspect(model, document.first, parameters.paragraphs);
+                        inspect(model, document.first, parameters.text_rules());
                         model.prune(0, 1);
-                        inspect(model, document.first, parameters.paragraphs);
+                        inspect(model, document.first, parameters.text_rules());
                         return;
                     }
                     learnt.erase(same);
@@ -161,13 +171,13 @@ void fuzz_learner(Data& data) {
                             data.ConsumeIntegralInRange(1u, 3u));
                 exact = false;
                 break;
-            case 6: inspect(model, text_from(data), parameters.paragraphs); break;
+            case 6: inspect(model, text_from(data), parameters.text_rules()); break;
             case 7: {
                 if (parameters.summary != ww::SummaryOperators{}) break;  // all sums
                 if (data.ConsumeBool()) {
                     refine(model, learnt);
                 } else if (!learnt.empty() && !model.labels().empty()) {
-                    const auto batch = terms_of(learnt[0].first, parameters.paragraphs, false);
+                    const auto batch = terms_of(learnt[0].first, parameters.text_rules(), false);
                     model.correct(batch, {{0}}, {.5, 1, .3, .05, false, 0});
                 }
                 break;
@@ -179,7 +189,7 @@ void fuzz_learner(Data& data) {
                 ww::Model copy(model, shorter, same);
                 const ww::Snapshot before = model.snapshot();
                 learn(copy, documents_from(data, 2), 1);
-                inspect(copy, text_from(data), parameters.paragraphs);
+                inspect(copy, text_from(data), parameters.text_rules());
                 require_round_trip(copy, shorter);
                 REQUIRE(equal(model.snapshot(), before));
             }
@@ -231,19 +241,19 @@ void fuzz_loader(Data& data) {
     }
     REQUIRE(equal(model->snapshot(), snapshot));
     const std::string text = text_from(data);
-    inspect(*model, text, parameters.paragraphs);
+    inspect(*model, text, parameters.text_rules());
     if (!snapshot.was_pruned) {
         for (const Document& document : documents) {
-            unlearn(*model, document, parameters.paragraphs);
+            unlearn(*model, document, parameters.text_rules());
             require_round_trip(*model, parameters);
         }
     }
     if (!snapshot.was_pruned) change(original, parameters, [&] { original.merge(*model, true); });
     change(*model, parameters, [&] { learn(*model, {{text, label_of(0)}}, 1); });
-    inspect(original, text, parameters.paragraphs);
-    inspect(*model, text, parameters.paragraphs);
+    inspect(original, text, parameters.text_rules());
+    inspect(*model, text, parameters.text_rules());
     change(*model, parameters, [&] { model->prune(1, 1); });
-    inspect(*model, text, parameters.paragraphs);
+    inspect(*model, text, parameters.text_rules());
 }
 
 }  // namespace

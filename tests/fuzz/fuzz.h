@@ -91,9 +91,10 @@ inline std::string text_from(Data& data) {
 
 inline ww::TextView view_of(const std::string& text) { return {text.data(), text.size(), 1}; }
 
-inline ww::TermBatch terms_of(const std::string& text, ww::Paragraphs paragraphs, bool with_spans) {
+inline ww::TermBatch terms_of(const std::string& text, ww::TextRules rules, bool with_spans,
+                              ww::Purpose purpose = ww::Purpose::Reading) {
     ww::TermBatch batch;
-    ww::TextReader(paragraphs, with_spans).read(view_of(text), batch);
+    ww::TextReader(rules, purpose, with_spans).read(view_of(text), batch);
     return batch;
 }
 
@@ -119,8 +120,10 @@ inline ww::Parameters parameters_from(Data& data) {
     }
     parameters.paragraphs =
         data.PickValueInArray({ww::Paragraphs::Lines, ww::Paragraphs::BlankLines});
-    // One number for two choices, so that inputs that were kept mean what they meant.
-    const auto choice = data.ConsumeIntegralInRange(0u, 15u);
+    // One number for three choices, so that inputs that were kept mean what they meant.
+    const auto choices = data.ConsumeIntegralInRange(0u, 31u);
+    const auto choice = choices % 16;
+    parameters.tokenization = choices < 16 ? ww::Tokenization::Unicode : ww::Tokenization::Pyss3;
     if (choice % 8 == 0) parameters.prune_period = 20;
     parameters.counting =
         choice % 8 < 4 && choice != 0 ? ww::Counting::Documents : ww::Counting::Occurrences;
@@ -165,10 +168,10 @@ inline std::vector<Document> documents_from(Data& data, unsigned most) {
 }
 
 // Asks a model for everything it can tell.
-inline void inspect(const ww::Model& model, const std::string& text, ww::Paragraphs paragraphs) {
+inline void inspect(const ww::Model& model, const std::string& text, ww::TextRules rules) {
     if (model.labels().empty()) return;
     const ww::ConfidenceTable table = model.confidence({view_of(text)}, 1);
-    const ww::Explained explained = model.explain(terms_of(text, paragraphs, true));
+    const ww::Explained explained = model.explain(terms_of(text, rules, true));
     REQUIRE(table.values == explained.document);
     const bool refined = model.fit().has_value();
     for (const double value : table.values) {

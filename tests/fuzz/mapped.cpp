@@ -70,7 +70,7 @@ void ask_all(const ww::Model& model, const std::string& text, const ww::Paramete
     using ww::ConfidenceFunction;
     ask([&] { require_numbers(model.confidence({view_of(text)}, 1).values); });
     ask([&] {
-        require_numbers(model.explain(terms_of(text, parameters.paragraphs, true)).document);
+        require_numbers(model.explain(terms_of(text, parameters.text_rules(), true)).document);
     });
     ask([&] { model.survey(5); });
     ask([&] { model.stop_words(0.5); });
@@ -91,7 +91,7 @@ void ask_all(const ww::Model& model, const std::string& text, const ww::Paramete
     });
     ask([&] {
         const ConfidenceFunction function = parameters.confidence_function;
-        const auto trails = model.trails(terms_of(text, parameters.paragraphs, false),
+        const auto trails = model.trails(terms_of(text, parameters.text_rules(), false),
                                          function != ConfidenceFunction::Gv,
                                          function == ConfidenceFunction::NormGvXai);
         require_finite(trails->confidence(parameters));

@@ -34,7 +34,7 @@ def split_corpora(draw, parts):
 
 
 COUNTING = st.sampled_from(["occurrences", "documents"])
-SHAPING = ("max_ngram", "counting", "paragraphs")  # what decides which counts there are
+SHAPING = ("max_ngram", "counting", "paragraphs", "tokenization")  # what decides the counts
 NAMED = parameters(own_operators=False)  # what can be saved without help
 
 

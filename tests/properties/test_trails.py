@@ -10,7 +10,7 @@ from watchword import TauSS3
 from watchword.model.engine import engine_of
 from watchword.model.parameters import Parameters
 
-SHAPING = ("max_ngram", "counting", "paragraphs")
+SHAPING = ("max_ngram", "counting", "paragraphs", "tokenization")
 
 
 def taught(corpus, *, prune=0, **own):

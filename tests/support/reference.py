@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyss3_reference
+
 # --- from characters to terms ---------------------------------------------------------------------
 
 LINE_END = re.compile("\r\n|[\n\v\f\r\x85\u2028\u2029]")
@@ -266,11 +268,16 @@ DEFAULTS = {
     "default_label": None,
     "counting": "occurrences",
     "paragraphs": "lines",
+    "tokenization": "unicode",
     "word_hook": None,
     "prune_period": None,
     "prune_floor": 10,
     "prune_shortest": 1,
 }
+
+
+def words_in(runs):
+    return sum(term.word is not None for terms in runs for term in terms)
 
 
 class CannotUnlearnError(Exception):
@@ -293,6 +300,7 @@ class Reference:
         self.trees = {}  # label -> Counter of word tuples
         self.documents, self.words = Counter(), Counter()
         self.words_since_pruning = self.pruned_ngrams = self.pruned_counts = 0
+        self.kept_largest = Counter()  # by label and length: counts of PySS3's that were pruned
         self.forget_values()
 
     def forget_values(self):
@@ -302,8 +310,22 @@ class Reference:
     def labels(self):
         return sorted(self.trees)
 
+    @property
+    def is_pyss3(self):
+        return self.tokenization == "pyss3"
+
     def read_terms(self, text):
-        document = read_terms(text, self.paragraphs)
+        read = pyss3_reference.read_terms if self.is_pyss3 else read_terms
+        document = read(text, self.paragraphs)
+        return self.hooked(document)
+
+    def learnt_terms(self, text):
+        """Return runs of terms that no n-gram leaves."""
+        if not self.is_pyss3:
+            return [terms for sentences in self.read_terms(text) for terms in sentences]
+        return self.hooked([[pyss3_reference.clean_terms(text)]])[0]
+
+    def hooked(self, document):
         if self.word_hook is None:
             return document
         for sentences in document:
@@ -317,40 +339,64 @@ class Reference:
 
     def count(self, text):
         """Return how much each sequence counts in one document."""
-        occurrences = self.occurrences(text)
+        return self.count_terms(self.learnt_terms(text))
+
+    def count_terms(self, runs):
+        occurrences = self.occurrences(runs)
         if self.counting == "occurrences":
             return occurrences
         return Counter(dict.fromkeys(occurrences, 1))
 
-    def occurrences(self, text):
-        """Return how often each sequence occurs in one document."""
+    def occurrences(self, runs):
+        """Return how often each sequence occurs in some runs of terms."""
         counts = Counter()
-        for sentences in self.read_terms(text):
-            for terms in sentences:
-                cursors = []
-                for term in terms:
-                    if term.word is None:
-                        cursors = []
-                        continue
-                    cursors = [(*cursor, term.word) for cursor in [*cursors, ()]]
-                    for cursor in cursors:
-                        counts[cursor] += 1
-                    cursors = [cursor for cursor in cursors if len(cursor) < self.max_ngram]
+        for terms in runs:
+            cursors = []
+            for term in terms:
+                if term.word is None:
+                    cursors = []
+                    continue
+                cursors = [(*cursor, term.word) for cursor in [*cursors, ()]]
+                for cursor in cursors:
+                    counts[cursor] += 1
+                cursors = [cursor for cursor in cursors if len(cursor) < self.max_ngram]
         return counts
 
-    def learn(self, text, label):
-        counts = self.count(text)
-        words = sum(n for sequence, n in counts.items() if len(sequence) == 1)
-        self.trees.setdefault(label, Counter()).update(counts)
-        self.documents[label] += 1
-        self.words[label] += words
-        self.words_since_pruning += sum(
-            n for sequence, n in self.occurrences(text).items() if len(sequence) == 1
-        )
-        if self.prune_period is not None and self.words_since_pruning >= self.prune_period:
-            self.prune(self.prune_floor, self.prune_shortest)
-            self.words_since_pruning = 0
+    def learn(self, text, label, documents=1):
+        self.trees.setdefault(label, Counter())
+        self.documents[label] += documents
+        for runs in self.pieces(self.learnt_terms(text)):
+            counts = self.count_terms(runs)
+            self.trees[label].update(counts)
+            self.words[label] += sum(n for sequence, n in counts.items() if len(sequence) == 1)
+            self.words_since_pruning += words_in(runs)
+            if self.prune_period is not None and self.words_since_pruning >= self.prune_period:
+                self.prune(self.prune_floor, self.prune_shortest)
+                self.words_since_pruning = 0
         self.forget_values()
+
+    def pieces(self, runs):
+        """Yield a document in parts that end where pruning is due; PySS3 prunes at any break."""
+        if self.prune_period is None or not self.is_pyss3:
+            yield runs
+            return
+        [terms] = runs
+        piece, begin = [], 0
+        for index, term in enumerate(terms):
+            piece = terms[begin : index + 1]
+            due = self.words_since_pruning + words_in([piece]) >= self.prune_period
+            if term.word is None and due:
+                yield [piece]
+                piece, begin = [], index + 1
+        yield [piece]
+
+    def learn_joined(self, corpus):
+        """Learn (text, label) pairs as PySS3's `fit` does."""
+        for label in sorted({label for _, label in corpus}):
+            own = [text for text, other in corpus if other == label]
+            joined = "".join(text if text.endswith("\n") else text + "\n" for text in own)
+            self.learn(joined, label, documents=len(own))
+        self.prune(self.prune_floor, self.prune_shortest)
 
     def unlearn(self, text, label):
         counts = self.count(text)
@@ -369,8 +415,13 @@ class Reference:
     def prune(self, floor=10, shortest=1):
         """Drop, label by label, n-grams with count ≤ `floor`; return how many."""
         ngrams = counts = 0
-        for tree in self.trees.values():
+        if self.is_pyss3:
+            self.words_since_pruning = 0
+        for label, tree in self.trees.items():
             for sequence, n in list(tree.items()):
+                if self.is_pyss3:
+                    key = (label, len(sequence))
+                    self.kept_largest[key] = max(self.kept_largest[key], n)
                 if n <= floor and len(sequence) >= shortest:
                     del tree[sequence]
                     ngrams, counts = ngrams + 1, counts + n
@@ -392,7 +443,7 @@ class Reference:
         """Return the largest count, or the largest gv, of that length in that label."""
         key = (what, label, length)
         if key not in self.known_largest:
-            largest = 0
+            largest = self.kept_largest[label, length] if what == "count" else 0
             for sequence, n in self.trees[label].items():
                 if len(sequence) == length:
                     largest = max(largest, n if what == "count" else self.gvs(sequence)[label].gv)
@@ -496,17 +547,28 @@ class Reference:
     def best_ngram(self, words):
         """Return the best sequence at the start of `words`: the longest run without a break."""
         matched = {label: self.matched(label, words) for label in self.labels}
+        if self.reading == "words_sum":
+            return self.best_by_sum(words, matched)
         best = words[:1]
         for length in range(2, max(matched.values()) + 1):
             if max(self.vector(words[:length])) > max(self.vector(best)):
                 best = words[:length]
-        if self.reading == "words_sum":
-            for label in self.labels:
-                total = 0.0
-                for word in words[: matched[label]]:
-                    total += self.cv((word,), label)
-                if total > max(self.vector(best)):
-                    return words[:1]
+        return best
+
+    def best_by_sum(self, words, matched):
+        """PySS3's choice: label by label, and from short to long, the first of equals wins."""
+        best, highest = words[:1], self.alpha
+        for label in self.labels:
+            for length in range(1, matched[label] + 1):
+                value = self.cv(words[:length], label)
+                if value > highest:
+                    best, highest = words[:length], value
+        for label in self.labels:
+            total = 0.0
+            for word in words[: matched[label]]:
+                total += self.cv((word,), label)
+            if total > highest:
+                return words[:1]
         return best
 
     def parse(self, terms):

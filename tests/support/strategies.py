@@ -68,6 +68,14 @@ def unicode_texts(max_size=24):
     return st.one_of(awkward, anything, mixed).map(settled)
 
 
+def pyss3_texts(max_size=24):
+    """Return texts that are rich in what PySS3's patterns tell apart: numbers, hashtags, dots."""
+    pieces = [*"abcCfF_ 12 3.,-/\\$%#'()!?\n\t\x1c", "#a ", "12", "3.5", "Σ", "ς", "ʰ", "é", "½"]
+    pieces += ["٣", "…", "․", "⒈", "가", "e\u0301", "’", "\u00a0", "\u2028", "\ufdfa", "😀"]
+    ascii_only = joined([piece for piece in pieces if piece.isascii()], max_size=max_size)
+    return st.one_of(ascii_only, joined(pieces, max_size=max_size))
+
+
 def any_texts():
     return st.one_of(texts(), unicode_texts())
 
@@ -126,4 +134,5 @@ def parameters(draw, own_operators=True):
         "summary": draw(summaries(own_operators)),
         "counting": draw(st.sampled_from(["occurrences", "documents"])),
         "paragraphs": draw(st.sampled_from(["lines", "blank_lines"])),
+        "tokenization": draw(st.sampled_from(["unicode", "unicode", "pyss3"])),
     }

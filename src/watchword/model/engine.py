@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
 
 
+_COUNTED = ("max_ngram", "counting", "tokenization")  # which counts there are
+
+
 class MappedFile(NamedTuple):
     """The file that a mapped model stays in: its arrays, and what its manifest says of them."""
 
@@ -71,7 +74,7 @@ class Engine(NamedTuple):
     @property
     def description(self) -> dict[str, Any]:
         """What two models must have in common to count the same things."""
-        counted = {name: getattr(self.parameters, name) for name in ("max_ngram", "counting")}
+        counted = {name: getattr(self.parameters, name) for name in _COUNTED}
         return self.source.description | counted
 
     def statistics(self) -> ModelStatistics:
@@ -118,8 +121,27 @@ class Engine(NamedTuple):
 
     # Learning
 
-    def learn(self, texts: list[str], labels: list[Label], threads: int | None) -> None:
-        """Learn documents."""
+    def learn_joined(self, texts: list[str], labels: list[Label], threads: int | None) -> None:
+        """Learn the documents of each label as one text, and prune the model."""
+        if self.parameters.tokenization != "pyss3":
+            raise ValueError('learn_joined() needs a model with tokenization="pyss3"')
+        joined: dict[Label, list[str]] = {}
+        for text, label in zip(texts, labels, strict=True):
+            joined.setdefault(label, []).append(text if text.endswith("\n") else text + "\n")
+        order = sorted(joined)  # one type: `as_labels` has checked it
+        counted = [len(joined[label]) for label in order]
+        self.learn(["".join(joined[label]) for label in order], order, threads, counted=counted)
+        self.native.prune(self.parameters.prune_floor, self.parameters.prune_shortest)
+
+    def learn(
+        self,
+        texts: list[str],
+        labels: list[Label],
+        threads: int | None,
+        *,
+        counted: list[int] | None = None,
+    ) -> None:
+        """Learn documents; `counted` is the number of documents that each text counts as."""
         self.refuse_if_mapped("learning")
         workers = as_threads(threads)
         if self.parameters.prune_period is not None:
@@ -131,9 +153,11 @@ class Engine(NamedTuple):
             workers = 1
         self.refuse_if_incomplete()
         if self.source.is_plain:
-            self.native.learn(texts, labels, workers)
+            self.native.learn(texts, labels, workers, counted or [])
         else:
-            self.native.learn_terms(self.source.read(texts), labels)
+            terms = self.source.read(texts, learning=True)
+            terms.counted = counted or []
+            self.native.learn_terms(terms, labels)
 
     def unlearn(self, text: str, label: Label) -> None:
         """Take a document back."""
@@ -143,7 +167,7 @@ class Engine(NamedTuple):
             raise UnlearnError(f"cannot unlearn: no document with label {label!r} was learnt")
         self.refuse_if_incomplete()
         try:
-            self.native.unlearn(self.source.read([text]), label)
+            self.native.unlearn(self.source.read([text], learning=True), label)
         except _native.UnlearnFailure as error:
             raise UnlearnError(f"cannot unlearn this document from {label!r}: {error}") from None
 
@@ -156,7 +180,8 @@ class Engine(NamedTuple):
         check_refinable(self)
         for text, own in zip(texts, labels, strict=True):
             for label in sorted(own, key=str):
-                self.native.learn_terms(self.source.read([text]), [label])
+                batch = self.source.read([text], learning=True)
+                self.native.learn_terms(batch, [label])
             positions = sorted(map(self.labels.index, own))
             self.native.correct(self.source.read([text]), [positions], settings.for_native())
 
@@ -208,15 +233,19 @@ class Engine(NamedTuple):
         labels, values = self.probability([text], 1)
         return dict(zip(labels, values[0].tolist(), strict=True))
 
-    def confidence(self, texts: list[str], threads: int) -> ConfidenceTable:
-        """Return the confidence vectors of texts."""
+    def confidence(
+        self, texts: list[str], threads: int, *, as_learnt: bool = False
+    ) -> ConfidenceTable:
+        """Return the confidence vectors of texts; `as_learnt` cuts them as if to learn them."""
         self.refuse_if_unreadable()
         if self.parameters.has_own_operators:
             return self._own_confidence(texts)
         if self.source.is_plain:
-            labels, values = self.native.confidence(texts, threads)
+            purpose = _native.Purpose.learning if as_learnt else _native.Purpose.reading
+            labels, values = self.native.confidence(texts, threads, purpose)
         else:
-            labels, values = self.native.confidence_terms(self.source.read(texts))
+            terms = self.source.read(texts, learning=as_learnt)
+            labels, values = self.native.confidence_terms(terms)
         return ConfidenceTable(tuple(labels), values)
 
     def probability(self, texts: list[str], threads: int) -> ConfidenceTable:

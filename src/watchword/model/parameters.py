@@ -246,9 +246,23 @@ class Parameters:
             shapes_counts=True,
         ),
     )
+    tokenization: Literal["unicode", "pyss3"] = _row(
+        "unicode",
+        Choice(
+            help="Rules to split text into words: Unicode's, or those of PySS3.",
+            details='`"pyss3"` cleans text as PySS3 does: apostrophes are dropped, numbers become '
+            "placeholders, n-grams are learnt across line ends and read across commas. Pruning "
+            "then takes place at punctuation, and does not lower the largest counts.",
+            of=_native.Tokenization,
+            pyss3="pyss3",
+            earlier="unicode",
+            shapes_counts=True,
+        ),
+    )
     prune_period: int | None = _row(
         None,
         Whole(
+            pyss3=1_000_000,
             affects_values=False,
             help="Words between prunings while learning.",
             details="Pruning drops the n-grams of at least `prune_shortest` words with a count of "
@@ -260,6 +274,7 @@ class Parameters:
     prune_floor: int = _row(
         10,
         Whole(
+            pyss3=10,
             affects_values=False,
             help="Largest count that periodic pruning drops.",
             least=0,
@@ -269,6 +284,7 @@ class Parameters:
     prune_shortest: int = _row(
         1,
         Whole(
+            pyss3=2,
             affects_values=False,
             help="Length of the shortest n-grams to prune.",
             least=1,
@@ -345,6 +361,7 @@ class ParameterTypes(TypedDict, total=False):
     default_label: Label | None
     counting: Literal["occurrences", "documents"]
     paragraphs: Literal["lines", "blank_lines"]
+    tokenization: Literal["unicode", "pyss3"]
     prune_period: int | None
     prune_floor: int
     prune_shortest: int

@@ -112,7 +112,9 @@ class TauSS3:
     ) -> None:
         check_names("TauSS3()", parameters)
         settled = Parameters(**parameters)
-        source = TextSource(settled.paragraphs, word_hook=word_hook, tokenizer=tokenizer)
+        source = TextSource(
+            settled.paragraphs, settled.tokenization, word_hook=word_hook, tokenizer=tokenizer
+        )
         self._engine = Engine.empty(settled, source)
 
     @classmethod
@@ -133,10 +135,11 @@ class TauSS3:
     def pyss3(cls, **overrides: Any) -> TauSS3:
         """Return a model with the parameters of PySS3, the authors' later package.
 
-        It uses single words and "xai" values, which equal those of PySS3 on the same counts. PySS3
-        itself tokenises text differently, and its `fit` joins the documents of a label and then
-        drops n-grams with a count of at most ten (`prune(10, 2)`). For n-grams, use
-        `TauSS3.pyss3(max_ngram=3)`.
+        It reads text as PySS3 does and gives the same values. `learn_joined` learns like PySS3's
+        `fit`, `learn_one` and `learn_many` like its `learn`. PySS3 learns single words by default;
+        for n-grams, use `TauSS3.pyss3(max_ngram=3)`. Like PySS3, the model drops n-grams with a
+        count of at most ten every million words, so that it learns in one thread;
+        `prune_period=None` turns this off.
 
         >>> TauSS3.pyss3().parameters["confidence_function"]
         'norm_gv_xai'
@@ -287,6 +290,25 @@ class TauSS3:
             self._engine.learn(repeated, list(chain.from_iterable(own)), threads)
         else:
             self._engine.learn(documents, as_labels(truth), threads)
+
+    def learn_joined(
+        self, texts: Iterable[str], labels: Iterable[Label], *, threads: int | None = None
+    ) -> None:
+        """Learn documents as PySS3's `fit` does, for a model with `tokenization="pyss3"`.
+
+        The documents of each label are joined, each on its own line, so that n-grams and numbers
+        continue from one document into the next. Labels are learnt in their order, and afterwards
+        n-grams are pruned by `prune_floor` and `prune_shortest`.
+
+        >>> model = TauSS3.pyss3(max_ngram=2, prune_floor=1)
+        >>> model.learn_joined(["good", "morning", "good", "morning"], ["greeting"] * 4)
+        >>> model.counts()
+        {'good': {'greeting': 2}, 'good morning': {'greeting': 2}, 'morning': {'greeting': 2}}
+        """
+        documents, known = as_texts(texts), as_labels(labels)
+        if len(documents) != len(known):
+            raise ValueError(f"{len(documents)} texts but {len(known)} labels")
+        self._engine.learn_joined(documents, known, threads)
 
     def unlearn_one(self, text: str, label: Label) -> None:
         """Remove a learnt document; the counts equal those of a model that never learnt it.
@@ -620,8 +642,8 @@ class TauSS3:
         """Return a model with the same counts and other parameters, without learning again.
 
         Counts are shared until one of the two models learns. Parameters that change the counts
-        cannot be replaced: `counting`, `paragraphs`, `word_hook` and `tokenizer`; `max_ngram` can
-        only be lowered.
+        cannot be replaced: `counting`, `paragraphs`, `tokenization`, `word_hook` and `tokenizer`;
+        `max_ngram` can only be lowered.
         """
         own = self.parameters
         for name, value in parameters.items():

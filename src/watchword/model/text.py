@@ -25,6 +25,7 @@ WordHook = Callable[[str], str | None]
 Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
 
 PARAGRAPHS: tuple[Literal["lines"], Literal["blank_lines"]] = ("lines", "blank_lines")
+TOKENIZATIONS: tuple[Literal["unicode"], Literal["pyss3"]] = ("unicode", "pyss3")
 
 # Size limit of the cache of hook results: a stream may bring new words forever.
 _REMEMBERED_WORDS = 1 << 20
@@ -38,17 +39,32 @@ class Term(NamedTuple):
     word: str | None
 
 
+class TermsOfTexts(NamedTuple):
+    """The terms of some texts as they are read, and as they are learnt."""
+
+    reading: _native.TermBatch
+    learning: _native.TermBatch
+
+
 def read_terms(
-    text: str, *, paragraphs: Literal["lines", "blank_lines"] = "lines"
+    text: str,
+    *,
+    paragraphs: Literal["lines", "blank_lines"] = "lines",
+    tokenization: Literal["unicode", "pyss3"] = "unicode",
 ) -> list[list[list[Term]]]:
     """Return paragraphs of sentences of terms, with offsets into the text.
 
-    >>> [[paragraph]] = read_terms("Don’t PANIC, Zoë")
-    >>> [term.word for term in paragraph]
+    >>> [[sentence]] = read_terms("Don’t PANIC, Zoë")
+    >>> [term.word for term in sentence]
     ["don't", 'panic', None, 'zoe']
+    >>> [[sentence]] = read_terms("Don't PANIC, Zoë", tokenization="pyss3")
+    >>> [term.word for term in sentence]
+    ['dont', 'panic', 'zoe']
     """
     ends = _native.Paragraphs[as_choice("paragraphs", paragraphs, PARAGRAPHS)]
-    batch = _native.read_terms([as_text(text)], ends, True)
+    words = _native.Tokenization[as_choice("tokenization", tokenization, TOKENIZATIONS)]
+    rules = _native.TextRules(ends, words)
+    batch = _native.read_terms([as_text(text)], rules, _native.Purpose.reading, True)
     return [
         [[Term(*term) for term in sentence] for sentence in paragraph] for paragraph in batch.tree()
     ]
@@ -60,23 +76,28 @@ class TextSource:
     def __init__(
         self,
         paragraphs: str,
+        tokenization: str = "unicode",
         *,
         word_hook: WordHook | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> None:
         check_function("word_hook", word_hook)
         check_function("tokenizer", tokenizer)
-        self.paragraphs = _native.Paragraphs[paragraphs]
+        self.rules = _native.TextRules(
+            _native.Paragraphs[paragraphs], _native.Tokenization[tokenization]
+        )
         self.word_hook = word_hook
         self.tokenizer = tokenizer
         self._remembered: dict[str, str | None] = {}
         self._asking = threading.RLock()
 
-    def with_paragraphs(self, paragraphs: str) -> TextSource:
-        """Return a source that differs only in where paragraphs end."""
-        if paragraphs == self.paragraphs.name:
+    def with_rules(self, paragraphs: str, tokenization: str) -> TextSource:
+        """Return a source that differs only in these rules."""
+        if (paragraphs, tokenization) == (self.rules.paragraphs.name, self.rules.tokenization.name):
             return self
-        return TextSource(paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
+        return TextSource(
+            paragraphs, tokenization, word_hook=self.word_hook, tokenizer=self.tokenizer
+        )
 
     @property
     def is_plain(self) -> bool:
@@ -88,7 +109,7 @@ class TextSource:
         """The settings that must be equal for merging; stored in the model file."""
         return {
             "unicode": _native.unicode_version,
-            "paragraphs": self.paragraphs.name,
+            "paragraphs": self.rules.paragraphs.name,
             "word_hook": None if self.word_hook is None else name_of(self.word_hook),
             "tokenizer": None if self.tokenizer is None else name_of(self.tokenizer),
         }
@@ -98,26 +119,40 @@ class TextSource:
         refuse_missing(self.word_hook)
         refuse_missing(self.tokenizer)
 
-    def read(self, texts: list[str], *, with_spans: bool = False) -> _native.TermBatch:
-        """Return the terms of these texts."""
+    def read(
+        self, texts: list[str], *, with_spans: bool = False, learning: bool = False
+    ) -> _native.TermBatch:
+        """Return the terms of these texts, for reading or for learning them."""
         self.refuse_if_incomplete()
+        purpose = _purpose(learning)
         if self.tokenizer is None:
-            batch = _native.read_terms(texts, self.paragraphs, with_spans)
+            batch = _native.read_terms(texts, self.rules, purpose, with_spans)
         else:
             terms = [_checked_terms(text, self.tokenizer(text)) for text in texts]
-            batch = _native.foreign_terms(texts, terms, self.paragraphs, with_spans)
+            batch = _native.foreign_terms(texts, terms, self.rules, purpose, with_spans)
         if self.word_hook is not None:
             batch.rewrite(self._replacements(self.word_hook, batch.words))
         return batch
 
+    def read_both(self, texts: list[str]) -> TermsOfTexts:
+        """Return the terms of texts that some models learn and others read."""
+        reading = self.read(texts)
+        if self.rules.tokenization == _native.Tokenization.unicode:
+            return TermsOfTexts(reading, reading)
+        return TermsOfTexts(reading, self.read(texts, learning=True))
+
     def read_utf8(
-        self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]
+        self,
+        data: npt.NDArray[np.uint8],
+        offsets: npt.NDArray[np.int32],
+        *,
+        learning: bool = False,
     ) -> _native.TermBatch:
         """Return the terms of texts in UTF-8, each ending where the next begins, as Arrow has them.
 
         Only for a plain source. Raises `ValueError` if the bytes are not UTF-8.
         """
-        return _native.read_utf8(data, offsets, self.paragraphs)
+        return _native.read_utf8(data, offsets, self.rules, _purpose(learning))
 
     def _replacements(self, hook: WordHook, words: list[str]) -> list[str | None]:
         # One thread at a time, so that the hook is called once for each word.
@@ -134,6 +169,10 @@ class TextSource:
                     known[word] = result
                 replacements.append(known[word])
             return replacements
+
+
+def _purpose(learning: bool) -> _native.Purpose:
+    return _native.Purpose.learning if learning else _native.Purpose.reading
 
 
 def _check_word(word: object, source: str) -> None:

@@ -20,9 +20,9 @@ from watchword.evaluation.folds import Fold, deal
 from watchword.evaluation.labels import Evaluation
 from watchword.evaluation.targets import as_labelled_texts, in_order
 from watchword.model.engine import engine_of
-from watchword.model.native import TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
+from watchword.model.text import TermsOfTexts
 from watchword.searching.cache import KeptResults, digest_of
 from watchword.searching.result import Measure, Search, SearchedSetting, parameters_of, rank_of
 from watchword.searching.space import PRUNE, Setting
@@ -38,7 +38,7 @@ class Job:
 
     model: TauSS3
     texts: list[str]
-    terms: TermBatch
+    terms: TermsOfTexts
     labels: list[tuple[Label, ...]]
     several: bool
     folds: list[Fold]
@@ -73,14 +73,14 @@ class Job:
         default = base["default_label"]
         if default is not None and default not in order:
             raise UnknownLabelError(f"unknown label {default!r} (default_label): no text has it")
-        terms = engine.source.read(documents)
+        terms = engine.source.read_both(documents)
         digest = digest_of(
             documents,
             known,
             [fold.held_out for fold in parts],
             several=several,
             source=engine.source,
-            terms=terms,
+            terms=terms.reading,
         )
         return cls(own, documents, terms, known, several, parts, base, order, digest)
 
@@ -125,10 +125,10 @@ class Run:
     deadline: float | None
     refined: bool = False
     trails: dict[tuple[Any, ...], dict[int, Future[_Read]]] = field(default_factory=dict)
-    terms: dict[str, Any] = field(default_factory=dict)
+    terms: dict[tuple[str, str], TermsOfTexts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.terms[self.job.base["paragraphs"]] = self.job.terms
+        self.terms[self._rules(self.job.base)] = self.job.terms
         self.full = [self.job.base | setting for setting in self.tried]
         self.keys: dict[int, str] = {}
         # The folds that count for each setting: a file may hold more, from another search.
@@ -234,9 +234,9 @@ class Run:
         """Return the texts of some folds as read, shared by all settings with the same counts."""
         ready = self.trails.setdefault(self.shapes[index], {})
         source = engine_of(self.job.model).source
-        paragraphs = self.full[index]["paragraphs"]
-        if paragraphs not in self.terms:  # different from the model's
-            self.terms[paragraphs] = source.with_paragraphs(paragraphs).read(self.job.texts)
+        rules = self._rules(self.full[index])
+        if rules not in self.terms:  # different from the model's
+            self.terms[rules] = source.with_rules(*rules).read_both(self.job.texts)
         wanted = sorted(set(folds) - ready.keys())
         if not wanted:
             return ready
@@ -249,7 +249,7 @@ class Run:
             ready[fold] = pool.submit(
                 refine if self.refined else follow,
                 source,
-                self.terms[paragraphs],
+                self.terms[rules],
                 self.job.labels,
                 part.held_out,
                 part.others(len(self.job.texts)),
@@ -257,6 +257,11 @@ class Run:
                 self.job.base,
             )
         return ready
+
+    @staticmethod
+    def _rules(setting: Setting) -> tuple[str, str]:
+        """Return the parameters that decide which terms texts have."""
+        return setting["paragraphs"], setting["tokenization"]
 
     def _judge(self, read: _Read, index: int, fold: int) -> dict[str, Any]:
         """Return the result of one setting on one fold."""

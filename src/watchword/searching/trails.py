@@ -18,16 +18,23 @@ from watchword._arrays import IntArray
 from watchword._checks import Label
 from watchword.errors import EmptyModelError
 from watchword.model.engine import Engine, decide_several, winners
-from watchword.model.native import TermBatch
 from watchword.model.native import Trails as NativeTrails
 from watchword.model.parameters import Parameters
 from watchword.model.refining import RefineSettings, refine_terms
 from watchword.model.results import ConfidenceTable
-from watchword.model.text import TextSource
+from watchword.model.text import TermsOfTexts, TextSource
 from watchword.searching.space import PRUNE, Setting
 
 # Parameters that change the counts: other values require learning again.
-SHAPING = ("counting", "paragraphs", "prune_period", "prune_floor", "prune_shortest", PRUNE)
+SHAPING = (
+    "counting",
+    "paragraphs",
+    "tokenization",
+    "prune_period",
+    "prune_floor",
+    "prune_shortest",
+    PRUNE,
+)
 
 _NORMALISED = ("norm_gv", "norm_gv_xai")
 
@@ -86,7 +93,7 @@ def _indices(table: ConfidenceTable, index_of: Mapping[Label, int], default: Lab
 
 def follow(
     source: TextSource,
-    terms: TermBatch,
+    terms: TermsOfTexts,
     labels: Sequence[Sequence[Label]],
     held_out: IntArray,
     learnt: IntArray,
@@ -102,7 +109,7 @@ def follow(
     engine = _taught(source, terms, labels, learnt, tried[0] | {"max_ngram": longest})
     functions = {setting["confidence_function"] for setting in tried}
     trails = engine.native.trails(
-        terms.part(held_out.tolist()),
+        terms.reading.part(held_out.tolist()),
         not functions.isdisjoint(_NORMALISED),
         "norm_gv_xai" in functions,
     )
@@ -111,7 +118,7 @@ def follow(
 
 def refine(
     source: TextSource,
-    terms: TermBatch,
+    terms: TermsOfTexts,
     labels: Sequence[Sequence[Label]],
     held_out: IntArray,
     learnt: IntArray,
@@ -125,15 +132,15 @@ def refine(
     (setting,) = settings
     engine = _taught(source, terms, labels, learnt, base | setting)
     own = [frozenset(labels[index]) for index in learnt.tolist()]
-    refine_terms(engine, terms.part(learnt.tolist()), own, RefineSettings())
-    known, values = engine.native.confidence_terms(terms.part(held_out.tolist()))
+    refine_terms(engine, terms.reading.part(learnt.tolist()), own, RefineSettings())
+    known, values = engine.native.confidence_terms(terms.reading.part(held_out.tolist()))
     table = ConfidenceTable(tuple(known), values)
     return RefinedTexts(table, engine.decide_several(*table), engine.label_with_most_words())
 
 
 def _taught(
     source: TextSource,
-    terms: TermBatch,
+    terms: TermsOfTexts,
     labels: Sequence[Sequence[Label]],
     learnt: IntArray,
     setting: Setting,
@@ -142,7 +149,7 @@ def _taught(
     parameters = Parameters(**{name: value for name, value in setting.items() if name != PRUNE})
     engine = Engine.empty(parameters, source)
     pairs = [(index, label) for index in learnt.tolist() for label in labels[index]]
-    part = terms.part([index for index, _ in pairs])
+    part = terms.learning.part([index for index, _ in pairs])
     engine.native.learn_terms(part, [label for _, label in pairs])
     if engine.native.is_empty():
         raise EmptyModelError("a fold leaves no text with a label to learn: use fewer folds")

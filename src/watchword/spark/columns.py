@@ -15,15 +15,15 @@ from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
 
 
-def terms_of(column: Any, source: TextSource) -> TermBatch:
+def terms_of(column: Any, source: TextSource, *, learning: bool = False) -> TermBatch:
     """Return the terms of a column of texts, as `TextSource.read` does."""
     import pyarrow as pa
 
     if not source.is_plain or column.type != pa.string():
-        return source.read(texts_of(column))
+        return source.read(texts_of(column), learning=learning)
     data, offsets = buffers_of(column)
     try:
-        return source.read_utf8(data, offsets)
+        return source.read_utf8(data, offsets, learning=learning)
     except ValueError as error:
         raise _not_text(error) from None
 

@@ -51,6 +51,7 @@ class Counting:
     max_ngram: int = Parameters.max_ngram
     counting: str = Parameters.counting
     paragraphs: str = Parameters.paragraphs
+    tokenization: str = Parameters.tokenization
     word_hook: WordHook | None = None
     tokenizer: Tokenizer | None = None
     most_ngrams: int = 1 << 22  # held at once, at about 40 bytes each
@@ -59,13 +60,18 @@ class Counting:
     @property
     def source(self) -> TextSource:
         """The source that splits texts into words."""
-        return TextSource(self.paragraphs, word_hook=self.word_hook, tokenizer=self.tokenizer)
+        return TextSource(
+            self.paragraphs,
+            self.tokenization,
+            word_hook=self.word_hook,
+            tokenizer=self.tokenizer,
+        )
 
 
 def count_batches(batches: Iterator[Any], how: Counting) -> Iterator[Any]:
     """Yield the n-grams of all texts as rows of counts; an n-gram may occur in several rows."""
     own: dict[str, Any] = {
-        name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs")
+        name: getattr(how, name) for name in ("max_ngram", "counting", "paragraphs", "tokenization")
     }
     engine = Engine.empty(Parameters(**own), how.source)
     kind = None
@@ -137,7 +143,7 @@ def _slices(batches: Iterator[Any], how: Counting) -> Iterator[tuple[TermBatch, 
         labels, texts = (refuse_null(batch, name, getattr(how, name)) for name in ("label", "text"))
         kind = label_type(labels.type)
         for begin, rows in _bounded(texts):
-            terms = terms_of(texts.slice(begin, rows), source)
+            terms = terms_of(texts.slice(begin, rows), source, learning=True)
             yield terms, labels_of(labels.slice(begin, rows)), kind
 
 

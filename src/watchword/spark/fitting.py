@@ -159,6 +159,7 @@ def _job(
         max_ngram=own["max_ngram"],
         counting=own["counting"],
         paragraphs=own["paragraphs"],
+        tokenization=own["tokenization"],
         word_hook=own["word_hook"],
         tokenizer=own["tokenizer"],
         most_ngrams=as_whole("most_ngrams", most_ngrams, 1),

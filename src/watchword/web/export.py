@@ -66,7 +66,8 @@ def export_page(
     A copy of the model is first pruned by `prune(floor)`: n-grams with count ≤ `floor` under a
     label are dropped there. With `floor=0` the file contains every word ever learnt. The values on
     the page are those of the pruned model. Raises `HookError` for a model with Python functions (a
-    word hook, a tokenizer, a summary function), which a browser cannot call.
+    word hook, a tokenizer, a summary function), which a browser cannot call, and `ValueError` for
+    a model that reads text as PySS3 does.
 
     >>> import tempfile, watchword as ww
     >>> model = ww.TauSS3()
@@ -79,6 +80,11 @@ def export_page(
     least = as_whole("floor", floor, 0)
     pruned = copy.copy(model)  # a snapshot: other threads cannot change it
     _refuse_functions(pruned)
+    if pruned.parameters["tokenization"] != "unicode":
+        raise ValueError(
+            'cannot export a model with tokenization="pyss3": the page reads text by Unicode\'s '
+            "rules only; use the live page (watchword serve)"
+        )
     before = sum(pruned.statistics.ngrams)
     if least > 0:
         pruned.prune(least)

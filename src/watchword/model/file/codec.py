@@ -145,7 +145,7 @@ class _Functions:
                 f"uses Unicode {_native.unicode_version}: train the model again"
             )
         functions = {name: _hook(name, given[name], taught[name], source) for name in given}
-        return parameters, TextSource(parameters.paragraphs, **functions)
+        return parameters, TextSource(parameters.paragraphs, parameters.tokenization, **functions)
 
 
 def _parameters(kept: Mapping[str, Any], summary: Summary | None) -> Parameters:

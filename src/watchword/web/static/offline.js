@@ -349,13 +349,28 @@ const offline = (() => {
         if (ngram < 0) break;
         const row = this.levels[length].rows[ngram];
         path.push(row);
-        if (best[row] <= highest) continue;
+        if (best[row] < highest) continue;
+        if (best[row] === highest && !this.precedes(row, chosen.row)) continue;
         highest = best[row];
         chosen = { length: length + 1, row };
       }
       const isContested = this.wordsSum && chosen.length > 1;
       if (!isContested || !this.wordsOutweigh(ids, at, path, highest)) return chosen;
       return { length: 1, row: path[0] };
+    }
+
+    // PySS3's rule for n-grams of equal value: the first label with this value decides.
+    precedes(row, other) {
+      if (!this.wordsSum || this.rows.best[row] <= this.alpha) return false;
+      return this.bestLabel(row) < this.bestLabel(other);
+    }
+
+    bestLabel(row) {
+      let first = this.labels.length;
+      this.rows.each(row, (entry, label) => {
+        if (this.rows.confidences[entry] === this.rows.best[row]) first = Math.min(first, label);
+      });
+      return first;
     }
 
     // Whether for some label the values of the words along the path add up to more than the best
