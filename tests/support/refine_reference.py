@@ -39,7 +39,8 @@ class RefinedReference:
         """Return the n-grams of a text that the model knows, with their weights in it."""
         documents = sum(self.counted.documents.values())
         found = {}
-        for ngram, times in self.counted.occurrences(text).items():
+        runs = [terms for sentences in self.counted.read_terms(text) for terms in sentences]
+        for ngram, times in self.counted.occurrences(runs).items():
             counts = [tree.get(ngram, 0) for tree in self.counted.trees.values()]
             if not any(counts):
                 continue
