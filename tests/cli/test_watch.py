@@ -1,6 +1,8 @@
 """watch: alerts as posts come in, states that outlive the process, and signals."""
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import signal
@@ -9,9 +11,13 @@ import time
 import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import watchword as ww
 from command_line import call, failure, next_line, records, run, say, started, write_lines
+from watchword._display import finite
+from watchword.cli.commands.watch import show_json
 from watchword.cli.signals import Stops
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -130,6 +136,23 @@ def test_option_all_prints_a_decision_after_every_post():
     assert [one["event"] for one in found] == ["post", "post", "alert"]
     assert [one["posts"] for one in found] == [1, 2, 3]
     assert [one["label"] for one in found] == [None, None, "at risk"]
+
+
+@given(
+    subject=st.text(st.characters(codec="utf-8"), min_size=1),
+    labels=st.lists(st.text(max_size=3), unique=True) | st.lists(st.integers(-9, 9), unique=True),
+    value=st.floats(),
+    posts=st.integers(1, 9),
+)
+def test_a_decision_is_printed_as_json_in_ascii(subject, labels, value, posts):
+    confidence = dict.fromkeys(labels, value) | dict.fromkeys(labels[:1], 0.1)
+    decision = ww.Decision(labels[0] if labels else None, posts, posts, confidence, subject)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        show_json("post", [decision])
+    record = {"event": "alert" if labels else "post", "subject": subject, "label": decision.label}
+    record |= {"delay": posts, "posts": posts, "confidence": finite(confidence)}
+    assert printed.getvalue() == json.dumps(record) + "\n"
 
 
 @pytest.mark.usefixtures("here")

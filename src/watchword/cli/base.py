@@ -151,15 +151,19 @@ def emit(records: Iterable[Mapping[str, Any]]) -> None:
     """
     with writing_output():
         for record in records:
-            sys.stdout.write(_json(record) + "\n")
+            sys.stdout.write(json_line(record))
         sys.stdout.flush()
 
 
-def _json(record: Mapping[str, Any]) -> str:
+def json_line(record: Mapping[str, Any]) -> str:
+    """Return a record as a line of JSON, with null for NaN and infinity."""
     try:
-        return json.dumps(record, allow_nan=False)
+        return f"{_encode(record)}\n"
     except ValueError:
-        return json.dumps(finite(record))
+        return f"{json.dumps(finite(record))}\n"
+
+
+_encode = json.JSONEncoder(allow_nan=False).encode  # made once, not for every record
 
 
 def write_output(data: bytes) -> None:

@@ -23,7 +23,7 @@ from watchword.data.folders import (
 )
 from watchword.data.inputs import kind_of
 from watchword.data.lines import Wait, name_of
-from watchword.data.texts import Item, batched, labelled, posts_of, read_batches
+from watchword.data.texts import Row, Texts, batched, labelled, posts_of, read_batches
 from watchword.errors import DataFormatError
 
 Format = Literal["jsonl", "csv", "folder", "label_files", "erisk"]
@@ -83,7 +83,7 @@ class Loader:
         *,
         streams: bool = False,
         wait: Wait | None = None,
-    ) -> Iterator[list[Item]]:
+    ) -> Iterator[Texts]:
         """Yield all texts of sources as they arrive; with `streams`, the posts of subjects.
 
         Texts before an error are yielded before it is raised. See `Wait` for `wait`.
@@ -91,14 +91,13 @@ class Loader:
         for source in sources:
             kind = self.format_of(source)
             if kind == "erisk":
-                yield from batched(posts_of(_erisk(source), source))
+                yield from batched(posts_of(_erisk(source)), source)
             elif kind == "label_files" and not streams:
                 documents = label_file_documents(source, self.bad)
-                yield from batched(
-                    Item(one.text, one.label, None, None, source, None) for one in documents
-                )
+                rows = ((None, (one.text, one.label, None, None)) for one in documents)
+                yield from batched(rows, source)
             elif kind in ("folder", "label_files"):
-                yield from batched(self._folder(source, streams=streams))
+                yield from batched(self._folder(source, streams=streams), source)
             else:
                 is_table = kind == "csv"
                 yield from read_batches(source, self.names, self.bad, is_table=is_table, wait=wait)
@@ -126,14 +125,14 @@ class Loader:
             raise click.UsageError(f"no text has the field {group!r} of --group")
         return texts, labels, None
 
-    def _folder(self, source: str, *, streams: bool) -> Iterator[Item]:
+    def _folder(self, source: str, *, streams: bool) -> Iterator[tuple[None, Row]]:
         if streams or has_subject_folders(source):
-            yield from posts_of(self.subjects(source), source)
+            yield from posts_of(self.subjects(source))
             return
         is_empty = True
         for document in folder_documents(source, self.bad):
             is_empty = False
-            yield Item(document.text, document.label, document.id, None, source, None)
+            yield None, (document.text, document.label, document.id, None)
         if is_empty:
             empty = DataFormatError(f"there are no texts (.txt) in {source}")
             raise self._hinted(source, empty)

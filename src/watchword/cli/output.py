@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from watchword import TauSS3
 from watchword._checks import Label
 from watchword.cli.base import check_folder, console, emit, progress, show, show_table, write_text
 from watchword.cli.options import Option, joined
-from watchword.data.texts import Item
+from watchword.data.texts import Texts
 from watchword.evaluation import Evaluation, Replay
 from watchword.searching import Search
 
@@ -70,14 +70,14 @@ def check_files(*files: str | None) -> None:
 
 
 def evaluate_batches(
-    model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None
+    model: TauSS3, batches: Iterable[Texts], threads: int | None
 ) -> Evaluation | None:
     """Evaluate a model on labelled texts, batch by batch; return None without any."""
     truth: list[Label] = []
     found: list[Label] = []
     for batch in progress(batches, "reading", total=None):
-        truth += [item.label for item in batch if item.label is not None]
-        found += model.predict_many([item.text for item in batch], threads=threads)
+        truth += [label for label in batch.labels if label is not None]
+        found += model.predict_many(batch.texts, threads=threads)
     return Evaluation.of(truth, found) if truth else None
 
 

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,27 @@ Source = str | os.PathLike[str] | Iterable[str] | Iterable[bytes]
 Batch = Iterable[tuple[int, Line]]  # line numbers and lines, these with or without their ends
 
 LONGEST_LINE = 1 << 28  # guards against files without line ends, and small ones that unpack to huge
-_BATCH_BYTES = 1 << 20
-_BATCH_LINES = 8192
+_BATCH_BYTES = 1 << 19
+_MARK = b"\xef\xbb\xbf"  # the byte order mark in UTF-8
 _GZIP = b"\x1f\x8b"
 _GZIP_FORMAT = 31  # zlib's number for gzip with the largest window
 # A signal that comes just before a wait begins is noticed when the wait ends.
 _LONGEST_WAIT = 0.5
+
+
+@dataclass(frozen=True)
+class Block:
+    """Complete lines that arrived together: a batch whose bytes can also be read as a whole."""
+
+    data: bytes  #: the lines, with line feeds between them and none at the end
+    lines: int  #: number of lines
+    first: int  #: number of the first line
+
+    def __len__(self) -> int:
+        return self.lines
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        return zip(count(self.first), self.data.split(b"\n") if self.lines else ())
 
 
 @dataclass(frozen=True)
@@ -81,9 +96,9 @@ def name_of(source: Source) -> str:
 def line_batches(source: Source, wait: Wait | None = None) -> Iterator[Batch]:
     """Yield numbered lines in batches as they arrive, without a byte order mark.
 
-    Of bytes, every batch is a list of lines without their ends, empty if nothing has arrived for a
-    while (see `Wait`). Text files and iterables are one batch that is read while it is iterated
-    over. Lines before an error are yielded before it is raised.
+    Of bytes, every batch is a `Block`, empty if nothing has arrived for a while (see `Wait`). Text
+    files and iterables are one batch that is read while it is iterated over. Lines before an error
+    are yielded before it is raised.
     """
     numbering = _Numbering(name_of(source))
     with _opened(source, wait) as (file, is_gzip):
@@ -96,8 +111,8 @@ def line_batches(source: Source, wait: Wait | None = None) -> Iterator[Batch]:
         size = min(_BATCH_BYTES, LONGEST_LINE + 1)
         pieces = _unpacked(_chunks(file, read, size, wait), size, is_gzip=is_gzip)
         with numbering.errors():
-            for lines in _split(pieces):
-                yield list(numbering.of(lines))
+            for data, lines in _whole_lines(pieces):
+                yield numbering.block(data, lines)
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, Line]]:
@@ -166,6 +181,12 @@ class _Numbering:
                 self._number += 1
                 yield self._number, _without_mark(line) if self._number == 1 else line
 
+    def block(self, data: bytes, lines: int) -> Block:
+        """Return a block of lines, the first of all without a byte order mark."""
+        first = self._number + 1
+        self._number += lines
+        return Block(data.removeprefix(_MARK) if first == 1 else data, lines, first)
+
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Turn errors of reading into errors that name the source and the line."""
@@ -187,7 +208,7 @@ class _Numbering:
 def _without_mark(line: Line) -> Line:
     if isinstance(line, str):
         return line.removeprefix("\ufeff")
-    return line.removeprefix(b"\xef\xbb\xbf") if isinstance(line, bytes) else line
+    return line.removeprefix(_MARK) if isinstance(line, bytes) else line
 
 
 def _limited(file: io.IOBase) -> Iterator[Line]:
@@ -248,21 +269,23 @@ def _decompressed(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         raise EOFError("it ends too soon")
 
 
-def _split(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield complete lines, never many at once; an empty list for an empty piece."""
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield complete lines as they arrive, with their number; none for an empty piece."""
     begun: list[bytes] = []  # of a line whose end is still to come
     size = 0
     for piece in pieces:
-        *lines, rest = piece.split(b"\n")
-        size += len(lines[0] if lines else rest)
+        lines = piece.count(b"\n")
+        size += piece.index(b"\n") if lines else len(piece)
         if size > LONGEST_LINE:
             raise _TooLongError("bytes")
         if lines:
-            lines[0] = b"".join([*begun, lines[0]])
-            begun, size = [], len(rest)
-        if lines or not piece:
-            for start in range(0, len(lines) or 1, _BATCH_LINES):
-                yield lines[start : start + _BATCH_LINES]
-        begun.append(rest)
+            end = piece.rindex(b"\n")
+            yield b"".join([*begun, piece[:end]]), lines
+            begun = [piece[end + 1 :]]
+            size = len(begun[0])
+        else:
+            begun.append(piece)
+            if not piece:
+                yield b"", 0
     if last := b"".join(begun):
-        yield [last]
+        yield last, 1

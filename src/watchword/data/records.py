@@ -7,12 +7,16 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta, timezone
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from watchword._checks import Label, as_label
 from watchword.data.flaws import BadLines, Flaw, shown
-from watchword.data.lines import Batch, decoded
+from watchword.data.lines import Batch, Block, Line, decoded
 from watchword.data.subjects import Document, Post
+
+if TYPE_CHECKING:
+    from msgspec.json import Decoder
 
 Record = Mapping[str, Any]
 Fields = Mapping[str, tuple[str, ...]]
@@ -63,20 +67,71 @@ def json_items(
     batch: Batch, read: Callable[[Record], _Item], bad: BadLines, *, name: str
 ) -> Iterator[tuple[int, _Item]]:
     """Yield what `read` makes of each JSON line, with the number of the line."""
-    for number, line in batch:
+    lines: Iterable[tuple[int, Any]] = batch
+    record_of: Callable[[Any], Record | None] = _record_of
+    if isinstance(batch, Block) and (records := plain_records(batch)) is not None:
+        lines, record_of = enumerate(records, batch.first), lambda record: record
+    for number, line in lines:
         try:
-            text = decoded(line)
-            if not text or text.isspace():
+            record = record_of(line)
+            if record is None:
                 continue
-            item = read(_parsed(text))
+            item = read(record)
         except Flaw as flaw:
             bad.meet(flaw, name=name, line=number)
         else:
             yield number, item
 
 
+def _record_of(line: Line) -> Record | None:
+    """Return the record of a line; None for a blank line."""
+    text = decoded(line)
+    return _parsed(text) if text and not text.isspace() else None
+
+
+def plain_records(block: Block) -> list[dict[str, Any]] | None:
+    """Return the object on each line, or None if a line needs a closer look.
+
+    What is returned equals what the parser of the standard library makes of the lines, many times
+    as fast. Whether a line is valid, and the message if it is not, is left to that parser.
+    """
+    # The decoder takes objects with any white space between them. There is one on every line if
+    # every line end is between two of them, and there are as many objects as lines: inside a value,
+    # a brace is never followed by an opening brace, and strings contain no line ends.
+    between = block.data.count(b"}\n{") or block.data.count(b"}\r\n{")
+    if not block or between != len(block) - 1:
+        return None
+    decoder, refusals = _fast_decoder()
+    try:
+        records = decoder.decode_lines(block.data)
+    except refusals:
+        return None
+    return records if len(records) == len(block) else None
+
+
+@cache
+def _fast_decoder() -> tuple[Decoder[dict[str, Any]], tuple[type[Exception], ...]]:
+    """Return a decoder of objects, and what it raises."""
+    import msgspec  # only where JSON is read: `import watchword` stays light
+
+    refusals = (msgspec.DecodeError, UnicodeError, RecursionError)
+    return msgspec.json.Decoder(dict[str, Any]), refusals
+
+
 def _parsed(line: str) -> Record:
     """Return the JSON object of a line."""
+    decoder, refusals = _fast_decoder()
+    try:
+        return decoder.decode(line)
+    except refusals:
+        return _slowly_parsed(line)
+
+
+def _slowly_parsed(line: str) -> Record:
+    """Return the JSON object of a line that the fast decoder refuses; it may be valid.
+
+    The standard library also reads NaN, infinite numbers and lone surrogates.
+    """
     try:
         value, end = _decode(line)
     except (ValueError, RecursionError):
@@ -86,7 +141,7 @@ def _parsed(line: str) -> Record:
     return _carefully_parsed(line)
 
 
-_decode = json.JSONDecoder().raw_decode  # less work than json.loads, which also looks for blanks
+_decode = json.JSONDecoder().raw_decode
 
 
 def _carefully_parsed(line: str) -> Record:
@@ -118,13 +173,19 @@ def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
     def read(record: Record) -> Entry:
         label, seq = record.get(label_name), record.get(seq_name)
         if label is not None:
-            label = _label(label)
+            label = as_given_label(label)
         if text_name in record or not posts_name or posts_name not in record:
             subject = as_identity(subject_name, record.get(subject_name))
-            return subject, (read_post(record),), label, (None if seq is None else _seq(seq),), None
+            return (
+                subject,
+                (read_post(record),),
+                label,
+                (None if seq is None else as_seq(seq),),
+                None,
+            )
         subject = as_identity(subject_name, _first(record, owners))
         given = _posts(record[posts_name], text_name)
-        seqs = tuple(_seq(one.get(seq_name)) for one in given)
+        seqs = tuple(as_seq(one.get(seq_name)) for one in given)
         chunks = _chunks(record.get(chunks_name), len(given))
         return subject, tuple(map(read_post, given)), label, seqs, chunks
 
@@ -137,10 +198,7 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
 
     def read(record: Record) -> Post:
         title = record.get(title_name)
-        if title is None:
-            title = ""
-        elif not isinstance(title, str):
-            raise Flaw(f'"{title_name}" must be text, got {_json(title)}')
+        title = "" if title is None else as_title(title_name, title)
         text = record.get(text_name)
         if type(text) is not str:  # fast path: function calls are slow
             text = _text(record, text_name)
@@ -165,7 +223,7 @@ def document_reader(fields: Fields) -> Callable[[Record], Document]:
         label, identity = record.get(label_name), _first(record, id_names)
         return Document(
             _text(record, text_name),
-            None if label is None else _label(label),
+            None if label is None else as_given_label(label),
             None if identity is None else as_identity(id_names[0], identity, empty=True),
         )
 
@@ -190,6 +248,13 @@ def _text(record: Record, name: str) -> str:
     if name not in record:
         raise Flaw(f'"{name}" is missing', arguments=("text",))
     raise Flaw(f'"{name}" must be text, got {_json(text)}')
+
+
+def as_title(name: str, value: object) -> str:
+    """Return the title of a post."""
+    if isinstance(value, str):
+        return value
+    raise Flaw(f'"{name}" must be text, got {_json(value)}')
 
 
 def _posts(given: object, text_name: str) -> list[Record]:
@@ -228,7 +293,8 @@ def as_identity(name: str, value: object, *, empty: bool = False) -> str:
     raise Flaw(f'"{name}" must be text or a whole number, got {_json(value)}')
 
 
-def _label(value: object) -> Label:
+def as_given_label(value: object) -> Label:
+    """Return the label of a text or of a subject."""
     if type(value) is str and value.isascii():
         return value
     try:
@@ -239,7 +305,8 @@ def _label(value: object) -> Label:
         ) from None
 
 
-def _seq(value: object) -> float | None:
+def as_seq(value: object) -> float | None:
+    """Return the number that orders the posts of a subject, or None for none."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     if isinstance(value, float) and math.isfinite(value):

@@ -28,7 +28,12 @@ class Post:
     @property
     def content(self) -> str:
         """Title and text as two paragraphs, with either setting of `paragraphs`."""
-        return f"{self.title}\n\n{self.text}" if self.title else self.text
+        return content_of(self.title, self.text)
+
+
+def content_of(title: str | None, text: str) -> str:
+    """Return what a post says: its title, if it has one, and its text."""
+    return f"{title}\n\n{text}" if title else text
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from itertools import compress, repeat
+from operator import itemgetter
+from types import NoneType
+from typing import Any, NamedTuple, cast
 
 from watchword._checks import Label
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.inputs import item_batches
-from watchword.data.lines import Wait, name_of
+from watchword.data.lines import Batch, Block, Wait, line_batches, name_of
+from watchword.data.plain import plain_columns
 from watchword.data.records import (
     DOCUMENT_FIELDS,
     SUBJECT_FIELDS,
@@ -19,13 +22,17 @@ from watchword.data.records import (
     Record,
     document_reader,
     entry_reader,
+    json_items,
     named,
 )
-from watchword.data.subjects import Post, Subject
+from watchword.data.subjects import Subject, content_of
 from watchword.errors import DataFormatError
 
 _BATCH_ITEMS = 4096
 _BATCH_CHARACTERS = 1 << 20
+
+#: A text, its label, its id and its subject.
+Row = tuple[str, Label | None, str | None, str | None]
 
 
 class Item(NamedTuple):
@@ -39,6 +46,48 @@ class Item(NamedTuple):
     line: int | None
 
 
+@dataclass(frozen=True)
+class Texts:
+    """A batch of texts as columns; iterating yields items."""
+
+    texts: list[str]
+    labels: list[Label | None]
+    ids: list[str | None]
+    subjects: list[str | None]
+    source: str
+    lines: Sequence[int | None]
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], source: str, lines: Sequence[int | None]) -> Texts:
+        """Return rows of one source, with the numbers of their lines, as columns."""
+        texts, labels, ids, subjects = map(list, zip(*rows, strict=True)) if rows else [[]] * 4
+        return cls(texts, labels, ids, subjects, source, lines)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[Item]:
+        columns = self.texts, self.labels, self.ids, self.subjects, repeat(self.source), self.lines
+        return map(Item, *columns)
+
+    @property
+    def has_posts(self) -> bool:
+        """Whether a text is a post of a subject."""
+        return any(subject is not None for subject in self.subjects)
+
+    def part(self, begin: int, end: int | None = None) -> Texts:
+        """Return the texts with indices from `begin` to `end`."""
+        return self._picked(itemgetter(slice(begin, end)))
+
+    def only(self, chosen: Sequence[bool]) -> Texts:
+        """Return the texts for which `chosen` is true."""
+        return self._picked(lambda column: list(compress(column, chosen)))
+
+    def _picked(self, pick: Callable[[Any], Any]) -> Texts:
+        texts, labels, ids = pick(self.texts), pick(self.labels), pick(self.ids)
+        return Texts(texts, labels, ids, pick(self.subjects), self.source, pick(self.lines))
+
+
 def read_batches(
     source: str,
     names: Mapping[str, str],
@@ -46,49 +95,72 @@ def read_batches(
     *,
     is_table: bool,
     wait: Wait | None = None,
-) -> Iterator[list[Item]]:
+) -> Iterator[Texts]:
     """Yield the texts of JSON lines or of a table as they arrive; `names` rename fields.
 
     Texts before an error are yielded before it is raised. See `line_batches` for `wait`.
     """
-    read = _record_reader(names, name_of(source))
-    table = _columns(names) if is_table else None
-    batches: Iterable[Iterable[tuple[int, list[Item]]]]
-    if source != "-" and Path(source).is_file():  # nothing more will arrive
-        batches = [chain.from_iterable(item_batches(source, read, bad, table=table))]
-    else:
-        batches = item_batches(source, read, bad, table=table, wait=wait)
-    for batch in batches:
-        yield from batched(item._replace(line=line) for line, items in batch for item in items)
+    name = name_of(source)
+    read = _record_reader(names)
+    if is_table:
+        for rows in item_batches(source, read, bad, table=_columns(names), wait=wait):
+            yield from batched(_flat(rows), name)
+        return
+    fields = named(SUBJECT_FIELDS, names)
+    for batch in line_batches(source, wait):
+        plain = _plain_texts(batch, fields, name)
+        if plain is None:
+            yield from batched(_flat(json_items(batch, read, bad, name=name)), name)
+        else:
+            for begin in range(0, len(plain), _BATCH_ITEMS):
+                yield plain.part(begin, begin + _BATCH_ITEMS)
 
 
-def batched(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Yield items in batches, at least one; those before an error before it is raised."""
-    batch: list[Item] = []
+def _plain_texts(batch: Batch, fields: Fields, source: str) -> Texts | None:
+    """Return the texts of a block whose lines are all plain; None otherwise."""
+    if not isinstance(batch, Block):
+        return None
+    columns = plain_columns(batch, fields)
+    lines = range(batch.first, batch.first + len(batch))
+    return None if columns is None else Texts(*columns, source, lines)
+
+
+def _flat(rows: Iterable[tuple[int, list[Row]]]) -> Iterator[tuple[int, Row]]:
+    return ((line, row) for line, found in rows for row in found)
+
+
+def batched(rows: Iterable[tuple[int | None, Row]], source: str) -> Iterator[Texts]:
+    """Yield rows with the numbers of their lines in batches, at least one.
+
+    Those before an error are yielded before it is raised.
+    """
+    batch: list[Row] = []
+    lines: list[int | None] = []
     size = 0
     try:
-        for item in items:
-            batch.append(item)
-            size += len(item.text)
+        for line, row in rows:
+            batch.append(row)
+            lines.append(line)
+            size += len(row[0])
             if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_ITEMS:
-                yield batch
-                batch, size = [], 0
+                yield Texts.of(batch, source, lines)
+                batch, lines, size = [], [], 0
     except DataFormatError:
-        yield batch
+        yield Texts.of(batch, source, lines)
         raise
-    yield batch
+    yield Texts.of(batch, source, lines)
 
 
-def posts_of(subjects: Iterable[Subject], source: str) -> Iterator[Item]:
-    """Yield all posts of subjects."""
+def posts_of(subjects: Iterable[Subject]) -> Iterator[tuple[None, Row]]:
+    """Yield all posts of subjects, which have no line."""
     for subject in subjects:
         for post in subject.posts:
-            yield Item(post.content, subject.label, post.id, subject.id, source, None)
+            yield None, (post.content, subject.label, post.id, subject.id)
 
 
 def labelled(
-    batches: Iterable[Sequence[Item]], bad: BadLines, *, like: Sequence[Label] = ()
-) -> Iterator[list[Item]]:
+    batches: Iterable[Texts], bad: BadLines, *, like: Sequence[Label] = ()
+) -> Iterator[Texts]:
     """Yield the texts with a label; a post may have it from an earlier line of its subject.
 
     All labels must have one type. With `like`, the labels of a model, they are converted to its
@@ -97,28 +169,33 @@ def labelled(
     known: dict[str | None, Label] = {}
     spell = _Spelling(like)
     for batch in batches:
-        found = []
+        if spell.keeps(batch.labels):
+            known.update(zip(batch.subjects, cast("list[Label]", batch.labels), strict=True))
+            known.pop(None, None)
+            yield batch
+            continue
+        labels: list[Label | None] = []
         for item in batch:
             try:
-                if item.label is not None:
-                    label = spell(item.label)
-                elif item.subject in known:
-                    label = known[item.subject]
-                else:
-                    whose = (
-                        "" if item.subject is None else " here and in earlier lines of its subject"
-                    )
-                    raise Flaw(
-                        f'"label" is missing{whose}: texts without a label cannot be learnt',
-                        arguments=("label",),
-                    )
+                label = _label_of(item, known, spell)
             except Flaw as flaw:
                 bad.meet(flaw, name=item.source, line=item.line)
-                continue
-            if item.subject is not None:
+                label = None
+            if item.subject is not None and label is not None:
                 known[item.subject] = label
-            found.append(item._replace(label=label))
-        yield found
+            labels.append(label)
+        yield replace(batch, labels=labels).only([label is not None for label in labels])
+
+
+def _label_of(item: Item, known: Mapping[str | None, Label], spell: _Spelling) -> Label:
+    if item.label is not None:
+        return spell(item.label)
+    if item.subject in known:
+        return known[item.subject]
+    whose = "" if item.subject is None else " here and in earlier lines of its subject"
+    raise Flaw(
+        f'"label" is missing{whose}: texts without a label cannot be learnt', arguments=("label",)
+    )
 
 
 class _Spelling:
@@ -127,6 +204,15 @@ class _Spelling:
     def __init__(self, like: Sequence[Label]) -> None:
         self._numbers = isinstance(like[0], int) if like else None
         self._may_change = bool(like)
+
+    def keeps(self, labels: Sequence[Label | None]) -> bool:
+        """Return whether all labels are there and have the right type, as they do in most data."""
+        kinds = set(map(type, labels))
+        if len(kinds) != 1 or NoneType in kinds:
+            return False
+        if self._numbers is None:
+            self._numbers = kinds == {int}
+        return self._numbers == (kinds == {int})
 
     def __call__(self, label: Label) -> Label:
         is_number = isinstance(label, int)
@@ -145,20 +231,20 @@ class _Spelling:
         )
 
 
-def _record_reader(names: Mapping[str, str], source: str) -> Callable[[Record], list[Item]]:
+def _record_reader(names: Mapping[str, str]) -> Callable[[Record], list[Row]]:
     """Return a function that reads a record as posts of a subject, or as a text of its own."""
     fields = named(SUBJECT_FIELDS, names)
     (owner,), (posts,), (title,) = fields["subject"], fields["posts"], fields["title"]
     read_entry, read_document = entry_reader(fields), document_reader(_columns(names))
 
-    def read(record: Record) -> list[Item]:
+    def read(record: Record) -> list[Row]:
         if posts in record or record.get(owner) is not None:
             subject, written, label, _, _ = read_entry(record)
-            return [Item(post.content, label, post.id, subject, source, None) for post in written]
+            return [(post.content, label, post.id, subject) for post in written]
         own = read_document(record)
         above = record.get(title)
-        content = Post(own.text, title=above).content if isinstance(above, str) else own.text
-        return [Item(content, own.label, own.id, None, source, None)]
+        content = content_of(above if isinstance(above, str) else None, own.text)
+        return [(content, own.label, own.id, None)]
 
     return read
 

@@ -14,7 +14,7 @@ from watchword.cli.base import FILE, show_records, verb
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, table_option, threads_option
 from watchword.cli.output import evaluate_batches
-from watchword.data.texts import Item, labelled
+from watchword.data.texts import Texts, batched, labelled
 from watchword.errors import DataFormatError
 from watchword.evaluation import Evaluation
 from watchword.model.engine import engine_of
@@ -66,7 +66,7 @@ def classify(
     if texts and data:
         raise click.UsageError("--text and DATA cannot be used together")
     taught = TauSS3.load(model)
-    given = [[Item(text, None, None, None, "--text", None) for text in texts]]
+    given = batched(((None, (text, None, None, None)) for text in texts), "--text")
     batches = given if texts else loader.batches(data or ("-",))
     if accuracy:
         known = labelled(batches, loader.bad, like=taught.labels)
@@ -85,27 +85,27 @@ def classify(
 
 def _answers(
     model: TauSS3,
-    items: Sequence[Item],
+    batch: Texts,
     *,
     several: bool,
     probabilities: bool,
     threads: int | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield a model's predictions for texts as records to print."""
-    texts = [item.text for item in items]
-    found = model.confidence_table(texts, threads=threads)
+    found = model.confidence_table(batch.texts, threads=threads)
     chosen: Sequence[Label | tuple[Label, ...]] = (
         model.decide_several(found) if several else model.decide(found)
     )
     name, shown = "confidence", found
     if probabilities:
         name, shown = "probability", engine_of(model).probability_of(found)
-    for item, choice, row in zip(items, chosen, shown.values.tolist(), strict=True):
+    rows = zip(batch.subjects, batch.ids, chosen, shown.values.tolist(), strict=True)
+    for subject, identity, choice, row in rows:
         record: dict[str, Any] = {}
-        if item.subject is not None:
-            record["subject"] = item.subject
-        if item.id is not None:
-            record["id"] = item.id
+        if subject is not None:
+            record["subject"] = subject
+        if identity is not None:
+            record["id"] = identity
         record["labels" if several else "label"] = choice
         yield record | {name: dict(zip(shown.labels, row, strict=True))}
 

@@ -24,7 +24,7 @@ from watchword.cli.options import (
 from watchword.cli.output import ResultFiles, evaluate_batches, result_options, show_evaluation
 from watchword.cli.policy_notation import policy_for, spell_policy
 from watchword.data.lines import name_of
-from watchword.data.texts import Item, labelled
+from watchword.data.texts import Texts, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
 
@@ -164,10 +164,10 @@ def _evaluate_texts(
     return found
 
 
-def _without_subjects(batches: Iterable[Sequence[Item]]) -> Iterator[Sequence[Item]]:
+def _without_subjects(batches: Iterable[Texts]) -> Iterator[Texts]:
     """Yield the batches; raise a usage error if a text has a subject."""
     for batch in batches:
-        if any(item.subject is not None for item in batch):
+        if batch.has_posts:
             raise click.UsageError(
                 "Missing option '--positive': the data has subjects (use --positive LABEL to "
                 "evaluate alerts, or --posts to evaluate every post as a text)"

@@ -127,11 +127,11 @@ def _data(loader: Loader, source: str | None) -> dict[str, Any]:
             "DATA must be a file or a folder, not standard input (it may be read twice)"
         )
     batches = loader.batches([source])
-    first = next((batch for batch in batches if batch), [])
-    if any(item.subject is not None for item in first):
+    first = next(filter(None, batches), None)
+    if first is not None and first.has_posts:
         found: dict[str, Any] = {"subjects": loader.subjects(source)}
     else:
-        items = chain(first, chain.from_iterable(batches))
+        items = chain(first or (), chain.from_iterable(batches))
         found = {"texts": [Document(item.text, item.label, item.id) for item in items]}
     loader.report()
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from watchword.cli.options import (
 from watchword.cli.output import show_model
 from watchword.cli.search_options import TuneOptions, tuning_options
 from watchword.data.lines import name_of
-from watchword.data.texts import Item, labelled
+from watchword.data.texts import Texts, labelled
 from watchword.model.refining import POST_SETTINGS
 
 
@@ -130,8 +130,8 @@ class _Kept:
     labels: list[Label] = field(default_factory=list)
     has_posts: bool = False
 
-    def add(self, batch: Sequence[Item], texts: list[str], labels: list[Label]) -> None:
-        self.has_posts = self.has_posts or any(item.subject is not None for item in batch)
+    def add(self, texts: list[str], labels: list[Label], *, are_posts: bool) -> None:
+        self.has_posts = self.has_posts or are_posts
         if self.has_posts and self.only_texts:
             self.texts, self.labels = [], []
         else:
@@ -146,16 +146,13 @@ class _Kept:
             model.refine(self.texts, self.labels, **settings, threads=threads, progress=shown)
 
 
-def _learn(
-    model: TauSS3, batches: Iterable[Sequence[Item]], threads: int | None, kept: _Kept | None
-) -> int:
+def _learn(model: TauSS3, batches: Iterable[Texts], threads: int | None, kept: _Kept | None) -> int:
     """Train a model batch by batch; return the number of texts."""
     learnt = 0
     for batch in progress(batches, "learning", total=None):
-        texts = [item.text for item in batch]
-        labels = [item.label for item in batch if item.label is not None]
-        model.learn_many(texts, labels, threads=threads)
+        labels = [label for label in batch.labels if label is not None]
+        model.learn_many(batch.texts, labels, threads=threads)
         if kept is not None:
-            kept.add(batch, texts, labels)
+            kept.add(batch.texts, labels, are_posts=batch.has_posts)
         learnt += len(batch)
     return learnt

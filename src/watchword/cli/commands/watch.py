@@ -10,23 +10,29 @@ id identifies duplicates.
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
+from typing import cast
 
 import click
 
 from watchword import Decision, Policy, TauSS3, Watcher
+from watchword._checks import Label
 from watchword._display import visible
 from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import (
     FILE,
     FiniteFloat,
     check_folder,
-    emit,
     end_torn_line,
+    json_line,
     verb,
     warn,
     write_text_output,
@@ -45,7 +51,7 @@ from watchword.cli.policy_notation import policy_for
 from watchword.cli.signals import Stops
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import Wait
-from watchword.data.texts import Item
+from watchword.data.texts import Texts
 from watchword.errors import StateError
 
 
@@ -200,7 +206,7 @@ def _sync_output() -> None:
 
 def watch_posts(
     keeper: Keeper,
-    batches: Iterable[Sequence[Item]],
+    batches: Iterable[Texts],
     *,
     stops: Stops,
     show: Show,
@@ -212,12 +218,11 @@ def watch_posts(
         for batch in stops.until_stopped(batches):
             if batch:
                 with keeper.change() as watcher:
-                    subjects = [item.subject or "" for item in batch]
-                    texts = [item.text for item in batch]
+                    subjects = cast("list[str]", batch.subjects)  # see `with_subjects`
                     if every_post:
-                        _read_each(watcher, subjects, texts, show)
+                        show("post", watcher.read_each(subjects, batch.texts, threads=threads))
                     else:
-                        show("alert", watcher.read_many(subjects, texts, threads=threads))
+                        show("alert", watcher.read_many(subjects, batch.texts, threads=threads))
             keeper.save(if_due=True)
     except Exception:
         keeper.save()
@@ -225,30 +230,24 @@ def watch_posts(
     keeper.save()
 
 
-def _read_each(watcher: Watcher, subjects: Sequence[str], texts: Sequence[str], show: Show) -> None:
-    for subject, text in zip(subjects, texts, strict=True):
-        decision = watcher.read(subject, text)
-        show("alert" if decision.is_new else "post", [decision])
-
-
-def with_subjects(batches: Iterable[Sequence[Item]], bad: BadLines) -> Iterator[list[Item]]:
+def with_subjects(batches: Iterable[Texts], bad: BadLines) -> Iterator[Texts]:
     """Yield the posts that have a subject; report the others as bad lines."""
     for batch in batches:
-        found = []
+        if None not in batch.subjects:
+            yield batch
+            continue
         for item in batch:
             if item.subject is None:
                 flaw = Flaw('"subject" is missing', arguments=("subject",))
                 bad.meet(flaw, name=item.source, line=item.line)
-            else:
-                found.append(item)
-        yield found
+        yield batch.only([subject is not None for subject in batch.subjects])
 
 
-def after_first(batches: Iterable[Sequence[Item]], count: int) -> Iterator[Sequence[Item]]:
+def after_first(batches: Iterable[Texts], count: int) -> Iterator[Texts]:
     """Yield all posts but the first `count`."""
     left = count
     for batch in batches:
-        yield batch[left:] if left else batch
+        yield batch.part(left) if left else batch
         left -= min(left, len(batch))
     if left:
         warn(f"the state has read {left} posts more than the input has (is it the same input?)")
@@ -259,29 +258,50 @@ def after_first(batches: Iterable[Sequence[Item]], count: int) -> Iterator[Seque
 Show = Callable[[str, Iterable[Decision]], None]
 
 
+def _event(event: str, decision: Decision) -> str:
+    """Return the event of a decision: a post that raises the alert is an alert."""
+    return "alert" if event == "post" and decision.is_new else event
+
+
 def show_json(event: str, decisions: Iterable[Decision]) -> None:
     """Print decisions as JSON lines."""
-    emit(
-        {
-            "event": event,
-            "subject": decision.subject,
-            "label": decision.label,
-            "delay": decision.delay,
-            "posts": decision.posts,
-            "confidence": decision.confidence,
-        }
-        for decision in decisions
+    write_text_output("".join([_json_line(_event(event, one), one) for one in decisions]))
+
+
+def _json_line(event: str, decision: Decision) -> str:
+    """Return a decision as a line of JSON, as `json_line` would, but with less work."""
+    label, delay, posts, confidence, subject = decision
+    if not math.isfinite(sum(confidence.values())):  # JSON has no such numbers
+        record = {"event": event, "subject": subject, "label": label, "delay": delay}
+        return json_line(record | {"posts": posts, "confidence": confidence})
+    sums = ", ".join([f"{_json_name(name)}: {value!r}" for name, value in confidence.items()])
+    return (
+        f'{{"event": "{event}", "subject": {encode_basestring_ascii(subject or "")}, '
+        f'"label": {_json_label(label)}, "delay": {delay}, "posts": {posts}, '
+        f'"confidence": {{{sums}}}}}\n'
     )
+
+
+@cache
+def _json_label(label: Label | None) -> str:
+    return json.dumps(label)
+
+
+@cache
+def _json_name(label: Label) -> str:
+    """Return a label as the name of a member."""
+    return json.dumps(str(label))
 
 
 def show_rows(event: str, decisions: Iterable[Decision]) -> None:
     """Print decisions as aligned rows."""
     rows = []
     for decision in decisions:
+        name = _event(event, decision)
         label = "–" if decision.label is None else str(decision.label)
         values = "  ".join(f"{name} {value:.3f}" for name, value in decision.confidence.items())
         after = f"after {decision.delay} of {decision.posts} posts" if decision else ""
         after = after or f"{decision.posts} posts"
-        row = f"{event:<6} {decision.subject or '':<20} {label:<12} {after:<22} {values}"
+        row = f"{name:<6} {decision.subject or '':<20} {label:<12} {after:<22} {values}"
         rows.append(visible(row).replace("\n", " ") + "\n")
     write_text_output("".join(rows))
