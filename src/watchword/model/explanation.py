@@ -6,6 +6,7 @@ and contributions. The values come from the core; only the contributions are com
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -245,6 +246,31 @@ class BlockValues:
 
     def build(self) -> tuple[Block, ...]:
         """Return the paragraphs with their sentences and n-grams."""
+        sentences, paragraphs, _ = self._levels
+        ngram_bounds, sentence_bounds, _ = self._bounds
+        paragraph_shares, sentence_shares, ngram_shares = self._shares()
+        ngram_blocks = self._ngram_blocks(ngram_shares)
+        sentence_blocks = _outer_blocks(
+            "sentence",
+            self._explained["sentences"],
+            _numbers(sentences, sentence_shares),
+            ngram_bounds,
+            ngram_blocks,
+        )
+        return tuple(
+            _outer_blocks(
+                "paragraph",
+                self._explained["paragraphs"],
+                _numbers(paragraphs, paragraph_shares),
+                sentence_bounds,
+                sentence_blocks,
+            )
+        )
+
+    def _shares(self) -> tuple[_Shares | None, _Shares | None, _Shares | None]:
+        """Return the shares of paragraphs, sentences and n-grams."""
+        if set(self._operators.values()) == {"sum"}:
+            return _ALL, _ALL, _ALL
         sentences, paragraphs, document = self._levels
         ngram_bounds, sentence_bounds, paragraph_bounds = self._bounds
         whole = _Shares(np.ones_like(document), np.ones(1))
@@ -257,53 +283,41 @@ class BlockValues:
         ngram_shares = sentence_shares and sentence_shares.of_parts(
             self.ngram_values, sentences, ngram_bounds, self._operators["sentence"]
         )
-        ngram_blocks = self._ngram_blocks(_contributions(self.ngram_values, ngram_shares))
-        sentence_blocks = _outer_blocks(
-            "sentence",
-            self._explained["sentences"],
-            sentences,
-            sentence_shares,
-            ngram_bounds,
-            ngram_blocks,
-        )
-        return tuple(
-            _outer_blocks(
-                "paragraph",
-                self._explained["paragraphs"],
-                paragraphs,
-                paragraph_shares,
-                sentence_bounds,
-                sentence_blocks,
-            )
-        )
+        return paragraph_shares, sentence_shares, ngram_shares
 
-    def _ngram_blocks(self, contributions: list[tuple[float, ...] | None]) -> list[Block]:
-        rows = {name: _tuples(self._table[name]) for name in ("count", "lv", "sg", "sn")}
-        values = _tuples(self.ngram_values)
-        nothing = [None] * len(values)
+    def _ngram_blocks(self, shares: _Shares | None) -> list[Block]:
+        count, lv, sg, sn = (_tuples(self._table[name]) for name in ("count", "lv", "sg", "sn"))
+        nothing = [None] * len(self._ngrams)
         counted, corrected = (
             nothing if self._score is None else _tuples(self._score[name])
             for name in ("block_counted", "block_corrected")
         )
-        blocks: list[Block] = []
-        for index, (start, end, _, words, row) in enumerate(self._ngrams):
-            blocks.append(
-                NgramBlock(
-                    kind="ngram",
-                    start=start,
-                    end=end,
-                    value=values[index],
-                    contribution=contributions[index],
-                    counted=counted[index],
-                    corrected=corrected[index],
-                    ngram=words,
-                    count=rows["count"][row],
-                    lv=rows["lv"][row],
-                    sg=rows["sg"][row],
-                    sn=rows["sn"][row],
-                )
+        numbers = zip(_numbers(self.ngram_values, shares), counted, corrected, strict=True)
+        return [
+            _made(
+                NgramBlock,
+                {
+                    "kind": "ngram",
+                    "start": start,
+                    "end": end,
+                    "value": value,
+                    "contribution": contribution,
+                    "blocks": (),
+                    "ngram": words,
+                    "count": count[row],
+                    "lv": lv[row],
+                    "sg": sg[row],
+                    "sn": sn[row],
+                    "counted": own_counted,
+                    "corrected": own_corrected,
+                },
             )
-        return blocks
+            for (start, end, _, words, row), (
+                (value, contribution),
+                own_counted,
+                own_corrected,
+            ) in zip(self._ngrams, numbers, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -335,26 +349,52 @@ class _Shares:
         return _Shares(counts, divisors)
 
 
-def _contributions(values: FloatArray, shares: _Shares | None) -> list[tuple[float, ...] | None]:
+_ALL = _Shares(np.ones((1, 1)), np.ones(1))  # of sums: values reach the document undivided
+
+_Numbers = tuple[tuple[float, ...], tuple[float, ...] | None]
+
+
+def _numbers(values: FloatArray, shares: _Shares | None) -> list[_Numbers]:
+    """Return the value and the contribution of each block."""
+    rows = _tuples(values)
+    if shares is _ALL:
+        return list(zip(rows, rows, strict=True))
     if shares is None:
-        return [None] * len(values)
-    return list(_tuples(values / shares.divisors[:, None] * shares.counts))
+        return [(row, None) for row in rows]
+    contributions = _tuples(values / shares.divisors[:, None] * shares.counts)
+    return list(zip(rows, contributions, strict=True))
 
 
 def _outer_blocks(
     kind: str,
     places: list[tuple[int, int, int]],
-    values: FloatArray,
-    shares: _Shares | None,
+    numbers: list[_Numbers],
     bounds: list[tuple[int, int]],
     inner: list[Block],
 ) -> list[Block]:
     return [
-        Block(kind, start, end, value, contribution, tuple(inner[begin:stop]))
-        for (start, end, _), value, contribution, (begin, stop) in zip(
-            places, _tuples(values), _contributions(values, shares), bounds, strict=True
+        _made(
+            Block,
+            {
+                "kind": kind,
+                "start": start,
+                "end": end,
+                "value": value,
+                "contribution": contribution,
+                "blocks": tuple(inner[begin:stop]),
+            },
+        )
+        for (start, end, _), (value, contribution), (begin, stop) in zip(
+            places, numbers, bounds, strict=True
         )
     ]
+
+
+def _made(kind: type[Block], fields: dict[str, Any]) -> Block:
+    """Return a block with these fields; its constructor would set them one by one, slowly."""
+    block = object.__new__(kind)
+    object.__setattr__(block, "__dict__", fields)
+    return block
 
 
 def _summarise(
@@ -396,9 +436,9 @@ def _summarise_by_function(parts: FloatArray, function: SummaryFunction) -> Floa
 
 def _bounds(parents: list[int], wholes: int) -> list[tuple[int, int]]:
     """Return the begin and end of each whole's parts; parts are in order of their wholes."""
-    edges = np.searchsorted(np.array(parents, dtype=np.intp), np.arange(wholes + 1))
-    return list(pairwise(edges.tolist()))
+    edges = [bisect_left(parents, whole) for whole in range(wholes + 1)]
+    return list(pairwise(edges))
 
 
 def _tuples(values: npt.NDArray[Any]) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in values.tolist()]
+    return list(map(tuple, values.tolist()))
