@@ -10,7 +10,7 @@ import pytest
 
 import watchword as ww
 from untyped import untyped
-from watchword import _native
+from watchword.model.engine import engine_of
 
 
 def stem(word):
@@ -374,4 +374,4 @@ def test_many_texts_are_summarised_in_one_state_of_the_model():
 
 def test_a_tree_of_terms_needs_spans():
     with pytest.raises(ValueError, match="without spans"):
-        _native.read_terms(["a b"], _native.Paragraphs.lines, False).tree()
+        engine_of(ww.TauSS3()).source.read(["a b"]).tree()
