@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 Label = str | int
+Target = Label | tuple[Label, ...]  # the label of a text, or its labels
 Targets = Sequence[Label] | Sequence[Collection[Label]]  # one or several labels per text
 
 _Choice = TypeVar("_Choice", bound=str)
@@ -85,6 +86,13 @@ def as_label_sets(labels: Sequence[object], what: str = "labels") -> list[frozen
     if are_several(labels, what):
         return [frozenset(as_labels(one)) for one in labels]  # type: ignore[arg-type]
     return [frozenset((as_label(one),)) for one in labels]
+
+
+def as_separator(separator: str | None) -> str | None:
+    """Return the text between labels, or None for one label per text."""
+    if separator is None or (isinstance(separator, str) and separator):
+        return separator
+    raise ValueError(f"label_separator must be text that is not empty, got {separator!r}")
 
 
 def as_threads(threads: int | None) -> int:

@@ -43,7 +43,7 @@ def test_posts_of_subjects_are_documents_too():
     assert read_texts([line(label="x", post_id="p")]) == [Document("Hello.", "x", "p")]
 
 
-@pytest.mark.parametrize("bad", ['{"label": "x"}', '{"text": null}', '{"text": "a", "label": []}'])
+@pytest.mark.parametrize("bad", ['{"label": "x"}', '{"text": null}', '{"text": "a", "label": {}}'])
 def test_bad_documents_are_reported_with_their_line_or_skipped(bad):
     told = []
     lines = ['{"text": "a"}', bad]
@@ -94,3 +94,26 @@ def test_bad_lines_of_label_files_are_reported_or_skipped(tmp_path):
 def test_label_files_have_no_subjects(tmp_path):
     with pytest.raises(ValueError, match="call read_texts"):
         read_subjects(tmp_path, kind="label_files")
+
+
+# Several labels
+
+
+def test_several_labels_are_an_array():
+    lines = ['{"text": "a", "labels": ["x", "y", "x"]}', '{"text": "b", "label": ["y"]}']
+    assert read_texts(lines) == [Document("a", ("x", "y")), Document("b", ("y",))]
+
+
+def test_several_labels_are_text_with_a_separator(tmp_path):
+    path = saved(tmp_path, "text,label\na,x; y\nb,y\nc,\n", "texts.csv")
+    expected = [Document("a", ("x", "y")), Document("b", ("y",)), Document("c")]
+    assert read_texts(path, label_separator=";") == expected
+
+
+def test_a_separator_must_not_be_empty():
+    with pytest.raises(ValueError, match="label_separator must be text"):
+        read_texts(["text,label", "a,b"], kind="csv", label_separator="")
+
+
+def test_each_of_several_labels_is_checked():
+    assert "a label must be text" in failure(read_texts, ['{"text": "a", "labels": ["x", 1.5]}'])

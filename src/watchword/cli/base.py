@@ -25,7 +25,7 @@ from rich.text import Text
 
 import watchword
 from watchword import TauSS3, WatchwordError
-from watchword._checks import Label
+from watchword._checks import Label, Target
 from watchword._display import finite, visible
 from watchword._files import atomic_file, writing_to
 from watchword._interrupts import INTERRUPTED, interruptible
@@ -364,9 +364,10 @@ def model_of(like: Path | None, preset: str | None, parameters: dict[str, Any]) 
     return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))
 
 
-def with_known_default(model: TauSS3, labels: Iterable[Label]) -> TauSS3:
+def with_known_default(model: TauSS3, labels: Iterable[Target]) -> TauSS3:
     """Return the model with its default label as the data spells it, which may be a number."""
     given = model.parameters["default_label"]
     if given is None:
         return model
-    return model.replace(default_label=find_label(str(given), set(labels), where="the data"))
+    known = {label for one in labels for label in (one if isinstance(one, tuple) else (one,))}
+    return model.replace(default_label=find_label(str(given), known, where="the data"))

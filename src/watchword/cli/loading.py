@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 
 import click
 
-from watchword._checks import Label
 from watchword.cli.base import message_of, warn
 from watchword.data import Subject, read_folder, read_subjects
 from watchword.data.flaws import BadLines, BadLinesChoice
@@ -23,7 +22,7 @@ from watchword.data.folders import (
 )
 from watchword.data.inputs import kind_of
 from watchword.data.lines import Wait, name_of
-from watchword.data.texts import Row, Texts, batched, labelled, posts_of, read_batches
+from watchword.data.texts import Row, Texts, as_targets, batched, labelled, posts_of, read_batches
 from watchword.errors import DataFormatError
 
 Format = Literal["jsonl", "csv", "folder", "label_files", "erisk"]
@@ -42,6 +41,7 @@ class Loader:
     format: Format | None = None
     names: dict[str, str] = field(default_factory=dict)
     bad_lines: BadLinesChoice = "error"
+    label_separator: str | None = None
     skipped: int = 0
 
     def __post_init__(self) -> None:
@@ -99,15 +99,22 @@ class Loader:
             elif kind in ("folder", "label_files"):
                 yield from batched(self._folder(source, streams=streams), source)
             else:
-                is_table = kind == "csv"
-                yield from read_batches(source, self.names, self.bad, is_table=is_table, wait=wait)
+                yield from read_batches(
+                    source,
+                    self.names,
+                    self.bad,
+                    is_table=kind == "csv",
+                    label_separator=self.label_separator,
+                    wait=wait,
+                )
 
     def labelled_texts(
         self, sources: Sequence[str], group: str | None
-    ) -> tuple[list[str], list[Label], list[Hashable] | None]:
+    ) -> tuple[list[str], list[Any], list[Hashable] | None]:
         """Return all texts, their labels, and their groups: values of the field `group`.
 
-        By default a group is a subject; a text without a subject is its own group.
+        The labels are one per text, or a tuple per text. By default a group is a subject; a text
+        without a subject is its own group.
         """
         if group is not None:
             self.names["subject"] = group
@@ -115,7 +122,7 @@ class Loader:
         if not items:
             raise self.bad.nothing_in(", ".join(map(name_of, sources)), "texts with labels")
         texts = [item.text for item in items]
-        labels = [item.label for item in items if item.label is not None]
+        labels = as_targets([item.label for item in items])
         if any(item.subject is not None for item in items):
             own: list[Hashable] = [
                 index if one.subject is None else one.subject for index, one in enumerate(items)

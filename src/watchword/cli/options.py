@@ -222,6 +222,11 @@ def data_options(*, bad_lines: str) -> Option:
             help="Name of a field in the data: text=body; repeatable.",
         ),
         click.option(
+            "--label-separator",
+            metavar="TEXT",
+            help="Text between the labels of a text that has several, as in a;b.",
+        ),
+        click.option(
             "--bad-lines",
             type=click.Choice(["error", "skip"]),
             default=bad_lines,

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword._checks import Label
+from watchword._checks import Label, Target, are_several
 from watchword.cli.base import check_folder, console, emit, progress, show, show_table, write_text
 from watchword.cli.options import Option, joined
-from watchword.data.texts import Texts
+from watchword.data.texts import Texts, as_targets
 from watchword.evaluation import Evaluation, Replay
 from watchword.searching import Search
 
@@ -73,12 +73,16 @@ def evaluate_batches(
     model: TauSS3, batches: Iterable[Texts], threads: int | None
 ) -> Evaluation | None:
     """Evaluate a model on labelled texts, batch by batch; return None without any."""
-    truth: list[Label] = []
-    found: list[Label] = []
+    truth: list[Target | None] = []
+    one: list[Label] = []
+    several: list[tuple[Label, ...]] = []
     for batch in progress(batches, "reading", total=None):
-        truth += [label for label in batch.labels if label is not None]
-        found += model.predict_many(batch.texts, threads=threads)
-    return Evaluation.of(truth, found) if truth else None
+        truth += batch.labels
+        table = model.confidence_table(batch.texts, threads=threads)
+        one += model.decide(table)
+        several += model.decide_several(table)
+    known = as_targets(truth)
+    return Evaluation.of(known, several if are_several(known) else one) if known else None
 
 
 def show_evaluation(

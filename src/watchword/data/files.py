@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from watchword._checks import Label, as_label, as_text
+from watchword._checks import Label, as_label, as_separator, as_text
 from watchword._files import atomic_file
 from watchword.data.flaws import BadLines, BadLinesChoice, Flaw, OnBadLine, shown
 from watchword.data.folders import folder_documents, label_file_documents, read_folder
@@ -143,6 +143,7 @@ def iterate_texts(
     *,
     kind: Kind | None = None,
     delimiter: str | None = None,
+    label_separator: str | None = None,
     bad_lines: BadLinesChoice = "error",
     on_bad_line: OnBadLine | None = None,
     **names: str,
@@ -153,7 +154,7 @@ def iterate_texts(
     [Document(text='Hello.', label='control', id=None)]
     """
     bad = BadLines(bad_lines, on_bad_line)
-    return _documents(source, kind, as_delimiter(delimiter), bad, names)
+    return _documents(source, kind, as_delimiter(delimiter), label_separator, bad, names)
 
 
 def read_texts(
@@ -161,6 +162,7 @@ def read_texts(
     *,
     kind: Kind | None = None,
     delimiter: str | None = None,
+    label_separator: str | None = None,
     bad_lines: BadLinesChoice = "error",
     on_bad_line: OnBadLine | None = None,
     **names: str,
@@ -168,16 +170,20 @@ def read_texts(
     """Read documents to learn or to classify: JSON lines, a table, or folders of `.txt` files.
 
     A line or a row has `text`, and may have `label` and `id`; fields of other names are renamed by
-    keyword: `text="body"`. In folders, every file `LABEL/ID.txt` is a document; without label
-    folders, every `ID.txt`. With `kind="label_files"`, every line of a file `LABEL.txt` is a
-    document. Other formats are detected as in `read_subjects`; bad lines are handled as in
-    `read_jsonl`.
+    keyword: `text="body"`. Several labels are an array `labels` in JSON, or text that is split at
+    `label_separator`; the label of the document is then a tuple. In folders, every file
+    `LABEL/ID.txt` is a document; without label folders, every `ID.txt`. With `kind="label_files"`,
+    every line of a file `LABEL.txt` is a document. Other formats are detected as in
+    `read_subjects`; bad lines are handled as in `read_jsonl`.
 
     >>> read_texts(["text,label", "Hello.,control"], kind="csv")
     [Document(text='Hello.', label='control', id=None)]
+    >>> read_texts(['{"text": "A fast goal.", "labels": ["sports", "tech"]}'])[0].label
+    ('sports', 'tech')
     """
     bad = BadLines(bad_lines, on_bad_line)
-    documents = list(_documents(source, kind, as_delimiter(delimiter), bad, names))
+    sign = as_delimiter(delimiter)
+    documents = list(_documents(source, kind, sign, label_separator, bad, names))
     if not documents:
         raise bad.nothing_in(name_of(source), "texts")
     return documents
@@ -214,11 +220,12 @@ def _documents(
     source: Source,
     kind: Kind | None,
     delimiter: str | None,
+    label_separator: str | None,
     bad: BadLines,
     names: Mapping[str, str],
 ) -> Iterator[Document]:
     fields = named(DOCUMENT_FIELDS, names)
-    read = document_reader(fields)
+    read = document_reader(fields, as_separator(label_separator))
     chosen = kind_of(source, kind)
     if chosen in ("folder", "label_files"):
         if not isinstance(source, str | os.PathLike):

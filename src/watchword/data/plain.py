@@ -14,7 +14,7 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any
 
-from watchword._checks import Label
+from watchword._checks import Target
 from watchword.data.flaws import Flaw
 from watchword.data.lines import Block
 from watchword.data.records import (
@@ -31,7 +31,7 @@ from watchword.data.subjects import content_of
 _TEXT = {str, NoneType}  # the types of text that may be missing
 
 #: Texts (below their titles), labels, ids and subjects.
-Columns = tuple[list[str], list[Label | None], list[str | None], list[str | None]]
+Columns = tuple[list[str], list[Target | None], list[str | None], list[str | None]]
 
 
 def plain_columns(block: Block, fields: Fields) -> Columns | None:
@@ -80,6 +80,8 @@ def _columns_of(table: _Table, fields: Fields) -> Columns | None:
     ids = [one for one in fields["post_id"] if one in table.names] or [name["post_id"]]
     if name["posts"] in table.names or len(ids) > 1:
         return None
+    if name["label"] == "label" and "labels" in table.names:
+        return None  # texts with several labels
     texts = table.values(name["text"])
     if set(map(type, texts)) != {str}:
         return None

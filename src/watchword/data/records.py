@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watchword._checks import Label, as_label
+from watchword._checks import Label, Target, as_label
 from watchword.data.flaws import BadLines, Flaw, shown
 from watchword.data.lines import Batch, Block, Line, decoded
 from watchword.data.subjects import Document, Post
@@ -33,7 +33,11 @@ POST_FIELDS: Fields = {
     "seq": ("seq",),
 }
 SUBJECT_FIELDS: Fields = {**POST_FIELDS, "posts": ("posts",), "chunks": ("chunks",)}
-DOCUMENT_FIELDS: Fields = {"text": ("text",), "label": ("label",), "id": ("id", "post_id")}
+DOCUMENT_FIELDS: Fields = {
+    "text": ("text",),
+    "label": ("label", "labels"),
+    "id": ("id", "post_id"),
+}
 
 #: The content of a line: the subject's id, posts, label, the `seq` of each post, chunks.
 Entry = tuple[
@@ -215,15 +219,17 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
     return read
 
 
-def document_reader(fields: Fields) -> Callable[[Record], Document]:
-    """Return a function that reads records of one document."""
-    (text_name,), (label_name,), id_names = fields["text"], fields["label"], fields["id"]
+def document_reader(
+    fields: Fields, label_separator: str | None = None
+) -> Callable[[Record], Document]:
+    """Return a function that reads records of one document, with one label or several."""
+    (text_name,), label_names, id_names = fields["text"], fields["label"], fields["id"]
 
     def read(record: Record) -> Document:
-        label, identity = record.get(label_name), _first(record, id_names)
+        label, identity = _first(record, label_names), _first(record, id_names)
         return Document(
             _text(record, text_name),
-            None if label is None else as_given_label(label),
+            None if label is None else _as_target(label, label_separator),
             None if identity is None else as_identity(id_names[0], identity, empty=True),
         )
 
@@ -303,6 +309,15 @@ def as_given_label(value: object) -> Label:
         raise Flaw(
             f"a label must be text or a whole number of 64 bits, got {_json(value)}"
         ) from None
+
+
+def _as_target(value: object, separator: str | None) -> Target:
+    """Return the label of a text, or of an array or separated text, all of its labels."""
+    if separator is not None and isinstance(value, str):
+        value = [one for part in value.split(separator) if (one := part.strip())]
+    if not isinstance(value, list):
+        return as_given_label(value)
+    return tuple(dict.fromkeys(map(as_given_label, value)))
 
 
 def as_seq(value: object) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from watchword._checks import Label
+from watchword._checks import Label, Target
 
 _CHUNKS = 10  # number of chunks of the eRisk collections of 2017 and 2018
 
@@ -75,12 +75,12 @@ def _chunks(given: Sequence[int], posts: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Document:
-    """A text without a subject, with its label, if it is known.
+    """A text without a subject, with its label, or a tuple of its labels, if they are known.
 
     >>> Document("machine learning is being widely used", "tech").label
     'tech'
     """
 
     text: str
-    label: Label | None = None
+    label: Target | None = None
     id: str | None = None

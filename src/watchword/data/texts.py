@@ -10,7 +10,7 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any, NamedTuple, cast
 
-from watchword._checks import Label
+from watchword._checks import Label, Target
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.inputs import item_batches
 from watchword.data.lines import Batch, Block, Wait, line_batches, name_of
@@ -32,14 +32,14 @@ _BATCH_ITEMS = 4096
 _BATCH_CHARACTERS = 1 << 20
 
 #: A text, its label, its id and its subject.
-Row = tuple[str, Label | None, str | None, str | None]
+Row = tuple[str, Target | None, str | None, str | None]
 
 
 class Item(NamedTuple):
     """A text of its own or a post of a subject, with its source and line."""
 
     text: str
-    label: Label | None
+    label: Target | None
     id: str | None
     subject: str | None
     source: str
@@ -51,7 +51,7 @@ class Texts:
     """A batch of texts as columns; iterating yields items."""
 
     texts: list[str]
-    labels: list[Label | None]
+    labels: list[Target | None]
     ids: list[str | None]
     subjects: list[str | None]
     source: str
@@ -94,21 +94,23 @@ def read_batches(
     bad: BadLines,
     *,
     is_table: bool,
+    label_separator: str | None = None,
     wait: Wait | None = None,
 ) -> Iterator[Texts]:
     """Yield the texts of JSON lines or of a table as they arrive; `names` rename fields.
 
-    Texts before an error are yielded before it is raised. See `line_batches` for `wait`.
+    With `label_separator`, texts without a subject have several labels, separated by it. Texts
+    before an error are yielded before it is raised. See `line_batches` for `wait`.
     """
     name = name_of(source)
-    read = _record_reader(names)
+    read = _record_reader(names, label_separator)
     if is_table:
         for rows in item_batches(source, read, bad, table=_columns(names), wait=wait):
             yield from batched(_flat(rows), name)
         return
     fields = named(SUBJECT_FIELDS, names)
     for batch in line_batches(source, wait):
-        plain = _plain_texts(batch, fields, name)
+        plain = None if label_separator else _plain_texts(batch, fields, name)
         if plain is None:
             yield from batched(_flat(json_items(batch, read, bad, name=name)), name)
         else:
@@ -166,15 +168,15 @@ def labelled(
     All labels must have one type. With `like`, the labels of a model, they are converted to its
     type, because numbers in tables are text.
     """
-    known: dict[str | None, Label] = {}
+    known: dict[str | None, Target] = {}
     spell = _Spelling(like)
     for batch in batches:
         if spell.keeps(batch.labels):
-            known.update(zip(batch.subjects, cast("list[Label]", batch.labels), strict=True))
+            known.update(zip(batch.subjects, cast("list[Target]", batch.labels), strict=True))
             known.pop(None, None)
             yield batch
             continue
-        labels: list[Label | None] = []
+        labels: list[Target | None] = []
         for item in batch:
             try:
                 label = _label_of(item, known, spell)
@@ -187,7 +189,9 @@ def labelled(
         yield replace(batch, labels=labels).only([label is not None for label in labels])
 
 
-def _label_of(item: Item, known: Mapping[str | None, Label], spell: _Spelling) -> Label:
+def _label_of(item: Item, known: Mapping[str | None, Target], spell: _Spelling) -> Target:
+    if isinstance(item.label, tuple):
+        return tuple(map(spell, item.label))
     if item.label is not None:
         return spell(item.label)
     if item.subject in known:
@@ -205,10 +209,10 @@ class _Spelling:
         self._numbers = isinstance(like[0], int) if like else None
         self._may_change = bool(like)
 
-    def keeps(self, labels: Sequence[Label | None]) -> bool:
+    def keeps(self, labels: Sequence[Target | None]) -> bool:
         """Return whether all labels are there and have the right type, as they do in most data."""
         kinds = set(map(type, labels))
-        if len(kinds) != 1 or NoneType in kinds:
+        if len(kinds) != 1 or kinds & {NoneType, tuple}:
             return False
         if self._numbers is None:
             self._numbers = kinds == {int}
@@ -231,11 +235,25 @@ class _Spelling:
         )
 
 
-def _record_reader(names: Mapping[str, str]) -> Callable[[Record], list[Row]]:
+def as_targets(labels: Sequence[Target | None]) -> Any:
+    """Return the labels of texts: one each, or if any text has several, a tuple each.
+
+    >>> as_targets(["a", "b"]), as_targets(["a", ("b", "c")])
+    (['a', 'b'], [('a',), ('b', 'c')])
+    """
+    if any(isinstance(one, tuple) for one in labels):
+        return [one if isinstance(one, tuple) else (one,) for one in labels]
+    return list(labels)
+
+
+def _record_reader(
+    names: Mapping[str, str], label_separator: str | None
+) -> Callable[[Record], list[Row]]:
     """Return a function that reads a record as posts of a subject, or as a text of its own."""
     fields = named(SUBJECT_FIELDS, names)
     (owner,), (posts,), (title,) = fields["subject"], fields["posts"], fields["title"]
-    read_entry, read_document = entry_reader(fields), document_reader(_columns(names))
+    read_entry = entry_reader(fields)
+    read_document = document_reader(_columns(names), label_separator)
 
     def read(record: Record) -> list[Row]:
         if posts in record or record.get(owner) is not None:
@@ -253,5 +271,6 @@ def _columns(names: Mapping[str, str]) -> Fields:
     """Return the columns of a table; "owner" because a text need not have a subject."""
     fields = named(SUBJECT_FIELDS, names)
     identity = fields["post_id"] if "post_id" in names else DOCUMENT_FIELDS["id"]
-    own = {name: fields[name] for name in ("text", "label", "title", "time")}
-    return own | {"id": identity, "owner": fields["subject"]}
+    label = fields["label"] if "label" in names else DOCUMENT_FIELDS["label"]
+    own = {name: fields[name] for name in ("text", "title", "time")}
+    return own | {"label": label, "id": identity, "owner": fields["subject"]}

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from watchword._checks import Label
+from watchword._checks import Target
 from watchword.data import Document, Subject
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
@@ -41,7 +41,7 @@ class LivePage:
 def serve(
     model: TauSS3,
     texts: Iterable[str | Document] | None = None,
-    labels: Iterable[Label | None] | None = None,
+    labels: Iterable[Target | None] | None = None,
     *,
     subjects: Iterable[Subject] | None = None,
     policy: Policy | None = None,
@@ -100,7 +100,7 @@ def serve(
 def running_page(
     model: TauSS3,
     texts: Iterable[str | Document] | None = None,
-    labels: Iterable[Label | None] | None = None,
+    labels: Iterable[Target | None] | None = None,
     *,
     subjects: Iterable[Subject] | None = None,
     policy: Policy | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from watchword import __version__
-from watchword._checks import Label
+from watchword._checks import Target
 from watchword.data import Document, Subject
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
@@ -29,7 +29,7 @@ class Content:
         self,
         model: TauSS3,
         texts: Iterable[str | Document] | None = None,
-        labels: Iterable[Label | None] | None = None,
+        labels: Iterable[Target | None] | None = None,
         *,
         subjects: Iterable[Subject] | None = None,
         policy: Policy | None = None,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label, as_labels, as_list
+from watchword._checks import Label, Target, as_label, as_labels, as_list
 from watchword.data import Document
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
@@ -27,44 +27,54 @@ class Selection(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """A model's values and predictions for all documents."""
+    """A model's values and predictions for all documents.
+
+    Each pair of a true label and a predicted one has the index of its document (`owners`).
+    """
 
     values: FloatArray
-    columns: IntArray  # of the predicted label
+    columns: IntArray  # of the strongest predicted label
+    predicted: list[tuple[Label, ...]]
+    owners: IntArray
+    rows: IntArray  # of the true labels; -1 if unknown
+    decided: IntArray
+    right: BoolArray
 
 
 class DocumentShelf:
-    """Documents, their labels where known, and the model's predictions."""
+    """Documents, their labels where known, and the model's predictions.
+
+    If documents have several labels each, several are predicted. In the confusion matrix, a true
+    label that was missed is counted under the strongest predicted one.
+    """
 
     def __init__(
         self,
         models: Models,
         texts: Iterable[str | Document],
-        labels: Iterable[Label | None] | None = None,
+        labels: Iterable[Target | None] | None = None,
     ) -> None:
         self._models = models
         self._documents = _documents(texts, labels)
         self._kept = LatestUsed()
         known = list(models.first.labels)
-        others = {one.label for one in self._documents if one.label is not None} - set(known)
+        self._several = any(isinstance(one.label, tuple) for one in self._documents)
+        self._truth = [_labels_of(one) for one in self._documents]  # empty if unknown
+        others = {label for own in self._truth for label in own} - set(known)
         #: The labels of the model, then those that only documents have.
         self.labels: list[Label] = known + sorted_labels(others)
-        place = {label: at for at, label in enumerate(self.labels)}
-        self._truth = np.array(
-            [-1 if one.label is None else place[one.label] for one in self._documents], np.int64
-        )
 
     def about(self) -> dict[str, Any]:
         """Return the number of documents and the labels of the confusion matrix."""
-        labelled = int((self._truth >= 0).sum())
+        labelled = sum(one.label is not None for one in self._documents)
         return {"total": len(self._documents), "labelled": labelled, "labels": self.labels}
 
     def listing(self, settings: Settings, selection: Selection) -> dict[str, Any]:
         """Return a page of the selected documents, and the confusion matrix of all documents."""
         judged = self._judged(settings)
-        right = judged.columns == self._truth
         entry = partial(self._entry, judged)
-        return listed(selection, self._truth, judged.columns, right, entry)
+        pairs = judged.rows, judged.decided
+        return listed(selection, *pairs, judged.right, entry, owners=judged.owners)
 
     def one(self, at: int, settings: Settings) -> dict[str, Any]:
         """Return a document with its explanation."""
@@ -88,8 +98,8 @@ class DocumentShelf:
             "begin": document.text[:_PREVIEW],
             "characters": len(document.text),
             "truth": document.label,
-            "label": self.labels[column],
-            "right": None if document.label is None else bool(self._truth[at] == column),
+            "label": list(judged.predicted[at]) if self._several else self.labels[column],
+            "right": None if document.label is None else bool(judged.right[at]),
             "value": float(judged.values[at, column]),
         }
 
@@ -102,8 +112,21 @@ class DocumentShelf:
         table = model.confidence_table(texts)
         place = {label: at for at, label in enumerate(table.labels)}
         decided = model.decide(table)
-        columns = np.array([place[label] for label in decided], np.int64)
-        return _Judged(table.values, columns)
+        predicted: list[tuple[Label, ...]] = [(one,) for one in decided]
+        if self._several:
+            predicted = model.decide_several(table)
+        place |= {label: at for at, label in enumerate(self.labels)}
+        pairs = [
+            (at, place[label], place[label if label in predicted[at] else decided[at]])
+            for at, own in enumerate(self._truth)
+            for label in own
+        ]
+        unknown = [(at, -1, place[decided[at]]) for at, own in enumerate(self._truth) if not own]
+        owners, rows, columns = np.array(pairs + unknown, np.int64).reshape(-1, 3).T
+        right = [set(own) == set(found) for own, found in zip(self._truth, predicted, strict=True)]
+        strongest = np.array([place[label] for label in decided], np.int64)
+        outcome = np.array(right, np.bool_)
+        return _Judged(table.values, strongest, predicted, owners, rows, columns, outcome)
 
 
 def listed(
@@ -112,20 +135,28 @@ def listed(
     decided: IntArray,
     right: BoolArray,
     entry: Callable[[int], dict[str, Any]],
+    *,
+    owners: IntArray | None = None,
 ) -> dict[str, Any]:
     """Return a page of the selected documents or subjects, and the confusion matrix of all.
 
     `truth` and `decided` are the row and column of each in the matrix, with -1 for an unknown
-    truth; `right` says which decisions are right where the truth is known.
+    truth; `right` says which decisions are right where the truth is known. With `owners`, each is
+    the index of the document that a row and a column belong to: one with several labels has more.
     """
-    known = truth >= 0
-    mask = np.ones(truth.size, np.bool_)
+    if owners is None:
+        owners = np.arange(truth.size)
+    is_known = truth >= 0
+    chosen = np.ones(truth.size, np.bool_)
+    if selection.row is not None:
+        chosen &= truth == selection.row
+    if selection.column is not None:
+        chosen &= decided == selection.column
+    mask, known = np.zeros((2, right.size), np.bool_)
+    mask[owners[chosen]] = True
+    known[owners[is_known]] = True
     if selection.right is not None:
         mask &= known & (right == selection.right)
-    if selection.row is not None:
-        mask &= truth == selection.row
-    if selection.column is not None:
-        mask &= decided == selection.column
     rows = np.flatnonzero(mask)
     pages = max(1, -(-rows.size // PAGE))
     page = min(max(selection.page, 0), pages - 1)
@@ -134,7 +165,7 @@ def listed(
         "page": page,
         "pages": pages,
         "rows": [entry(at) for at in rows[page * PAGE : (page + 1) * PAGE].tolist()],
-        "cells": _confusion(truth[known], decided[known]),
+        "cells": _confusion(truth[is_known], decided[is_known]),
         "right": int((right & known).sum()),
     }
 
@@ -145,13 +176,19 @@ def _confusion(truth: IntArray, decided: IntArray) -> list[list[int]]:
     return [[*cell, count] for cell, count in zip(cells.T.tolist(), counts.tolist(), strict=True)]
 
 
+def _labels_of(document: Document) -> tuple[Label, ...]:
+    if document.label is None:
+        return ()
+    return document.label if isinstance(document.label, tuple) else (document.label,)
+
+
 def sorted_labels(labels: Iterable[Label]) -> list[Label]:
     """Return labels sorted by their spelling; 1 and "1" are different labels."""
     return sorted(labels, key=lambda label: (str(label), repr(label)))
 
 
 def _documents(
-    texts: Iterable[str | Document], labels: Iterable[Label | None] | None
+    texts: Iterable[str | Document], labels: Iterable[Target | None] | None
 ) -> list[Document]:
     documents = [
         one if isinstance(one, Document) else Document(one) for one in as_list(texts, "texts")
@@ -165,6 +202,12 @@ def _documents(
     if len(documents) != len(given):
         raise ValueError(f"{len(documents)} texts but {len(given)} labels")
     return [
-        Document(one.text, None if label is None else as_labels([label])[0], one.id)
+        Document(one.text, _as_target(label), one.id)
         for one, label in zip(documents, given, strict=True)
     ]
+
+
+def _as_target(label: object) -> Target | None:
+    if isinstance(label, list | tuple | set | frozenset):
+        return tuple(as_labels(label))
+    return None if label is None else as_label(label)

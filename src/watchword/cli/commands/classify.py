@@ -113,5 +113,7 @@ def _answers(
 def _accuracy(found: Evaluation) -> dict[str, Any]:
     """Return the accuracy of a model as a record, with the recall of each label in the data."""
     recall = {str(one.label): one.recall for one in found.per_label if one.support}
+    if found.several:
+        return {"texts": found.texts, "exact_match": found.exact_match, "recall": recall}
     record = {"texts": found.texts, "right": found.right, "accuracy": found.accuracy}
     return record | {"recall": recall}

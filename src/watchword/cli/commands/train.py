@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword._checks import Label
+from watchword._checks import Target
 from watchword.cli.base import (
     FILE,
     check_folder,
@@ -35,7 +35,7 @@ from watchword.cli.options import (
 from watchword.cli.output import show_model
 from watchword.cli.search_options import TuneOptions, tuning_options
 from watchword.data.lines import name_of
-from watchword.data.texts import Texts, labelled
+from watchword.data.texts import Texts, as_targets, labelled
 from watchword.model.refining import POST_SETTINGS
 
 
@@ -127,10 +127,10 @@ class _Kept:
 
     only_texts: bool
     texts: list[str] = field(default_factory=list)
-    labels: list[Label] = field(default_factory=list)
+    labels: list[Target | None] = field(default_factory=list)
     has_posts: bool = False
 
-    def add(self, texts: list[str], labels: list[Label], *, are_posts: bool) -> None:
+    def add(self, texts: list[str], labels: list[Target | None], *, are_posts: bool) -> None:
         self.has_posts = self.has_posts or are_posts
         if self.has_posts and self.only_texts:
             self.texts, self.labels = [], []
@@ -143,16 +143,16 @@ class _Kept:
         if self.texts:
             settings = POST_SETTINGS if self.has_posts else {}
             shown = progress_of("refining")
-            model.refine(self.texts, self.labels, **settings, threads=threads, progress=shown)
+            labels = as_targets(self.labels)
+            model.refine(self.texts, labels, **settings, threads=threads, progress=shown)
 
 
 def _learn(model: TauSS3, batches: Iterable[Texts], threads: int | None, kept: _Kept | None) -> int:
     """Train a model batch by batch; return the number of texts."""
     learnt = 0
     for batch in progress(batches, "learning", total=None):
-        labels = [label for label in batch.labels if label is not None]
-        model.learn_many(batch.texts, labels, threads=threads)
+        model.learn_many(batch.texts, as_targets(batch.labels), threads=threads)
         if kept is not None:
-            kept.add(batch.texts, labels, are_posts=batch.has_posts)
+            kept.add(batch.texts, batch.labels, are_posts=batch.has_posts)
         learnt += len(batch)
     return learnt

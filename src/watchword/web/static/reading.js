@@ -147,7 +147,8 @@ const reading = (() => {
   }
 
   function badge(label, labels) {
-    if (label === null) return "–";
+    if (label === null || label.length === 0) return "–";
+    if (Array.isArray(label)) return element("span", {}, ...label.flatMap((one) => [badge(one, labels), " "]));
     return element("span", { class: `badge ${colourClass(Math.max(0, labels.indexOf(label)))}` }, shown(label));
   }
 
