@@ -31,9 +31,10 @@ STRENGTHS = {
     "logistic-regression": (1.0, 3.0, 10.0, 30.0, 100.0),
 }
 FIRST_STRENGTH = {"linear-svm": 1.0, "logistic-regression": 10.0}
-# Logistic regression fits all labels at once, with many copies of its weights: with 20 labels,
-# those of 3-grams do not fit into memory.
 LENGTHS = {"naive-bayes": (1, 2, 3), "linear-svm": (1, 2, 3), "logistic-regression": (1, 2)}
+# Logistic regression fits all labels at once, with many copies of its weights: beyond these, a
+# length of n-grams is left out, because a single fit would take minutes and gigabytes.
+MOST_WEIGHTS = 10_000_000
 NAMES = (*LENGTHS, "naive-bayes-untuned", "linear-svm-untuned")
 
 Transform = Callable[[Any], Any]
@@ -73,6 +74,11 @@ class Texts:
     def counts(self, length: int) -> tuple[CountVectorizer, Any]:
         vectorizer = CountVectorizer(token_pattern=WORD, ngram_range=(1, length), dtype=np.float64)
         return vectorizer, vectorizer.fit_transform(self.task.corpus.train.texts)
+
+    def weights(self, length: int) -> int:
+        """The number of weights of a linear model that fits all labels at once."""
+        labels = len(np.unique(self.truth))
+        return self.counts(length)[1].shape[1] * (labels if labels > 2 else 1)
 
     def folds(self, length: int) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Rows and labels to learn, rows and labels that are held out.
@@ -131,6 +137,9 @@ def tuned(name: str, texts: Texts) -> tuple[Setting, float]:
     """The best setting, and its accuracy in cross-validation."""
     values: dict[Setting, float] = {}
     for length in LENGTHS[name]:
+        if name == "logistic-regression" and length > 1 and texts.weights(length) > MOST_WEIGHTS:
+            texts.task.say(f"{name}: too many weights for n-grams up to {length}")
+            break
         texts.task.say(f"{name}: n-grams up to {length}")
         if name == "naive-bayes":
             settings = [

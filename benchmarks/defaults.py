@@ -6,6 +6,9 @@ subjects after several numbers of posts, which no policy can spoil. The regret o
 much it is worse than the best one there. The default is the setting of least mean regret; to see
 what such a choice is worth elsewhere, each folder in turn is left out, the choice made on the
 others, and its regret on that folder told. Test parts are not looked at.
+
+With `--constants`, the constants of the prior and of label weights are compared on the corpora
+among the folders instead.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Any
 import numpy as np
 from command import run_command
 from corpus import read_corpus
+from defaults_constants import study_constants
 from numpy.typing import NDArray
 from ours import watchword
 from report import markdown_table, say
@@ -54,7 +58,18 @@ OPTIONS: dict[str, Sequence[Any]] = {
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="defaults.py", description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with train.jsonl.gz and test.jsonl.gz, or a folder of such folders",
+    )
+    parser.add_argument(
+        "--constants",
+        action="store_true",
+        help="compare the constants of the prior and of label weights",
+    )
     parser.add_argument("--draws", type=int, default=24, help="numbers tried per combination")
     parser.add_argument("--keep", type=Path, help="a folder to keep results in, to go on later")
     for name, values in OPTIONS.items():
@@ -65,7 +80,16 @@ def _options() -> argparse.Namespace:
             default=values,
             help="try only these",
         )
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.folders = [one for folder in options.folders for one in _expanded(folder)]
+    return options
+
+
+def _expanded(folder: Path) -> list[Path]:
+    """Return the folder, or those in it that have a training part."""
+    if (folder / "train.jsonl.gz").exists():
+        return [folder]
+    return sorted(path.parent for path in folder.glob("*/train.jsonl.gz")) or [folder]
 
 
 def _settings(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -276,6 +300,9 @@ def _average_precision(
 
 def main() -> int:
     options = _options()
+    if options.constants:
+        corpora = [folder for folder in options.folders if not _is_stream(folder)]
+        return run_command("defaults.py", lambda: study_constants(corpora))
     return run_command("defaults.py", lambda: _study(options))
 
 
