@@ -143,10 +143,10 @@ class Reaches(_Scored):
 
     The score is between 0 and 1 for short and long histories alike. `"share"` is
     value / (value + other); `"softmax"` is the softmax of the means per post, which stays close to
-    .5 unless most posts point the same way; `"difference"` grows with value − other, so with
-    consistent posts too; `"log_ratio"` is the mean over posts of the logarithm of the ratio of
-    their gains, in which long and short posts count the same. Scores vary widely over the first
-    posts: combine this policy with `after`.
+    .5 unless most posts point the same way; `"difference"` follows value − other, which grows with
+    every post that points the same way; `"log_ratio"` follows the mean over posts of the logarithm
+    of gain / other gain, in which a long post counts little more than a short one. Scores vary
+    widely over the first posts: combine this policy with `after`.
 
     >>> Reaches("at risk", threshold=0.7).after(5)
     After(of=Reaches(positive='at risk', threshold=0.7, score='share'), posts=5)
