@@ -266,7 +266,7 @@ def test_the_truth_file_that_names_the_subjects_is_used(tmp_path):
 @pytest.mark.parametrize(
     ("place", "content"),
     [
-        ("data/ground_truth.txt", "ann 1\nbob 0\n"),
+        ("data/truth.txt", "ann 1\nbob 0\n"),
         ("golden_truth.csv", "ann,1\nbob,0\n"),
         ("golden_truth.txt", "cid 1\n"),
         ("golden_truth.txt", "subject label\nann 1\n"),

@@ -197,7 +197,7 @@ def sound_journal(folder: Path) -> bytes:
     """Return the bytes of a journal with three rounds after a snapshot."""
     path = folder / "sound"
     with journal.Journal.open(path, IDENTITY) as opened:
-        crew = client._Crew(RUNS, opened, threads=1)
+        crew = client._Crew(RUNS, opened, threads=1, context=False)
         for number in range(4):
             writings = [Writing(nick, number, content=POSTS[number % 3]) for nick in ("ann", "bob")]
             current = Round(number, tuple(writings))
@@ -282,7 +282,7 @@ def a_journal(chance: random.Random, folder: Path) -> None:
     path.write_bytes(JOURNAL)
     change_database(path, chance)
     with journal.Journal.open(path, IDENTITY) as opened:
-        crew = client._Crew(RUNS, opened, threads=1)
+        crew = client._Crew(RUNS, opened, threads=1, context=False)
         for past in opened.past.rounds:
             assert all(type(run) is int for run in past.acknowledged)
             assert all(isinstance(one, Answer) for run in past.answers or [] for one in run)

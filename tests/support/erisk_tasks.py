@@ -41,8 +41,13 @@ def take_part(server, crew, journal, **options):
 
 
 def accepted(task):
-    """Return the accepted answers in order: (round, run, digest of the answers)."""
-    return [(each.round, each.run, each.digest) for each in task.submissions if not each.repeated]
+    """Return the accepted answers: (round, run, digest of the answers).
+
+    Within a round they are sorted by run, because runs are sent side by side.
+    """
+    found = [(each.round, each.run, each.digest) for each in task.submissions if not each.repeated]
+    assert [one[0] for one in found] == sorted(one[0] for one in found)
+    return sorted(found)
 
 
 class HastyTask(PracticeTask):

@@ -25,7 +25,7 @@ from watchword.data.lines import Wait, name_of
 from watchword.data.texts import Row, Texts, as_targets, batched, labelled, posts_of, read_batches
 from watchword.errors import DataFormatError
 
-Format = Literal["jsonl", "csv", "folder", "label_files", "erisk"]
+Format = Literal["jsonl", "csv", "folder", "label_files", "erisk", "erisk_context"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 # As long as a line: on the command line nobody can raise Python's own limit.
@@ -66,8 +66,8 @@ class Loader:
         """Return all subjects of a source."""
         kind = self.format_of(source)
         options: dict[str, Any] = {"bad_lines": self.bad_lines, "on_bad_line": self._skip}
-        if kind == "erisk":
-            return _erisk(source)
+        if kind == "erisk" or kind == "erisk_context":
+            return _erisk(source, kind)
         if kind == "label_files":
             raise click.UsageError("--format label_files has texts without subjects")
         if kind == "folder":
@@ -90,8 +90,8 @@ class Loader:
         """
         for source in sources:
             kind = self.format_of(source)
-            if kind == "erisk":
-                yield from batched(posts_of(_erisk(source)), source)
+            if kind == "erisk" or kind == "erisk_context":
+                yield from batched(posts_of(_erisk(source, kind)), source)
             elif kind == "label_files" and not streams:
                 documents = label_file_documents(source, self.bad)
                 rows = ((None, (one.text, one.label, None, None)) for one in documents)
@@ -154,7 +154,9 @@ class Loader:
         return error
 
 
-def _erisk(source: str) -> list[Subject]:
+def _erisk(source: str, kind: Format) -> list[Subject]:
+    """Read a collection of eRisk, with or without what others wrote to the subjects."""
     from watchword.erisk import read_erisk
 
-    return read_erisk(source)
+    found = read_erisk(source)
+    return [one.with_context() for one in found] if kind == "erisk_context" else found

@@ -211,7 +211,8 @@ def data_options(*, bad_lines: str) -> Option:
         click.option(
             "--format",
             type=click.Choice(FORMATS),
-            help="Format of the data.  [default: from the file name]",
+            help="Format of the data; erisk_context includes what others wrote to the subjects.  "
+            "[default: from the file name]",
         ),
         click.option(
             "--field",

@@ -323,14 +323,16 @@ def _line(subject: Subject) -> bytes:
         return (json.dumps(record) + "\n").encode()
 
 
-def _post_record(post: Post) -> dict[str, str]:
-    record = {"text": as_text(post.text)}
+def _post_record(post: Post) -> dict[str, object]:
+    record: dict[str, object] = {"text": as_text(post.text)}
     if post.title:
         record["title"] = as_text(post.title)
     if post.time is not None:
         record["time"] = post.time.isoformat()
     if post.id is not None:
         record["post_id"] = _written_id("post_id", post.id, empty=True)
+    if post.context:
+        record["context"] = [as_text(one) for one in post.context]
     return record
 
 

@@ -214,9 +214,16 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
             identity = _first(record, other_ids)
         if identity is not None:
             identity = as_identity(id_name, identity, empty=True)
-        return Post(text, title, time, identity)
+        return Post(text, title, time, identity, _context(record.get("context")))
 
     return read
+
+
+def _context(given: object) -> tuple[str, ...]:
+    """Return the texts of others; a field of another kind is not ours."""
+    if isinstance(given, list) and all(type(one) is str for one in given):
+        return tuple(given)
+    return ()
 
 
 def document_reader(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from watchword._checks import Label, Target
@@ -18,17 +18,30 @@ class Post:
 
     >>> Post("Slept badly again.", title="Monday").content
     'Monday\n\nSlept badly again.'
+
+    `context` is what others wrote in the same discussion, oldest first. Models read `content`,
+    which does not include it; `with_context` returns a post that does.
     """
 
     text: str
     title: str = ""
     time: datetime | None = None
     id: str | None = None
+    context: tuple[str, ...] = ()
 
     @property
     def content(self) -> str:
         """Title and text as two paragraphs, with either setting of `paragraphs`."""
         return content_of(self.title, self.text)
+
+    def with_context(self) -> Post:
+        r"""Return the post with its context as further paragraphs of the text.
+
+        >>> Post("Me too.", context=("Who sleeps badly?",)).with_context().text
+        'Me too.\n\nWho sleeps badly?'
+        """
+        texts = [self.text, *self.context] if self.text else self.context
+        return replace(self, text="\n\n".join(texts), context=()) if self.context else self
 
 
 def content_of(title: str | None, text: str) -> str:
@@ -59,6 +72,10 @@ class Subject:
                 raise TypeError(f"the posts of a subject must be Post, got {kind.__name__}")
         if self.chunks is not None:
             object.__setattr__(self, "chunks", _chunks(self.chunks, len(self.posts)))
+
+    def with_context(self) -> Subject:
+        """Return the subject with the context of each post as part of its text."""
+        return replace(self, posts=[post.with_context() for post in self.posts])
 
 
 def _chunks(given: Sequence[int], posts: int) -> tuple[int, ...]:

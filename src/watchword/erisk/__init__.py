@@ -26,6 +26,7 @@ from watchword.erisk.submission import (
     write_submissions,
 )
 from watchword.erisk.synthetic_collection import make_collection, make_subjects
+from watchword.erisk.synthetic_discussions import make_discussions
 
 __all__ = [
     "TASKS",
@@ -46,6 +47,7 @@ __all__ = [
     "find_collections",
     "find_sets",
     "make_collection",
+    "make_discussions",
     "make_subjects",
     "read_collection",
     "read_counts",

@@ -4,8 +4,9 @@ Killed at any time and started again with the same journal, it neither loses a r
 twice. The protocol does not say which round an answer belongs to: a server that has the answers of
 all runs moves on, and would take a repeated answer for the next round. Two facts decide when an
 answer may be sent again. While some run has never been sent, the server cannot have moved on, so
-repeating another run is safe. Once all runs have been sent, the server's current round shows
-whether it has them, so after a failure or a restart the client requests the round first.
+repeating another run is safe. Once all runs have been sent (the first time side by side), the
+server's current round shows whether it has them, so after a failure or a restart the client
+requests the round first.
 
 A server may reject an answer that it already has. If an answer is rejected that was sent before
 with an unknown outcome, it may have been received: the other runs are sent, and the next round
@@ -19,21 +20,29 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from watchword._checks import as_whole
 from watchword._files import AnyPath
+from watchword.erisk.dialects import Dialect, DialectName, dialect_named, others_than
 from watchword.erisk.journal import Identity, Journal
 from watchword.erisk.protocol import (
     MOST_RUNS,
     Answer,
     Round,
     ServerError,
-    as_round,
     parse_json,
     to_json,
 )
-from watchword.erisk.transport import Attempts, Backoff, RefusedError, TransientError, Transport
+from watchword.erisk.transport import (
+    Attempts,
+    Backoff,
+    RefusedError,
+    TransientError,
+    Transport,
+    side_by_side,
+)
 from watchword.errors import DataFormatError, StateError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
@@ -42,6 +51,8 @@ from watchword.streams.readers import Decision, Watcher
 logger = logging.getLogger("watchword.erisk")
 
 Run = tuple[TauSS3, Policy]
+
+_NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,8 @@ def run_client(
     runs: Sequence[Run],
     *,
     journal: AnyPath,
+    dialect: DialectName = "writings",
+    context: bool = False,
     timeout: float = 300.0,
     retries: int = 10,
     patience: float = 3600.0,
@@ -87,13 +100,17 @@ def run_client(
     Parameters
     ----------
     url
-        the part before `/getwritings/…`, such as `https://host/task`.
+        the part before `/getwritings/…` or `/getdiscussions/…`, such as `https://host/task`.
     token
         the token from the organisers; it appears in no message and no file.
     runs
         one to five pairs of a model and a policy, as many as you registered.
     journal
         the file to resume from; it contains the subjects' writings.
+    dialect
+        the form of the rounds: `"writings"` (eRisk 2019 to 2024), or `"discussions"` (2025, 2026).
+    context
+        whether models also read what others wrote in a discussion, after the subject's own text.
     timeout
         seconds for connecting, for each part of a response, and for a whole body.
     retries, patience
@@ -117,9 +134,10 @@ def run_client(
     transport = Transport(url, token, timeout=timeout, size_limit=size_limit)
     backoff = Backoff(retries=retries, patience=patience, first_wait=first_wait, seed=seed)
     every, most = as_whole("snapshot_every", snapshot_every, 1), as_whole("repeats", repeats, 0)
-    identity = Identity(transport.url, token.strip(), _names_of(runs))
+    spoken = dialect_named(dialect)
+    identity = Identity(transport.url, token.strip(), _names_of(runs, context=context))
     with Journal.open(journal, identity) as opened:
-        crew = _Crew(runs, opened, threads=threads)
+        crew = _Crew(runs, opened, threads=threads, context=context)
 
         def on_round_done(number: int, digest: str) -> None:
             if on_round is not None:
@@ -128,14 +146,17 @@ def run_client(
             if (number + 1) % every == 0:
                 opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])
 
-        rounds, ended = _Client(transport, backoff, opened, crew, on_round_done).run(most)
+        client = _Client(transport, spoken, backoff, opened, crew, on_round_done)
+        rounds, ended = client.run(most)
         return ClientReport(rounds, ended, crew.delays())
 
 
 class _Crew:
     """The watchers of all runs, resumed from the journal."""
 
-    def __init__(self, runs: Sequence[Run], journal: Journal, *, threads: int | None) -> None:
+    def __init__(
+        self, runs: Sequence[Run], journal: Journal, *, threads: int | None, context: bool
+    ) -> None:
         past = journal.past
         states: Sequence[bytes | None] = past.watchers or [None] * len(runs)
         self.watchers: list[Watcher] = [
@@ -143,6 +164,7 @@ class _Crew:
             for (model, policy), state in zip(runs, states, strict=True)
         ]
         self._threads = threads
+        self._context = context
         self.alerts: tuple[tuple[Decision, ...], ...] = ()  # new in the latest round
         self.answers: list[list[Answer]] = []
         for before in past.rounds:
@@ -158,6 +180,8 @@ class _Crew:
     def read(self, current: Round) -> None:
         """Read a round in every run, and answer about every subject so far."""
         posts = current.posts
+        if self._context:
+            posts = {nick: post.with_context() for nick, post in posts.items()}
         self.alerts = tuple(
             tuple(watcher.read_round(posts, threads=self._threads)) for watcher in self.watchers
         )
@@ -176,12 +200,14 @@ class _Client:
     def __init__(
         self,
         transport: Transport,
+        dialect: Dialect,
         backoff: Backoff,
         journal: Journal,
         crew: _Crew,
         on_round_done: Callable[[int, str], None],
     ) -> None:
         self._transport = transport
+        self._dialect = dialect
         self._backoff = backoff
         self._journal = journal
         self._crew = crew
@@ -228,12 +254,19 @@ class _Client:
         attempts = Attempts(self._backoff)
         while True:
             try:
-                return as_round(parse_json(self._transport.get_writings()))
+                body = self._transport.get_round(self._dialect.path)
+                return self._dialect.parse(parse_json(body))
             except TransientError as error:  # noqa: PERF203
                 attempts.failed(error)
+            except RefusedError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+                raise RefusedError(
+                    f"{error}; for other tasks, use {others_than(self._dialect)}", error.status
+                ) from None
             except DataFormatError as error:
                 attempts.failed(
-                    TransientError(f"getwritings: {self._transport.masked(str(error))}")
+                    TransientError(f"{self._dialect.path}: {self._transport.masked(str(error))}")
                 )
 
     def _is_current(self, latest: Round) -> bool:
@@ -281,6 +314,10 @@ class _Client:
         """Send the missing runs, just after the server sent the current round; return the next."""
         attempts = Attempts(self._backoff)
         is_asked = True
+        if unsent := [run for run in self._missing if run not in self._sent]:
+            is_asked = False
+            if failure := self._submit_first(unsent):
+                attempts.failed(failure)
         while unanswered := self._unanswered:
             run = unanswered[0]
             if not is_asked and self._sent.issuperset(self._missing):
@@ -296,18 +333,34 @@ class _Client:
                 attempts = Attempts(self._backoff)
         return self._ask()
 
-    def _submit(self, run: int) -> None:
-        """Send the answers of a run once, and record the outcome."""
-        is_first = run not in self._sent
-        if is_first:
+    def _submit_first(self, runs: list[int]) -> TransientError | None:
+        """Send the answers of runs for the first time, side by side; return a failure to retry.
+
+        A server may need minutes per request. Outcomes are recorded in the order of runs.
+        """
+        for run in runs:
             self._journal.sending(self._number, run)  # before it can have any effect
             self._sent.add(run)
+        bodies = {run: to_json(self._answers[run]) for run in runs}
+        outcomes = side_by_side(
+            [partial(self._transport.submit, run, body) for run, body in bodies.items()]
+        )
+        failures = dict(zip(runs, outcomes, strict=True))
+        for run, error in failures.items():
+            if isinstance(error, RefusedError):
+                self._journal.refused(self._number, run)
+            elif error is None:
+                self._acknowledge(run)
+        others = [error for error in outcomes if error and not isinstance(error, TransientError)]
+        if others:
+            raise others[0]
+        return next((error for error in outcomes if isinstance(error, TransientError)), None)
+
+    def _submit(self, run: int) -> None:
+        """Send the answers of a run again, and record the outcome."""
         try:
             self._transport.submit(run, to_json(self._answers[run]))
         except RefusedError as error:
-            if is_first:
-                self._journal.refused(self._number, run)
-                raise
             logger.warning("%s; the server may have received it before", error)
             self._refused[run] = error
         else:
@@ -353,14 +406,14 @@ class _Client:
         return number + 1, "repeated"
 
 
-def _names_of(runs: Sequence[Run]) -> tuple[str, ...]:
+def _names_of(runs: Sequence[Run], *, context: bool) -> tuple[str, ...]:
     """Return a name for each run, equal for equal models and policies on any machine."""
     if not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"runs must be 1 to {MOST_RUNS} pairs of model and policy")
     names = []
     for model, policy in runs:
         described = json.dumps(policy.to_dict(), sort_keys=True, default=repr)
-        names.append(f"{model.fingerprint} {described}")
+        names.append(f"{model.fingerprint} {described}" + " with context" * context)
     return tuple(names)
 
 

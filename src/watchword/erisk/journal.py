@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from watchword._database import Database, Layout, open_database, table
 from watchword._files import AnyPath
-from watchword.erisk.protocol import Answer, Round, as_answers, as_round
+from watchword.erisk.protocol import Answer, Round, as_answers, as_list, as_round, parse_json
 from watchword.errors import DataFormatError, StateError
 
 _HASHINGS = 100_000  # tokens may be short
 
 _ROUND = "round INTEGER REFERENCES rounds ON DELETE CASCADE"
 _RUN = "run INTEGER REFERENCES runs"
-_WRITING = ("nick TEXT", "title TEXT", "content TEXT", "date TEXT", "id TEXT NULL")
+_WRITING = ("nick TEXT", "title TEXT", "content TEXT", "date TEXT", "id TEXT NULL", "context TEXT")
 _ANSWER = ("nick TEXT", "decision INTEGER CHECK (decision BETWEEN 0 AND 1)", "score REAL")
 _IDENTITY = ("one INTEGER CHECK (one = 1)", "url TEXT", "salt BLOB", "token BLOB")
 LAYOUT = Layout(
     kind="a journal",
     application_id=int.from_bytes(b"wwEJ", "big"),
-    version=1,
+    version=2,
     tables=(
         # The round and the digest are those of the last round that is done and was removed.
         table("journal", "one", *_IDENTITY, "round INTEGER CHECK (round >= -1)", "digest TEXT"),
@@ -103,6 +104,7 @@ class Journal:
                 each.content,
                 each.date,
                 each.post.id,
+                json.dumps(each.context),
             )
             for position, each in enumerate(received.writings)
         ]
@@ -110,7 +112,7 @@ class Journal:
             changes.execute(
                 "INSERT INTO rounds VALUES (?, ?, 0)", (received.number, received.digest)
             )
-            changes.executemany("INSERT INTO writings VALUES (?, ?, ?, ?, ?, ?, ?)", writings)
+            changes.executemany("INSERT INTO writings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", writings)
 
     def answered(self, number: int, answers: Sequence[Sequence[Answer]]) -> None:
         """Record the answers of all runs, before they are sent."""
@@ -209,14 +211,25 @@ def _read_rounds(database: Database, past: Past, runs: int) -> None:
 
 def _round(database: Database, number: int) -> Round | None:
     writings = database.rows(
-        "SELECT round AS number, nick, title, content, date, id FROM writings WHERE round = ? "
+        "SELECT round AS number, nick, title, content, date, id, context FROM writings "
+        "WHERE round = ? "
         "ORDER BY position",
         number,
     )
     try:
-        return as_round(list(map(dict, writings)))
+        found = as_round(list(map(dict, writings)))
+        contexts = [
+            tuple(as_list(parse_json(row["context"].encode()), "texts")) for row in writings
+        ]
     except DataFormatError as error:
         raise database.damaged(error) from None
+    return found and replace(
+        found,
+        writings=tuple(
+            replace(each, context=context)
+            for each, context in zip(found.writings, contexts, strict=True)
+        ),
+    )
 
 
 def _answers(database: Database, number: int, runs: int) -> list[list[Answer]] | None:

@@ -6,10 +6,11 @@ A collection is a folder in one of these layouts, recognised by its contents:
   `{positive,negative}_examples/chunkK/` (2018), or whole histories in folders without chunks;
 - `test`: `chunk K/` (2017) or `chunkK/` (2018);
 - `cases`: `pos/` and `neg/` with whole histories, as in `2017_cases` (released in 2022);
-- `folder`: only files of subjects (2019 and later: `data/`, `datos/`).
+- `folder`: only files of subjects (2019 and later: `data/`, `datos/`);
+- `discussions`: `subject_*.json` with discussions (2025 and 2026: `all_combined/`).
 
-Golden truth (`*golden*truth*.txt`) is in the folder, or one level above it if the folders do not
-give the labels; counts (`writings*.txt`) are in the folder.
+Golden truth (`*golden*truth*.txt`, `*ground_truth*.txt`) is in the folder, or one level above it if
+the folders do not give the labels; counts (`writings*.txt`) are in the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from watchword._checks import as_choice
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
-from watchword.erisk.listing import matching, subfolders, subject_files
+from watchword.erisk.discussions import read_discussions
+from watchword.erisk.listing import discussion_files, matching, subfolders, subject_files
 from watchword.erisk.submission import (
     CHUNKS,
     NEGATIVE,
@@ -47,7 +49,7 @@ __all__ = [
     "together",
 ]
 
-Layout = Literal["train", "test", "cases", "folder"]
+Layout = Literal["train", "test", "cases", "folder", "discussions"]
 Split = Literal["train", "test"]
 
 _DEPTH = 6  # levels below a folder to search for collections
@@ -118,7 +120,8 @@ def read_erisk(
     Labels are `"positive"` and `"negative"`, or None if neither golden truth (in the folder of the
     files or one level above) nor the folder gives them. Posts are ordered by time within each file,
     files by chunk; the chunk sizes are in `Subject.chunks`. Subjects are ordered by name, subject2
-    before subject10.
+    before subject10. Of discussions (2025 and 2026), a post is what the subject wrote in one of
+    them, `Post.context` what others wrote; see `Subject.with_context`.
 
     Contradictory data raises a `DataFormatError` that names the file. A `CollectionWarning` is
     issued if
@@ -240,7 +243,9 @@ def _layout(folder: Path) -> Layout | None:
         return "test"
     if {"pos", "neg"} <= names:
         return "cases"
-    return "folder" if next(subject_files(folder), None) else None
+    if next(subject_files(folder), None):
+        return "folder"
+    return "discussions" if next(discussion_files(folder), None) else None
 
 
 def _folders(collection: Collection) -> list[_Place]:
@@ -248,7 +253,7 @@ def _folders(collection: Collection) -> list[_Place]:
     path = collection.path
     if collection.layout == "test":
         return _chunk_folders(path, None)
-    if collection.layout == "folder":
+    if collection.layout in ("folder", "discussions"):
         return [_Place(path, None, None)]
     if collection.layout == "cases":
         labels = (("neg", NEGATIVE), ("pos", POSITIVE))
@@ -290,8 +295,9 @@ def _chunk_folders(path: Path, label: str | None) -> list[_Place]:
 def _by_name(collection: Collection) -> dict[str, list[_Place]]:
     """Return the files of each subject, by name without chunk number and `.xml`."""
     by_name: dict[str, list[_Place]] = {}
+    files_in = discussion_files if collection.layout == "discussions" else subject_files
     for folder in _folders(collection):
-        for path in subject_files(folder.path):
+        for path in files_in(folder.path):
             name = path.stem
             if folder.chunk is not None:
                 name, _, number = name.rpartition("_")
@@ -302,12 +308,14 @@ def _by_name(collection: Collection) -> dict[str, list[_Place]]:
                 raise DataFormatError(f"{path}: duplicate of the subject in {files[0].path}")
             files.append(_Place(path, folder.label, folder.chunk))
     if not by_name:
-        raise DataFormatError(f"{collection.path}: contains no files of subjects (.xml)")
+        raise DataFormatError(f"{collection.path}: contains no files of subjects (.xml, .json)")
     return by_name
 
 
 def _subject(name: str, files: list[_Place]) -> Subject:
     first, identity = files[0], ""
+    if first.path.suffix.lower() == ".json":
+        return read_discussions(first.path)
     parts: list[list[Post]] = []
     for file in files:
         individual = read_individual(file.path)

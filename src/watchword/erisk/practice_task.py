@@ -16,6 +16,7 @@ from watchword._arrays import BoolArray
 from watchword._checks import Label, as_label, as_whole
 from watchword._display import finite
 from watchword.data.subjects import Subject
+from watchword.erisk.dialects import DialectName, dialect_named
 from watchword.erisk.protocol import MOST_RUNS, Answer, ServerError, Writing, as_answers, to_json
 from watchword.evaluation import metrics
 from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking, early_measures
@@ -107,9 +108,11 @@ class PracticeTask:
         *,
         runs: int = 1,
         positive: Label | None = None,
+        dialect: DialectName = "writings",
         refuse_duplicates: bool = False,
         on_round: Callable[[int], None] | None = None,
     ) -> None:
+        self.dialect = dialect_named(dialect)
         everybody = list(subjects)
         _check(everybody)
         # Subjects without posts are not sent, but count as never alerted.
@@ -148,6 +151,10 @@ class PracticeTask:
     def _complete(self) -> bool:
         return all(state.rounds == self.round + 1 for state in self._runs)
 
+    def messages(self, *, lagging: bool = False) -> list[dict[str, Any]]:
+        """Return the current round as JSON objects of the task's dialect."""
+        return [self.dialect.encode(one) for one in self.writings(lagging=lagging)]
+
     def writings(self, *, lagging: bool = False) -> list[Writing]:
         """Return the current round: the next one if every run has answered (unless lagging)."""
         if self._complete and not lagging:
@@ -165,6 +172,7 @@ class PracticeTask:
                 date=_date(subject, number),
                 id=number * len(self._subjects) + place,
                 redditor=place,
+                context=subject.posts[number].context,
             )
             for place, subject in enumerate(self._subjects)
             if len(subject.posts) > number

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,8 +31,8 @@ class ServerError(WatchwordError):
 class Writing:
     """One post of one subject, as sent by a server.
 
-    >>> Writing("ann", 0, content="Slept badly.").post
-    Post(text='Slept badly.', title='', time=None, id=None)
+    >>> Writing("ann", 0, content="Slept badly.").post.text
+    'Slept badly.'
     """
 
     nick: str
@@ -41,16 +42,17 @@ class Writing:
     date: str = ""
     id: int | str | None = None
     redditor: int | str | None = None
+    context: tuple[str, ...] = ()  #: what others wrote in the same discussion
 
     @property
     def post(self) -> Post:
         """The writing as a post for a model."""
         own = None if self.id is None else str(self.id)
-        return Post(self.content, title=self.title, time=_time(self.date), id=own)
+        return Post(self.content, self.title, time_of(self.date), own, self.context)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the protocol."""
-        return vars(self).copy()
+        """Return the JSON object of the protocol, which has no context."""
+        return {name: value for name, value in vars(self).items() if name != "context"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class Round:
     @cached_property
     def digest(self) -> str:
         """Return a digest that is equal for two rounds exactly if a model reads the same texts."""
-        read = sorted((each.nick, each.title, each.content) for each in self.writings)
+        read = sorted(
+            (each.nick, each.title, each.content, *each.context) for each in self.writings
+        )
         return hashlib.sha256(json.dumps([self.number, read]).encode()).hexdigest()
 
 
@@ -109,7 +113,12 @@ def as_round(data: object) -> Round | None:
     >>> as_round([{"nick": "ann", "number": 0, "title": "", "content": "Hello."}]).number
     0
     """
-    writings = tuple(_writing(item) for item in _listed(data, "writings"))
+    return round_of(_writing(item) for item in as_list(data, "writings"))
+
+
+def round_of(given: Iterable[Writing]) -> Round | None:
+    """Return the round of these writings, or None without any."""
+    writings = tuple(given)
     if not writings:
         return None
     numbers = {writing.number for writing in writings}
@@ -130,7 +139,7 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
     """
     found: dict[str, Answer] = {}
     known = set(subjects)
-    for item in _listed(data, "answers"):
+    for item in as_list(data, "answers"):
         answer = _answer(item, known)
         if answer.nick in found:
             raise DataFormatError(f"duplicate answer about {answer.nick!r}")
@@ -144,30 +153,31 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
     return tuple(found[subject] for subject in subjects)
 
 
-def _listed(data: object, what: str) -> list[Any]:
+def as_list(data: object, what: str) -> list[Any]:
+    """Return a list from a server, or raise `DataFormatError`."""
     if not isinstance(data, list):
-        raise DataFormatError(f"expected a list of {what}, got {_kind(data)}")
+        raise DataFormatError(f"expected a list of {what}, got {kind_of(data)}")
     return data
 
 
 def _writing(item: object) -> Writing:
     if not isinstance(item, dict):
-        raise DataFormatError(f"a writing must be an object, got {_kind(item)}")
+        raise DataFormatError(f"a writing must be an object, got {kind_of(item)}")
     return Writing(
-        nick=_nick(item.get("nick")),
-        number=_number(item.get("number")),
-        title=_text("title", item.get("title")),
-        content=_text("content", item.get("content")),
-        date=_text("date", item.get("date")),
-        id=_identifier(item.get("id")),
-        redditor=_identifier(item.get("redditor")),
+        nick=as_nick(item.get("nick")),
+        number=as_number(item.get("number")),
+        title=as_text("title", item.get("title")),
+        content=as_text("content", item.get("content")),
+        date=as_text("date", item.get("date")),
+        id=as_identifier(item.get("id")),
+        redditor=as_identifier(item.get("redditor")),
     )
 
 
 def _answer(item: object, known: set[str]) -> Answer:
     if not isinstance(item, dict):
         raise DataFormatError(f"an answer must be an object, got {_shown(item)}")
-    nick, decision, score = _nick(item.get("nick")), item.get("decision"), item.get("score")
+    nick, decision, score = as_nick(item.get("nick")), item.get("decision"), item.get("score")
     if nick not in known:
         raise DataFormatError(f"unknown subject {nick!r}")
     if isinstance(decision, bool) or decision not in (0, 1):
@@ -183,9 +193,10 @@ def _answer(item: object, known: set[str]) -> Answer:
     return Answer(nick, int(decision), float(score))
 
 
-def _nick(value: object) -> str:
+def as_nick(value: object) -> str:
+    """Return a valid id of a subject, or raise `DataFormatError`."""
     if not isinstance(value, str) or not value:
-        raise DataFormatError(f"nick must be a string, got {_kind(value)}")
+        raise DataFormatError(f"nick must be a string, got {kind_of(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -193,33 +204,37 @@ def _nick(value: object) -> str:
     return value
 
 
-def _number(value: object) -> int:
+def as_number(value: object) -> int:
+    """Return a valid number of a round, or raise `DataFormatError`."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise DataFormatError(f"number must be a whole number from 0 on, got {_kind(value)}")
+        raise DataFormatError(f"number must be a whole number from 0 on, got {kind_of(value)}")
     return value
 
 
-def _text(name: str, value: object) -> str:
+def as_text(name: str, value: object) -> str:
+    """Return a text; None is an empty one."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataFormatError(f"{name} must be a string, got {_kind(value)}")
+        raise DataFormatError(f"{name} must be a string, got {kind_of(value)}")
     # A lone surrogate in one post must not stop all subjects.
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _identifier(value: object) -> int | str | None:
+def as_identifier(value: object) -> int | str | None:
+    """Return an id of a post, or None for anything else."""
     if isinstance(value, str):
-        return _text("id", value)
+        return as_text("id", value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _time(date: str) -> datetime | None:
-    text = date.strip()
+def time_of(date: str) -> datetime | None:
+    """Return the time that a date says, or None if it is unreadable."""
+    text = re.sub(r"Z$| UTC$", "+00:00", date.strip())
     try:
-        return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 
@@ -234,7 +249,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "…"
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
     """Describe an untrusted value without its text, which may contain the token."""
     if isinstance(value, str):
         return "a string" if value else "an empty string"

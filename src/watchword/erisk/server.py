@@ -14,6 +14,7 @@ from typing import Any
 
 from watchword._checks import Label, as_whole
 from watchword.data.subjects import Subject
+from watchword.erisk.dialects import DIALECTS, DialectName
 from watchword.erisk.practice_task import ConflictError, DuplicateError, PracticeTask, TaskResults
 from watchword.erisk.protocol import parse_json
 from watchword.errors import DataFormatError, MissingExtraError
@@ -51,6 +52,7 @@ def make_app(
     token: str,
     runs: int = 1,
     positive: Label | None = None,
+    dialect: DialectName = "writings",
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
     body_limit: int | None = None,
@@ -70,6 +72,9 @@ def make_app(
         the number of runs that must answer before the next round is sent.
     positive
         the label to alert for; None for unlabelled subjects, without measures.
+    dialect
+        the form of the rounds: `"writings"` (eRisk 2019 to 2024), or `"discussions"` (2025, 2026),
+        which include the context of posts.
     faults
         the faults to inject, with their probabilities.
     refuse_duplicates
@@ -88,6 +93,7 @@ def make_app(
             subjects,
             runs=runs,
             positive=positive,
+            dialect=dialect,
             refuse_duplicates=refuse_duplicates,
             on_round=on_round,
         )
@@ -97,7 +103,7 @@ def make_app(
     middleware = [] if faults is None else [Middleware(FaultInjection, faults=faults)]
     app = Starlette(
         routes=[
-            Route("/getwritings/{token}", handlers.get_writings),
+            *(Route(f"/{one.path}/{{token}}", handlers.get_round) for one in DIALECTS.values()),
             Route("/submit/{token}/{run}", handlers.submit, methods=["POST"]),
             Route("/results/{token}", handlers.results),
         ],
@@ -125,6 +131,7 @@ def running_server(
     runs: int = 1,
     token: str | None = None,
     port: int = 0,
+    dialect: DialectName = "writings",
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
 ) -> Iterator[PracticeServer]:
@@ -137,7 +144,8 @@ def running_server(
     ...         print(answer.read().decode())  # doctest: +ELLIPSIS
     [{"nick":"ann","number":0,"title":"","content":"Hello.","date":"","id":0,"redditor":0}]
     """
-    task = {"runs": runs, "positive": positive, "refuse_duplicates": refuse_duplicates}
+    task: dict[str, Any] = {"runs": runs, "positive": positive, "dialect": dialect}
+    task["refuse_duplicates"] = refuse_duplicates
     with (
         _listening(subjects, token, "127.0.0.1", port, faults, **task) as (server, app, listener),
         running_in_thread(app, listener, protocol=_protocol(faults)),
@@ -153,6 +161,7 @@ def serve(
     token: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
+    dialect: DialectName = "writings",
     faults: Faults | None = None,
     refuse_duplicates: bool = False,
     on_ready: Callable[[PracticeServer], None] | None = None,
@@ -167,7 +176,7 @@ def serve(
     if token is None and not is_own_machine(host):
         raise ValueError(f"a server on {host} can be reached by other machines (set a token)")
     task: dict[str, Any] = {"runs": runs, "positive": positive, "on_round": on_round}
-    task["refuse_duplicates"] = refuse_duplicates
+    task |= {"refuse_duplicates": refuse_duplicates, "dialect": dialect}
     with _listening(subjects, token, host, port, faults, **task) as (server, app, listener):
         if on_ready is not None:
             on_ready(server)
@@ -197,10 +206,12 @@ class _Handlers:
         self._token = token.encode()
         self._body_limit = body_limit
 
-    async def get_writings(self, request: Request) -> Response:
+    async def get_round(self, request: Request) -> Response:
         self._check_token(request)
-        writings = self._task.writings(lagging=bool(request.scope.get(LAGGING)))
-        return JSONResponse([writing.to_dict() for writing in writings])
+        path = self._task.dialect.path
+        if request.url.path.split("/")[1] != path:
+            raise HTTPException(404, f"this task is served at /{path}/TOKEN")
+        return JSONResponse(self._task.messages(lagging=bool(request.scope.get(LAGGING))))
 
     async def submit(self, request: Request) -> Response:
         self._check_token(request)

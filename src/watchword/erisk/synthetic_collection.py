@@ -30,7 +30,7 @@ from watchword.erisk.synthetic_subjects import (
 Release = Literal["official", "2022"]
 
 MARKER = "synthetic.txt"  # in every folder that could be mistaken for a real collection
-_NOTICE = "All subjects in this folder are synthetic, made by watchword for testing.\n"
+NOTICE = "All subjects in this folder are synthetic, made by watchword for testing.\n"
 
 _SPECIAL = re.compile(r"[&<>“”’…é\N{SLIGHTLY SMILING FACE}]")
 _NAMED = {"&": "amp", "<": "lt", ">": "gt"}
@@ -86,8 +86,7 @@ def make_collection(
         raise ValueError("the release of 2022 has no anorexia sets")
     sets = plan_sets(task_named(task), subjects=subjects, most_writings=most_writings, seed=seed)
     target = Path(folder)
-    if target.exists() and (not target.is_dir() or next(target.iterdir(), None)):
-        raise FileExistsError(f"{target} already exists (choose a new folder)")
+    check_is_new(target)
     people = [(plan, person) for plan in sets for person in plan.people]
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_folder(target) as temporary:
@@ -96,9 +95,15 @@ def make_collection(
             _write_subject(folder_of, task, release, plan, person)
         for plan in sets:
             folder_of = _set_folder(temporary, task, plan, release)
-            (folder_of / MARKER).write_text(_NOTICE, encoding="utf-8")
+            (folder_of / MARKER).write_text(NOTICE, encoding="utf-8")
             if release == "official":
                 _write_tables(folder_of, plan)
+
+
+def check_is_new(folder: Path) -> None:
+    """Raise unless a folder is empty or does not exist."""
+    if folder.exists() and (not folder.is_dir() or next(folder.iterdir(), None)):
+        raise FileExistsError(f"{folder} already exists (choose a new folder)")
 
 
 def _write_subject(

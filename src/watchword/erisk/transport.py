@@ -13,9 +13,11 @@ import logging
 import random
 import re
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urljoin, urlsplit
@@ -51,6 +53,10 @@ class TransientError(ServerError):
 
 class RefusedError(ServerError):
     """The server rejected a request with a status code 4xx."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -90,9 +96,9 @@ class Transport:
         self._size_limit = as_whole("size_limit", size_limit, 1)
         self._opener = urllib.request.build_opener(_NothingRaised)
 
-    def get_writings(self) -> bytes:
-        """Request the current round."""
-        return self._ask(f"{self.url}/getwritings/{self._token}", None, "getwritings")
+    def get_round(self, path: str) -> bytes:
+        """Request the current round from the path of a dialect."""
+        return self._ask(f"{self.url}/{path}/{self._token}", None, path)
 
     def submit(self, run: int, body: bytes) -> None:
         """Send a run's answers; on return, the server has accepted them.
@@ -135,8 +141,10 @@ class Transport:
         message = f"{what}: the server answered {status}" + (f" ({said})" if said else "")
         if status >= 500 or status in _TRANSIENT:
             raise TransientError(message, _retry_after(response.headers.get("Retry-After")))
-        kind = RefusedError if 400 <= status < 500 else ServerError
-        raise kind(f"{message}; {_ADVICE[status]}" if status in _ADVICE else message)
+        message = f"{message}; {_ADVICE[status]}" if status in _ADVICE else message
+        if 400 <= status < 500:
+            raise RefusedError(message, status)
+        raise ServerError(message)
 
     def _redirected(self, address: str, response: _Response, what: str) -> str:
         origin = urlsplit(address)
@@ -201,6 +209,29 @@ class Transport:
         if expected is not None and size < expected:  # read1() does not check
             raise http.client.IncompleteRead(b"", expected - size)
         return b"".join(pieces)
+
+
+def side_by_side(requests: Sequence[Callable[[], None]]) -> list[Exception | None]:
+    """Send requests at the same time; return the error of each, or None.
+
+    The threads are daemons, so that an interrupt need not wait for a slow server.
+    """
+    errors: list[Exception | None] = [None] * len(requests)
+
+    def send(at: int) -> None:
+        try:
+            requests[at]()
+        except Exception as error:
+            errors[at] = error
+
+    threads = [
+        threading.Thread(target=send, args=(at,), daemon=True) for at in range(len(requests))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
 
 
 class Backoff:

@@ -13,7 +13,7 @@ from watchword.erisk.listing import matching, names_below, subfolders, subject_f
 from watchword.erisk.submission import CHUNKS, CollectionWarning, listed, read_truth
 from watchword.errors import DataFormatError
 
-_TRUTH = re.compile(r".*golden.*truth.*\.txt", re.IGNORECASE)
+_TRUTH = re.compile(r".*(golden|ground).*truth.*\.txt", re.IGNORECASE)
 _ALIKE = re.compile(r".*(truth|golden).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
 _CHUNK = re.compile(r"_[0-9]{1,2}$")
 _DEPTH = 3  # levels below a folder with golden truth to search for files of subjects

@@ -41,7 +41,8 @@ from watchword.cli.options import (
 from watchword.cli.output import check_files
 from watchword.cli.policy_notation import parse_policies, parse_policy
 from watchword.cli.signals import term_as_interrupt
-from watchword.erisk import TASKS, make_collection, run_task
+from watchword.erisk import TASKS, make_collection, make_discussions, run_task
+from watchword.erisk.dialects import NAMES
 from watchword.erisk.submission import POSITIVE, check_name
 from watchword.model.presets import PAPER_TASKS
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from watchword.erisk.client import RoundReport
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
+_DISCUSSIONS = "2025-depression"  # without published results in the paper
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -72,7 +74,7 @@ def erisk() -> None:
 @click.argument("folder", type=_FOLDER)
 @click.option(
     "--task",
-    type=click.Choice(list(TASKS)),
+    type=click.Choice([*TASKS, _DISCUSSIONS]),
     default="2017-depression",
     help="Task whose layout to write.",
 )
@@ -100,8 +102,13 @@ def make(
     """Write a synthetic collection.
 
     The collection has the official layout, quirks included, for trying `erisk run` without the real
-    data. FOLDER must be new or empty.
+    data. FOLDER must be new or empty. 2025-depression is a set of discussions, which --format erisk
+    and --format erisk_context read.
     """
+    if task == _DISCUSSIONS:
+        make_discussions(folder, subjects=100 if subjects is None else subjects, seed=seed)
+        emit([{"folder": str(folder), "task": task}])
+        return
     make_collection(
         folder,
         task,
@@ -234,6 +241,17 @@ def run(
     help="Journal file to resume from; contains the subjects' writings.",
 )
 @click.option(
+    "--dialect",
+    type=click.Choice(NAMES),
+    default=NAMES[0],
+    help="Form of the rounds: writings (eRisk 2019 to 2024) or discussions (2025, 2026).",
+)
+@click.option(
+    "--context",
+    is_flag=True,
+    help="Also read what others wrote in a discussion, after the subject's own text.",
+)
+@click.option(
     "--log", type=FILE, metavar="FILE", help="Append all answers as JSON lines, for erisk score."
 )
 @click.option(
@@ -261,6 +279,8 @@ def client(
     positive: str,
     policies: tuple[str, ...],
     journal: Path,
+    dialect: Any,
+    context: bool,
     log: Path | None,
     timeout: float,
     retries: int,
@@ -306,6 +326,8 @@ def client(
             token,
             runs,
             journal=journal,
+            dialect=dialect,
+            context=context,
             timeout=timeout,
             retries=retries,
             patience=patience,
@@ -385,6 +407,12 @@ def _shares(
     "--positive", metavar="LABEL", help="Label to measure alerts for when all rounds are done."
 )
 @click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
+@click.option(
+    "--dialect",
+    type=click.Choice(NAMES),
+    default=NAMES[0],
+    help="Form of the rounds: writings (eRisk 2019 to 2024) or discussions (2025, 2026).",
+)
 @server_options(_TOKEN_VARIABLE, user="the client")
 @click.option(
     "--faults",
@@ -401,6 +429,7 @@ def server(
     data: str,
     positive: str | None,
     runs: int,
+    dialect: Any,
     host: str,
     port: int,
     token: str | None,
@@ -439,6 +468,7 @@ def server(
             subjects,
             positive=label,
             runs=runs,
+            dialect=dialect,
             token=token,
             host=host,
             port=port,
