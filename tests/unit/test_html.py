@@ -17,7 +17,7 @@ from painted import Painted, drawing, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
 from watchword.show import palette
-from watchword.show.blocks import LEVELS, Rules
+from watchword.show.blocks import LEVELS, Rules, as_value, blocks_of, label_lines
 from watchword.show.html import explanation_html, explanation_page
 from watchword.show.marks import PART, Mark, marked
 from watchword.show.markup import document, escaped, kept, stand_ins
@@ -194,6 +194,53 @@ def test_snippet_titles_describe_values():
     painted = page_of()
     rules = painted.rules()
     assert titles == [rules[attributes["class"]][1] for attributes, _ in painted.marks]
+
+
+@pytest.fixture(scope="module")
+def twelve_labels():
+    """Return the explanation of a text by a model with many labels."""
+    model = ww.TauSS3()
+    for at in range(12):
+        half = "half " * (at % 2) + "third " * (at % 3 == 0)
+        model.learn_one(f"common own{at} strong {half}", f"label{at}")
+    return model.explain("Common, strong, half, third, own3, words")
+
+
+def test_with_many_labels_a_snippet_describes_the_painted_label_in_full(twelve_labels):
+    for label in ("label11", "label4"):
+        [title] = [
+            attributes["title"]
+            for attributes, words in Painted(twelve_labels.to_html(label)).marks
+            if words == "strong"
+        ]
+        [strong] = [one for one in blocks_of(twelve_labels) if one.get("ngram") == "strong"]
+        column = twelve_labels.labels.index(label)
+        full = f"{label} {as_value(strong['value'][column])} (count {strong['count'][column]}; lv "
+        assert title.splitlines()[1].startswith(full)
+        assert title.count("lv") == 1
+
+
+def test_with_many_labels_a_snippet_names_the_values_of_all_that_could_be_painted(twelve_labels):
+    blocks = {one["ngram"]: one for one in blocks_of(twelve_labels) if one["kind"] == "ngram"}
+    highest = max(max(one["contribution"]) for one in blocks.values())
+    named = 0
+    for attributes, words in Painted(twelve_labels.to_html()).marks:
+        block = blocks[words.lower()]
+        for label, value in zip(twelve_labels.labels, block["value"], strict=True):
+            if value >= highest * palette.FAINTEST_COLOUR:
+                told = rf"\b{label}\b[^;\n]* {re.escape(as_value(value))}( |;|$)"
+                assert re.search(told, attributes["title"], re.M)
+                named += 1
+    assert named > 10
+
+
+def test_with_many_labels_weak_values_are_a_range():
+    names, value = list("abcdef"), [0.5, 0.002, 0.004, 0.003, -0.2, 0.0]
+    block = {"kind": "ngram", "ngram": "so", "value": value, "contribution": value}
+    block |= {name: [1, 1, 1, 1, 1, 0] for name in ("count", "lv", "sg", "sn")}
+    lines = label_lines(block, names, range(6), painted=1, least=0.01)
+    assert lines[1:] == ["a 0.500; 3 others -0.200 to 0.004", "f 0 (never learnt)"]
+    assert lines[0].startswith("b 0.002 (count 1; lv ")
 
 
 def test_sentence_describes_its_values():

@@ -10,7 +10,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ LEVEL_NAMES = {"paragraph": "paragraphs", "sentence": "sentences", "ngram": "n-g
 
 MOST_BLOCKS = 50_000  # per level: with more, browsers become slow
 MOST_LABELS = 20  # in descriptions: those of highest score
+MOST_LINES = 3  # in descriptions in a snippet: labels with all their numbers
+_MOST_SILENT = 5  # labels without a value that are named
 SHARE_DIGITS = 4
 
 
@@ -75,17 +77,12 @@ class Rule:
     marked: bool = False
     described: bool = False
 
-    @cached_property
-    def parts(self) -> Sequence[float]:
-        """The painted numbers: the contribution to each score or, without one, the value."""
+    def __post_init__(self) -> None:
         contribution: Sequence[float] | None = self.block["contribution"]
         value: Sequence[float] = self.block["value"]
-        return value if contribution is None else contribution
-
-    @cached_property
-    def strength(self) -> float:
-        """The largest of the parts."""
-        return max(self.parts)
+        #: The painted numbers: the contribution to each score or, without one, the value.
+        self.parts = value if contribution is None else contribution
+        self.strength = max(self.parts)
 
     def is_marked(self, level: str) -> bool:
         """Return whether the block is marked at this level; n-grams never learnt are not."""
@@ -111,16 +108,22 @@ class _Scored:
     """What the n-grams of refined texts add to the scores, summed over the texts."""
 
     def __init__(self) -> None:
+        self._added: list[Sequence[ScoredNgram | Plain]] = []
         self._rows: dict[str, int] = {}
         self._times: list[int] = []
         self._counted: list[FloatArray] = []
         self._corrected: list[FloatArray] = []
 
     def __bool__(self) -> bool:
-        return bool(self._rows)
+        return bool(self._rows or self._added)
 
-    def add(self, ngrams: Iterable[ScoredNgram | Plain]) -> None:
-        for ngram in ngrams:
+    def add(self, ngrams: Sequence[ScoredNgram | Plain]) -> None:
+        """Remember the n-grams of a text; they are summed only when the largest are wanted."""
+        if ngrams:
+            self._added.append(ngrams)
+
+    def _sum(self) -> None:
+        for ngram in chain.from_iterable(self._added):
             plain = vars(ngram) if isinstance(ngram, ScoredNgram) else ngram
             row = self._rows.setdefault(plain["ngram"], len(self._times))
             parts = np.array(plain["counted"]), np.array(plain["corrected"])
@@ -131,8 +134,10 @@ class _Scored:
             self._times[row] += plain["times"]
             self._counted[row] += parts[0]
             self._corrected[row] += parts[1]
+        self._added = []
 
     def largest(self, column: int, most: int) -> list[Total]:
+        self._sum()
         counted = np.array([row[column] for row in self._counted])
         corrected = np.array([row[column] for row in self._corrected])
         totals = counted + corrected
@@ -236,14 +241,14 @@ class Rules:
         return Counter(rule.kind for rule in rules if rule.strength > 0)
 
     def _index_of(self, block: Plain, text: str) -> int:
-        kind, contribution = block["kind"], block["contribution"]
+        kind, value, contribution = block["kind"], block["value"], block["contribution"]
         words = block["ngram"] if kind == "ngram" else text[block["start"] : block["end"]]
         counted = block.get("counted")
         key = (
             kind,
             words,
-            tuple(block["value"]),
-            contribution and tuple(contribution),
+            tuple(value),
+            contribution is value or (contribution and tuple(contribution)),
             counted and tuple(counted),
         )
         index = self._indices.setdefault(key, len(self.all))
@@ -310,23 +315,69 @@ def as_value(number: float) -> str:
     """
     if number == 0:
         return "0"
-    return f"{rounded(number, 3):.3f}" if abs(number) >= 0.001 else f"{number:.1g}"
+    if -0.001 < number < 0.001:
+        return f"{number:.1g}"
+    return f"{(number * 1000.0 + 0.5) // 1 / 1000.0:.3f}"  # as `rounded`, without its calls
 
 
 def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> str:
     """Return the description of a block: its words, and a line for each label with a value."""
+    return "\n".join([heading(block), *label_lines(block, list(map(str, labels)), columns)])
+
+
+def heading(block: Plain) -> str:
+    """Return the first line of a description."""
+    words: str = block["ngram"] if block["kind"] == "ngram" else f"this {block['kind']}"
+    return words
+
+
+def label_lines(
+    block: Plain,
+    names: Sequence[str],
+    columns: Sequence[int],
+    *,
+    painted: int | None = None,
+    least: float = 0.0,
+) -> list[str]:
+    """Return the other lines of a description: one for each label with a value, of these names.
+
+    With `painted`, the column of the label that a snippet is painted for, an n-gram with values for
+    more than `MOST_LINES` labels has one line for that label and one with the values of the others;
+    those below `least` are not named.
+    """
     is_ngram = block["kind"] == "ngram"
     value = block["value"]
-    known = [at for at in columns if value[at] or (is_ngram and block["count"][at])]
-    lines = [block["ngram"] if is_ngram else f"this {block['kind']}"]
-    lines += (
-        f"{labels[at]} {_numbers(block, at)}" for at in sorted(known, key=lambda at: -value[at])
-    )
-    silent = [str(labels[at]) for at in columns if at not in known]
+    count = block["count"] if is_ngram else value
+    known = [at for at in columns if value[at] or count[at]]
+    known.sort(key=value.__getitem__, reverse=True)
+    silent = len(columns) - len(known)
+    is_long = painted is not None and is_ngram and len(known) > MOST_LINES
+    lines = [f"{names[at]} {_numbers(block, at)}" for at in known if at == painted or not is_long]
+    if is_long:
+        lines.append(_values(names, value, [at for at in known if at != painted], least))
     if silent:
-        named = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if silent[5:] else "")
+        named = f"{silent} others"
+        if silent <= _MOST_SILENT:
+            named = ", ".join(names[at] for at in columns if at not in known)
         lines.append(f"{named} 0{' (never learnt)' if is_ngram else ''}")
-    return "\n".join(lines)
+    return lines
+
+
+def _values(
+    names: Sequence[str], value: Sequence[float], columns: Sequence[int], least: float
+) -> str:
+    """Return the values of labels, in descending order, in one line; small ones as a range."""
+    named: dict[str, list[str]] = {}
+    large = 0
+    while large < len(columns) and value[columns[large]] >= least:
+        named.setdefault(as_value(value[columns[large]]), []).append(names[columns[large]])
+        large += 1
+    values = [f"{', '.join(own)} {shown}" for shown, own in named.items()]
+    if small := columns[large:]:
+        highest, lowest = as_value(value[small[0]]), as_value(value[small[-1]])
+        span = highest if highest == lowest else f"{lowest} to {highest}"
+        values.append(f"{names[small[0]] if len(small) == 1 else f'{len(small)} others'} {span}")
+    return "; ".join(values)
 
 
 def _numbers(block: Plain, at: int) -> str:

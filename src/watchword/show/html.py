@@ -23,13 +23,14 @@ from watchword.show.blocks import (
     Total,
     as_value,
     by_score,
+    heading,
+    label_lines,
     shown_columns,
-    telling,
 )
 from watchword.show.marks import Mark, marked
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
-from watchword.show.palette import label_colour, paint_style
+from watchword.show.palette import FAINTEST_COLOUR, label_colour, paint_style
 
 __all__ = ["explanation_html", "explanation_page", "notebook_html"]
 
@@ -236,13 +237,16 @@ def _snippet(
 
 def _inline_marks(places: list[Place], rules: Rules, head: Head) -> Iterator[Mark]:
     columns = shown_columns(head.value, head.column)
+    names = list(map(escaped, head.labels))
     openings: dict[int, str] = {}
     for start, end, number in places:
         rule = rules.all[number]
         if number not in openings:
             share = rules.share(rule, head.column)
             paint = paint_style(share, head.column) if share > 0 else "background:none"
-            tell = escaped(telling(rule.block, head.labels, columns))
+            least = rules.highest[rule.kind] * FAINTEST_COLOUR
+            lines = label_lines(rule.block, names, columns, painted=head.column, least=least)
+            tell = "\n".join([escaped(heading(rule.block)), *lines])
             stop = ' tabindex="0"' * (share > 0)
             openings[number] = f'<mark style="color:inherit;{paint}" title="{tell}"{stop}>'
         yield Mark(start, end, openings[number], "</mark>", whole=rule.kind == "ngram")

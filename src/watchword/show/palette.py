@@ -7,6 +7,8 @@ surroundings, on a background pale enough for a contrast of at least 4.5:1.
 
 from __future__ import annotations
 
+from functools import cache
+
 COLOURS = (
     "#d9481c",
     "#2f76c9",
@@ -26,6 +28,7 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "12 4", "1 4", "9 3 2 3 2 3", "3 2
 STRONGEST = 0.55  # opacity of the strongest block's background
 THICKEST = 0.22  # thickness of the line under it, in em
 FAINTEST = 0.05  # smallest share painted in terminals; less looks like white
+FAINTEST_COLOUR = 1 / 255 / STRONGEST  # smallest share that changes the colour of a pixel
 LINE_FACTOR = 4  # lines cannot be thinner than a pixel: those of weak blocks fade instead
 
 PAPER, INK, QUIET, LINE = "#ffffff", "#1c1e21", "#5a6068", "#c9cdd3"
@@ -139,5 +142,6 @@ def blend(colour: str, opacity: float, ground: str) -> str:
     return "#" + "".join(f"{round(a * opacity + b * (1 - opacity)):02x}" for a, b in pairs)
 
 
+@cache
 def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
