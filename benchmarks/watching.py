@@ -2,15 +2,22 @@
 
 Subjects write posts of generated text in turn. A `Watcher` reads them in batches, as a stream would
 bring them; `confidence_many`, the engine alone, reads the same batches. Both take turns, and the
-best of several runs counts. Then each of many more subjects writes one post, and the growth of
-the process is divided by their number; their ids were there before.
+best of several runs counts. The same posts as a file of JSON lines go through the loop of the
+command `watchword watch`, from bytes to printed alerts, without its start; ratios are those to
+the engine. Then each of many more subjects writes one post, and the growth of the process is
+divided by their number; their ids were there before.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import os
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from command import run_command
@@ -60,6 +67,7 @@ def _measure(options: argparse.Namespace) -> int:
         rows.append([str(threads), *rates, f"{engine / watcher:.0%}"])
     print(f"{options.posts:,} posts of {options.subjects:,} subjects in turn; words a second\n")
     print(markdown_table(["threads", "confidence_many", "Watcher", "share"], rows))
+    _print_command(model, policy, subjects, posts.texts, options.repeats)
     _print_memory(model, policy, options.crowd)
     return 0
 
@@ -82,6 +90,77 @@ def _seconds(
         end = time.perf_counter()
         best = [min(best[0], between - start), min(best[1], end - between)]
     return best[0], best[1]
+
+
+def _print_command(
+    model: Any, policy: Any, subjects: list[str], texts: list[str], repeats: int
+) -> None:
+    say("the command, from JSON lines to printed alerts")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "posts.jsonl"
+        pairs = zip(subjects, texts, strict=True)
+        lines = [json.dumps({"subject": name, "text": text}) + "\n" for name, text in pairs]
+        path.write_text("".join(lines))
+        long_path = Path(folder) / "more.jsonl"
+        long_path.write_text("".join(lines * 5))
+        del lines
+        jobs = {
+            "confidence_many": lambda: _read_in_batches(model, texts),
+            "JSON lines alone": lambda: _read_file(path),
+            "watch": lambda: _watch(model, policy, path),
+            "watch --all": lambda: _watch(model, policy, path, every_post=True),
+        }
+        best = dict.fromkeys(jobs, float("inf"))
+        for _ in range(repeats):
+            for name, job in jobs.items():
+                start = time.thread_time()
+                job()
+                best[name] = min(best[name], time.thread_time() - start)
+        growths = []
+        for file in (path, long_path):
+            growth = MemoryGrowth()
+            _watch(model, policy, file)
+            growths.append(growth.peak())
+    core = best["confidence_many"]
+    rows = [
+        [name, f"{1e6 * own / len(texts):.2f}", f"{len(texts) / own:,.0f}", f"{own / core:.2f}"]
+        for name, own in best.items()
+    ]
+    print("\nthe command in one thread, in time of the thread\n")
+    print(markdown_table(["", "µs a post", "posts a second", "ratio"], rows))
+    first, second = (f"{growth / 1e6:.1f} MB" for growth in growths)
+    print(f"\nat its peak, watch takes {first} for these posts, {second} for five times as many")
+
+
+def _read_in_batches(model: Any, texts: list[str]) -> None:
+    for begin in range(0, len(texts), BATCH):
+        model.confidence_many(texts[begin : begin + BATCH], threads=1)
+
+
+def _read_file(path: Path) -> None:
+    from watchword.cli.loading import Loader
+
+    for _ in Loader().batches([str(path)]):
+        pass
+
+
+def _watch(model: Any, policy: Any, path: Path, *, every_post: bool = False) -> None:
+    from watchword.cli.commands import watch
+    from watchword.cli.loading import Loader
+    from watchword.cli.signals import Stops
+
+    loader = Loader(bad_lines="skip")
+    posts = watch.with_subjects(loader.batches([str(path)], streams=True), loader.bad)
+    keeper = watch.Keeper(model.watcher(policy), None, every=60)
+    with Path(os.devnull).open("w") as nothing, contextlib.redirect_stdout(nothing):
+        watch.watch_posts(
+            keeper,
+            posts,
+            stops=Stops(),
+            show=watch.show_json,
+            every_post=every_post,
+            threads=1,
+        )
 
 
 def _print_memory(model: Any, policy: Any, crowd: int) -> None:
