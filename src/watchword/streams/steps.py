@@ -113,13 +113,3 @@ def advance(policy: NativePolicy, step: Step, *, read: BoolArray, decided: BoolA
     contiguous, changes only if a post was read.
     """
     return policy.advance(step.native(step.memory), read, decided)
-
-
-def share_of(value: FloatArray, other: FloatArray) -> FloatArray:
-    """Return value / (value + other); 0 without evidence.
-
-    >>> share_of(np.array([0.9, 0.0]), np.array([0.3, 0.0])).tolist()
-    [0.75, 0.0]
-    """
-    total = value + other
-    return np.asarray(np.divide(value, total, out=np.zeros(total.shape), where=total > 0))
