@@ -70,7 +70,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     for (std::size_t at = 0; at < batches.size(); ++at) {
         for (std::size_t document = 0; document < words_in[at].size(); ++document) {
             LabelTotals& own = added[lessons[at].labels[document]];
-            own.documents += batches[at].counted.empty() ? 1 : batches[at].counted[document];
+            own.documents += batches[at].counted_as(document);
             own.words += words_in[at][document];
         }
     }

@@ -106,14 +106,16 @@ void Model::changed() { state_ = new_state(); }
 
 void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
                   unsigned threads, const std::vector<Count>& counted) {
-    // With periodic pruning every document may be followed by one.
-    const bool one_by_one = parameters_.prune_period.has_value();
-    const std::size_t characters = one_by_one ? 1 : kSliceCharacters;
+    // With periodic pruning, one slice at a time, too short to be pruned often.
+    const bool pruning = parameters_.prune_period.has_value();
+    const std::size_t characters =
+        pruning ? std::min<std::size_t>(kSliceCharacters, *parameters_.prune_period)
+                : kSliceCharacters;
     const std::vector<std::size_t> ends =
         slice_ends(texts, [characters](std::size_t) { return characters; });
-    std::size_t at_once = one_by_one ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
+    std::size_t at_once = pruning ? 1 : std::min(kSlicesAtOnce * threads, ends.size());
     // Texts that may be rejected are learnt in one step, so that all or none are learnt.
-    if (!one_by_one && at_once < ends.size() && !surely_fit(texts)) at_once = ends.size();
+    if (!pruning && at_once < ends.size() && !surely_fit(texts)) at_once = ends.size();
     std::vector<TermBatch> batches(at_once);
     for (std::size_t slice = 0; slice < ends.size(); slice += at_once) {
         const std::size_t slices = std::min(at_once, ends.size() - slice);
@@ -130,8 +132,8 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
             }
             batches[at] = std::move(batch);
         });
-        if (prunes_at_breaks()) {
-            learn_in_pieces(batches[0], labels[first]);
+        if (pruning) {
+            learn_and_prune(batches[0], labels, first);
         } else {
             learn_batches({batches.data(), slices}, labels, first, threads);
         }
@@ -153,43 +155,41 @@ bool Model::surely_fit(const std::vector<TextView>& texts) const {
 
 void Model::learn(TermBatch& batch, const std::vector<Label>& labels) {
     if (!parameters_.prune_period) return learn_batches({&batch, 1}, labels, 0, 1);
-    for (std::size_t document = 0; document < batch.documents(); ++document) {
-        TermBatch one = batch.part({document});
-        if (prunes_at_breaks()) {
-            learn_in_pieces(one, labels[document]);
-        } else {
-            learn_batches({&one, 1}, labels, document, 1);
-        }
-    }
+    learn_and_prune(batch, labels, 0);
 }
 
-bool Model::prunes_at_breaks() const {
-    return parameters_.prune_period && parameters_.tokenization == Tokenization::Pyss3;
-}
-
-void Model::learn_in_pieces(TermBatch& document, const Label& label) {
-    const std::vector<Label> labels{label};
-    Count since_prune = 0;
+void Model::learn_and_prune(TermBatch& batch, const std::vector<Label>& labels, std::size_t first) {
+    const Count period = *parameters_.prune_period;
+    Count since = 0;
     {
         const std::shared_lock guard(lock_);
-        since_prune = words_since_prune_;
+        since = words_since_prune_;
     }
-    // No n-gram crosses a break, so the pieces have all that the document has.
-    std::size_t begin = 0;
-    for (std::size_t at = 0; at < document.symbols.size(); ++at) {
-        since_prune += is_word(document.symbols[at]);
-        if (document.symbols[at] != kBreak || since_prune < *parameters_.prune_period) continue;
-        if (at + 2 >= document.symbols.size()) break;  // only the end of the document follows
-        TermBatch piece = document.piece(begin, at + 1);
-        piece.counted = {begin > 0 ? 0 : document.counted.empty() ? 1 : document.counted[0]};
-        learn_batches({&piece, 1}, labels, 0, 1);
-        begin = at + 1;
-        since_prune = 0;
+    const auto words =
+        static_cast<Count>(std::count_if(batch.symbols.begin(), batch.symbols.end(), is_word));
+    if (since + words < period) return learn_batches({&batch, 1}, labels, first, 1);
+    // Pieces end where pruning may be due: with documents or, by PySS3's rules, with any break. No
+    // n-gram crosses either. Where documents are counted, a part of one would count as another.
+    const bool at_breaks = parameters_.tokenization == Tokenization::Pyss3 &&
+                           parameters_.counting == Counting::Occurrences;
+    for (std::size_t document = 0; document < batch.documents(); ++document) {
+        const std::vector<Label> own{labels[first + document]};
+        std::uint64_t counted = batch.counted_as(document);
+        std::size_t begin = batch.begin_of(document);
+        for (std::size_t at = begin; at < batch.ends[document]; ++at) {
+            since += is_word(batch.symbols[at]);
+            const bool cut = at_breaks && since >= period && batch.symbols[at] == kBreak;
+            const bool last = at + 2 >= batch.ends[document];  // the end of the paragraph follows
+            if (!cut || last) continue;
+            TermBatch piece = batch.piece(begin, at + 1, std::exchange(counted, 0));
+            learn_batches({&piece, 1}, own, 0, 1);
+            begin = at + 1;
+            since = 0;
+        }
+        TermBatch rest = batch.piece(begin, batch.ends[document], counted);
+        learn_batches({&rest, 1}, own, 0, 1);
+        if (since >= period) since = 0;
     }
-    if (begin == 0) return learn_batches({&document, 1}, labels, 0, 1);
-    TermBatch rest = document.piece(begin, document.symbols.size());
-    rest.counted = {0};
-    learn_batches({&rest, 1}, labels, 0, 1);
 }
 
 void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>& labels,

@@ -203,9 +203,8 @@ class Model {
     // Room for this many documents, with the current labels.
     void prepare(ConfidenceTable& table, std::size_t documents) const;
     void read_texts(std::span<const TextView> texts, Purpose purpose, double* out) const;
-    // By PySS3's rules, periodic pruning happens at breaks, inside of documents too.
-    bool prunes_at_breaks() const;
-    void learn_in_pieces(TermBatch& document, const Label& label);
+    // With periodic pruning: `first` is the index of the batch's first label.
+    void learn_and_prune(TermBatch& batch, const std::vector<Label>& labels, std::size_t first);
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
     // Replaces the values of blocks by their parts of the refined score.
     void explain_score(Workspace& workspace, Parser& parser, Explained& explained) const;

@@ -281,8 +281,10 @@ void SnapshotReader::check_totals() const {
         const bool fits =
             snapshot_.was_pruned ? total.words >= words[at] : total.words == words[at];
         if (!fits) fail("totals of a label are not those of its counts");
+        if (counting_ == Counting::Documents && maxima[at] > total.documents)
+            fail("a label has words in more documents than it has");
     }
-    check_maxima();
+    if (snapshot_.was_pruned) check_maxima();
 }
 
 std::span<const std::uint32_t> SnapshotReader::row_labels(std::size_t level,

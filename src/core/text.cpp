@@ -82,41 +82,36 @@ void TermBatch::clear() {
     counted.clear();
 }
 
-namespace {
-
-// Appends symbols of one batch to another; `id_of` remembers the words that it has.
-void append_symbols(const TermBatch& from, std::size_t begin, std::size_t end,
-                    std::vector<Symbol>& id_of, TermBatch& to) {
-    for (std::size_t at = begin; at < end; ++at) {
-        Symbol symbol = from.symbols[at];
-        if (is_word(symbol)) {
-            Symbol& id = id_of[symbol];
-            if (id == kUnknownWord) id = to.words.find_or_add(from.words.word(symbol));
-            symbol = id;
-        }
-        to.symbols.push_back(symbol);
-        if (!from.spans.empty()) to.spans.push_back(from.spans[at]);
-    }
-    to.ends.push_back(to.symbols.size());
-}
-
-}  // namespace
-
 TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
     TermBatch part;
     std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
     for (const std::size_t document : documents) {
         if (document >= ends.size()) throw std::out_of_range("no such document");
-        append_symbols(*this, begin_of(document), ends[document], id_of, part);
+        for (std::size_t at = begin_of(document); at < ends[document]; ++at) {
+            Symbol symbol = symbols[at];
+            if (is_word(symbol)) {
+                Symbol& id = id_of[symbol];
+                if (id == kUnknownWord) id = part.words.find_or_add(words.word(symbol));
+                symbol = id;
+            }
+            part.symbols.push_back(symbol);
+            if (!spans.empty()) part.spans.push_back(spans[at]);
+        }
+        part.ends.push_back(part.symbols.size());
         if (!counted.empty()) part.counted.push_back(counted[document]);
     }
     return part;
 }
 
-TermBatch TermBatch::piece(std::size_t begin, std::size_t end) const {
+TermBatch TermBatch::piece(std::size_t begin, std::size_t end, std::uint64_t documents) const {
     TermBatch piece;
-    std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
-    append_symbols(*this, begin, end, id_of, piece);
+    piece.symbols.assign(symbols.begin() + static_cast<std::ptrdiff_t>(begin),
+                         symbols.begin() + static_cast<std::ptrdiff_t>(end));
+    for (Symbol& symbol : piece.symbols) {
+        if (is_word(symbol)) symbol = piece.words.find_or_add(words.word(symbol));
+    }
+    piece.ends.push_back(piece.symbols.size());
+    piece.counted.push_back(documents);
     return piece;
 }
 

@@ -56,14 +56,17 @@ struct TermBatch {
     std::size_t begin_of(std::size_t document) const {
         return document == 0 ? 0 : ends[document - 1];
     }
+    std::uint64_t counted_as(std::size_t document) const {
+        return counted.empty() ? 1 : counted[document];
+    }
     std::span<const Symbol> document(std::size_t at) const {
         return {symbols.data() + begin_of(at), ends[at] - begin_of(at)};
     }
     void clear();
     // Some of the documents, with a vocabulary of their own words only.
     TermBatch part(const std::vector<std::size_t>& documents) const;
-    // Some symbols as a document, with a vocabulary of their own words only.
-    TermBatch piece(std::size_t begin, std::size_t end) const;
+    // Some symbols as one text without spans, which counts as this many documents.
+    TermBatch piece(std::size_t begin, std::size_t end, std::uint64_t documents) const;
 
     // Replaces every word by another, or by a break: `replacement[id]` for each id.
     void rewrite(const std::vector<std::optional<std::string>>& replacement);

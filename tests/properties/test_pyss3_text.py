@@ -70,12 +70,14 @@ def test_spans_lie_in_the_text_in_order(text):
     floor=st.integers(0, 3),
     shortest=st.integers(1, 3),
     max_ngram=st.integers(1, 3),
+    counting=st.sampled_from(["occurrences", "occurrences", "documents"]),
 )
-def test_joined_documents(corpus, text, period, floor, shortest, max_ngram):
+def test_joined_documents(corpus, text, period, floor, shortest, max_ngram, counting):
     parameters = ww.TauSS3.pyss3(max_ngram=max_ngram).parameters | {
         "prune_period": period,
         "prune_floor": floor,
         "prune_shortest": shortest,
+        "counting": counting,
     }
     model = ww.TauSS3(**parameters)
     del parameters["tokenizer"]

@@ -377,7 +377,8 @@ class Reference:
 
     def pieces(self, runs):
         """Yield a document in parts that end where pruning is due; PySS3 prunes at any break."""
-        if self.prune_period is None or not self.is_pyss3:
+        at_breaks = self.is_pyss3 and self.counting == "occurrences"
+        if self.prune_period is None or not at_breaks:
             yield runs
             return
         [terms] = runs
