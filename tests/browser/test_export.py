@@ -141,6 +141,14 @@ def test_models_with_functions_are_refused(tmp_path, arguments, named):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_models_that_read_as_pyss3_does_are_refused(tmp_path):
+    model = ww.TauSS3.pyss3()
+    model.learn_one("any text", "label")
+    with pytest.raises(ValueError, match=r"use the live page \(watchword serve\)"):
+        exported(tmp_path, model, floor=0)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_floor_that_leaves_nothing_is_refused(tmp_path):
     with pytest.raises(ValueError, match="floor 1000 leaves no n-grams"):
         exported(tmp_path, taught(), floor=1000)

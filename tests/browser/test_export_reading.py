@@ -45,6 +45,10 @@ TEXTS = [
 ]
 
 
+# The page reads text by Unicode's rules only.
+READABLE = parameters(own_operators=False).map(lambda found: found | {"tokenization": "unicode"})
+
+
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory, browser_process):
     model = ww.TauSS3()
@@ -104,7 +108,7 @@ def test_both_kinds_of_paragraphs(reader, paragraphs):
 
 @given(
     corpora(any_texts(), min_labels=2, max_labels=5),
-    parameters(own_operators=False),
+    READABLE,
     st.lists(any_texts(), max_size=4),
     st.sampled_from([0, 0, 0, 1]),
 )
@@ -163,7 +167,7 @@ def test_refined_texts_of_many_scripts_are_scored_as_the_core_scores_them(reader
 
 @given(
     corpora(any_texts(), min_labels=2, max_labels=5),
-    parameters(own_operators=False).map(lambda found: found | {"summary": "sum"}),
+    READABLE.map(lambda found: found | {"summary": "sum"}),
     st.lists(any_texts(), max_size=4),
     st.sampled_from([0, 0, 0, 1]),
 )
@@ -192,6 +196,16 @@ def test_words_on_the_path_can_outweigh_an_ngram(reader):
         [paragraph] = reader.explain(text)["blocks"]
         ngrams.append([block["ngram"] for block in paragraph["blocks"][0]["blocks"]])
     assert ngrams[0] != ngrams[1]
+
+
+@pytest.mark.parametrize("other", ["a", "c"])
+def test_the_first_label_decides_between_equal_values(reader, other):
+    parameters = ww.TauSS3.pyss3(max_ngram=2, confidence_function="norm_gv").parameters
+    model = ww.TauSS3(**parameters | {"tokenization": "unicode"})
+    model.learn_one("so good. so good. " + "garden. " * 200, other)
+    model.learn_one("so. " * 9, "b")
+    assert model.value("so")["b"].cv == model.value("so good")[other].cv == 1
+    assert_reads_alike(reader, model, ["so good"])
 
 
 def test_values_below_alpha_count_as_zero(reader):
