@@ -21,9 +21,17 @@ documents = corpora(valid_texts(), max_documents=12)
 countings = st.sampled_from(["occurrences", "documents"])
 
 
-@given(documents, st.integers(1, 4), countings, st.sampled_from([1, 5, 1 << 22]))
-def test_partial_counts_add_up_to_the_whole_model(documents, max_ngram, counting, most):
-    own = {"max_ngram": max_ngram, "counting": counting}
+@given(
+    documents,
+    st.integers(1, 4),
+    countings,
+    st.sampled_from(["unicode", "pyss3"]),
+    st.sampled_from([1, 5, 1 << 22]),
+)
+def test_partial_counts_add_up_to_the_whole_model(
+    documents, max_ngram, counting, tokenization, most
+):
+    own = {"max_ngram": max_ngram, "counting": counting, "tokenization": tokenization}
     how = Counting(text="post", label="own", **own, most_ngrams=most)
     rows = added(count_batches(frame(documents), how))
     assert rows == added(rows_of(learnt(documents, **own)))

@@ -42,8 +42,13 @@ def test_fit_accepts_numeric_labels_and_model_parameters(spark):
 
 @pytest.mark.parametrize(
     "model",
-    [ww.TauSS3.paper(), ww.TauSS3(), ww.TauSS3.paper(prune_floor=3, prune_shortest=2, prior=1)],
-    ids=["paper", "default", "other"],
+    [
+        ww.TauSS3.paper(),
+        ww.TauSS3(),
+        ww.TauSS3.paper(prune_floor=3, prune_shortest=2, prior=1),
+        ww.TauSS3.pyss3(prune_period=None, max_ngram=2),
+    ],
+    ids=["paper", "default", "other", "pyss3"],
 )
 def test_the_parameters_of_a_model_give_an_equal_model(spark, model):
     found = ws.fit(frame_of(spark, ROWS), **model.parameters)
