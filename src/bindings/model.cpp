@@ -314,7 +314,8 @@ void bind_questions(nb::class_<Model>& model) {
              })
         .def("label_with_most_words", &Model::label_with_most_words, nb::call_guard<ReleasedGil>())
         .def("size", &Model::size, nb::call_guard<ReleasedGil>())
-        .def("ngrams_by_length", &Model::ngrams_by_length, nb::call_guard<ReleasedGil>());
+        .def("ngrams_by_length", &Model::ngrams_by_length, nb::call_guard<ReleasedGil>())
+        .def("longest_ngram", &Model::longest_ngram, nb::call_guard<ReleasedGil>());
 }
 
 std::vector<std::vector<std::size_t>> several_of_rows(

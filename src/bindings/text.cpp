@@ -117,6 +117,7 @@ void bind_text(nb::module_& m) {
             "symbols", [](const TermBatch& batch) { return to_vector(std::vector(batch.symbols)); },
             nb::rv_policy::move)  // the array has its owner: the batch need not live
         .def_rw("counted", &TermBatch::counted)
+        .def_rw("longest", &TermBatch::longest)
         .def("rewrite", &TermBatch::rewrite, "replacement"_a)
         .def("part", &TermBatch::part, "documents"_a)
         .def("tree", &term_tree);

@@ -291,4 +291,15 @@ std::vector<std::uint64_t> Model::ngrams_by_length() const {
     return ngrams;
 }
 
+unsigned Model::longest_ngram() const {
+    const std::shared_lock guard(lock_);
+    const LabelTable& labels = counts_->labels();
+    for (unsigned length = parameters_.max_ngram; length > 0; --length) {
+        for (LabelPosition position = 0; position < labels.size(); ++position) {
+            if (counts_->maximum(length, labels.id_at(position)) > 0) return length;
+        }
+    }
+    return 0;
+}
+
 }  // namespace watchword

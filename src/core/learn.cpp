@@ -118,8 +118,12 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
 void Counts::forget_ledger_before(std::span<const TermBatch> batches) {
     constexpr std::size_t kShare = 4;
     std::size_t occurrences = 0;
-    for (const TermBatch& batch : batches) occurrences += batch.symbols.size() * max_ngram_;
-    if (occurrences > std::max(kFewNgrams, size() / kShare)) forget_ledger();
+    bool shortened = false;  // the ledger takes every document for one with all its n-grams
+    for (const TermBatch& batch : batches) {
+        occurrences += batch.symbols.size() * max_ngram_;
+        shortened = shortened || batch.longest > 0;
+    }
+    if (shortened || occurrences > std::max(kFewNgrams, size() / kShare)) forget_ledger();
 }
 
 void Counts::note_learnt(std::span<const Lesson> lessons) {
@@ -260,7 +264,10 @@ void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard,
         const Trie::Key key = Trie::Key::of_bigram(at[0], at[1]);
         open.push_back({item.position, item.document, key, key.hash()});
     }
-    for (unsigned length = 2; length <= max_ngram_ && !open.empty(); ++length) {
+    const unsigned longest =
+        lesson.batch->longest > 0 ? std::min(lesson.batch->longest, max_ngram_) : max_ngram_;
+    if (longest == 1) return;
+    for (unsigned length = 2; length <= longest && !open.empty(); ++length) {
         if constexpr (counting == Counting::Documents) seen.expect(open.size());
         std::vector<Count>& maximum = maxima[length - 1];
         std::size_t extended = 0;
@@ -274,7 +281,7 @@ void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard,
                 raise_to(maximum[label], trie.add(node, label, 1));
             }
             const std::size_t next = ngram.position + length;
-            if (length == max_ngram_ || next >= symbols.size()) continue;
+            if (length == longest || next >= symbols.size()) continue;
             if (!is_word(symbols[next])) continue;
             const Trie::Key key = Trie::Key::of_child(node, symbols[next]);
             open[extended++] = {ngram.position, ngram.document, key, key.hash()};

@@ -172,6 +172,8 @@ class Model {
     std::optional<Label> label_with_most_words() const;
     // The number of distinct n-grams; takes a pass over the model.
     std::vector<std::uint64_t> ngrams_by_length() const;
+    // The length of the longest n-grams with a largest count, which may have been pruned since.
+    unsigned longest_ngram() const;
     Snapshot snapshot() const;
     // An estimate of the number of n-grams, without a pass.
     std::size_t size() const;

@@ -80,10 +80,12 @@ void TermBatch::clear() {
     words.clear();
     spans.clear();
     counted.clear();
+    longest = 0;
 }
 
 TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
     TermBatch part;
+    part.longest = longest;
     std::vector<Symbol> id_of(words.id_limit(), kUnknownWord);
     for (const std::size_t document : documents) {
         if (document >= ends.size()) throw std::out_of_range("no such document");
@@ -105,6 +107,7 @@ TermBatch TermBatch::part(const std::vector<std::size_t>& documents) const {
 
 TermBatch TermBatch::piece(std::size_t begin, std::size_t end, std::uint64_t documents) const {
     TermBatch piece;
+    piece.longest = longest;
     piece.symbols.assign(symbols.begin() + static_cast<std::ptrdiff_t>(begin),
                          symbols.begin() + static_cast<std::ptrdiff_t>(end));
     for (Symbol& symbol : piece.symbols) {

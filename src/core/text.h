@@ -51,6 +51,7 @@ struct TermBatch {
     std::vector<Span> spans;        // one per symbol if asked for, otherwise empty
     // Documents that each counts as (those that were joined, or 0 for the rest of one); empty: one.
     std::vector<std::uint64_t> counted;
+    unsigned longest = 0;  // of the n-grams to learn, in words; 0: as long as the model counts them
 
     std::size_t documents() const { return ends.size(); }
     std::size_t begin_of(std::size_t document) const {
