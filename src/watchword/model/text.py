@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -68,6 +68,26 @@ def read_terms(
     return [
         [[Term(*term) for term in sentence] for sentence in paragraph] for paragraph in batch.tree()
     ]
+
+
+def batch_of_words(
+    documents: Iterable[Sequence[Sequence[str | None]]], *, with_spans: bool = False
+) -> _native.TermBatch:
+    """Return documents that are already split: sentences of words, with None for a break.
+
+    The span of a word begins at twice the number of words and breaks before it.
+
+    >>> batch_of_words([[["good", "morning"], ["bye"]]], with_spans=True).tree()
+    [[[(0, 1, 'good'), (2, 3, 'morning')]], [[(4, 5, 'bye')]]]
+    """
+    texts, terms = [], []
+    for document in documents:
+        # The core finds the sentences in the text: a line for each, a letter for each word.
+        texts.append("\n".join(" ".join("x" * len(words)) for words in document if words))
+        words = [word for sentence in document for word in sentence]
+        terms.append([(2 * at, 2 * at + 1, word) for at, word in enumerate(words)])
+    rules = _native.TextRules(_native.Paragraphs.lines, _native.Tokenization.unicode)
+    return _native.foreign_terms(texts, terms, rules, _native.Purpose.learning, with_spans)
 
 
 class TextSource:

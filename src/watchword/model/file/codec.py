@@ -73,8 +73,15 @@ def engine_from(
     manifest, arrays = container.read_model(data, source=source)
     parameters, text_source = functions.settle(manifest, source)
     built = layout.from_file(manifest, arrays, parameters.max_ngram, source=source)
+    return engine_built(built, parameters, text_source, source=source)
+
+
+def engine_built(
+    snapshot: Mapping[str, Any], parameters: Parameters, text_source: TextSource, *, source: str
+) -> Engine:
+    """Return the model with the counts of a snapshot; `source` names its origin in messages."""
     try:
-        native = _native.Model.from_snapshot(parameters.for_native(), built)
+        native = _native.Model.from_snapshot(parameters.for_native(), dict(snapshot))
     except (_native.SnapshotFailure, ValueError, OverflowError) as error:
         raise ModelFormatError(f"{source} is corrupt: {error}") from None
     return Engine(parameters, text_source, native)

@@ -57,6 +57,7 @@ _MANIFEST_SECTIONS = {
 }
 _MANIFEST_KEYS = {"format", "version", "words_since_prune", *_MANIFEST_SECTIONS}
 FIT = "fit"  # the section of corrections
+PYSS3 = "pyss3"  # the section of `watchword.pyss3`, which other readers pass over
 _READING_KEYS = {"unicode", "paragraphs", "word_hook", "tokenizer"}
 LABEL_KEYS = {"label", "documents", "words"}
 _ARRAY_KEYS = {"dtype", "shape", "sha256"}
@@ -302,7 +303,7 @@ def _checked_manifest(
             f"{source} was written by a later version of watchword (format {version}, this one "
             f"reads up to {VERSION}): upgrade with: pip install -U watchword"
         )
-    refuse_unknown(manifest, _MANIFEST_KEYS | ({FIT} if version > 1 else set()), source)
+    refuse_unknown(manifest, _MANIFEST_KEYS | {PYSS3} | ({FIT} if version > 1 else set()), source)
     if not isinstance(manifest.get(FIT, {}), dict):
         raise ModelFormatError(f"{source} is corrupt: its manifest has a bad {FIT}")
     for name, kind in _MANIFEST_SECTIONS.items():

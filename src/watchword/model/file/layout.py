@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -175,6 +175,39 @@ def totals_from_file(manifest: dict[str, Any], *, source: str) -> dict[str, Any]
     if len({type(label) for label in snapshot["labels"]}) > 1:
         raise ModelFormatError(f"{source} is corrupt: its labels are of several types")
     return snapshot
+
+
+def relabelled(snapshot: dict[str, Any], labels: Sequence[Label]) -> dict[str, Any]:
+    """Return a snapshot with other labels, given in the order of its own, and sorted by them."""
+    order = sorted(range(len(labels)), key=lambda at: labels[at])
+    place = np.empty(len(labels), np.uint32)
+    place[order] = np.arange(len(labels), dtype=np.uint32)
+    levels = []
+    for level in snapshot["levels"]:
+        moved = place[level["labels"]]
+        owner = np.repeat(np.arange(len(level["rows"]) - 1), np.diff(level["rows"]).astype(np.intp))
+        by_row = np.lexsort((moved, owner))
+        levels.append(level | {"labels": moved[by_row], "counts": level["counts"][by_row]})
+    return snapshot | {
+        "labels": [labels[at] for at in order],
+        "documents": [snapshot["documents"][at] for at in order],
+        "words": [snapshot["words"][at] for at in order],
+        "maxima": snapshot["maxima"].reshape(-1, len(labels))[:, order].reshape(-1),
+        "levels": levels,
+    }
+
+
+def lengthened(snapshot: dict[str, Any], max_ngram: int) -> dict[str, Any]:
+    """Return a snapshot with room for longer n-grams."""
+    levels = [dict(level) for level in snapshot["levels"]]
+    while len(levels) < max_ngram:
+        levels[-1]["children"] = np.zeros(len(levels[-1]["rows"]), np.uint64)
+        nothing = {"rows": np.zeros(1, np.uint64), "children": np.empty(0, np.uint64)}
+        counted = {"counts": np.empty(0, np.uint64), "labels": np.empty(0, np.uint32)}
+        levels.append({"words": np.empty(0, np.uint32), **nothing, **counted})
+    maxima = np.zeros(max_ngram * len(snapshot["labels"]), np.uint64)
+    maxima[: snapshot["maxima"].size] = snapshot["maxima"]
+    return snapshot | {"levels": levels, "maxima": maxima}
 
 
 def counts_by_ngram(snapshot: dict[str, Any]) -> dict[str, dict[Label, int]]:
