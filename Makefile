@@ -13,10 +13,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
-.PHONY: help demo test test-all kill build lint format stub benchmark fuzz sanitize clean
+.PHONY: help demo test test-all kill build lint format stub benchmark compare-pyss3 fuzz sanitize clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*  ## /\1	/p' Makefile | expand -t 16
 
 demo: .venv/built  ## learn from synthetic subjects, recognise others, show why
 	$(BIN)/watchword demo
@@ -54,6 +54,9 @@ stub: build  ## write the types of the native module
 
 benchmark: build  ## compare with other programs [CORPUS=folder], see benchmarks/README.md
 	$(BIN)/python benchmarks/compare.py $(CORPUS)
+
+compare-pyss3: build  ## compare the numbers with those of an installed PySS3 [CORPUS=folder]
+	$(BIN)/python benchmarks/compare_pyss3.py $(CORPUS)
 
 # Three targets take a third of SECONDS each: the core, mapped models, and what is kept in files. What
 # fuzzing finds stays in build/fuzz, so that the next run goes on from there.

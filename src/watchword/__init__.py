@@ -126,7 +126,8 @@ __all__ = [
 
 UNICODE_VERSION: str = _native.unicode_version
 
-_LOADED_ON_DEMAND = ("sklearn", "spark", "web")  # they need more than NumPy
+# They need more than NumPy, or are not needed by most programs.
+_LOADED_ON_DEMAND = ("pyss3", "sklearn", "spark", "web")
 
 
 def __getattr__(name: str) -> object:
@@ -135,6 +136,12 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module(f"watchword.{name}")
+    if name == "SS3":
+        raise AttributeError(
+            "module 'watchword' has no attribute 'SS3': use watchword.TauSS3, or "
+            "`from watchword.pyss3 import SS3` for PySS3's interface "
+            "(docs/moving-from-pyss3.md has the table of names)"
+        )
     raise AttributeError(f"module 'watchword' has no attribute {name!r}")
 
 

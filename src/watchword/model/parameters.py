@@ -367,6 +367,17 @@ class ParameterTypes(TypedDict, total=False):
     prune_shortest: int
 
 
+_PYSS3_NAMES = {
+    "s": "smoothness",
+    "l": "significance",
+    "p": "sanction",
+    "a": "alpha",
+    "cv_m": "confidence_function",
+    "sg_m": "significance_function",
+    "n_grams": "max_ngram",
+}
+
+
 def check_names(function: str, given: Iterable[str]) -> None:
     """Raise `TypeError` for a name that is not a parameter.
 
@@ -376,6 +387,11 @@ def check_names(function: str, given: Iterable[str]) -> None:
     TypeError: TauSS3() got an unexpected keyword argument 'smoothnes'
     """
     for name in given:
+        if name in _PYSS3_NAMES:
+            raise TypeError(
+                f"{function} got an unexpected keyword argument {name!r}, which is PySS3's name "
+                f"for {_PYSS3_NAMES[name]!r}: see docs/moving-from-pyss3.md"
+            )
         if name not in DEFAULTS:
             raise TypeError(f"{function} got an unexpected keyword argument {name!r}")
 

@@ -1,0 +1,419 @@
+"""PySS3's class Evaluation, with watchword's measures and pages.
+
+Nothing is cached on disk: results are those of the documents and the classifier given, and they are
+kept in memory for `get_best_hyperparameters`, `show_best` and `plot` until the next evaluation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import webbrowser
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from watchword._arrays import IntArray
+from watchword._checks import as_list, as_whole
+from watchword._files import atomic_file
+from watchword.evaluation import folds as own_folds
+from watchword.evaluation.label_counts import cells_of
+from watchword.evaluation.labels import Evaluation as Measured
+from watchword.pyss3.classifier import SS3, are_collections
+from watchword.pyss3.constants import (
+    PAGE,
+    STR_MOST_PROBABLE,
+    STR_UNKNOWN,
+    STR_UNKNOWN_CATEGORY,
+    EmptyModelError,
+    LeftOutError,
+    verbosity,
+)
+from watchword.pyss3.settings import plain_label
+from watchword.pyss3.vocabulary import show_plots, shown_axes
+from watchword.searching.result import Search, SearchedSetting
+from watchword.show.evaluation_plot import plot_evaluation
+
+Values = tuple[float, float, float, float]  # s, l, p, a
+
+_DIGITS = 4  # PySS3 compares rounded values, so that the first of nearly equal ones is the best
+_NAMES = {"precision": "precision", "recall": "recall", "f1-score": "f1"}
+_AVERAGES = {"macro avg": "macro", "micro avg": "micro", "weighted avg": "weighted"}
+_OF_SEVERAL = ("hamming-loss", "exact-match")
+
+
+@dataclass
+class _Run:
+    """The results of one evaluation: for each setting, one per fold."""
+
+    name: str
+    categories: list[str]
+    multilabel: bool
+    documents: int
+    results: dict[Values, list[Measured]] = field(default_factory=dict)
+
+    def value(self, values: Values, metric: str | None, target: object) -> float:
+        """Return the mean of a measure over folds, rounded as in PySS3."""
+        of_fold = [self.measured(one, metric, target) for one in self.results[values]]
+        return round(fmean(round(one, _DIGITS) for one in of_fold), _DIGITS)
+
+    def measured(self, found: Measured, metric: str | None, target: object) -> float:
+        """Return a measure by PySS3's names."""
+        metric = metric or ("hamming-loss" if self.multilabel else "accuracy")
+        if metric == "hamming-loss":
+            return found.hamming
+        if metric in ("accuracy", "exact-match"):
+            return found.accuracy
+        name = _NAMES[metric]
+        if target in _AVERAGES:
+            return found.measure(f"{_AVERAGES[str(target)]}_{name}")
+        of_label = {row.label: getattr(row, name) for row in found.per_label}
+        return float(of_label.get(str(target), 0))
+
+    def check(self, metric: str | None, target: object) -> None:
+        """Raise an error if there is no such measure, or not of this target."""
+        if metric == "hamming-loss" and not self.multilabel:
+            raise ValueError("'hamming-loss' is only for documents with several labels")
+        if metric is not None and metric not in ("accuracy", *_NAMES, *_OF_SEVERAL):
+            listed = ", ".join(map(repr, ("accuracy", *_NAMES, *_OF_SEVERAL)))
+            raise KeyError(f"{metric!r} is not a valid metric (expected: {listed})")
+        if metric in _NAMES and target not in _AVERAGES and str(target) not in self.categories:
+            raise KeyError(f"{target!r} is not a valid target (an average or a category)")
+
+    def best(self, metric: str | None, target: object) -> tuple[Values, float]:
+        """Return the best setting, of equals the first, and its value."""
+        self.check(metric, target)
+        sign = -1 if metric == "hamming-loss" or (metric is None and self.multilabel) else 1
+        scored = [(self.value(one, metric, target), one) for one in self.results]
+        value, values = max(scored, key=lambda pair: sign * pair[0])
+        return values, value
+
+    def search(self) -> Search:
+        """Return the results as a search of watchword, for its page."""
+        measure = "hamming" if self.multilabel else "accuracy"
+        names = ("smoothness", "significance", "sanction", "alpha")
+        labels = tuple(sorted({label for found in self._all() for label in found.labels}))
+        return Search.of(
+            [
+                SearchedSetting.of(
+                    dict(zip(names, values, strict=True)),
+                    {at: _plain(one, labels) for at, one in enumerate(found)},
+                    labels,
+                    measure,
+                )
+                for values, found in self.results.items()
+            ],
+            measure=measure,
+            base={},
+            varied=names,
+            labels=labels,
+            texts=self.documents,
+            folds=len(next(iter(self.results.values()))),
+            several=self.multilabel,
+            hooks={},
+            unfinished=0,
+        )
+
+    def _all(self) -> Iterator[Measured]:
+        return itertools.chain.from_iterable(self.results.values())
+
+
+class Evaluation:
+    """PySS3's evaluations: a test set, cross-validation, a grid search, the best values, a page.
+
+    >>> clf = SS3()
+    >>> x_train = ["hot soup, hot soup", "what a match, a match"] * 4
+    >>> clf.fit(x_train, ["food", "sports"] * 4)
+    >>> Evaluation.test(clf, ["more soup", "no match"], ["food", "food"], plot=False)
+    2 texts, 2 labels, accuracy 0.500
+    ...
+    0.5
+    """
+
+    _last: ClassVar[_Run | None] = None
+
+    @staticmethod
+    def test(
+        clf: SS3,
+        x_test: Iterable[str],
+        y_test: Iterable[Any],
+        def_cat: Hashable = STR_MOST_PROBABLE,
+        prep: bool = True,
+        tag: str | None = None,
+        plot: bool = True,
+        metric: str | None = None,
+        metric_target: object = "macro avg",
+        cache: bool = True,
+    ) -> float:
+        """Classify a test set, show a report, and return the accuracy or another measure."""
+        texts, truth = _test_set(clf, x_test, y_test)
+        run = _new_run(clf, texts, truth, metric, metric_target)
+        found = _measure(clf, texts, truth, def_cat, prep)
+        run.results[clf.get_hyperparameters()] = [found]
+        Evaluation._last = run
+        _report([found], plot)
+        return run.measured(found, metric, metric_target)
+
+    @staticmethod
+    def kfold_cross_validation(
+        clf: SS3,
+        x_train: Iterable[str],
+        y_train: Iterable[Any],
+        k: int = 4,
+        n_grams: int | None = None,
+        def_cat: Hashable = STR_MOST_PROBABLE,
+        prep: bool = True,
+        tag: str | None = None,
+        plot: bool = True,
+        metric: str | None = None,
+        metric_target: object = "macro avg",
+        cache: bool = True,
+    ) -> float:
+        """Cross-validate with a classifier's settings; return the mean of a measure over folds.
+
+        Folds are those of PySS3, documents in the order given. (Those of documents with several
+        labels are watchword's.)
+        """
+        texts, truth = _test_set(clf, x_train, y_train, trained=False)
+        run = _new_run(clf, texts, truth, metric, metric_target)
+        own = clf.get_hyperparameters()
+        for taught, part, labels in _folds(clf, texts, truth, k, n_grams, prep):
+            run.results.setdefault(own, []).append(_measure(taught, part, labels, def_cat, prep))
+        Evaluation._last = run
+        _report(run.results[own], plot)
+        return run.value(own, metric, metric_target)
+
+    @staticmethod
+    def grid_search(
+        clf: SS3,
+        x_data: Iterable[str],
+        y_data: Iterable[Any],
+        s: float | Iterable[float] | None = None,
+        l: float | Iterable[float] | None = None,
+        p: float | Iterable[float] | None = None,
+        a: float | Iterable[float] | None = None,
+        k_fold: int | None = None,
+        n_grams: int | None = None,
+        def_cat: Hashable = STR_MOST_PROBABLE,
+        prep: bool = True,
+        tag: str | None = None,
+        metric: str | None = None,
+        metric_target: object = "macro avg",
+        cache: bool = True,
+        extended_pbar: bool = False,
+    ) -> Values:
+        """Try all combinations of values on a test set, or by cross-validation with `k_fold`.
+
+        Return the best of them (s, l, p, a); of equals, the first. The classifier keeps its own.
+
+        >>> clf = SS3()
+        >>> x_train, y_train = ["hot soup, hot soup", "a match, a match"] * 4, ["food", "fun"] * 4
+        >>> clf.fit(x_train, y_train)
+        >>> Evaluation.grid_search(clf, x_train, y_train, s=[0.3, 0.5], l=1, k_fold=2)
+        (0.3, 1.0, 1.0, 0.0)
+        """
+        if k_fold is not None:
+            as_whole("k_fold", k_fold, 2)
+        texts, truth = _test_set(clf, x_data, y_data, trained=k_fold is None)
+        run = _new_run(clf, texts, truth, metric, metric_target)
+        own = clf.get_hyperparameters()
+        grid = [
+            [own_value] if given is None else _numbers(given)
+            for given, own_value in zip((s, l, p, a), own, strict=True)
+        ]
+        parts: Iterable[tuple[SS3, list[str], list[Any]]] = [(clf, texts, truth)]
+        if k_fold is not None:
+            parts = _folds(clf, texts, truth, k_fold, n_grams, prep)
+        try:
+            for taught, part, labels in parts:
+                for values in itertools.product(grid[0], grid[1], grid[2], grid[3]):
+                    taught.set_hyperparameters(*values)
+                    found = _measure(taught, part, labels, def_cat, prep)
+                    run.results.setdefault(values, []).append(found)
+        finally:
+            clf.set_hyperparameters(*own)
+        Evaluation._last = run
+        return run.best(metric, metric_target)[0]
+
+    @staticmethod
+    def get_best_hyperparameters(
+        metric: str | None = None,
+        metric_target: object = "macro avg",
+        tag: str | None = None,
+        method: str | None = None,
+        def_cat: Hashable = None,
+    ) -> Values:
+        """Return the best values (s, l, p, a) of the last evaluation."""
+        return Evaluation._results().best(metric, metric_target)[0]
+
+    @staticmethod
+    def show_best(
+        tag: str | None = None,
+        method: str | None = None,
+        def_cat: Hashable = None,
+        metric: str | None = None,
+        avg: str | None = None,
+    ) -> None:
+        """Print the best values of the last evaluation by every measure."""
+        run = Evaluation._results()
+        metrics = [metric] if metric else ["accuracy", *_NAMES]
+        for name in metrics:
+            for target in [avg or "macro avg", *run.categories] if name in _NAMES else [None]:
+                values, value = run.best(name, target)
+                shown = name if target is None else f"{name} ({target})"
+                named = ", ".join(f"{x}={y:g}" for x, y in zip("slpa", values, strict=True))
+                print(f"{shown}: {value:.4f} with {named}")
+
+    @staticmethod
+    def plot(html_path: str | os.PathLike[str] = "./", open_browser: bool = True) -> bool:
+        """Write a page with all settings of the last evaluation, and open it in the browser."""
+        run = Evaluation._results()
+        path = Path(html_path) / f"ss3_model_evaluation[{run.name}].html"
+        with atomic_file(path) as file:
+            file.write(run.search().to_page(title=f"Evaluation of {run.name}").encode())
+        if open_browser:
+            webbrowser.open(path.resolve().as_uri())
+        return True
+
+    @staticmethod
+    def clear_cache(clf: SS3 | None = None) -> None:
+        """Forget the last evaluation. There is no cache on disk."""
+        Evaluation._last = None
+
+    @staticmethod
+    def remove(*_: object, **__: object) -> NoReturn:
+        """Raise an error: there is no cache to remove results from."""
+        raise LeftOutError(
+            "watchword keeps no cache of evaluations: results are always those of the documents "
+            f"and the classifier given; to keep a search, use watchword.search(keep=…) ({PAGE})"
+        )
+
+    set_classifier = remove
+
+    @staticmethod
+    def _results() -> _Run:
+        if Evaluation._last is None:
+            raise LookupError("the classifier has not been evaluated yet")
+        return Evaluation._last
+
+
+def _test_set(
+    clf: SS3, texts: Iterable[str], labels: Iterable[Any], *, trained: bool = True
+) -> tuple[list[str], list[Any]]:
+    if trained and not clf.get_categories(all=True):
+        raise EmptyModelError
+    documents, truth = as_list(texts, "documents"), as_list(labels, "labels")
+    if len(documents) != len(truth):
+        raise ValueError(f"{len(documents)} documents but {len(truth)} labels")
+    if are_collections(truth):
+        return documents, [[plain_label(one) for one in own] for own in truth]
+    return documents, [plain_label(one) for one in truth]
+
+
+def _new_run(
+    clf: SS3, texts: list[str], truth: list[Any], metric: str | None, target: object
+) -> _Run:
+    several = are_collections(truth)
+    labels = itertools.chain.from_iterable(truth) if several else truth
+    names = dict.fromkeys(map(str, [*clf.get_categories(), *labels]))
+    run = _Run(clf.get_name(), list(names), several, len(texts))
+    run.check(metric, target)
+    return run
+
+
+def _numbers(given: float | Iterable[float]) -> list[float]:
+    values = given if isinstance(given, Iterable) else [given]
+    try:
+        return [round(float(value), _DIGITS) for value in values]
+    except (TypeError, ValueError):
+        raise TypeError(f"hyperparameter values must be numbers, got {given!r}") from None
+
+
+def _measure(
+    clf: SS3, texts: list[str], truth: list[Any], def_cat: Hashable, prep: bool
+) -> Measured:
+    several = are_collections(truth)
+    predicted = clf.predict(texts, def_cat, multilabel=several, prep=prep)
+    categories = list(map(str, clf.get_categories()))
+    if several:
+        known = set(categories)
+        sets = [
+            [[str(one) for one in own if str(one) in known] for own in side]
+            for side in (truth, predicted)
+        ]
+        return Measured.of(*sets, labels=categories)
+    if def_cat == STR_UNKNOWN:
+        categories.append(STR_UNKNOWN_CATEGORY)
+    return Measured.of(list(map(str, truth)), list(map(str, predicted)), labels=categories)
+
+
+def _folds(
+    clf: SS3, texts: list[str], truth: list[Any], k: int, n_grams: int | None, prep: bool
+) -> Iterator[tuple[SS3, list[str], list[Any]]]:
+    """Yield for each fold a classifier taught with the others, its documents and their labels."""
+    longest = n_grams or max(clf.get_ngrams_length(), 1)
+    number_of = stratified_folds(truth, as_whole("k", k, 2))
+    for number in range(k):
+        held_out = (number_of == number).tolist()
+        taught = clf.untaught()
+        taught.fit(
+            [one for one, out in zip(texts, held_out, strict=True) if not out],
+            [one for one, out in zip(truth, held_out, strict=True) if not out],
+            longest,
+            prep=prep,
+        )
+        yield (
+            taught,
+            [one for one, out in zip(texts, held_out, strict=True) if out],
+            [one for one, out in zip(truth, held_out, strict=True) if out],
+        )
+
+
+def stratified_folds(labels: Sequence[Any], k: int) -> IntArray:
+    """Return the number of each document's fold: scikit-learn's `StratifiedKFold(k)`.
+
+    The documents of a label are dealt in their order, in runs.
+
+    >>> stratified_folds(["a", "a", "b", "a", "b", "a"], 2).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    if are_collections(labels):
+        number_of = np.zeros(len(labels), np.int64)
+        for fold in own_folds.deal([list(map(str, one)) for one in labels], folds=k):
+            number_of[fold.held_out] = fold.number
+        return number_of
+    first = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    encoded = np.array([first[label] for label in labels], np.int64)
+    if not len(encoded) or np.bincount(encoded).max() < k:
+        raise ValueError(f"{k} folds need a category with at least {k} documents")
+    in_order = np.sort(encoded)
+    sizes = [np.bincount(in_order[number::k], minlength=len(first)) for number in range(k)]
+    number_of = np.empty(len(encoded), np.int64)
+    for label in range(len(first)):
+        number_of[encoded == label] = np.repeat(np.arange(k), [one[label] for one in sizes])
+    return number_of
+
+
+def _plain(found: Measured, labels: Sequence[Any]) -> dict[str, Any]:
+    """Return the result of a fold as a search keeps it."""
+    place = {label: at for at, label in enumerate(labels)}
+    if found.confusion is None:
+        counts = {one.label: [one.support, one.predicted, one.right] for one in found.per_label}
+        rows = [counts.get(label, [0, 0, 0]) for label in labels]
+        return {"texts": found.texts, "right": found.right, "per_label": rows}
+    at = [place[label] for label in found.labels]
+    return {"confusion": [[at[x], at[y], many] for x, y, many in cells_of(found.confusion)]}
+
+
+def _report(found: list[Measured], plot: bool) -> None:
+    whole = found[0] if len(found) == 1 else Measured.pooled(found)
+    if verbosity.level > 0:
+        print(whole)
+    if plot:
+        labels = len(whole.labels)
+        plot_evaluation(whole.to_dict(), shown_axes(5 + 0.35 * labels, 4 + 0.35 * labels))
+        show_plots()

@@ -1,0 +1,239 @@
+"""PySS3's model files (`.ss3m`, JSON) as counts.
+
+A file is data, and nothing in it is trusted: its structure is checked here, what it counts by the
+core. Names of categories come from the list of categories, where they have kept their types.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from watchword._checks import as_choice, as_not_negative, as_share
+from watchword.errors import ModelFormatError
+from watchword.pyss3.constants import (
+    STR_GV,
+    STR_NORM_GV,
+    STR_NORM_GV_XAI,
+    STR_VANILLA,
+    STR_XAI,
+)
+
+_MOST_WORDS_PER_NGRAM = 64
+_MOST_COUNT = 2**40 - 1
+_SHOWN = 60  # characters of a bad entry in an error
+
+Node = list[Any]  # [children, count, …]: PySS3's own values are not read
+Children = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PySS3Model:
+    """What a file holds: categories, hyperparameters, modes, and counts as a snapshot."""
+
+    categories: list[Any]
+    values: dict[str, float]
+    cv_mode: str
+    sg_mode: str
+    multilabel: bool
+    max_ngram: int
+    snapshot: dict[str, Any]
+
+
+class _EntryError(ValueError):
+    """An entry of the file is not as it should be."""
+
+
+def read_model(path: str | os.PathLike[str]) -> PySS3Model:
+    """Read a model file of PySS3; raise `ModelFormatError` if it is none, or damaged."""
+    try:
+        data = json.loads(Path(path).read_bytes(), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
+        reason = "too deeply nested" if isinstance(error, RecursionError) else error
+        raise ModelFormatError(f"{path} is not a model of PySS3: {reason}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("__categories__"), list):
+        raise ModelFormatError(f'{path} is not a model of PySS3: it has no "__categories__"')
+    try:
+        return _model(data)
+    except KeyError as error:
+        raise ModelFormatError(f"{path} is corrupt: {error} is missing") from None
+    except (_EntryError, TypeError, ValueError) as error:
+        raise ModelFormatError(f"{path} is corrupt: {error}") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _model(data: dict[str, Any]) -> PySS3Model:
+    categories, roots = [], []
+    for entry in data["__categories__"]:
+        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[1], dict)):
+            _fail("a category", entry)
+        name, root = entry
+        if not isinstance(name, str | int | float):
+            _fail("the name of a category", name)
+        categories.append(name)
+        roots.append(root)
+    if len({(type(name), name) for name in categories}) < len(categories):
+        raise _EntryError("a category is there twice")
+    maxima = _maxima(data["__max_fr__"], len(categories))
+    longest = max([1, *map(len, maxima)])
+    modes = data["__sg_mode__"] if "__sg_mode__" in data else data["__sn_mode__"]
+    return PySS3Model(
+        categories=categories,
+        values={
+            "s": as_share("__s__", data["__s__"]),
+            "l": as_not_negative("__l__", data["__l__"]),
+            "p": as_not_negative("__p__", data["__p__"]),
+            "a": as_not_negative("__a__", data["__a__"]),
+        },
+        cv_mode=as_choice(
+            "__cv_mode__", data["__cv_mode__"], (STR_NORM_GV_XAI, STR_NORM_GV, STR_GV)
+        ),
+        sg_mode=as_choice("__sg_mode__", modes, (STR_XAI, STR_VANILLA)),
+        multilabel=data.get("__multilabel__") is True,
+        max_ngram=longest,
+        snapshot=_Tree(_words(data["__index_to_word__"]), roots).snapshot(maxima, longest),
+    )
+
+
+def _maxima(found: object, categories: int) -> list[list[int]]:
+    if not isinstance(found, list) or len(found) != categories:
+        raise _EntryError("__max_fr__ must have a list for each category")
+    for one in found:
+        if not isinstance(one, list) or len(one) > _MOST_WORDS_PER_NGRAM:
+            _fail("an entry of __max_fr__", one)
+        for count in one:
+            _check_count(count)
+    return found
+
+
+def _words(found: object) -> list[str]:
+    """Return the words by id."""
+    if not isinstance(found, dict):
+        _fail("__index_to_word__", found)
+    words = [""] * len(found)
+    for key, word in found.items():
+        if not isinstance(word, str) or not word or any(map(str.isspace, word)):
+            _fail("a word", word)
+        words[_id(key, len(words))] = word
+    if "" in words or len(set(words)) < len(words):
+        raise _EntryError("a word is there twice")
+    return words
+
+
+def _id(key: str, limit: int) -> int:
+    if not (key.isascii() and key.isdigit() and len(key) <= 10 and int(key) < limit):
+        _fail("the id of a word", key)
+    return int(key)
+
+
+def _check_count(count: object) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_COUNT:
+        _fail("a count", count)
+
+
+def _fail(what: str, entry: object) -> NoReturn:
+    shown = str(entry)
+    raise _EntryError(f"{what} is {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}")
+
+
+class _Tree:
+    """The trees of all categories as one, level by level, sorted as the core needs it."""
+
+    def __init__(self, words: list[str], roots: list[Children]) -> None:
+        self._words = words
+        encoded = [word.encode() for word in words]
+        self._order = sorted(range(len(words)), key=encoded.__getitem__)
+        self._rank = {str(at): rank for rank, at in enumerate(self._order)}
+        self._roots = roots
+
+    def snapshot(self, maxima: list[list[int]], longest: int) -> dict[str, Any]:
+        """Return the counts for the core, which checks them; labels are indices of categories."""
+        # N-grams of the level above: the category and the children of each entry.
+        above: list[list[tuple[int, Children]]] = [list(enumerate(self._roots))]
+        levels: list[dict[str, Any]] = []
+        used: set[int] = set()
+        words = np.zeros(len(self._roots), np.uint64)
+        for length in range(1, longest + 1):
+            here: list[list[tuple[int, Children]]] = []
+            last, starts, rows, labels, counts = [], [0], [0], [], []
+            for entries in above:
+                for rank, nodes in self._children(entries):
+                    last.append(rank)
+                    labels += [category for category, _ in nodes]
+                    counts += [node[1] for _, node in nodes]
+                    rows.append(len(counts))
+                    here.append([(category, node[0]) for category, node in nodes])
+                starts.append(len(last))
+            if length == 1:
+                used = set(last)
+                for category, count in zip(labels, counts, strict=True):
+                    words[category] += count
+            else:
+                levels[-1]["children"] = np.array(starts, np.uint64)
+            levels.append(
+                {
+                    "words": np.array(last if length > 1 else [], np.uint32),
+                    "children": np.empty(0, np.uint64),
+                    "rows": np.array(rows, np.uint64),
+                    "labels": np.array(labels, np.uint32),
+                    "counts": np.array(counts, np.uint64),
+                }
+            )
+            above = here
+        if any(children for entries in above for _, children in entries):
+            raise _EntryError("there are longer n-grams than __max_fr__ has")
+        return self._whole(levels, used, words.tolist(), maxima, longest)
+
+    def _children(
+        self, entries: list[tuple[int, Children]]
+    ) -> Iterator[tuple[int, list[tuple[int, Node]]]]:
+        """Yield the words that follow an n-gram, with their nodes by category."""
+        found: dict[int, list[tuple[int, Node]]] = {}
+        for category, children in entries:
+            for key, node in children.items():
+                rank = self._rank.get(key)
+                if rank is None:
+                    _fail("the id of a word", key)
+                if not isinstance(node, list) or len(node) < 2 or not isinstance(node[0], dict):
+                    _fail("an n-gram", node)
+                _check_count(node[1])
+                found.setdefault(rank, []).append((category, node))
+        yield from sorted(found.items())
+
+    def _whole(
+        self,
+        levels: list[dict[str, Any]],
+        used: set[int],
+        words: list[int],
+        maxima: list[list[int]],
+        longest: int,
+    ) -> dict[str, Any]:
+        if len(used) < len(self._words):
+            raise _EntryError("a word has no counts")
+        encoded = [self._words[at].encode() for at in self._order]
+        table = np.zeros((longest, len(maxima)), np.uint64)
+        for category, own in enumerate(maxima):
+            table[: len(own), category] = own
+        return {
+            "labels": list(range(len(maxima))),
+            "documents": [1] * len(maxima),
+            "words": words,
+            "pruned_ngrams": 0,
+            "pruned_counts": 0,
+            "was_pruned": True,
+            "words_since_prune": 0,
+            "word_bytes": np.frombuffer(b"".join(encoded), np.uint8),
+            "word_offsets": np.cumsum([0, *map(len, encoded)], dtype=np.uint64),
+            "maxima": table.reshape(-1),
+            "levels": levels,
+            "fit": None,
+        }

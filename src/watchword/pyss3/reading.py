@@ -1,0 +1,176 @@
+"""PySS3's tokens of a text, where the core does not read it by itself.
+
+The core reads text as PySS3 does with its own cleaning and delimiters. This module is for the rest:
+text without cleaning, a function that cleans, other delimiters, and output that must hold every
+character of the text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from watchword.model.native import TermBatch
+from watchword.model.text import batch_of_words
+from watchword.pyss3.cleaning import clean
+from watchword.pyss3.constants import PARA_DELTR, SENT_DELTR, WORD_DELTR, WORD_REGEX
+
+Cleaner = Callable[[str], str]
+Knows = Callable[[str], bool]
+
+clean_piece: Cleaner = partial(clean, dots=False)
+
+_WORD = re.compile(WORD_REGEX)
+_WORDS = re.compile(f"({WORD_REGEX})")
+# Without blanks between them, punctuation swallows the word behind it: "-bar" is no word.
+_LEARNT = re.compile(rf"{WORD_REGEX}|[^\s]+")
+
+
+class Token(NamedTuple):
+    """A piece of a sentence: its text, the word in it, and whether n-grams may cross it."""
+
+    lexeme: str
+    word: str | None
+    crossed: bool = False
+
+
+Sentence = list[Token]
+Paragraph = list[Sentence]
+
+
+@dataclass(frozen=True)
+class Delimiters:
+    """The regular expressions that separate paragraphs, sentences and words."""
+
+    paragraph: str = PARA_DELTR
+    sentence: str = SENT_DELTR
+    word: str = WORD_DELTR
+
+    @property
+    def are_default(self) -> bool:
+        """Whether these are PySS3's own."""
+        return self == Delimiters()
+
+
+def learnt_words(text: str, delimiter: str) -> list[str | None]:
+    r"""Return the words of a cleaned text, with None where no n-gram may cross.
+
+    >>> learnt_words("a raised bed . and", r"\s")
+    ['a', 'raised', 'bed', None, 'and']
+    """
+    if delimiter == WORD_DELTR:
+        found: list[str] = _LEARNT.findall(text)
+        return [token if _WORD.match(token) else None for token in found]
+    words: list[str | None] = []
+    for at, piece in enumerate(_WORDS.split(text)):
+        if at % 2:
+            words.append(piece)
+        elif re.sub(delimiter, "", piece):
+            words.append(None)
+    return words
+
+
+def read_plain(
+    text: str, delimiters: Delimiters, cleaner: Cleaner | None, knows: Knows
+) -> list[Paragraph]:
+    """Return the tokens of a text; each sentence is cleaned as a whole."""
+
+    def tokens(sentence: str) -> Sentence:
+        cleaned = sentence if cleaner is None else cleaner(sentence)
+        return _tokens(((one, one) for one in _pieces(cleaned)), delimiters.word, knows)
+
+    return [
+        [tokens(sentence) for sentence in split(delimiters.sentence, paragraph)]
+        for paragraph in split(delimiters.paragraph, text)
+    ]
+
+
+def read_whole(text: str, delimiters: Delimiters, cleaner: Cleaner | None) -> list[Paragraph]:
+    """Return the tokens of a text, cleaned as a whole and not split into sentences."""
+    cleaned = text if cleaner is None else cleaner(text)
+    words = split(delimiters.word, cleaned)
+    return [[[Token(one, one if _WORD.fullmatch(one) else None) for one in words]]]
+
+
+def read_pieces(
+    text: str, delimiters: Delimiters, cleaner: Cleaner | None, knows: Knows
+) -> list[Paragraph]:
+    """Return the tokens of a text; each piece is cleaned alone, and all text is kept."""
+
+    def tokens(sentence: str) -> Sentence:
+        pairs = ((one, one if cleaner is None else cleaner(one)) for one in _pieces(sentence))
+        return _tokens(pairs, delimiters.word, knows)
+
+    return [
+        [tokens(sentence) for sentence in split(delimiters.sentence, paragraph, keep=True)]
+        for paragraph in split(delimiters.paragraph, text, keep=True)
+    ]
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """Yield the words of a sentence and what is between them."""
+    return filter(None, _WORDS.split(sentence)) if sentence else iter(["."])
+
+
+def split(delimiter: str, text: str, *, keep: bool = False) -> list[str]:
+    """Return the pieces between delimiters that are not empty; `keep` also the delimiters.
+
+    Unlike `re.split`, whatever groups there are in the pattern.
+
+    >>> split("(-|/)", "a-b/c"), split("-", "a--b", keep=True)
+    (['a', 'b', 'c'], ['a', '-', '-', 'b'])
+    """
+    pieces = []
+    end = 0
+    for found in re.finditer(delimiter, text):
+        pieces += [text[end : found.start()], found[0] if keep else ""]
+        end = found.end()
+    return [piece for piece in (*pieces, text[end:]) if piece]
+
+
+def _tokens(pairs: Iterable[tuple[str, str]], delimiter: str, knows: Knows) -> Sentence:
+    tokens = []
+    for lexeme, word in pairs:
+        crossed = re.match(delimiter, lexeme) is not None
+        # Only cleaning makes a word of a piece that begins with a blank.
+        if _WORD.fullmatch(word) and not (crossed and not knows(word)):
+            tokens.append(Token(lexeme, word))
+        else:
+            tokens.append(Token(lexeme, None, crossed))
+    return tokens
+
+
+def batch_of(documents: Iterable[list[Paragraph]], *, with_spans: bool = False) -> TermBatch:
+    """Return documents for the core; every sentence is a paragraph of its own."""
+    return batch_of_words(
+        [
+            [
+                [token.word for token in sentence if not token.crossed]
+                for paragraph in document
+                for sentence in paragraph
+            ]
+            for document in documents
+        ],
+        with_spans=with_spans,
+    )
+
+
+@dataclass(frozen=True)
+class PieceTokenizer:
+    """A tokenizer for `watchword.TauSS3` that cleans piece by piece."""
+
+    delimiters: Delimiters
+    cleaner: Cleaner | None
+
+    def __call__(self, text: str) -> Iterator[tuple[int, int, str | None]]:
+        """Yield (start, end, word), with None as word where no n-gram may cross."""
+        end = 0
+        for paragraph in read_pieces(text, self.delimiters, self.cleaner, lambda _: False):
+            for token in itertools.chain.from_iterable(paragraph):
+                start, end = end, end + len(token.lexeme)
+                if not token.crossed:
+                    yield start, end, token.word

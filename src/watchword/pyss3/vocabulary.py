@@ -1,0 +1,159 @@
+"""Word lists of categories: tables, word clouds and plots."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watchword._display import csv_of
+from watchword._files import atomic_file
+from watchword.show import svg
+from watchword.show.cloud import PlacedText, lay_out
+from watchword.show.palette import COLOURS
+from watchword.show.timeline import new_axes, plot_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from watchword.pyss3.counts import RankedTerm, View
+
+_KINDS = ("words", "bigrams", "trigrams")
+_INCH = 100  # pixels
+
+
+def write_tables(view: View, category: int, name: str, folder: Path, n_grams: int) -> None:
+    """Write a CSV for each length of n-grams, if there are any."""
+    longest = view.longest if n_grams == -1 else n_grams
+    for length in range(1, longest + 1):
+        rows = [
+            {
+                "term": one.words.replace(" ", "_"),
+                "fr": one.fr,
+                "gv": f"{one.gv:f}",
+                "cv": f"{one.cv:f}",
+            }
+            for one in view.ranked(category, length)
+        ]
+        if rows:
+            kind = _KINDS[length - 1] if length <= len(_KINDS) else f"{length}-grams"
+            with atomic_file(folder / f"ss3_vocab_{_file_name(name)}({kind}).csv") as file:
+                file.write(csv_of(rows).encode())
+
+
+def cloud_path(path: str | os.PathLike[str] | None, name: str, top_n: int, length: int) -> Path:
+    """Return where to write a word cloud: the given path, or a name in the working directory."""
+    if path is not None:
+        return Path(path)
+    kinds = ("", "(bigrams)", "(trigrams)")
+    kind = kinds[length - 1] if length <= len(kinds) else f"({length}-grams)"
+    return Path(f"wordcloud_top{top_n}_{_file_name(name)}{kind}.svg")
+
+
+def write_cloud(
+    terms: Iterable[RankedTerm],
+    path: Path,
+    *,
+    size: int,
+    color: str | Sequence[str] | None,
+    background: str,
+    show: bool,
+) -> Path | None:
+    """Write a word cloud as SVG or PNG, by the end of the path; return None without terms."""
+    ranked = list(terms)
+    if not ranked:
+        return None
+    kind = path.suffix.lower()
+    if kind not in (".svg", ".png"):
+        raise ValueError(f"a word cloud is written as .svg or .png, got {path}")
+    shares = [one.cv / ranked[0].cv for one in ranked]
+    texts = [one.words.replace(" ", "+") for one in ranked]
+    placed, width, height = lay_out(texts, shares)
+    colours = COLOURS if color is None else (color,) if isinstance(color, str) else tuple(color)
+    painted = [(box, colours[at % len(colours)]) for at, box in enumerate(placed)]
+    scale = size / max(width, height)
+    inches = width * scale / _INCH, height * scale / _INCH
+    if kind == ".svg":
+        drawn = [
+            svg.text(
+                box.x + box.width / 2,
+                box.y + 0.9 * box.size,
+                box.text,
+                size=box.size,
+                anchor="middle",
+                fill=colour,
+            )
+            for box, colour in painted
+        ]
+        paper = svg.rectangle(0, 0, width, height, fill=background)
+        picture = svg.drawing(width, height, paper, *drawn, title="Word cloud")
+        with atomic_file(path) as file:
+            file.write(picture.encode())
+    else:
+        ax = new_axes(*inches)
+        _paint(ax, painted, width, height, scale, background)
+        figure = ax.get_figure(root=True)
+        with atomic_file(path) as file:
+            figure.savefig(file, format="png", dpi=_INCH)  # type: ignore[union-attr]
+    if show:
+        _paint(shown_axes(*inches), painted, width, height, scale, background)
+        show_plots()
+    return path
+
+
+def _paint(
+    ax: Axes,
+    painted: Sequence[tuple[PlacedText, str]],
+    width: float,
+    height: float,
+    scale: float,
+    background: str,
+) -> None:
+    ax.figure.set_facecolor(background)
+    ax.set_axis_off()
+    ax.set_xlim(0, width)
+    ax.set_ylim(height, 0)
+    for box, colour in painted:
+        x, y = box.x + box.width / 2, box.y + box.height / 2
+        points = box.size * scale * 72 / _INCH
+        ax.text(x, y, plot_name(box.text), size=points, color=colour, ha="center", va="center")
+
+
+def plot_values(view: View, category: int, name: str) -> None:
+    """Plot the local and global values of words by rank."""
+    words = [one for one in view.ranked(category, 1) if one.gv > view.alpha]
+    ax = shown_axes(20, 10)
+    ranks = range(1, len(words) + 1)
+    ax.plot(ranks, [one.lv for one in words], label="local value ($lv$)", color="#7f7d7e")
+    ax.plot(ranks, [one.gv for one in words], label="global value ($gv$)", color="#2ca02c")
+    ax.set_title(f"Word Value Distribution ({plot_name(name)})")
+    ax.set_xlabel("Word Rank")
+    ax.set_ylabel("Value")
+    ax.legend()
+    show_plots()
+
+
+def shown_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new figure that `show_plots` shows."""
+    new_axes(1, 1)  # raises if matplotlib is missing
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height))[1]
+
+
+def show_plots() -> None:
+    """Show the figures of `shown_axes` in windows or in the notebook."""
+    import matplotlib.pyplot as plt
+
+    plt.show()
+
+
+def _file_name(name: str) -> str:
+    """Return a category's name as part of a file name.
+
+    >>> _file_name("art/photo")
+    'art_photo'
+    """
+    return re.sub(r'[/\\:*?"<>|\x00-\x1f]', "_", name)
