@@ -5,8 +5,10 @@ import logging
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -87,6 +89,7 @@ def examples(path):
 )
 def test_every_help_ends_with_an_example_that_runs(path, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    shutil.copy(Path(__file__).parents[1] / "data" / "old.ss3m", tmp_path)
     if path[1:2] == ("spark",):
         examples(path)
         if not HAS_SPARK:

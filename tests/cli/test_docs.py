@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from watchword.cli import cli
 from watchword.cli.policy_notation import NAMES, parse_policy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+DATA = Path(__file__).parents[1] / "data"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -86,6 +88,7 @@ def test_every_policy_on_the_page_can_be_parsed(text):
 @pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.spark)])
 def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request, on_spark):
     monkeypatch.chdir(tmp_path)
+    shutil.copy(DATA / "old.ss3m", tmp_path)
     if on_spark and HAS_SPARK:
         request.getfixturevalue("spark")  # the verbs use the session that is there
     port = str(free_port())

@@ -1,7 +1,8 @@
-"""make, train, classify, inspect."""
+"""make, train, classify, convert, inspect."""
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -554,3 +555,34 @@ def test_inspect_errors(model, arguments, code, message):
     said = failure("inspect", model, *arguments, code=code)
     assert message in said
     assert "unexpected" not in said
+
+
+# convert
+
+OLD = Path(__file__).parents[1] / "data" / "old.ss3m"  # saved by PySS3
+
+
+def test_converted_model_has_the_values_of_pyss3(here):
+    [told] = records("convert", OLD, "new.ww")
+    assert told["labels"] == ["7", "7 (int)", "bikes", "garden", "nothing"]
+    write_lines(here / "texts.jsonl", [{"text": "tomato plants, my road bike"}])
+    [found] = records("classify", "new.ww", "texts.jsonl")
+    expected = {"bikes": 2.228023271943189, "garden": 2.0, "7 (int)": 0.3749999999976405}
+    assert {name: found["confidence"][name] for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"{}", "is not a model of PySS3"), (OLD.read_bytes()[:-9], "is not a model of PySS3")],
+)
+def test_convert_refuses_a_damaged_file_in_one_line(here, content, message):
+    (here / "old.ss3m").write_bytes(content)
+    told = failure("convert", "old.ss3m", "new.ww")
+    assert message in told
+    assert told.count("\n") == 1
+    assert not (here / "new.ww").exists()
+
+
+def test_convert_needs_a_folder_that_exists(here):
+    assert "missing" in failure("convert", OLD, "missing/new.ww", code=2)
+    assert not list(here.iterdir())

@@ -16,6 +16,7 @@ import traceback
 from watchword.cli.base import Teller, cli, warn
 from watchword.cli.commands import (  # noqa: F401  (each adds its command to `cli`)
     classify,
+    convert,
     demo,
     erisk,
     erisk_score,

@@ -1,0 +1,28 @@
+"""watchword convert: a model of PySS3 as a model of watchword."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from watchword.cli.base import FILE, check_folder, verb
+from watchword.cli.options import table_option
+from watchword.cli.output import show_model
+from watchword.pyss3 import SS3
+
+
+@verb(example="watchword convert old.ss3m new.ww")
+@click.argument("old", type=FILE)
+@click.argument("new", type=FILE)
+@table_option
+def convert(old: Path, new: Path, table: bool) -> None:
+    """Convert a model of PySS3 (OLD.ss3m) to a model of watchword (NEW.ww).
+
+    The new model reads text as PySS3 does and has its values. Labels are the names of the
+    categories, as text if they are of several types.
+    """
+    check_folder(new)
+    model = SS3.from_file(old).to_watchword()
+    model.save(new)
+    show_model(model, {"model": str(new)}, table=table)
