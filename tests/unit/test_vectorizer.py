@@ -8,6 +8,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import watchword as ww
+from watchword.pyss3 import SS3
 from watchword.sklearn import SS3Vectorizer, TauSS3Classifier
 
 TEXTS = ["fast chip", "a fast goal, a goal", "slow bread", "fast chip again", "bread and butter"]
@@ -111,6 +112,13 @@ def test_an_empty_model_gives_its_parameters():
 def test_a_fitted_classifier_gives_its_model():
     classifier = TauSS3Classifier(refine=False).fit(TEXTS, LABELS)
     assert SS3Vectorizer(classifier, "tech").fit(TEXTS).model_ is classifier.model_
+
+
+def test_a_classifier_of_pyss3_gives_its_model():
+    classifier = SS3()
+    classifier.fit(TEXTS, LABELS, n_grams=2)
+    vectorizer = SS3Vectorizer(classifier, "tech").fit(TEXTS)
+    assert row(vectorizer, "chip")["chip"] == pytest.approx(classifier.cv("chip", "tech"))
 
 
 def test_word_hooks_apply():

@@ -47,8 +47,9 @@ class SS3Vectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model
-        a `watchword.TauSS3`, or an estimator with one as `model_`. One that has learnt is used as
-        it is; of an empty one, `fit` takes the parameters. None has the default parameters.
+        a `watchword.TauSS3`, a `watchword.pyss3.SS3`, or an estimator with a model as `model_`.
+        One that has learnt is used as it is; of an empty one, `fit` takes the parameters. None has
+        the default parameters.
     label
         the label whose values are weights; None for the label of highest value of each n-gram.
     ss3_weight
@@ -104,6 +105,8 @@ class SS3Vectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not callable(self.tf_weight):
             as_choice("tf_weight", self.tf_weight, tuple(_FREQUENCIES))
         given = getattr(self.model, "model_", self.model)
+        if hasattr(given, "to_watchword"):  # watchword.pyss3.SS3
+            given = given.to_watchword()
         if not (given is None or isinstance(given, TauSS3)):
             raise TypeError(f"model must be a TauSS3 or a fitted estimator, got {self.model!r}")
         if given is not None and given.labels:
