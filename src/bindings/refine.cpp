@@ -16,6 +16,15 @@ RefineSettings settings_from(const Named& dict) {
             nb::cast<std::uint64_t>(dict["seed"])};
 }
 
+Model::Folds folds_from(const std::vector<std::size_t>& folds,
+                        const std::vector<std::size_t>& scored, std::size_t texts) {
+    if (!folds.empty() && folds.size() != texts) throw nb::value_error("one fold per text");
+    for (const std::size_t text : scored) {
+        if (text >= texts) throw nb::index_error("no such text");
+    }
+    return {folds, scored};
+}
+
 }  // namespace
 
 std::optional<Named> fit_dict(const std::optional<FitTotals>& fit) {
@@ -55,26 +64,47 @@ std::optional<FitTotals> fit_from(const nb::object& object) {
 
 void bind_refining(nb::module_& m, nb::class_<Model>& model) {
     nb::class_<Refiner>(m, "Refiner")
+        .def(
+            "begin",
+            [](Refiner& self, std::optional<std::size_t> left_out) {
+                without_gil([&] { self.begin(left_out.value_or(Refiner::kNoFold)); });
+            },
+            "left_out"_a.none())
         .def("run_pass", &Refiner::run_pass, nb::call_guard<ReleasedGil>())
+        .def("held_out_scores",
+             [](Refiner& self) {
+                 const std::size_t labels = self.counts().labels().size();
+                 auto scores = without_gil([&] { return self.held_out_scores(); });
+                 const std::size_t rows = labels == 0 ? 0 : scores.size() / labels;
+                 return to_matrix(std::move(scores), labels, rows);
+             })
         .def("texts", &Refiner::texts);
     model
         .def(
             "refiner",
             [](const Model& self, const Texts& texts, const Model::TextPositions& labels,
+               const std::vector<std::size_t>& folds, const std::vector<std::size_t>& scored,
                const Named& settings, unsigned threads) {
                 const std::vector<TextView> views = views_of(texts);
                 const RefineSettings given = settings_from(settings);
-                return without_gil([&] { return self.refiner(views, labels, given, threads); });
+                return without_gil([&] {
+                    return self.refiner(views, labels, folds_from(folds, scored, labels.size()),
+                                        given, threads);
+                });
             },
-            "texts"_a, "labels"_a, "settings"_a, "threads"_a)
+            "texts"_a, "labels"_a, "folds"_a, "scored"_a, "settings"_a, "threads"_a)
         .def(
             "refiner_terms",
             [](const Model& self, const TermBatch& batch, const Model::TextPositions& labels,
+               const std::vector<std::size_t>& folds, const std::vector<std::size_t>& scored,
                const Named& settings) {
                 const RefineSettings given = settings_from(settings);
-                return without_gil([&] { return self.refiner(batch, labels, given); });
+                return without_gil([&] {
+                    return self.refiner(batch, labels, folds_from(folds, scored, labels.size()),
+                                        given);
+                });
             },
-            "batch"_a, "labels"_a, "settings"_a)
+            "batch"_a, "labels"_a, "folds"_a, "scored"_a, "settings"_a)
         .def("adopt", &Model::adopt, "refiner"_a, "temperature"_a, nb::call_guard<ReleasedGil>())
         .def(
             "correct",

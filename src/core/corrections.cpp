@@ -33,6 +33,15 @@ NgramId find_in(const Counts& counts, const Counts& named, std::span<const WordI
 
 }  // namespace
 
+Corrections::Corrections(const Counts& counts) {
+    for (std::size_t part = 0; part <= kShards; ++part) {
+        const std::size_t size =
+            part == kShards ? counts.words().id_limit() : counts.shard(part).size();
+        reserve_tightly(parts_[part].cells, size);  // not to be copied when n-grams are learnt
+        parts_[part].cells.resize(size);
+    }
+}
+
 void Corrections::set_bias(LabelId label, double bias) {
     if (label >= biases_.size()) biases_.resize(label + 1, 0);
     biases_[label] = bias;

@@ -36,6 +36,8 @@ struct Fit {
 class Corrections {
    public:
     Corrections() = default;
+    // With room for a weight of every n-gram.
+    explicit Corrections(const Counts& counts);
     // Over a file: the weights lie beside its counts.
     explicit Corrections(std::shared_ptr<const MappedTree> tree) : mapped_(std::move(tree)) {}
 

@@ -94,6 +94,11 @@ Memo::Entry Memo::compute(unsigned length, NgramId ngram) {
 }
 
 void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
+    fill_counts(length, ngram, row);
+    valuer_.value(length, row);
+}
+
+void Memo::fill_counts(unsigned length, NgramId ngram, ValueRow& row) {
     const LabelTable& labels = counts_->labels();
     const std::span<const LabelCount> counts = counts_->row(length, ngram, room_);
     const std::size_t size = counts.size();
@@ -122,7 +127,6 @@ void Memo::fill_row(unsigned length, NgramId ngram, ValueRow& row) {
             row.count[at] = counts[added].count();
         }
     }
-    valuer_.value(length, row);
 }
 
 // gv = lv·sg·sn, weighted, never exceeds lv, weighted. The normalised confidences have no bound as
@@ -139,6 +143,28 @@ Memo::Entry Memo::bound(unsigned length, NgramId ngram) {
 
 const ValueRow& Memo::values(unsigned length, NgramId ngram) {
     fill_row(length, ngram, row_);
+    return row_;
+}
+
+const ValueRow& Memo::values_without(unsigned length, NgramId ngram,
+                                     std::span<const LabelId> labels, Count times) {
+    fill_counts(length, ngram, row_);
+    for (const LabelId label : labels) {
+        const auto* const end = row_.position.end();
+        const auto* const own = std::find(row_.position.begin(), row_.position.end(),
+                                          counts_->labels().position(label));
+        if (own == end) continue;
+        Count& count = row_.count[static_cast<std::size_t>(own - row_.position.begin())];
+        count -= std::min(count, counts_->counting() == Counting::Documents ? Count{1} : times);
+    }
+    std::size_t left = 0;
+    for (std::size_t at = 0; at < row_.size(); ++at) {
+        row_.position[left] = row_.position[at];
+        row_.count[left] = row_.count[at];
+        left += row_.count[at] > 0;
+    }
+    row_.resize(left);
+    valuer_.value(length, row_);
     return row_;
 }
 

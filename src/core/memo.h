@@ -52,7 +52,7 @@ class Memo {
     void prefetch_confidences(const Entry& entry) const {
         constexpr std::size_t kLine = 64 / sizeof(double);
         const ConfidenceRow row = known_.confidences(entry);
-        prefetch_both_ends(row.values, row.size);
+        prefetch_both_ends(row.values - 1, row.size + 1);  // with the total
         if (row.positions != nullptr) return prefetch_both_ends(row.positions, row.size);
         for (std::size_t at = kLine; at < row.size && at < 4 * kLine; at += kLine)
             prefetch(row.values + at);
@@ -60,6 +60,9 @@ class Memo {
 
     // The values of an n-gram under the labels where it occurs; valid until the next call.
     const ValueRow& values(unsigned length, NgramId ngram);
+    // The same if a document of these labels, which has the n-gram this often, were not counted.
+    const ValueRow& values_without(unsigned length, NgramId ngram, std::span<const LabelId> labels,
+                                   Count times);
     // The cv for each of these labels; valid until the next call.
     std::span<const double> confidences(unsigned length, NgramId ngram, const ValueRow& values);
     std::size_t labels() const { return labels_; }
@@ -93,6 +96,7 @@ class Memo {
     Entry word_entry(WordId word);
     Entry compute(unsigned length, NgramId ngram);
     Entry bound(unsigned length, NgramId ngram);
+    void fill_counts(unsigned length, NgramId ngram, ValueRow& row);
     void fill_row(unsigned length, NgramId ngram, ValueRow& row);
     void grow(std::size_t slots);
     void forget();

@@ -16,6 +16,7 @@
 #include "parallel.h"
 #include "parse.h"
 #include "refine.h"
+#include "refiner.h"
 #include "snapshot.h"
 #include "summary.h"
 #include "text.h"
@@ -134,13 +135,18 @@ class Model {
     // Reads one text; reuses the memory of the table. An empty model has no labels.
     void confidence(TextView text, ConfidenceTable& out) const;
 
-    // Corrections. Texts to fit them to, with the labels of each: positions of the model's labels.
+    // Corrections. Texts to fit them to, with the labels of each: positions of the model's labels;
+    // for cross-validation, the fold of each and the indices of texts to score.
     using TextPositions = std::vector<std::vector<LabelPosition>>;
+    struct Folds {
+        std::vector<std::size_t> of_text;  // empty: all in one
+        std::vector<std::size_t> scored;
+    };
     std::unique_ptr<Refiner> refiner(const std::vector<TextView>& texts,
-                                     const TextPositions& labels, const RefineSettings& settings,
-                                     unsigned threads) const;
+                                     const TextPositions& labels, const Folds& folds,
+                                     const RefineSettings& settings, unsigned threads) const;
     std::unique_ptr<Refiner> refiner(const TermBatch& batch, const TextPositions& labels,
-                                     const RefineSettings& settings) const;
+                                     const Folds& folds, const RefineSettings& settings) const;
     // Takes what was fitted; false if the counts have changed meanwhile.
     bool adopt(const Refiner& refiner, double temperature);
     // One step for each document, which was learnt under these labels just now.
@@ -189,7 +195,8 @@ class Model {
         TermBatch batch;
         std::vector<WordId> ids;
         std::vector<Symbol> symbols;
-        RankMemo ranks;  // where words stay in a file
+        std::vector<double> counted;  // a row of labels
+        RankMemo ranks;               // where words stay in a file
     };
     class Lease;
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;
@@ -214,9 +221,18 @@ class Model {
     Corrections& writable_corrections();
     TextLabels ids_of(const std::vector<LabelPosition>& positions) const;
     // The features of a batch's documents and the counted part of their scores.
+    struct FittedText {
+        TextLabels labels;
+        std::size_t fold;
+        bool scored = false;
+    };
     struct FeatureBatch;
+    struct FittedBatch;
+    std::vector<FittedText> fitted_texts(const TextPositions& labels, const Folds& folds) const;
     void read_features(Workspace& workspace, const TermBatch& batch, double decay,
-                       FeatureBatch& out) const;
+                       std::span<const FittedText> texts, FittedBatch& out) const;
+    void add_features(const FittedBatch& batch, std::span<const FittedText> texts,
+                      Refiner& refiner) const;
     void adopt_words(Workspace& workspace, const TermBatch& batch) const;
     ValueParameters value_parameters(bool refined) const;
     // Another number for every state, and for both kinds of values.

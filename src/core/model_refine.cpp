@@ -9,9 +9,19 @@
 namespace watchword {
 
 struct Model::FeatureBatch {
-    std::vector<Feature> features;
+    std::vector<TextFeature> features;
     std::vector<std::size_t> ends;  // of each document
     std::vector<double> counted;    // one row of labels per document
+
+    std::span<const TextFeature> of(std::size_t document) const {
+        const std::size_t begin = document == 0 ? 0 : ends[document - 1];
+        return {features.data() + begin, ends[document] - begin};
+    }
+};
+
+// The documents of a batch, and those that are held out as if they had not been learnt.
+struct Model::FittedBatch {
+    FeatureBatch learnt, left_out;
 };
 
 Corrections& Model::writable_corrections() {
@@ -31,77 +41,106 @@ TextLabels Model::ids_of(const std::vector<LabelPosition>& positions) const {
 }
 
 void Model::read_features(Workspace& workspace, const TermBatch& batch, double decay,
-                          FeatureBatch& out) const {
+                          std::span<const FittedText> texts, FittedBatch& out) const {
     adopt_words(workspace, batch);
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
     FeatureReader reader(parser, *counts_, decay, workspace.memo);
     const Corrections none;
     Scorer scorer(*counts_, none, parameters_.alpha, workspace.memo);
+    LeaveOneOut leaving_out(*counts_, decay, parameters_.alpha, workspace.memo);
     const std::size_t labels = counts_->labels().size();
+    const auto add = [&](std::span<const Feature> features, FeatureBatch& to) {
+        for (const Feature& feature : features) {
+            const ConfidenceRow row = workspace.memo.confidences(feature.entry);
+            const LabelId only =
+                row.size == 1 ? counts_->labels().id_at(row.position(0)) : TextFeature::kSeveral;
+            to.features.push_back(
+                {feature.ngram, feature.length, static_cast<float>(feature.x), only});
+        }
+        to.ends.push_back(to.features.size());
+        to.counted.resize(to.counted.size() + labels, 0);
+        return to.counted.data() + to.counted.size() - labels;
+    };
     const std::span<const Symbol> symbols(workspace.symbols);
     for (std::size_t document = 0; document < batch.documents(); ++document) {
         const std::size_t begin = batch.begin_of(document);
         const auto features = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
-        out.features.insert(out.features.end(), features.begin(), features.end());
-        out.ends.push_back(out.features.size());
-        out.counted.resize(out.counted.size() + labels, 0);
-        scorer.add_counted(features, out.counted.data() + out.counted.size() - labels);
+        scorer.add_counted(features, add(features, out.learnt));
+        if (!texts[document].scored) continue;
+        workspace.counted.resize(labels);
+        const auto left =
+            leaving_out.read(features, texts[document].labels, workspace.counted.data());
+        std::copy_n(workspace.counted.data(), labels, add(left, out.left_out));
     }
 }
 
+void Model::add_features(const FittedBatch& batch, std::span<const FittedText> texts,
+                         Refiner& refiner) const {
+    const std::size_t labels = counts_->labels().size();
+    std::size_t left_out = 0;
+    for (std::size_t document = 0; document < texts.size(); ++document) {
+        refiner.add(texts[document].fold, batch.learnt.of(document),
+                    batch.learnt.counted.data() + document * labels, texts[document].labels);
+        if (!texts[document].scored) continue;
+        refiner.hold_out(batch.left_out.of(left_out),
+                         batch.left_out.counted.data() + left_out * labels);
+        ++left_out;
+    }
+}
+
+std::vector<Model::FittedText> Model::fitted_texts(const TextPositions& labels,
+                                                   const Folds& folds) const {
+    std::vector<FittedText> texts;
+    for (std::size_t text = 0; text < labels.size(); ++text) {
+        texts.push_back({ids_of(labels[text]), folds.of_text.empty() ? 0 : folds.of_text[text]});
+    }
+    for (const std::size_t text : folds.scored) texts[text].scored = true;
+    return texts;
+}
+
 std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
-                                        const TextPositions& labels, const RefineSettings& settings,
-                                        unsigned threads) const {
+                                        const TextPositions& labels, const Folds& folds,
+                                        const RefineSettings& settings, unsigned threads) const {
     constexpr std::size_t kTexts = 256;  // of a slice
     const std::shared_lock guard(lock_);
     auto found = std::make_unique<Refiner>(counts_, settings);
-    const std::size_t columns = counts_->labels().size();
+    const std::vector<FittedText> fitted = fitted_texts(labels, folds);
     const std::size_t slices = (texts.size() + kTexts - 1) / kTexts;
+    const auto of_slice = [&](std::size_t slice) {
+        const std::size_t begin = slice * kTexts;
+        return std::span(fitted).subspan(begin, std::min(kTexts, texts.size() - begin));
+    };
     for (std::size_t first = 0; first < slices; first += threads) {
         const std::size_t at_once = std::min<std::size_t>(threads, slices - first);
-        std::vector<FeatureBatch> read(at_once);
+        std::vector<FittedBatch> read(at_once);
         parallel_for(at_once, threads, [&](std::size_t at, unsigned) {
             Lease lease(*this);
             Workspace& workspace = lease.prepared_to_refine();
             workspace.batch.clear();
             TextReader reader(parameters_.text_rules(), Purpose::Reading, false);
-            const std::size_t begin = (first + at) * kTexts;
-            const std::size_t end = std::min(begin + kTexts, texts.size());
-            for (std::size_t text = begin; text < end; ++text) {
-                reader.read(texts[text], workspace.batch);
+            const auto own = of_slice(first + at);
+            for (std::size_t text = 0; text < own.size(); ++text) {
+                reader.read(texts[(first + at) * kTexts + text], workspace.batch);
             }
-            read_features(workspace, workspace.batch, settings.decay, read[at]);
+            read_features(workspace, workspace.batch, settings.decay, own, read[at]);
         });
         for (std::size_t at = 0; at < at_once; ++at) {
-            std::size_t begin = 0;
-            for (std::size_t document = 0; document < read[at].ends.size(); ++document) {
-                const std::size_t end = read[at].ends[document];
-                found->add({read[at].features.data() + begin, end - begin},
-                           read[at].counted.data() + document * columns,
-                           ids_of(labels[(first + at) * kTexts + document]));
-                begin = end;
-            }
+            add_features(read[at], of_slice(first + at), *found);
         }
     }
     return found;
 }
 
 std::unique_ptr<Refiner> Model::refiner(const TermBatch& batch, const TextPositions& labels,
-                                        const RefineSettings& settings) const {
+                                        const Folds& folds, const RefineSettings& settings) const {
     const std::shared_lock guard(lock_);
     auto found = std::make_unique<Refiner>(counts_, settings);
     Lease lease(*this);
-    FeatureBatch read;
-    read_features(lease.prepared_to_refine(), batch, settings.decay, read);
-    std::size_t begin = 0;
-    for (std::size_t document = 0; document < read.ends.size(); ++document) {
-        const std::size_t end = read.ends[document];
-        found->add({read.features.data() + begin, end - begin},
-                   read.counted.data() + document * counts_->labels().size(),
-                   ids_of(labels[document]));
-        begin = end;
-    }
+    const std::vector<FittedText> texts = fitted_texts(labels, folds);
+    FittedBatch read;
+    read_features(lease.prepared_to_refine(), batch, settings.decay, texts, read);
+    add_features(read, texts, *found);
     return found;
 }
 
@@ -132,19 +171,21 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
         unlearnt_since_fit_ = 0;
     }
     Corrections& corrections = writable_corrections();
+    // A single step must be more careful than a fit of many passes.
+    const double cost = std::min(corrections.fit.cost, settings.cost);
     changed();
     Lease lease(*this);
     Workspace& workspace = lease.prepared();
     adopt_words(workspace, batch);
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
-    FeatureReader reader(parser, *counts_, corrections.fit.decay, workspace.memo);
+    FeatureReader reader(parser, *counts_, corrections.fit.decay, workspace.memo, &corrections);
     Scorer scorer(*counts_, corrections, parameters_.alpha, workspace.memo);
     const std::span<const Symbol> symbols(workspace.symbols);
     for (std::size_t document = 0; document < batch.documents(); ++document) {
         const std::size_t begin = batch.begin_of(document);
         const auto features = reader.read(symbols.subspan(begin, batch.ends[document] - begin));
-        correct_once(*counts_, corrections, features, scorer, ids_of(labels[document]));
+        correct_once(*counts_, corrections, features, scorer, ids_of(labels[document]), cost);
         if (learnt_since_fit_ > 0) --learnt_since_fit_;
     }
     corrections.fit.documents = documents_of(*counts_);
@@ -216,7 +257,8 @@ std::optional<FitTotals> Model::fit_totals() const {
 void Model::score_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
-    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
+    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo,
+                         corrections_.get());
     Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
     const std::size_t labels = counts_->labels().size();
     const std::span<const Symbol> symbols(workspace.symbols);

@@ -18,6 +18,7 @@
 #include "corrections.h"
 #include "memo.h"
 #include "parse.h"
+#include "refiner.h"
 
 namespace watchword {
 
@@ -50,7 +51,9 @@ struct FeatureOccurrence {
 // Reads the features of documents; keeps its buffers between them.
 class FeatureReader {
    public:
-    FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo);
+    // Fetches memory that is needed to score the features, too, if corrections are given.
+    FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo,
+                  const Corrections* corrections = nullptr);
 
     // In the order in which they occur first; valid until the next call.
     std::span<const Feature> read(std::span<const Symbol> document,
@@ -68,10 +71,12 @@ class FeatureReader {
 
     Parser& parser_;
     Memo& memo_;
+    const Corrections* corrections_;
     const Count documents_;
     std::vector<double> decays_;  // of an n-gram, by length - 1
     std::vector<Feature> features_;
     std::vector<Slot> slots_;
+    std::size_t used_slots_ = 0;  // for this document: a table that fits stays in the cache
     std::uint32_t stamp_ = 0;
     std::vector<double> inverse_frequencies_;  // of small numbers of documents
 };
@@ -83,7 +88,7 @@ class Scorer {
 
     // Writes S; zeros for a document without known n-grams.
     void score(std::span<const Feature> features, double* out);
-    // Adds Σ x · (cv - mean), the counted part without k.
+    // Adds Σ x · (cv - mean), the counted part without k, to zeros.
     void add_counted(std::span<const Feature> features, double* out);
     // What one n-gram adds, apart: k · x · (cv - mean), and w · x.
     void parts(const Feature& feature, double* counted, double* corrected);
@@ -97,76 +102,40 @@ class Scorer {
     const Corrections& corrections_;
     const double alpha_;
     Memo& memo_;
+    std::vector<double> sums_;  // by label id
     std::vector<LabelCount> room_;
 };
 
-// The labels of a text, as ids; several where it has several.
-using TextLabels = std::vector<LabelId>;
-
-struct RefineSettings {
-    double decay;
-    double strength;
-    double cost;
-    double bias;
-    bool balanced;  // weigh C so that texts inside and outside a label count alike in sum
-    std::uint64_t seed;
-};
-
-// The texts while corrections are fitted to them.
-class Refiner {
+// Reads the features of learnt texts as if they had not been learnt: without their own counts.
+class LeaveOneOut {
    public:
-    Refiner(std::shared_ptr<const Counts> counts, const RefineSettings& settings)
-        : counts_(std::move(counts)), settings_(settings) {}
+    LeaveOneOut(const Counts& counts, double decay, double alpha, Memo& memo);
 
-    // In the order of the texts: features, and Σ x · (cv - mean) by label position.
-    void add(std::span<const Feature> features, const double* counted, const TextLabels& labels);
-    // One pass of descent over all texts, in a random order.
-    void run_pass();
-    std::shared_ptr<Corrections> finish() const;
-    const Counts& counts() const { return *counts_; }
-    std::size_t texts() const { return labels_.size(); }
+    // Returns the features of a text, given those with its counts, and writes Σ x · (cv - mean) by
+    // label position; valid until the next call.
+    std::span<const Feature> read(std::span<const Feature> features, const TextLabels& labels,
+                                  double* counted);
 
    private:
-    struct Use {
-        std::uint32_t feature;
-        float x;
-    };
-    struct Weighed {
-        LabelId label;
-        float weight;
-    };
+    bool is_frequent(const Feature& feature, const TextLabels& labels) const;
+    void add(const Feature& feature, Count of_ngram, const ConfidenceRow& row, double* counted);
 
-    std::uint32_t feature_of(const Feature& feature);
-    void prepare();
-    void correct(std::size_t text);
+    // An n-gram with more counts under the text's labels keeps its values: one document less
+    // hardly changes them.
+    static constexpr Count kFrequent = 32;
 
-    std::shared_ptr<const Counts> counts_;
-    const RefineSettings settings_;
-    // N-grams in the order of their first occurrence, with a weight for each label that has it.
-    std::vector<std::vector<std::uint32_t>> indices_;  // feature + 1 by shard (words last) and id
-    std::vector<std::pair<unsigned, NgramId>> ngrams_;
-    std::vector<std::uint64_t> begins_;
-    std::vector<Weighed> weights_;
-    // Texts.
-    std::vector<Use> uses_;
-    std::vector<std::uint64_t> ends_;
-    std::vector<TextLabels> labels_;
-    std::vector<float> counted_;  // by text and label id
-    // The fit.
-    bool prepared_ = false;
-    double margins_ = 0;
-    std::uint64_t random_ = 0;
-    std::vector<std::uint32_t> order_;
-    std::vector<float> duals_;                          // by text and label id
-    std::vector<double> biases_;                        // by label id
-    std::vector<double> slack_inside_, slack_outside_;  // 1/(2C) by label id
-    std::vector<double> scores_, squares_, steps_;      // room, by label id
-    std::vector<LabelCount> room_;
+    const Counts& counts_;
+    const Count documents_;
+    const double decay_;
+    const double alpha_;
+    Memo& memo_;
+    std::vector<Feature> features_;
+    double means_ = 0;
 };
 
 // Corrects for one text on the fly: one step of the fit from a dual variable of 0. The counts must
 // hold the text already.
 void correct_once(const Counts& counts, Corrections& corrections, std::span<const Feature> features,
-                  Scorer& scorer, const TextLabels& labels);
+                  Scorer& scorer, const TextLabels& labels, double cost);
 
 }  // namespace watchword

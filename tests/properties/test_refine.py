@@ -11,7 +11,8 @@ import watchword as ww
 from reference import Reference
 from refine_reference import RefinedReference
 from strategies import corpora, examples, parameters, texts
-from watchword.model.refining import ONLINE_COST
+from watchword.model.presets import PAPER
+from watchword.model.refining import ONLINE_COST, Folds, best_temperature
 
 CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}  # the core has 32-bit weights
 
@@ -143,6 +144,71 @@ def test_corrections_stay_while_copies_of_texts_are_unlearnt_and_learnt_again(
     for text, label in order:
         model.learn_one(text, label)
     np.testing.assert_array_equal(model.confidence_many(learnt), before)
+
+
+def random_corpus(seed, texts, *, informative):
+    random = np.random.default_rng(seed)
+    labels = random.choice(["a", "b", "c"], texts).tolist()
+    corpus = []
+    for label in labels:
+        words = random.choice(list("uvwxyz"), 5).tolist()
+        hint = random.choice([label, "b"]) if informative else random.choice(["a", "b", "c"])
+        corpus.append((" ".join([*words, f"hint{hint}", *words[:2]]), label))
+    return corpus
+
+
+@pytest.mark.parametrize("counting", ["occurrences", "documents"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_temperature_equals_the_reference(seed, counting):
+    corpus = random_corpus(seed, 24, informative=True)
+    model, reference = both(corpus, PAPER | {"counting": counting, "prior": 3})
+    learnt, sets = [text for text, _ in corpus], [{label} for _, label in corpus]
+    model.refine(learnt, [label for _, label in corpus], passes=2, seed=seed)
+    scores, columns = [], []
+    folds = Folds.drawn(len(learnt), seed)
+    for fold, scored in enumerate(folds.scored):
+        kept = [index for index, other in enumerate(folds.of_text) if other != fold]
+        refined = RefinedReference(reference)
+        refined.fit(
+            [learnt[index] for index in kept], [sets[index] for index in kept], passes=2, seed=seed
+        )
+        scores += [refined.scores_without_itself(learnt[index], sets[index]) for index in scored]
+        columns += [reference.labels.index(*sets[index]) for index in scored]
+    expected = best_temperature(np.array(scores), np.array(columns))
+    assert model.refinement is not None
+    assert model.refinement.temperature == pytest.approx(expected, rel=1e-3)
+    assert len(scores) == len(learnt)
+
+
+def test_no_text_takes_part_in_calibrating_itself():
+    # Every text has a word of its own, which says nothing about others.
+    corpus = random_corpus(0, 200, informative=False)
+    learnt = [f"{text} own{index}" for index, (text, _) in enumerate(corpus)]
+    labels = [label for _, label in corpus]
+    model = ww.TauSS3()
+    model.learn_many(learnt, labels)
+    model.refine(learnt, labels)
+    assert ww.evaluate(model, learnt, labels).accuracy > 0.9  # of what it has learnt
+    unknown = model.probability_many(
+        [f"{text} new" for text, _ in random_corpus(1, 50, informative=False)]
+    )
+    assert unknown.max() < 0.8
+
+
+def test_correction_on_the_fly_after_a_fit_is_more_careful():
+    corpus = [("red hot", "a"), ("cold blue", "b"), ("hot blue", "a"), ("red cold", "b")]
+    model, reference = both(corpus, PAPER)
+    model.refine([text for text, _ in corpus], [label for _, label in corpus])
+    refined = RefinedReference(reference)
+    refined.fit([text for text, _ in corpus], [{label} for _, label in corpus])
+    model.learn_one("blue hot", "b", correct=True)
+    refined.cost = ONLINE_COST
+    refined.learn("blue hot", "b")
+    read = [text for text, _ in corpus]
+    expected = np.array([refined.scores(text) for text in read])
+    np.testing.assert_allclose(model.confidence_many(read), expected, **CLOSE)
+    assert model.refinement is not None
+    assert model.refinement.cost == 1
 
 
 def test_several_labels_per_text_equal_the_reference():

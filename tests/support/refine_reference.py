@@ -87,6 +87,18 @@ class RefinedReference:
             for index in order:
                 self.correct(texts[index], label_sets[index], index, duals, label_sets, balanced)
 
+    def scores_without_itself(self, text, own):
+        """Return the scores of a learnt text without its own counts; totals stay as they are."""
+        counted, whole = self.counted, self.counted.trees
+        for label in counted.labels:
+            for length in range(1, counted.max_ngram + 1):
+                counted.largest("count", label, length)  # remembers it
+        counted.trees = dict(whole) | {label: whole[label] - counted.count(text) for label in own}
+        counted.known_values = {}
+        scores = self.scores(text)
+        counted.trees, counted.known_values = whole, {}
+        return scores
+
     def correct(self, text, own, index, duals, label_sets, balanced):
         features = self.features(text)
         if not features:

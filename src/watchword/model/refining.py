@@ -6,8 +6,8 @@ the settings, runs the passes and fits the temperature of probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,9 @@ POST_SETTINGS: dict[str, Any] = {"cost": 0.1, "balanced": True}
 _DECAY = 0.5
 _STRENGTH = 1.0
 _BIAS = 0.05
-_HELD_OUT = 5  # every fifth text is held out to fit the temperature
+# The temperature is fitted by cross-validation to this many texts, if there are so many.
+_FOLDS = 2
+_SCORED = 2000
 _LEAST_TEXTS = 20  # with fewer, the temperature stays 1
 _STEPS = 40  # of the search for the temperature
 
@@ -128,14 +130,23 @@ def refine(
     engine.refuse_if_mapped("refining")
     engine.refuse_if_unreadable()
     workers = as_threads(threads)
-    calibrating = len(texts) >= _LEAST_TEXTS
-    total = settings.passes * (2 if calibrating else 1)
+    positions = positions_of(engine, labels)
+    folds = Folds.drawn(len(texts), settings.seed)
+    total = settings.passes * (len(folds.scored) + 1)
 
     def passes() -> Iterator[None]:
-        temperature = 1.0
-        if calibrating:
-            temperature = yield from _temperature(engine, texts, labels, settings, workers)
-        yield from _fit(engine, texts, labels, settings, temperature, workers)
+        scored = [index for fold in folds.scored for index in fold]
+        given = (positions, folds.of_text, scored, settings.for_native())
+        if engine.source.is_plain:
+            refiner = engine.native.refiner(texts, *given, workers)
+        else:
+            refiner = engine.native.refiner_terms(engine.source.read(texts), *given)
+        scores = []
+        for fold in range(len(folds.scored)):
+            yield from _run(refiner, settings, left_out=fold)
+            scores.append(refiner.held_out_scores())
+        yield from _run(refiner, settings, left_out=None)
+        _adopt(engine, refiner, _temperature(scores, positions, folds))
 
     for _ in tracked(passes(), total, progress):
         pass
@@ -162,24 +173,6 @@ def positions_of(engine: Engine, labels: Sequence[frozenset[Label]]) -> list[lis
     return [sorted(position[label] for label in own) for own in labels]
 
 
-def _fit(
-    engine: Engine,
-    texts: list[str],
-    labels: Sequence[frozenset[Label]],
-    settings: RefineSettings,
-    temperature: float,
-    threads: int,
-) -> Iterator[None]:
-    """Fit corrections, yielding after every pass."""
-    positions = positions_of(engine, labels)
-    native, given = engine.native, settings.for_native()
-    if engine.source.is_plain:
-        refiner = native.refiner(texts, positions, given, threads)
-    else:
-        refiner = native.refiner_terms(engine.source.read(texts), positions, given)
-    yield from _run(engine, refiner, settings, temperature)
-
-
 def refine_terms(
     engine: Engine,
     terms: _native.TermBatch,
@@ -189,53 +182,71 @@ def refine_terms(
     """Fit corrections to texts given as terms, without calibrating probabilities."""
     check_refinable(engine)
     positions = positions_of(engine, labels)
-    refiner = engine.native.refiner_terms(terms, positions, settings.for_native())
-    for _ in _run(engine, refiner, settings, 1.0):
+    refiner = engine.native.refiner_terms(terms, positions, [], [], settings.for_native())
+    for _ in _run(refiner, settings, left_out=None):
         pass
+    _adopt(engine, refiner, 1.0)
 
 
 def _run(
-    engine: Engine, refiner: _native.Refiner, settings: RefineSettings, temperature: float
+    refiner: _native.Refiner, settings: RefineSettings, *, left_out: int | None
 ) -> Iterator[None]:
-    """Run all passes, yielding after each, and adopt the corrections."""
+    """Run all passes of a fit, yielding after each."""
+    refiner.begin(left_out)
     for _ in range(settings.passes):
         refiner.run_pass()
         yield
+
+
+def _adopt(engine: Engine, refiner: _native.Refiner, temperature: float) -> None:
     if not engine.native.adopt(refiner, temperature):
         raise RuntimeError("the model was changed by another thread while it was refined")
 
 
-def _temperature(
-    engine: Engine,
-    texts: list[str],
-    labels: Sequence[frozenset[Label]],
-    settings: RefineSettings,
-    threads: int,
-) -> Generator[None, None, float]:
-    """Return the temperature that fits the scores of a model that has not seen the texts."""
-    order = np.random.default_rng(settings.seed).permutation(len(texts)).tolist()
-    held, kept = order[::_HELD_OUT], sorted(set(order) - set(order[::_HELD_OUT]))
-    pairs = [(texts[index], label) for index in kept for label in sorted(labels[index], key=str)]
-    other = type(engine).empty(replace(engine.parameters, default_label=None), engine.source)
-    if pairs:
-        other.learn([text for text, _ in pairs], [label for _, label in pairs], None)
-    known = other.labels
-    if len(known) < 2:
+@dataclass(frozen=True)
+class Folds:
+    """Folds for cross-validation: the fold of each text, and the texts to score in each.
+
+    Only folds with texts to score have to be left out in turn; the others are always fitted to.
+    """
+
+    of_text: list[int]
+    scored: list[list[int]]
+
+    @staticmethod
+    def drawn(texts: int, seed: int) -> Folds:
+        """Return random folds, with enough texts to score; none for few texts."""
+        if texts < _LEAST_TEXTS:
+            return Folds([], [])
+        of_text = np.random.default_rng(seed).permutation(texts) % _FOLDS
+        scored = []
+        left = _SCORED
+        for fold in range(_FOLDS):
+            own = np.flatnonzero(of_text == fold)[:left].tolist()
+            left -= len(own)
+            scored += [own] if own else []
+        return Folds(of_text.tolist(), scored)
+
+
+def _temperature(scores: list[FloatArray], positions: list[list[int]], folds: Folds) -> float:
+    """Return the temperature that fits the scores of texts by fits that left them out.
+
+    A label without a text in such a fit is ignored there.
+    """
+    rows, columns = [], []
+    for fold, (values, scored) in enumerate(zip(scores, folds.scored, strict=True)):
+        fitted = np.zeros(values.shape[1], bool)
+        for own, other in zip(positions, folds.of_text, strict=True):
+            if other != fold:
+                fitted[own] = True
+        known = np.where(fitted, values, -np.inf)
+        for row, index in enumerate(scored):
+            true = [label for label in positions[index] if fitted[label]]
+            rows += [known[row]] * len(true)
+            columns += true
+    if not rows or len(rows[0]) < 2:
         return 1.0
-    own = [labels[index] for index in kept]
-    yield from _fit(other, [texts[index] for index in kept], own, settings, 1.0, threads)
-    _, values = other.confidence([texts[index] for index in held], threads)
-    column = {label: index for index, label in enumerate(known)}
-    true = [
-        (row, column[label])
-        for row, index in enumerate(held)
-        for label in labels[index]
-        if label in column
-    ]
-    if not true:
-        return 1.0
-    rows, columns = np.array(true).T
-    return best_temperature(values[rows], columns)
+    return best_temperature(np.array(rows), np.array(columns))
 
 
 def best_temperature(scores: FloatArray, columns: Any) -> float:

@@ -1,0 +1,361 @@
+#include "refiner.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "refine.h"
+
+namespace watchword {
+namespace {
+
+constexpr std::size_t kAhead = 8;  // uses whose memory is fetched ahead
+
+// SplitMix64: the same numbers on every machine.
+std::uint64_t next_random(std::uint64_t& state) {
+    std::uint64_t mixed = state += 0x9E3779B97F4A7C15;
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9;
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB;
+    return mixed ^ mixed >> 31;
+}
+
+void shuffle(std::vector<std::uint32_t>& order, std::uint64_t& state) {
+    for (std::size_t left = order.size(); left > 1; --left) {
+        std::swap(order[left - 1], order[next_random(state) % left]);
+    }
+}
+
+bool has(const TextLabels& labels, LabelId label) {
+    return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+}  // namespace
+
+// Texts
+
+std::uint32_t Refiner::feature_of(const TextFeature& feature) {
+    const std::size_t part = feature.length == 1 ? Counts::kShards : feature.ngram >> 24;
+    const std::size_t at = feature.length == 1 ? feature.ngram : Counts::node_index(feature.ngram);
+    if (indices_.empty()) indices_.resize(Counts::kShards + 1);
+    if (at >= indices_[part].size()) {
+        indices_[part].resize(part == Counts::kShards ? counts_->words().id_limit()
+                                                      : counts_->shard(part).size());
+    }
+    std::uint32_t& known = indices_[part][at];
+    if (known == 0) {
+        ngrams_.emplace_back(feature.length, feature.ngram);
+        only_.push_back(feature.only);
+        known = static_cast<std::uint32_t>(ngrams_.size());
+    }
+    return known - 1;
+}
+
+void Refiner::append_counted(const double* counted, std::vector<float>& rows) const {
+    const LabelTable& known = counts_->labels();
+    const std::size_t begin = rows.size();
+    rows.resize(begin + known.id_limit(), 0);
+    for (LabelPosition position = 0; position < known.size(); ++position) {
+        rows[begin + known.id_at(position)] = static_cast<float>(counted[position]);
+    }
+}
+
+void Refiner::add(std::size_t fold, std::span<const TextFeature> features, const double* counted,
+                  const TextLabels& labels) {
+    const std::uint64_t begin = uses_.size();
+    for (const TextFeature& feature : features) {
+        uses_.push_back({feature_of(feature), feature.x});
+    }
+    append_counted(counted, counted_);
+    double margin = 0;
+    for (const LabelId label : labels) margin += counted[counts_->labels().position(label)];
+    if (!labels.empty()) margin /= static_cast<double>(labels.size());
+    texts_.push_back({labels, {begin, begin, begin, uses_.size()}, margin, fold});
+}
+
+void Refiner::hold_out(std::span<const TextFeature> features, const double* counted) {
+    const std::uint64_t begin = held_out_uses_.size();
+    for (const TextFeature& feature : features) {
+        held_out_uses_.push_back({feature_of(feature), feature.x});
+    }
+    held_out_.push_back({texts_.back().fold, {begin, begin, begin, held_out_uses_.size()}});
+    append_counted(counted, held_out_counted_);
+}
+
+// The layout
+
+template <class Visit>
+void Refiner::for_each_label(std::uint32_t feature, const Visit& visit) const {
+    if (only_[feature] != TextFeature::kSeveral) return visit(only_[feature]);
+    const auto [length, ngram] = ngrams_[feature];
+    std::vector<LabelCount> room;  // stays empty: counts in memory are read in place
+    for (const LabelCount entry : counts_->row(length, ngram, room)) visit(entry.label());
+}
+
+void Refiner::lay_out() {
+    laid_out_ = true;
+    indices_ = {};
+    std::vector<std::uint32_t> used(ngrams_.size(), 0);
+    for (const Use& use : uses_) ++used[use.feature];
+    lay_out_rows(used);
+    const std::size_t labels = counts_->labels().id_limit();
+    squares_.assign(texts_.size() * labels, static_cast<float>(settings_.bias));
+    unique_.assign(texts_.size() * labels, 0);
+    std::vector<Use> room;
+    for (std::size_t text = 0; text < texts_.size(); ++text) {
+        sort_uses(uses_, texts_[text].uses, room);
+        add_squares(text);
+    }
+    for (HeldOut& text : held_out_) sort_uses(held_out_uses_, text.uses, room);
+}
+
+// Gives every n-gram of several texts a row of weights.
+void Refiner::lay_out_rows(const std::vector<std::uint32_t>& used) {
+    const std::size_t labels = counts_->labels().id_limit();
+    places_.assign(ngrams_.size(), kUnique);
+    std::vector<std::uint32_t> sparse;
+    for (std::uint32_t feature = 0; feature < used.size(); ++feature) {
+        if (used[feature] < 2) continue;
+        std::size_t size = 0;
+        for_each_label(feature, [&](LabelId) { ++size; });
+        if (size * 2 <= labels) {
+            sparse.push_back(feature);
+            continue;
+        }
+        places_[feature] = dense_rows_++;
+        counted_under_.resize(dense_rows_ * labels, 0);
+        float* row = counted_under_.data() + places_[feature] * labels;
+        for_each_label(feature, [&](LabelId label) { row[label] = 1; });
+    }
+    dense_.resize(counted_under_.size());
+    for (std::uint32_t at = 0; at < sparse.size(); ++at) {
+        places_[sparse[at]] = dense_rows_ + at;
+        rows_.push_back(sparse_.size());
+        for_each_label(sparse[at], [&](LabelId label) { sparse_.push_back({label, 0}); });
+    }
+    rows_.push_back(sparse_.size());
+}
+
+// Sorts uses by their kind, and gives them the number of their row instead of the feature.
+void Refiner::sort_uses(Table<Use>& all, Uses& uses, std::vector<Use>& room) const {
+    room.assign(all.begin() + static_cast<std::ptrdiff_t>(uses.begin),
+                all.begin() + static_cast<std::ptrdiff_t>(uses.end));
+    Use* to = all.data() + uses.begin;
+    for (const Use& use : room) {
+        const std::uint32_t place = places_[use.feature];
+        if (place < dense_rows_) *to++ = {place, use.x};
+    }
+    uses.sparse = static_cast<std::uint64_t>(to - all.data());
+    for (const Use& use : room) {
+        const std::uint32_t place = places_[use.feature];
+        if (place >= dense_rows_ && place != kUnique) *to++ = {place - dense_rows_, use.x};
+    }
+    uses.unique = static_cast<std::uint64_t>(to - all.data());
+    for (const Use& use : room) {
+        if (places_[use.feature] == kUnique) *to++ = use;
+    }
+}
+
+void Refiner::add_squares(std::size_t text) {
+    const std::size_t labels = counts_->labels().id_limit();
+    float* squares = squares_.data() + text * labels;
+    float* unique = unique_.data() + text * labels;
+    const Uses& own = texts_[text].uses;
+    for (const Use& use : own.dense_of(uses_)) {
+        const float* row = counted_under_.data() + use.feature * labels;
+        for (std::size_t label = 0; label < labels; ++label) {
+            squares[label] += use.x * use.x * row[label];
+        }
+    }
+    for (const Use& use : own.sparse_of(uses_)) {
+        for (std::uint64_t at = rows_[use.feature]; at < rows_[use.feature + 1]; ++at) {
+            squares[sparse_[at].label] += use.x * use.x;
+        }
+    }
+    for (const Use& use : own.unique_of(uses_)) {
+        for_each_label(use.feature, [&](LabelId label) {
+            squares[label] += use.x * use.x;
+            unique[label] += use.x * use.x;
+        });
+    }
+}
+
+// The fit
+
+void Refiner::begin(std::size_t left_out) {
+    if (!laid_out_) lay_out();
+    const std::size_t labels = counts_->labels().id_limit();
+    left_out_ = left_out;
+    order_.clear();
+    margins_ = 0;
+    std::vector<double> inside(labels, 0);
+    for (std::uint32_t text = 0; text < texts_.size(); ++text) {
+        if (texts_[text].fold == left_out) continue;
+        order_.push_back(text);
+        margins_ += texts_[text].margin;
+        for (const LabelId label : texts_[text].labels) ++inside[label];
+    }
+    scale_ = static_cast<float>(fit().scale());
+    random_ = settings_.seed;
+    std::fill(dense_.begin(), dense_.end(), 0.f);
+    for (Weighed& weighed : sparse_) weighed.weight = 0;
+    duals_.assign(texts_.size() * labels, 0);
+    biases_.assign(labels, 0);
+    scores_.resize(labels);
+    steps_.resize(labels);
+    slack_inside_.assign(labels, 1 / (2 * settings_.cost));
+    slack_outside_ = slack_inside_;
+    if (!settings_.balanced) return;
+    const double texts = static_cast<double>(order_.size());
+    for (std::size_t label = 0; label < labels; ++label) {
+        slack_inside_[label] *= 2 * inside[label] / texts;
+        slack_outside_[label] *= 2 * (texts - inside[label]) / texts;
+    }
+}
+
+void Refiner::run_pass() {
+    shuffle(order_, random_);
+    for (const std::uint32_t text : order_) correct(text);
+}
+
+// Adds Σ x · w to the scores.
+void Refiner::add_weights(std::span<const Use> dense, std::span<const Use> sparse) {
+    const std::size_t labels = scores_.size();
+    float* scores = scores_.data();
+    for (std::size_t at = 0; at < dense.size(); ++at) {
+        if (at + kAhead < dense.size()) {
+            prefetch_both_ends(dense_.data() + dense[at + kAhead].feature * labels, labels);
+        }
+        const float x = dense[at].x;
+        const float* row = dense_.data() + dense[at].feature * labels;
+        for (std::size_t label = 0; label < labels; ++label) scores[label] += x * row[label];
+    }
+    for (std::size_t at = 0; at < sparse.size(); ++at) {
+        if (at + 2 * kAhead < sparse.size()) prefetch(&rows_[sparse[at + 2 * kAhead].feature]);
+        if (at + kAhead < sparse.size()) {
+            prefetch(sparse_.data() + rows_[sparse[at + kAhead].feature]);
+        }
+        const float x = sparse[at].x;
+        const std::uint64_t end = rows_[sparse[at].feature + 1];
+        for (std::uint64_t entry = rows_[sparse[at].feature]; entry < end; ++entry) {
+            scores[sparse_[entry].label] += x * sparse_[entry].weight;
+        }
+    }
+}
+
+// Adds step · x to the weights.
+void Refiner::add_steps(std::span<const Use> dense, std::span<const Use> sparse) {
+    const std::size_t labels = steps_.size();
+    const float* steps = steps_.data();
+    for (const Use& use : dense) {
+        float* row = dense_.data() + use.feature * labels;
+        const float* counted_under = counted_under_.data() + use.feature * labels;
+        for (std::size_t label = 0; label < labels; ++label) {
+            row[label] += use.x * steps[label] * counted_under[label];
+        }
+    }
+    for (const Use& use : sparse) {
+        const std::uint64_t end = rows_[use.feature + 1];
+        for (std::uint64_t entry = rows_[use.feature]; entry < end; ++entry) {
+            sparse_[entry].weight += use.x * steps[sparse_[entry].label];
+        }
+    }
+}
+
+void Refiner::correct(std::size_t text) {
+    const Text& own = texts_[text];
+    if (own.uses.begin == own.uses.end) return;
+    const std::size_t labels = scores_.size();
+    const float* counted = counted_.data() + text * labels;
+    const float* unique = unique_.data() + text * labels;
+    float* duals = duals_.data() + text * labels;
+    for (std::size_t label = 0; label < labels; ++label) {
+        scores_[label] = static_cast<float>(biases_[label]) + scale_ * counted[label] +
+                         duals[label] * unique[label];
+    }
+    add_weights(own.uses.dense_of(uses_), own.uses.sparse_of(uses_));
+    bool changed = false;
+    const LabelTable& known = counts_->labels();
+    std::fill(steps_.begin(), steps_.end(), 0.f);
+    for (LabelPosition position = 0; position < known.size(); ++position) {
+        const LabelId label = known.id_at(position);
+        const bool inside = has(own.labels, label);
+        const double sign = inside ? 1 : -1;
+        const double dual = sign * static_cast<double>(duals[label]);
+        const double stepped = dual_step(dual, sign * static_cast<double>(scores_[label]),
+                                         static_cast<double>(squares_[text * labels + label]),
+                                         (inside ? slack_inside_ : slack_outside_)[label]);
+        const auto after = static_cast<float>(sign * stepped);
+        steps_[label] = after - duals[label];
+        duals[label] = after;
+        biases_[label] += static_cast<double>(steps_[label]) * settings_.bias;
+        changed |= steps_[label] != 0;
+    }
+    if (changed) add_steps(own.uses.dense_of(uses_), own.uses.sparse_of(uses_));
+}
+
+std::vector<double> Refiner::held_out_scores() {
+    const LabelTable& known = counts_->labels();
+    const std::size_t labels = scores_.size();
+    std::vector<double> found;
+    for (std::size_t text = 0; text < held_out_.size(); ++text) {
+        if (held_out_[text].fold != left_out_) continue;
+        const float* counted = held_out_counted_.data() + text * labels;
+        for (std::size_t label = 0; label < labels; ++label) {
+            scores_[label] = static_cast<float>(biases_[label]) + scale_ * counted[label];
+        }
+        const Uses& own = held_out_[text].uses;
+        add_weights(own.dense_of(held_out_uses_), own.sparse_of(held_out_uses_));
+        for (LabelPosition position = 0; position < known.size(); ++position) {
+            found.push_back(static_cast<double>(scores_[known.id_at(position)]));
+        }
+    }
+    return found;
+}
+
+Fit Refiner::fit() const {
+    Fit fit;
+    fit.decay = settings_.decay;
+    fit.strength = settings_.strength;
+    fit.cost = settings_.cost;
+    fit.bias = settings_.bias;
+    fit.margins = margins_;
+    fit.texts = order_.size();
+    fit.documents = documents_of(*counts_);
+    return fit;
+}
+
+std::shared_ptr<Corrections> Refiner::finish() const {
+    auto found = std::make_shared<Corrections>(*counts_);
+    found->fit = fit();
+    const LabelTable& known = counts_->labels();
+    for (LabelPosition position = 0; position < known.size(); ++position) {
+        found->set_bias(known.id_at(position), biases_[known.id_at(position)]);
+    }
+    const auto set = [&](std::uint32_t feature, LabelId label, float weight) {
+        const auto [length, ngram] = ngrams_[feature];
+        if (weight != 0) found->set(length, ngram, label, weight);
+    };
+    const std::size_t labels = known.id_limit();
+    for (std::uint32_t feature = 0; feature < places_.size(); ++feature) {
+        const std::uint32_t place = places_[feature];
+        if (place == kUnique) continue;
+        if (place < dense_rows_) {
+            const float* row = dense_.data() + place * labels;
+            for (LabelId label = 0; label < labels; ++label) set(feature, label, row[label]);
+            continue;
+        }
+        const std::size_t row = place - dense_rows_;
+        for (std::uint64_t at = rows_[row]; at < rows_[row + 1]; ++at) {
+            set(feature, sparse_[at].label, sparse_[at].weight);
+        }
+    }
+    for (std::size_t text = 0; text < texts_.size(); ++text) {
+        const float* duals = duals_.data() + text * labels;
+        for (const Use& use : texts_[text].uses.unique_of(uses_)) {
+            for_each_label(use.feature,
+                           [&](LabelId label) { set(use.feature, label, duals[label] * use.x); });
+        }
+    }
+    return found;
+}
+
+}  // namespace watchword
