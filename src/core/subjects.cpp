@@ -74,29 +74,30 @@ void SubjectTable::resize(std::size_t rows) {
 SubjectRecords SubjectTable::read(std::span<const std::int64_t> rows, const Gains& gains) {
     const Busy busy(is_busy_);
     SubjectRecords records = begin(rows, gains);
-    // All first posts of subjects, then all second ones, and so on.
-    std::vector<std::uint32_t> turns(rows.size());
-    std::vector<std::size_t> ends;
-    turns_.resize(size_);
-    for (std::size_t post = 0; post < rows.size(); ++post) {
-        turns[post] = turns_[static_cast<std::size_t>(rows[post])]++;
-        if (turns[post] == ends.size()) ends.push_back(0);
-        ++ends[turns[post]];
-    }
-    for (const std::int64_t row : rows) turns_[static_cast<std::size_t>(row)] = 0;
-    for (std::size_t turn = 1; turn < ends.size(); ++turn) ends[turn] += ends[turn - 1];
-    std::vector<std::size_t> ordered(rows.size());
-    std::vector<std::size_t> next(ends);
-    for (std::size_t post = rows.size(); post-- > 0;) ordered[--next[turns[post]]] = post;
+    const auto [order, ends] = in_turns(rows);
     std::size_t at = 0;
     for (const std::size_t end : ends) {
         turn_.clear();
-        for (; at < end; ++at) {
-            turn_.add(static_cast<std::size_t>(rows[ordered[at]]), ordered[at]);
-        }
+        for (; at < end; ++at) turn_.add(static_cast<std::size_t>(rows[order[at]]), order[at]);
         advance(gains, records);
     }
     return records;
+}
+
+SubjectTable::Turns SubjectTable::in_turns(std::span<const std::int64_t> rows) {
+    std::vector<std::size_t> turns(rows.size());
+    Turns found{std::vector<std::size_t>(rows.size()), {}};
+    earlier_.resize(size_);
+    for (std::size_t post = 0; post < rows.size(); ++post) {
+        turns[post] = earlier_[static_cast<std::size_t>(rows[post])]++;
+        if (turns[post] == found.ends.size()) found.ends.push_back(0);
+        ++found.ends[turns[post]];
+    }
+    for (const std::int64_t row : rows) earlier_[static_cast<std::size_t>(row)] = 0;
+    std::partial_sum(found.ends.begin(), found.ends.end(), found.ends.begin());
+    std::vector<std::size_t> next(found.ends);
+    for (std::size_t post = rows.size(); post-- > 0;) found.order[--next[turns[post]]] = post;
+    return found;
 }
 
 SubjectRecords SubjectTable::read_round(std::span<const std::int64_t> rows, const Gains& gains) {
@@ -243,6 +244,7 @@ void SubjectTable::advance(const Gains& gains, SubjectRecords& records) {
     if (sums_log_ratios_) step.log_ratios = turn_.log_ratios;
     watchword::advance(*policy_, step, turn_.read, turn_.decided, turn_.alerts);
     commit(records);
+    if (turn_.rows.size() > kMostKept) turn_ = {};
 }
 
 void SubjectTable::commit(SubjectRecords& records) {

@@ -69,6 +69,7 @@ class SubjectTable {
    private:
     class Busy;
     static constexpr std::size_t kNoPost = static_cast<std::size_t>(-1);
+    static constexpr std::size_t kMostKept = 1 << 14;  // rows of a turn whose memory is kept
 
     // One post of each of some distinct rows; a row may have none.
     struct Turn {
@@ -83,6 +84,13 @@ class SubjectTable {
         void add(std::size_t row, std::size_t post);
     };
 
+    // The posts of a batch: all first posts of subjects, then all second ones, and so on.
+    struct Turns {
+        std::vector<std::size_t> order;  // indices of posts
+        std::vector<std::size_t> ends;   // of each turn
+    };
+
+    Turns in_turns(std::span<const std::int64_t> rows);
     // Checks the rows, adds columns for new labels and makes room for the records.
     SubjectRecords begin(std::span<const std::int64_t> rows, const Gains& gains);
     void align(std::span<const Label> labels);
@@ -106,10 +114,10 @@ class SubjectTable {
     std::vector<std::uint32_t> posts_, delays_;  // a delay is 0 without an alert
     std::vector<double> sums_, memory_;
 
-    // Buffers that are kept from call to call.
     bool is_busy_ = false;
-    std::vector<std::size_t> columns_;  // of the labels of the gains
-    std::vector<std::uint32_t> turns_;  // by row, all 0 between calls
+    // Buffers that are kept from call to call.
+    std::vector<std::size_t> columns_;    // of the labels of the gains
+    std::vector<std::uint32_t> earlier_;  // posts in the batch, by row; all 0 between calls
     Turn turn_;
 };
 
