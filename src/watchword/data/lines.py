@@ -29,7 +29,7 @@ Source = str | os.PathLike[str] | Iterable[str] | Iterable[bytes]
 Batch = Iterable[tuple[int, Line]]  # line numbers and lines, these with or without their ends
 
 LONGEST_LINE = 1 << 28  # guards against files without line ends, and small ones that unpack to huge
-_BATCH_BYTES = 1 << 19
+_BATCH_BYTES = 1 << 20
 _MARK = b"\xef\xbb\xbf"  # the byte order mark in UTF-8
 _GZIP = b"\x1f\x8b"
 _GZIP_FORMAT = 31  # zlib's number for gzip with the largest window

@@ -99,13 +99,19 @@ def plain_records(block: Block) -> list[dict[str, Any]] | None:
     What is returned equals what the parser of the standard library makes of the lines, many times
     as fast. Whether a line is valid, and the message if it is not, is left to that parser.
     """
+    decoder, _ = _fast_decoder()
+    return decoded_lines(block, decoder)
+
+
+def decoded_lines(block: Block, decoder: Decoder[_Item]) -> list[_Item] | None:
+    """Return what a decoder of msgspec makes of each line; None if it refuses one."""
     # The decoder takes objects with any white space between them. There is one on every line if
     # every line end is between two of them, and there are as many objects as lines: inside a value,
     # a brace is never followed by an opening brace, and strings contain no line ends.
     between = block.data.count(b"}\n{") or block.data.count(b"}\r\n{")
     if not block or between != len(block) - 1:
         return None
-    decoder, refusals = _fast_decoder()
+    _, refusals = _fast_decoder()
     try:
         records = decoder.decode_lines(block.data)
     except refusals:
@@ -115,7 +121,7 @@ def plain_records(block: Block) -> list[dict[str, Any]] | None:
 
 @cache
 def _fast_decoder() -> tuple[Decoder[dict[str, Any]], tuple[type[Exception], ...]]:
-    """Return a decoder of objects, and what it raises."""
+    """Return a decoder of objects, and what decoders raise."""
     import msgspec  # only where JSON is read: `import watchword` stays light
 
     refusals = (msgspec.DecodeError, UnicodeError, RecursionError)
