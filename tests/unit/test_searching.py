@@ -91,6 +91,7 @@ def test_values_of_several_labels_are_those_of_cross_validation(measure):
         {"reading": ["paper", "words_sum"], "summary": ["sum", "max", {"document": "mean"}]},
         {"counting": ["occurrences", "documents"], "max_ngram": [1, 3]},
         {"paragraphs": ["lines", "blank_lines"], "summary": ["max"]},
+        {"tokenization": ["unicode", "pyss3"], "prune_period": [None, 20], "prune_floor": [1]},
         {"prune": [0, 1, 2], "max_ngram": [1, 2]},
         {"prune": [1], "prune_shortest": [1, 2]},
         {"prune_period": [None, 20, 50], "prune_floor": [1], "max_ngram": [1, 2]},
@@ -114,6 +115,7 @@ def test_all_parameters_equal_cross_validation_by_hand(space, several):
         {"default_label": "sports", "min_count": 4},
         {"counting": "occurrences", "reading": "words_sum", "summary": "max"},
         {"counting": "documents", "significance_function": "vanilla"},
+        {"tokenization": "pyss3", "reading": "words_sum"},
     ],
     ids=lambda base: " ".join(base),
 )
