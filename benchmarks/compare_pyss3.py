@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("corpus", type=Path, nargs="?", metavar="CORPUS")
     parser.add_argument("--documents", type=int, default=6000, help="(default: %(default)s)")
-    parser.add_argument("--test", type=int, default=150, help="documents to read (%(default)s)")
+    parser.add_argument("--test", type=int, default=25, help="documents to read (%(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="keep a few of PySS3's answers, for the tests"

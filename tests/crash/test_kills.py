@@ -80,6 +80,7 @@ def data(tmp_path_factory):
     model = ww.TauSS3()
     ww.teach(model, people)
     model.save(folder / "model.ww")
+    shutil.copy(Path(__file__).parents[1] / "data" / "old.ss3m", folder)
     posts = [
         {"subject": one.id, "text": post.text, "time": str(post.time)}
         for one in others
@@ -238,6 +239,7 @@ class EriskMake(Case):
 CASES = {
     "make": simple("make", "made.jsonl", "--subjects", "40"),
     "train": Train,
+    "convert": simple("convert", "@/old.ss3m", "new.ww"),
     "watch": Watch,
     "search": Search,
     "tune": simple(
