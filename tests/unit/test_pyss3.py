@@ -103,6 +103,16 @@ def test_learn_with_fewer_ngrams_than_fit_counts_only_these():
     assert clf.get_ngrams_length() == 3
 
 
+def test_pruning_while_learning_does_not_change_the_length_of_ngrams():
+    clf = SS3()
+    clf.__prun_trigger__, clf.__prun_floor__ = 8, 0  # often, and nothing is dropped
+    clf.learn("a long bike ride, " * 12, "bikes", n_grams=3)
+    clf.learn("a long bike ride, " * 12, "bikes", n_grams=2)
+    counts = clf.to_watchword().counts()
+    assert counts["long bike"] == {"bikes": 24}
+    assert counts["long bike ride"] == {"bikes": 12}
+
+
 def test_learn_with_more_ngrams_than_fit_counts_them_from_now_on():
     clf = SS3()
     clf.fit(["a long bike ride"], ["bikes"])
