@@ -83,6 +83,51 @@ def test_bounds_are_never_alerting_and_alerting_positives_at_once():
     )
 
 
+def test_deadlines_and_the_latency_parameter_can_be_chosen():
+    found = replay_scores(scored(), HIGH, deadlines=(3, 30), latency_p=0.5)
+    measures = found.measures
+    assert measures is not None
+    assert list(measures.erde) == [3, 30]
+    assert measures.erde[3] == pytest.approx((late(2, 3) + 1 + 0.5) / 4)
+    assert measures.erde_bounds[30].never == 0.5
+    speed = 1 - (-1 + 2 / (1 + math.exp(-0.5)))
+    assert measures.speed == pytest.approx(speed)
+    assert measures.f_latency == pytest.approx(speed / 2)
+    assert "ERDE30" in str(found)
+    plain = found.to_dict()["measures"]
+    assert plain["erde3"] == measures.erde[3]
+    assert plain["erde30_bounds"] == {"never": 0.5, "best": measures.erde_bounds[30].best}
+    assert plain["latency_p"] == 0.5
+    intervals = found.intervals(repeats=20)
+    assert list(intervals) == ["erde3", "erde30", "f1", "f_latency"]
+    assert intervals["f_latency"].value == measures.f_latency
+
+
+def test_the_latency_parameter_can_follow_from_the_median_number_of_posts():
+    measures = replay_scores(scored(), HIGH, latency_p="median").measures
+    assert measures is not None
+    assert measures.latency_p == pytest.approx(math.log(3) / 1.5)  # posts: 2, 3, 1, 4
+    assert metrics.penalty(2.5, measures.latency_p) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"latency_p": "mean"}, 'latency_p must be a number or "median"'),
+        ({"latency_p": -1}, "latency_p must not be negative"),
+        ({"deadlines": [0]}, "deadlines must be"),
+    ],
+)
+def test_invalid_deadlines_and_parameters_are_rejected(options, message):
+    with pytest.raises(ValueError, match=message):
+        replay_scores(scored(), HIGH, **options)
+
+
+def test_the_median_rule_needs_more_than_one_post():
+    with pytest.raises(ValueError, match="median number of posts must be above 1, got 1"):
+        replay_scores(scored({"ann": [0.9], "dan": [0.1]}), HIGH, latency_p="median")
+
+
 def test_bounds_by_chunk_go_by_the_official_delays():
     # 60 posts: the first chunk ends after 6 of them; 9 posts: by the rule after 0.
     people = [subject("ann", [""] * 60, "at risk"), subject("bob", [""] * 9, "at risk")]

@@ -290,12 +290,23 @@ deadlines_option = click.option(
     metavar="POSTS,…",
     help="Deadlines of ERDE.",
 )
+
+
+class _LatencyP(FiniteFloat):
+    """A positive number, or the word `median`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word."""
+        return value if value == "median" else super().convert(value, param, ctx)
+
+
 latency_option = click.option(
     "--latency-p",
-    type=FiniteFloat(min=0, min_open=True),
+    type=_LatencyP(min=0, min_open=True),
     default=LATENCY_P,
     metavar="P",
-    help="Parameter p of the penalty in speed and F_latency.",
+    help="Parameter p of the penalty in speed and F_latency: a number, or median for "
+    "ln 3 / (median posts - 1).",
 )
 
 table_option = click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")

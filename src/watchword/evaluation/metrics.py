@@ -201,6 +201,21 @@ def penalty(delays: ArrayLike, p: float = LATENCY_P) -> FloatArray:
     return np.asarray(np.tanh(as_not_negative("p", p) * steps / 2))
 
 
+def latency_parameter(posts: ArrayLike) -> float:
+    """Return the p for which a delay of the median number of posts costs half: ln 3 / (median − 1).
+
+    Subjects without posts are left out.
+
+    >>> round(latency_parameter([2, 142, 2000, 0]), 4)
+    0.0078
+    """
+    totals = _numbers("posts", posts)
+    median = float(np.median(totals[totals > 0])) if (totals > 0).any() else 0.0
+    if median <= 1:
+        raise ValueError(f"the median number of posts must be above 1, got {median:g}")
+    return math.log(3) / (median - 1)
+
+
 def latency(
     y_true: Labels, y_pred: Labels, delays: ArrayLike, *, positive: object, minimum_delay: int = 1
 ) -> float:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._checks import Label
+from watchword._checks import Label, as_not_negative, as_whole
 from watchword._display import aligned, csv_of, finite
 from watchword.data import Subject
 from watchword.evaluation import metrics
@@ -25,6 +25,7 @@ from watchword.streams.steps import ScoreName
 
 RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
 DEADLINES = (5, 50)  # of ERDE at eRisk
+LatencyP = float | Literal["median"]
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Measures:
-    """Measures of the accuracy and earliness of decisions; ERDE as a fraction, not in percent."""
+    """Measures of the accuracy and earliness of decisions; ERDE as a fraction, not in percent.
+
+    `erde` and its bounds are by deadline; `latency_p` is the parameter of speed and F_latency.
+    """
 
     subjects: int
     positives: int
     alerts: int
-    erde5: float
-    erde5_bounds: ErdeBounds
-    erde50: float
-    erde50_bounds: ErdeBounds
+    erde: Mapping[int, float]
+    erde_bounds: Mapping[int, ErdeBounds]
     precision: float
     recall: float
     f1: float
@@ -61,12 +63,42 @@ class Measures:
     speed: float
     f_latency: float
     average_precision: float
+    latency_p: float = metrics.LATENCY_P
+
+    @property
+    def erde5(self) -> float:
+        """ERDE with the deadline 5."""
+        return self.erde[5]
+
+    @property
+    def erde5_bounds(self) -> ErdeBounds:
+        """The bounds of ERDE with the deadline 5."""
+        return self.erde_bounds[5]
+
+    @property
+    def erde50(self) -> float:
+        """ERDE with the deadline 50."""
+        return self.erde[50]
+
+    @property
+    def erde50_bounds(self) -> ErdeBounds:
+        """The bounds of ERDE with the deadline 50."""
+        return self.erde_bounds[50]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, with `erde5` and `erde5_bounds` for the deadline 5, and so on."""
+        plain = asdict(self)
+        costs, bounds = plain.pop("erde"), plain.pop("erde_bounds")
+        names = ("subjects", "positives", "alerts")
+        found = {name: plain.pop(name) for name in names}
+        for deadline, cost in costs.items():
+            found |= {f"erde{deadline}": cost, f"erde{deadline}_bounds": bounds[deadline]}
+        return found | plain
 
     def __str__(self) -> str:
         rows: list[tuple[str, ...]] = [("", "", "never alert", "best possible")]
-        for deadline in DEADLINES:
-            value = getattr(self, f"erde{deadline}")
-            bounds = getattr(self, f"erde{deadline}_bounds")
+        for deadline, value in self.erde.items():
+            bounds = self.erde_bounds[deadline]
             numbers = (f"{100 * number:.2f} %" for number in (value, bounds.never, bounds.best))
             rows.append((f"ERDE{deadline}", *numbers))
         rows += [
@@ -129,7 +161,7 @@ class Replay:
     def intervals(
         self, *, seed: int = 0, repeats: int = 1000, confidence_level: float = 0.95
     ) -> dict[str, metrics.Interval]:
-        """Return bootstrap intervals of `erde5`, `erde50`, `f1` and `f_latency` over subjects.
+        """Return bootstrap intervals of each ERDE, `f1` and `f_latency` over subjects.
 
         >>> import watchword as ww
         >>> people, model = ww.make_risk_streams(80, seed=3), ww.TauSS3()
@@ -145,10 +177,12 @@ class Replay:
         alerted = [outcome.label is not None for outcome in self.outcomes]
         delays = [outcome.delay for outcome in self.outcomes]
         asked: dict[str, tuple[Callable[..., float], dict[str, Any]]] = {
-            "erde5": (metrics.erde, {"deadline": 5}),
-            "erde50": (metrics.erde, {"deadline": 50}),
+            **{
+                f"erde{deadline}": (metrics.erde, {"deadline": deadline})
+                for deadline in self.measures.erde
+            },
             "f1": (_f1, {}),
-            "f_latency": (metrics.latency_weighted_f1, {}),
+            "f_latency": (metrics.latency_weighted_f1, {"p": self.measures.latency_p}),
         }
         return {
             name: metrics.bootstrap_interval(
@@ -187,7 +221,7 @@ class Replay:
             "policy": self.policy.to_dict(),
             "by": self.scores.by,
             "positive": self.scores.positive,
-            "measures": None if self.measures is None else finite(asdict(self.measures)),
+            "measures": None if self.measures is None else finite(self.measures.to_dict()),
             "ranking": [asdict(row) for row in self.ranking()] if self.measures else [],
             "subjects": [
                 asdict(outcome)
@@ -221,12 +255,18 @@ def replay(
     policy: Policy,
     *,
     by: By = "post",
+    deadlines: Sequence[int] = DEADLINES,
+    latency_p: LatencyP = metrics.LATENCY_P,
     threads: int | None = None,
 ) -> Replay:
     """Read the posts of subjects as a stream and measure the decisions of a policy.
 
     With `by="post"`, the policy decides after every post; with `by="chunk"`, after each tenth of a
     subject's posts, with delays counted as in eRisk 2017 and 2018.
+
+    `deadlines` are those of ERDE; `latency_p` is the parameter p of speed and F_latency, a number,
+    or "median" for ln 3 / (median posts − 1), with which a delay of the median number of posts
+    costs half.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(60, seed=1)
@@ -237,11 +277,19 @@ def replay(
     (30, 'subject31')
     """
     positive = as_policy("policy", policy).positive
-    return replay_scores(score_streams(subjects, model, positive, by=by, threads=threads), policy)
+    scores = score_streams(subjects, model, positive, by=by, threads=threads)
+    return replay_scores(scores, policy, deadlines=deadlines, latency_p=latency_p)
 
 
-def replay_scores(scores: Scores, policy: Policy) -> Replay:
-    """Measure the decisions of a policy on precomputed scores."""
+def replay_scores(
+    scores: Scores,
+    policy: Policy,
+    *,
+    deadlines: Sequence[int] = DEADLINES,
+    latency_p: LatencyP = metrics.LATENCY_P,
+) -> Replay:
+    """Measure the decisions of a policy on precomputed scores; see `replay` for the arguments."""
+    limits = tuple(as_whole("deadlines", one, 1) for one in deadlines)
     if as_policy("policy", policy).positive != scores.positive:
         raise ValueError(
             f"the scores are for the label {scores.positive!r}, but the policy is {policy!r}"
@@ -261,7 +309,8 @@ def replay_scores(scores: Scores, policy: Policy) -> Replay:
         )
     )
     known = len(scores.truth) > 0 and all(label is not None for label in scores.truth)
-    measures = _measures(scores, alerted, delays, score) if known else None
+    p = _latency_p(latency_p, scores)
+    measures = _measures(scores, alerted, delays, score, limits, p) if known else None
     return Replay(policy, scores, outcomes, measures)
 
 
@@ -317,7 +366,22 @@ def _ranked(scores: Scores, score: ScoreName, *, posts: int | None = None) -> Fl
     return np.asarray(np.where(scores.totals > 0, found, -1.0))
 
 
-def _measures(scores: Scores, alerted: BoolArray, delays: IntArray, score: ScoreName) -> Measures:
+def _latency_p(given: LatencyP, scores: Scores) -> float:
+    if given == "median":
+        return metrics.latency_parameter(scores.totals)
+    if isinstance(given, str):
+        raise ValueError(f'latency_p must be a number or "median", got {given!r}')
+    return as_not_negative("latency_p", given)
+
+
+def _measures(
+    scores: Scores,
+    alerted: BoolArray,
+    delays: IntArray,
+    score: ScoreName,
+    deadlines: Sequence[int],
+    p: float,
+) -> Measures:
     truth = is_positive(scores)
     first = (
         metrics.chunk_delays(1, scores.totals)
@@ -325,10 +389,14 @@ def _measures(scores: Scores, alerted: BoolArray, delays: IntArray, score: Score
         else np.ones(truth.size, np.int64)
     )
     first = np.where(scores.totals > 0, first, np.inf)
+    found = early_measures(truth, alerted, delays, first, deadlines=deadlines, p=p)
     return Measures(
         subjects=truth.size,
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
-        **early_measures(truth, alerted, delays, first),
+        erde={each: found.pop(f"erde{each}") for each in deadlines},
+        erde_bounds={each: found.pop(f"erde{each}_bounds") for each in deadlines},
+        **found,
         average_precision=average_precision_of(scores, score),
+        latency_p=p,
     )

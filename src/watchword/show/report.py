@@ -28,8 +28,6 @@ _CHOICES = {
     "right": ("right", ("missed", "false alarm")),
 }
 _KNOWN = {  # measures and their names in the table
-    "erde5": "ERDE5",
-    "erde50": "ERDE50",
     "precision": "precision",
     "recall": "recall",
     "f1": "F1",
@@ -104,7 +102,8 @@ def _measures(plain: Plain) -> str:
         unknown = "<p>No measures: the label of some subjects is unknown.</p>"
         return f"<h2>Decisions</h2>{unknown}{counted}"
     rows: list[tuple[str, ...]] = []
-    for name, spelt in _KNOWN.items():
+    costs = [name.removesuffix("_bounds") for name in measures if name.endswith("_bounds")]
+    for name, spelt in ({name: name.upper() for name in costs} | _KNOWN).items():
         bounds = measures.get(f"{name}_bounds")
         if bounds is None:
             value = measures[name]

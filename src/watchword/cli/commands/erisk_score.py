@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import FILE, console, emit, show, verb, write_text
+from watchword.cli.base import FILE, FiniteFloat, console, emit, show, verb, write_text
 from watchword.cli.commands.erisk import erisk
-from watchword.cli.options import deadlines_option, latency_option, table_option, whole_numbers
+from watchword.cli.options import deadlines_option, table_option, whole_numbers
 from watchword.cli.output import check_files
 from watchword.erisk import Scoreboard, score_runs
 from watchword.erisk.score_tables import interval_lines
+from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import RANKING_ROUNDS
 
 _PLACE = click.Path(exists=True, path_type=Path)
@@ -44,7 +45,13 @@ _PLACE = click.Path(exists=True, path_type=Path)
     help="Numbers of rounds after which to measure the ranking.",
 )
 @deadlines_option
-@latency_option
+@click.option(
+    "--latency-p",
+    type=FiniteFloat(min=0, min_open=True),
+    default=LATENCY_P,
+    metavar="P",
+    help="Parameter p of the penalty in speed and F_latency.",
+)
 @click.option(
     "--intervals",
     is_flag=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from watchword.cli.loading import Loader
 from watchword.cli.options import (
     by_option,
     data_options,
+    deadlines_option,
+    latency_option,
     policy_option,
     table_option,
     threads_option,
@@ -43,6 +44,8 @@ from watchword.evaluation import Evaluation, Replay
 @click.option("--positive", metavar="LABEL", help="Label to alert for.")
 @policy_option
 @by_option
+@deadlines_option
+@latency_option
 @click.option("--posts", is_flag=True, help="Evaluate every post as a text, ignoring subjects.")
 @click.option(
     "--intervals",
@@ -65,6 +68,8 @@ def evaluate(
     positive: str | None,
     policy: str,
     by: Any,
+    deadlines: tuple[int, ...],
+    latency_p: Any,
     posts: bool,
     intervals: bool,
     files: ResultFiles,
@@ -89,7 +94,9 @@ def evaluate(
     rule = policy_for(policy, positive, taught.labels)
     subjects = loader.subjects(data)
     _check_truth(subjects, rule.positive)
-    found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
+    found = watchword.replay(
+        subjects, taught, rule, by=by, deadlines=deadlines, latency_p=latency_p, threads=threads
+    )
     loader.report()
     files.write(found)
     if files.include_output:
@@ -127,9 +134,10 @@ def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
 def _check_options(ctx: click.Context, positive: str | None, *, posts: bool, html: bool) -> None:
     given = click.core.ParameterSource.COMMANDLINE
     if positive is None:
-        for name in ("policy", "by", "intervals"):
+        for name in ("policy", "by", "deadlines", "latency_p", "intervals"):
             if ctx.get_parameter_source(name) is given:
-                raise click.UsageError(f"--{name} requires --positive LABEL")
+                option = name.replace("_", "-")
+                raise click.UsageError(f"--{option} requires --positive LABEL")
     elif posts:
         raise click.UsageError("--posts and --positive cannot be used together")
     elif html:
@@ -144,7 +152,7 @@ def _record_of(found: Replay) -> dict[str, Any]:
     if found.measures is None:
         alerts = sum(outcome.label is not None for outcome in found.outcomes)
         return {**setting, "subjects": len(found.outcomes), "alerts": alerts}
-    return {**setting, **asdict(found.measures)}
+    return {**setting, **found.measures.to_dict()}
 
 
 # Texts

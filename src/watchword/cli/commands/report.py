@@ -14,6 +14,8 @@ from watchword.cli.loading import Loader
 from watchword.cli.options import (
     by_option,
     data_options,
+    deadlines_option,
+    latency_option,
     policy_option,
     positive_option,
     threads_option,
@@ -34,6 +36,8 @@ from watchword.cli.policy_notation import policy_for
 @positive_option
 @policy_option
 @by_option
+@deadlines_option
+@latency_option
 @click.option("-o", "--output", required=True, type=FILE, help="HTML file to write.")
 @click.option(
     "--stories",
@@ -58,6 +62,8 @@ def report(
     positive: str,
     policy: str,
     by: Any,
+    deadlines: tuple[int, ...],
+    latency_p: Any,
     output: Path,
     stories: int,
     texts: int,
@@ -79,7 +85,9 @@ def report(
     rule = policy_for(policy, positive, taught.labels)
     subjects = loader.subjects(data)
     loader.report()
-    found = watchword.replay(subjects, taught, rule, by=by, threads=threads)
+    found = watchword.replay(
+        subjects, taught, rule, by=by, deadlines=deadlines, latency_p=latency_p, threads=threads
+    )
     plain = report_data(
         found, taught, subjects, stories=stories, texts=texts, progress=progress_of("telling")
     )
