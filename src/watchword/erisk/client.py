@@ -19,13 +19,14 @@ import json
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from watchword._checks import as_whole
 from watchword._files import AnyPath
 from watchword.erisk.dialects import Dialect, DialectName, dialect_named, others_than
+from watchword.erisk.emissions import Emissions
 from watchword.erisk.journal import Identity, Journal
 from watchword.erisk.protocol import (
     MOST_RUNS,
@@ -33,7 +34,6 @@ from watchword.erisk.protocol import (
     Round,
     ServerError,
     parse_json,
-    to_json,
 )
 from watchword.erisk.transport import (
     Attempts,
@@ -84,6 +84,7 @@ def run_client(
     journal: AnyPath,
     dialect: DialectName = "writings",
     context: bool = False,
+    first_round: int = 0,
     timeout: float = 300.0,
     retries: int = 10,
     patience: float = 3600.0,
@@ -108,9 +109,12 @@ def run_client(
     journal
         the file to resume from; it contains the subjects' writings.
     dialect
-        the form of the rounds: `"writings"` (eRisk 2019 to 2024), or `"discussions"` (2025, 2026).
+        the form of the rounds: `"writings"` (eRisk 2019 to 2024), `"discussions"` (2025, 2026),
+        `"messages"` or `"messages_trial"` (MentalRiskES).
     context
         whether models also read what others wrote in a discussion, after the subject's own text.
+    first_round
+        the number of the server's first round.
     timeout
         seconds for connecting, for each part of a response, and for a whole body.
     retries, patience
@@ -135,9 +139,15 @@ def run_client(
     backoff = Backoff(retries=retries, patience=patience, first_wait=first_wait, seed=seed)
     every, most = as_whole("snapshot_every", snapshot_every, 1), as_whole("repeats", repeats, 0)
     spoken = dialect_named(dialect)
+    if len(runs) > spoken.most_runs:
+        raise ValueError(
+            f"dialect {dialect!r} has at most {spoken.most_runs} runs, got {len(runs)}"
+        )
     identity = Identity(transport.url, token.strip(), _names_of(runs, context=context))
     with Journal.open(journal, identity) as opened:
-        crew = _Crew(runs, opened, threads=threads, context=context)
+        crew = _Crew(
+            runs, opened, threads=threads, context=context, has_emissions=spoken.has_emissions
+        )
 
         def on_round_done(number: int, digest: str) -> None:
             if on_round is not None:
@@ -147,6 +157,7 @@ def run_client(
                 opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])
 
         client = _Client(transport, spoken, backoff, opened, crew, on_round_done)
+        client.first_round = as_whole("first_round", first_round, 0)
         rounds, ended = client.run(most)
         return ClientReport(rounds, ended, crew.delays())
 
@@ -155,7 +166,13 @@ class _Crew:
     """The watchers of all runs, resumed from the journal."""
 
     def __init__(
-        self, runs: Sequence[Run], journal: Journal, *, threads: int | None, context: bool
+        self,
+        runs: Sequence[Run],
+        journal: Journal,
+        *,
+        threads: int | None,
+        context: bool,
+        has_emissions: bool = False,
     ) -> None:
         past = journal.past
         states: Sequence[bytes | None] = past.watchers or [None] * len(runs)
@@ -165,6 +182,8 @@ class _Crew:
         ]
         self._threads = threads
         self._context = context
+        self._tracker = Emissions(is_wanted=has_emissions)
+        self.emissions: list[dict[str, Any]] = []  # of each run in the latest round
         self.alerts: tuple[tuple[Decision, ...], ...] = ()  # new in the latest round
         self.answers: list[list[Answer]] = []
         for before in past.rounds:
@@ -182,9 +201,13 @@ class _Crew:
         posts = current.posts
         if self._context:
             posts = {nick: post.with_context() for nick, post in posts.items()}
-        self.alerts = tuple(
-            tuple(watcher.read_round(posts, threads=self._threads)) for watcher in self.watchers
-        )
+        alerts = []
+        self.emissions = []
+        for watcher in self.watchers:
+            with self._tracker.measuring() as used:
+                alerts.append(tuple(watcher.read_round(posts, threads=self._threads)))
+            self.emissions.append(used)
+        self.alerts = tuple(alerts)
         self.answers = [_answers_of(watcher) for watcher in self.watchers]
 
     def delays(self) -> tuple[dict[str, int], ...]:
@@ -208,6 +231,7 @@ class _Client:
     ) -> None:
         self._transport = transport
         self._dialect = dialect
+        self.first_round = 0  # number of the server's first round
         self._backoff = backoff
         self._journal = journal
         self._crew = crew
@@ -255,7 +279,7 @@ class _Client:
         while True:
             try:
                 body = self._transport.get_round(self._dialect.path)
-                return self._dialect.parse(parse_json(body))
+                return self._renumbered(self._dialect.parse(parse_json(body)))
             except TransientError as error:  # noqa: PERF203
                 attempts.failed(error)
             except RefusedError as error:
@@ -268,6 +292,13 @@ class _Client:
                 attempts.failed(
                     TransientError(f"{self._dialect.path}: {self._transport.masked(str(error))}")
                 )
+
+    def _renumbered(self, latest: Round | None) -> Round | None:
+        """Return a round with a number that counts from 0."""
+        if latest is None or not self.first_round:
+            return latest
+        number = latest.number - self.first_round
+        return replace(latest, number=number)
 
     def _is_current(self, latest: Round) -> bool:
         if latest.number != self._number:
@@ -285,7 +316,8 @@ class _Client:
         if latest.number != expected:
             raise StateError(
                 f"{self._journal.path}: the server is at round {latest.number}, expected was round "
-                f"{expected}; was the task begun anew, or does another client use this token?"
+                f"{expected}; was the task begun anew, does another client use this token, or do "
+                "its rounds begin with another number (first_round)?"
             )
         self._settle(f"went on to round {latest.number}")
         self._journal.received(latest)
@@ -341,9 +373,10 @@ class _Client:
         for run in runs:
             self._journal.sending(self._number, run)  # before it can have any effect
             self._sent.add(run)
-        bodies = {run: to_json(self._answers[run]) for run in runs}
+        bodies = {run: self._body(run) for run in runs}
+        path = self._dialect.submit_path
         outcomes = side_by_side(
-            [partial(self._transport.submit, run, body) for run, body in bodies.items()]
+            [partial(self._transport.submit, run, body, path) for run, body in bodies.items()]
         )
         failures = dict(zip(runs, outcomes, strict=True))
         for run, error in failures.items():
@@ -359,12 +392,16 @@ class _Client:
     def _submit(self, run: int) -> None:
         """Send the answers of a run again, and record the outcome."""
         try:
-            self._transport.submit(run, to_json(self._answers[run]))
+            self._transport.submit(run, self._body(run), self._dialect.submit_path)
         except RefusedError as error:
             logger.warning("%s; the server may have received it before", error)
             self._refused[run] = error
         else:
             self._acknowledge(run)
+
+    def _body(self, run: int) -> bytes:
+        emissions = self._crew.emissions
+        return self._dialect.encode_answers(self._answers[run], emissions[run] if emissions else {})
 
     def _settle(self, doing: str) -> None:
         """Acknowledge all runs: the server moves on only with all answers."""

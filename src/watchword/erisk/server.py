@@ -73,8 +73,8 @@ def make_app(
     positive
         the label to alert for; None for unlabelled subjects, without measures.
     dialect
-        the form of the rounds: `"writings"` (eRisk 2019 to 2024), or `"discussions"` (2025, 2026),
-        which include the context of posts.
+        the form of the rounds: `"writings"` (eRisk 2019 to 2024), `"discussions"` (2025, 2026),
+        which include the context of posts, or `"messages"` (MentalRiskES).
     faults
         the faults to inject, with their probabilities.
     refuse_duplicates
@@ -104,7 +104,10 @@ def make_app(
     app = Starlette(
         routes=[
             *(Route(f"/{one.path}/{{token}}", handlers.get_round) for one in DIALECTS.values()),
-            Route("/submit/{token}/{run}", handlers.submit, methods=["POST"]),
+            *(
+                Route(f"/{path}/{{token}}/{{run}}", handlers.submit, methods=["POST"])
+                for path in dict.fromkeys(one.submit_path for one in DIALECTS.values())
+            ),
             Route("/results/{token}", handlers.results),
         ],
         middleware=middleware,
@@ -222,7 +225,7 @@ class _Handlers:
             )
         body = await read_body(request, self._body_limit)
         try:
-            self._task.submit(int(given), parse_json(body))
+            self._task.submit(int(given), self._task.dialect.decode_answers(parse_json(body)))
         except (DataFormatError, DuplicateError) as error:
             raise HTTPException(400, str(error)) from None
         except ConflictError as error:
@@ -252,7 +255,8 @@ def _protocol(faults: Faults | None) -> type[LimitedProtocol]:
 def _enough_bytes(task: PracticeTask) -> int:
     """Return a size above that of any valid list of answers.
 
-    A character takes at most 12 bytes in JSON (two escapes for one outside the basic plane), and
-    the rest of an answer fewer than 256, indented and with all digits of its score.
+    A character takes at most 14 bytes in JSON (two escapes for one outside the basic plane, each
+    with its backslash escaped in messages), and the rest of an answer fewer than 256, indented and
+    with all digits of its score.
     """
-    return 4096 + sum(12 * len(name) + 256 for name in task.names)
+    return 4096 + sum(14 * len(name) + 256 for name in task.names)

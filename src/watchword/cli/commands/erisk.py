@@ -244,7 +244,11 @@ def run(
     "--dialect",
     type=click.Choice(NAMES),
     default=NAMES[0],
-    help="Form of the rounds: writings (eRisk 2019 to 2024) or discussions (2025, 2026).",
+    help="Form of the rounds: writings (eRisk 2019 to 2024), discussions (2025, 2026), or "
+    "messages (MentalRiskES).",
+)
+@click.option(
+    "--first-round", type=click.IntRange(min=0), default=0, help="Number of the first round."
 )
 @click.option(
     "--context",
@@ -280,6 +284,7 @@ def client(
     policies: tuple[str, ...],
     journal: Path,
     dialect: Any,
+    first_round: int,
     context: bool,
     log: Path | None,
     timeout: float,
@@ -327,6 +332,7 @@ def client(
             runs,
             journal=journal,
             dialect=dialect,
+            first_round=first_round,
             context=context,
             timeout=timeout,
             retries=retries,
@@ -411,7 +417,8 @@ def _shares(
     "--dialect",
     type=click.Choice(NAMES),
     default=NAMES[0],
-    help="Form of the rounds: writings (eRisk 2019 to 2024) or discussions (2025, 2026).",
+    help="Form of the rounds: writings (eRisk 2019 to 2024), discussions (2025, 2026), or "
+    "messages (MentalRiskES).",
 )
 @server_options(_TOKEN_VARIABLE, user="the client")
 @click.option(

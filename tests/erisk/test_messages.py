@@ -1,0 +1,202 @@
+"""MentalRiskES: messages, predictions and emissions, over real sockets."""
+
+import json
+import sys
+import types
+
+import pytest
+
+import watchword as ww
+from erisk_tasks import QUICK, TOKEN, ask, runs, scripted, subjects, take_part, taught
+from watchword.erisk import read_runs, score_runs
+from watchword.erisk.client import run_client
+from watchword.erisk.emissions import FIELDS, Emissions
+from watchword.erisk.messages import answers_in, as_messages, predictions_of
+from watchword.erisk.protocol import Answer
+from watchword.erisk.server import running_server
+from watchword.errors import DataFormatError, StateError
+
+
+@pytest.fixture(scope="module")
+def model():
+    return taught()
+
+
+@pytest.fixture(autouse=True)
+def without_codecarbon(monkeypatch):
+    monkeypatch.setitem(sys.modules, "codecarbon", None)  # importing it fails
+
+
+class Tracker:
+    """A stand-in for codecarbon's tracker that counts its measurements."""
+
+    def __init__(self, **options):
+        self.options = options
+        self.measured = 0
+        self.is_running = False
+
+    def start(self):
+        assert not self.is_running
+        self.is_running = True
+
+    def stop(self):
+        assert self.is_running
+        self.is_running = False
+        self.measured += 1
+
+    @property
+    def final_emissions_data(self):
+        return types.SimpleNamespace(**dict.fromkeys(FIELDS, self.measured), run_id="x")
+
+
+@pytest.fixture
+def codecarbon(monkeypatch):
+    module = types.ModuleType("codecarbon")
+    module.__dict__["EmissionsTracker"] = Tracker
+    monkeypatch.setitem(sys.modules, "codecarbon", module)
+
+
+def message(nick, number, text="Hola.", **fields):
+    return {"id_message": 7, "round": number, "nick": nick, "message": text} | fields
+
+
+def official(rounds, first=0):
+    """Return a script like the organisers' server for one run, and the bodies it received."""
+    bodies: list[object] = []
+
+    def answer(method, path, body):
+        if method == "POST":
+            assert path == f"/task1/submit/{TOKEN}/0"
+            bodies.append(json.loads(body))
+            return 200, {}, b"Predictions saved"
+        assert path == f"/task1/getmessages/{TOKEN}"
+        at = len(bodies)
+        found = [
+            message(nick, at + first, date="2020-01-01 10:00:00") for nick in rounds[at : at + 1]
+        ]
+        return 200, {}, json.dumps(found).encode()
+
+    return answer, bodies
+
+
+def test_the_client_sends_what_the_organisers_client_sends(model, tmp_path):
+    answer, bodies = official(["ana", "ana"])
+    with scripted(answer) as script:
+        options = QUICK | {"journal": tmp_path / "j", "dialect": "messages"}
+        report = run_client(f"{script.url}/task1", TOKEN, runs(1, model), **options)
+    assert report.rounds == 2
+    for body in bodies:
+        assert isinstance(body, list)
+        [text] = body
+        sent = json.loads(text)
+        assert sorted(sent) == ["emissions", "predictions"]
+        assert list(sent["predictions"]) == ["ana"]
+        assert sent["predictions"]["ana"] in (0, 1)
+        assert sent["emissions"] == {}
+
+
+def test_rounds_may_begin_with_1(model, tmp_path):
+    answer, _ = official(["ana", "ana"], first=1)
+    with scripted(answer) as script:
+        options = QUICK | {"journal": tmp_path / "j", "dialect": "messages"}
+        crew = runs(1, model)
+        with pytest.raises(StateError, match=r"rounds begin with another number \(first_round\)"):
+            run_client(f"{script.url}/task1", TOKEN, crew, **options)
+        report = run_client(f"{script.url}/task1", TOKEN, crew, first_round=1, **options)
+    assert report.rounds == 2
+
+
+@pytest.mark.parametrize("dialect", ["messages", "messages_trial"])
+def test_the_client_speaks_messages_with_the_practice_server(model, tmp_path, dialect):
+    people, crew = subjects(), runs(3, model)
+    with running_server(people, runs=3, positive="at risk", dialect=dialect) as server:
+        report = take_part(server, crew, tmp_path / "journal", dialect=dialect)
+        results = server.task.results()
+    replayed = ww.replay(people, model, crew[0][1])
+    assert report.alerts[0] == {one.subject: one.delay for one in replayed.outcomes if one.label}
+    assert [one.alerts for one in results.runs] == list(report.alerts)
+
+
+def test_at_most_three_runs_take_part(model, tmp_path):
+    crew = runs(2, model) * 2
+    with pytest.raises(ValueError, match="dialect 'messages' has at most 3 runs, got 4"):
+        run_client("http://localhost:1", TOKEN, crew, journal=tmp_path / "j", dialect="messages")
+
+
+@pytest.mark.usefixtures("codecarbon")
+def test_emissions_of_each_run_are_sent_if_codecarbon_is_installed(model, tmp_path):
+    answer, bodies = official(["ana", "ana"])
+    with scripted(answer) as script:
+        options = QUICK | {"journal": tmp_path / "j", "dialect": "messages"}
+        run_client(f"{script.url}/task1", TOKEN, runs(1, model), **options)
+    sent = [json.loads(body[0])["emissions"] for body in bodies if isinstance(body, list)]
+    assert [sorted(each) for each in sent] == [sorted(FIELDS)] * 2
+    assert [each["duration"] for each in sent] == [1, 2]
+
+
+@pytest.mark.usefixtures("codecarbon")
+def test_a_failing_tracker_does_not_end_the_task(monkeypatch, caplog):
+    def fail(_self):
+        raise RuntimeError("no sensor")
+
+    monkeypatch.setattr(Tracker, "start", fail)
+    tracker = Emissions()
+    for _ in range(2):
+        with tracker.measuring() as found:
+            pass
+        assert found == {}
+    assert caplog.text.count("no longer measured: codecarbon failed (no sensor)") == 1
+
+
+def test_missing_codecarbon_is_said_once(caplog):
+    tracker = Emissions()
+    with tracker.measuring() as found:
+        pass
+    assert found == {}
+    assert "pip install codecarbon" in caplog.text
+
+
+@pytest.mark.parametrize("end", [[], {}])
+def test_an_empty_response_is_the_end(end):
+    assert as_messages(end) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ([3], "a message must be an object"),
+        ([{"nick": "a"}], "number must be a whole number"),
+        ([message("a", 0), message("a", 0)], "several writings of one subject"),
+        ("x", "expected a list of messages"),
+    ],
+)
+def test_wrong_rounds_are_errors(data, error):
+    with pytest.raises(DataFormatError, match=error):
+        as_messages(data)
+
+
+def test_predictions_survive_any_nick():
+    answers = [Answer('a"\\\N{SLIGHTLY SMILING FACE}é', 1, 0.5), Answer("b", 0, 0.1)]
+    found = answers_in(json.loads(predictions_of(answers, {"duration": 1.5})))
+    assert [(one["nick"], one["decision"]) for one in found] == [
+        (each.nick, each.decision) for each in answers
+    ]
+
+
+@pytest.mark.parametrize("body", [[], [3], ["x"], ["[]"], ['{"predictions": []}'], {}])
+def test_the_practice_server_refuses_wrong_predictions(body):
+    with running_server(subjects(2), token=TOKEN, dialect="messages") as server:
+        ask(server.url, f"/getmessages/{TOKEN}")
+        status, said = ask(server.url, f"/submit/{TOKEN}/0", body)
+    assert status == 400
+    assert said["error"]
+
+
+def test_a_log_is_scored_with_the_deadlines_and_the_parameter_of_the_task(tmp_path):
+    log = tmp_path / "ours.csv"
+    log.write_text("nick,decision,score,round\nana,1,1,2\nana,0,0,0\nbea,0,0,0\n")
+    [run] = read_runs(log)
+    truth = {"ana": "positive", "bea": "negative"}
+    found = score_runs(truth, [run], deadlines=[5, 30], latency_p=0.0411).runs[0]
+    assert [name for name in found.measures if name.startswith("erde")] == ["erde5", "erde30"]
+    assert found.measures["latency"] == 3
