@@ -44,12 +44,14 @@ from watchword.cli.signals import term_as_interrupt
 from watchword.erisk import TASKS, make_collection, make_discussions, run_task
 from watchword.erisk.dialects import NAMES
 from watchword.erisk.submission import POSITIVE, check_name
+from watchword.erisk.symptoms import make_rankings
 from watchword.model.presets import PAPER_TASKS
 
 if TYPE_CHECKING:
     from watchword.erisk.client import RoundReport
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
+_SYMPTOMS = "2023-symptoms"
 _DISCUSSIONS = "2025-depression"  # without published results in the paper
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -74,7 +76,7 @@ def erisk() -> None:
 @click.argument("folder", type=_FOLDER)
 @click.option(
     "--task",
-    type=click.Choice([*TASKS, _DISCUSSIONS]),
+    type=click.Choice([*TASKS, _SYMPTOMS, _DISCUSSIONS]),
     default="2017-depression",
     help="Task whose layout to write.",
 )
@@ -103,10 +105,13 @@ def make(
 
     The collection has the official layout, quirks included, for trying `erisk run` without the real
     data. FOLDER must be new or empty. 2025-depression is a set of discussions, which --format erisk
-    and --format erisk_context read.
+    and --format erisk_context read; 2023-symptoms is judgements and runs for erisk symptoms.
     """
-    if task == _DISCUSSIONS:
-        make_discussions(folder, subjects=100 if subjects is None else subjects, seed=seed)
+    if task in (_DISCUSSIONS, _SYMPTOMS):
+        if task == _SYMPTOMS:
+            make_rankings(folder, seed=seed)
+        else:
+            make_discussions(folder, subjects=100 if subjects is None else subjects, seed=seed)
         emit([{"folder": str(folder), "task": task}])
         return
     make_collection(

@@ -1,4 +1,4 @@
-"""watchword erisk score: the official measures of runs of any team."""
+"""watchword erisk score, symptoms: the official measures of runs of any team."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from watchword.cli.options import deadlines_option, table_option, whole_numbers
 from watchword.cli.output import check_files
 from watchword.erisk import Scoreboard, score_runs
 from watchword.erisk.score_tables import interval_lines
+from watchword.erisk.symptoms import read_judgements, read_ranking, score_ranking, table_of
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import RANKING_ROUNDS
 
@@ -120,3 +121,28 @@ def _records(found: Scoreboard, intervals: bool, baseline: str | None) -> list[d
             differences = {name: asdict(each) for name, each in other.intervals.items()}
             record["differences"] = {"baseline": other.baseline, **differences}
     return records
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword erisk make ranked --task 2023-symptoms
+    watchword erisk symptoms ranked/judgements.txt ranked/good.txt ranked/poor.txt --table
+    """,
+)
+@click.argument("judgements", type=_PLACE)
+@click.argument("runs", type=_PLACE, nargs=-1, required=True, metavar="RUN...")
+@table_option
+def symptoms(judgements: Path, runs: tuple[Path, ...], table: bool) -> None:
+    """Measure rankings of sentences for symptoms.
+
+    JUDGEMENTS has lines of symptom, 0, sentence and relevance; RUN has lines of symptom, Q0,
+    sentence, rank, score and name, as for trec_eval. Prints average precision, R-precision,
+    precision at 10 and NDCG at 1000.
+    """
+    judged = read_judgements(judgements)
+    found = [score_ranking(*read_ranking(path), judged) for path in runs]
+    if table:
+        show(console(), table_of(found))
+    else:
+        emit(one.to_dict() for one in found)
