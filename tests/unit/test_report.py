@@ -213,3 +213,14 @@ def test_a_link_in_a_story_leads_to_the_post(opened):
     page = opened(MODEL.story(OTHERS[0], POLICY).to_page())
     page.locator('a[href^="#post-"]').first.click()
     assert page.locator(":target").is_visible()
+
+
+def test_the_page_shows_erde_with_the_deadlines_of_the_replay():
+    people = ww.make_risk_streams(20, seed=1)
+    model = ww.TauSS3()
+    ww.teach(model, people)
+    found = ww.replay(people, model, ww.Overtakes("at risk"), deadlines=(5, 30))
+    page = report_html(report_data(found, model, people, stories=0))
+    assert "ERDE5<" in page
+    assert "ERDE30<" in page
+    assert "ERDE50<" not in page
