@@ -18,7 +18,9 @@ import watchword as ww
 from watchword.evaluation import metrics, scores
 from watchword.evaluation.folds import folds_of
 from watchword.evaluation.tuning import grid
+from watchword.streams.driver import Series
 from watchword.streams.policies import After
+from watchword.streams.policy import ranking_score
 
 tune = partial(ww.tune, refine=False)
 RISK = ww.Overtakes("at risk")
@@ -585,6 +587,29 @@ def test_alerts_compare_log_ratios_if_those_are_best():
     assert best.of.score == "log_ratio"
     others = [trial.value for trial in tuning.trials if isinstance(trial.policy, ww.RankedBy)]
     assert tuning.best.value == 1 > max(others)  # the others compare shares or leads
+
+
+def scores_of(people):
+    """Return scores from the gains of posts by name; those of "at risk" begin with an A."""
+    series = tuple(Series.from_gains(np.array(gains, np.float64), 0) for gains in people.values())
+    truth = tuple("at risk" if name < "B" else "control" for name in people)
+    totals = np.array([len(gains) for gains in people.values()])
+    return ww.Scores(tuple(people), truth, "at risk", "post", series, totals)
+
+
+def test_a_score_that_is_better_in_one_fold_only_is_not_chosen():
+    many, few = [[0.3, 0.1]] * 9, [[0.4, 0.1]]
+    # By difference the subject with many posts leads, by share the one with few posts.
+    by_difference, by_share = scores_of({"A": many, "B": few}), scores_of({"A": few, "B": many})
+    level = scores_of({"A": few, "B": [[0.1, 0.4]]})
+    thresholds = ww.Thresholds("at risk", (1,))
+    for folds, score in (
+        ([by_difference, by_difference, by_difference], "difference"),
+        ([by_difference, level, level], "share"),
+        ([by_difference, by_difference, by_share], "share"),
+    ):
+        ranked = {ranking_score(policy) for policy in thresholds.policies(folds)}
+        assert ranked == {score}
 
 
 def test_average_precision_is_that_of_the_scores_of_policies():
