@@ -43,8 +43,8 @@ def read_folder(
     >>> with TemporaryDirectory() as folder:
     ...     Path(folder, "control").mkdir()
     ...     _ = Path(folder, "control", "ann.txt").write_text("Hello.\nGood night.\n")
-    ...     read_folder(folder)[0].posts
-    (Post(text='Hello.', title='', time=None, id=None), Post(text='Good night.', title='', ...
+    ...     [post.text for post in read_folder(folder)[0].posts]
+    ['Hello.', 'Good night.']
     """
     as_choice("posts", posts, _POSTS)
     bad = BadLines(bad_lines, on_bad_line)
