@@ -1,6 +1,6 @@
 // Models: learning, reading and asking, and the arrays that they are saved as.
 #include "bindings.h"
-#include "core/decide.h"
+#include "core/label_clusters.h"
 #include "core/rows.h"
 
 namespace watchword::bindings {

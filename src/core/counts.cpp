@@ -108,7 +108,7 @@ void Counts::merge(const Counts& other) {
         }
     }
     stale_ = true;
-    forget_ledger();
+    forget_unlearn_index();
 }
 
 bool Counts::has_room_for(const Counts& other) const {
@@ -174,7 +174,7 @@ PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
     pruned_.counts += result.counts;
     was_pruned_ = was_pruned_ || result.ngrams > 0;  // else all is as if never pruned
     stale_ = !keep_maxima;
-    forget_ledger();
+    forget_unlearn_index();
     return result;
 }
 

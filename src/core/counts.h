@@ -17,11 +17,11 @@
 
 #include "cells.h"
 #include "labels.h"
-#include "ledger.h"
 #include "mapped.h"
 #include "pages.h"
 #include "text.h"
 #include "trie.h"
+#include "unlearn_index.h"
 #include "valuer.h"
 #include "vocabulary.h"
 
@@ -212,41 +212,41 @@ class Counts {
         unsigned length;
         NgramId ngram;
         Count amount;
-        std::size_t prefix, last;  // of several words: the uses of what Ledger::Ngram names
+        std::size_t prefix, last;  // of several words: the uses of what UnlearnIndex::Ngram names
         Count count;               // in the model, under their label
     };
     std::vector<Symbol> symbols_of(const TermBatch& document) const;
     // Sorted by length; every n-gram must be known.
     std::vector<Use> uses_of(std::span<const Document> documents, LabelId label) const;
-    void check_left(const Ledger& ledger, const std::vector<Use>& uses, LabelId label) const;
-    void check_what_is_left(const Ledger& ledger, const std::vector<Use>& uses,
+    void check_left(const UnlearnIndex& index, const std::vector<Use>& uses, LabelId label) const;
+    void check_what_is_left(const UnlearnIndex& index, const std::vector<Use>& uses,
                             LabelId label) const;
-    void check_documents_left(const Ledger& ledger, const std::vector<Use>& uses,
+    void check_documents_left(const UnlearnIndex& index, const std::vector<Use>& uses,
                               LabelId label) const;
     void subtract(const std::vector<Use>& uses, LabelId label);
     void lower_maxima(const std::vector<Use>& uses, LabelId label);
     void compact_shards(const std::vector<Use>& uses);
-    Ledger ledger_of(const std::vector<Use>& uses, LabelId label) const;
-    void make_ledger();
-    void forget_ledger();
-    // Updates the ledger, or drops it if memory runs out: it can be built again from the counts.
+    UnlearnIndex unlearn_index_of(const std::vector<Use>& uses, LabelId label) const;
+    void make_unlearn_index();
+    void forget_unlearn_index();
+    // Updates the index, or drops it if memory runs out: it can be built again from the counts.
     template <class Work>
-    void with_ledger(const Work& work) {
-        if (!ledger_) return;
+    void with_index(const Work& work) {
+        if (!unlearn_index_) return;
         try {
             work();
         } catch (const std::bad_alloc&) {
-            forget_ledger();
+            forget_unlearn_index();
             stale_ = true;
         }
     }
-    Ledger::Ngram ngram_at(std::size_t shard, NodeIndex index, unsigned length) const;
+    UnlearnIndex::Ngram ngram_at(std::size_t shard, NodeIndex index, unsigned length) const;
     // Calls visit(n-gram, label, count) for all counts of a shard.
     template <class Visit>
     void for_each_count(std::size_t shard, const Visit& visit) const;
-    void forget_ledger_before(std::span<const TermBatch> batches);
+    void forget_unlearn_index_before(std::span<const TermBatch> batches);
     void note_learnt(std::span<const Lesson> lessons);
-    // Notes in the ledger that the counts of these n-grams, known in `uses`, change.
+    // Notes in the index that the counts of these n-grams, known in `uses`, change.
     enum class Change { Learnt, Unlearnt };
     void note(const std::vector<Use>& uses, LabelId label, Change change);
 
@@ -263,12 +263,12 @@ class Counts {
     bool was_pruned_ = false;
 
     // Made once enough documents were unlearnt for it to pay; copies make their own.
-    std::unique_ptr<Ledger> ledger_;
-    static constexpr unsigned kUnlearntWithoutLedger = 8;
+    std::unique_ptr<UnlearnIndex> unlearn_index_;
+    static constexpr unsigned kUnlearntWithoutIndex = 8;
     static constexpr std::size_t kFewNgrams = 4096;  // up to this many, it pays at once
-    unsigned unlearnt_without_ledger_ = 0;           // since the last large change
+    unsigned unlearnt_without_index_ = 0;            // since the last large change
 
-    // Merging, pruning and unlearning without a ledger invalidate the maxima; they are computed
+    // Merging, pruning and unlearning without an index invalidate the maxima; they are computed
     // again on demand.
     mutable Maxima maxima_;
     mutable std::atomic<bool> stale_{false};

@@ -49,7 +49,7 @@ void for_each_word(const TermBatch& batch, const Visit& visit) {
 void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels,
                    unsigned threads) {
     threads = std::clamp<unsigned>(threads, 1, kShards);
-    forget_ledger_before(batches);
+    forget_unlearn_index_before(batches);
     grow_label_columns();
     std::vector<Lesson> lessons(batches.size());
     std::vector<std::vector<WordId>> ids_of(batches.size());
@@ -111,19 +111,19 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         totals_[label].documents += more.documents;
         totals_[label].words += more.words;
     }
-    with_ledger([&] { note_learnt(lessons); });
+    with_index([&] { note_learnt(lessons); });
 }
 
-// Recording every n-gram of many documents costs more than building the ledger again.
-void Counts::forget_ledger_before(std::span<const TermBatch> batches) {
+// Recording every n-gram of many documents costs more than building the index again.
+void Counts::forget_unlearn_index_before(std::span<const TermBatch> batches) {
     constexpr std::size_t kShare = 4;
     std::size_t occurrences = 0;
-    bool shortened = false;  // the ledger takes every document for one with all its n-grams
+    bool shortened = false;  // the index takes every document for one with all its n-grams
     for (const TermBatch& batch : batches) {
         occurrences += batch.symbols.size() * max_ngram_;
         shortened = shortened || batch.longest > 0;
     }
-    if (shortened || occurrences > std::max(kFewNgrams, size() / kShare)) forget_ledger();
+    if (shortened || occurrences > std::max(kFewNgrams, size() / kShare)) forget_unlearn_index();
 }
 
 void Counts::note_learnt(std::span<const Lesson> lessons) {

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "choose.h"
 #include "counts.h"
 #include "memo.h"
+#include "reading_rule.h"
 #include "text.h"
 
 namespace watchword {

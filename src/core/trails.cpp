@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "choose.h"
 #include "hash.h"
 #include "model.h"
+#include "reading_rule.h"
 #include "summary.h"
 
 namespace watchword {

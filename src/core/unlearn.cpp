@@ -1,4 +1,4 @@
-// The part of Counts that unlearns documents, or rejects them, and the ledger it keeps for that.
+// The part of Counts that unlearns documents, or rejects them, and the index it keeps for that.
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -26,19 +26,19 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
             throw UnlearnFailure("it has n-grams that were learnt less often under this label");
         }
     }
-    if (!ledger_) {
+    if (!unlearn_index_) {
         const bool few = size() <= kFewNgrams;
-        if (few || ++unlearnt_without_ledger_ > kUnlearntWithoutLedger) make_ledger();
+        if (few || ++unlearnt_without_index_ > kUnlearntWithoutIndex) make_unlearn_index();
     }
-    if (ledger_) {
-        check_left(*ledger_, uses, *id);
+    if (unlearn_index_) {
+        check_left(*unlearn_index_, uses, *id);
         if (stale_) find_maxima();
     } else {
-        check_left(ledger_of(uses, *id), uses, *id);
+        check_left(unlearn_index_of(uses, *id), uses, *id);
         stale_ = true;
     }
     subtract(uses, *id);
-    with_ledger([&] {
+    with_index([&] {
         note(uses, *id, Change::Unlearnt);
         lower_maxima(uses, *id);
     });
@@ -113,12 +113,13 @@ std::vector<Counts::Use> Counts::uses_of(std::span<const Document> documents, La
     return uses;
 }
 
-void Counts::check_left(const Ledger& ledger, const std::vector<Use>& uses, LabelId label) const {
-    check_what_is_left(ledger, uses, label);
-    if (counting_ == Counting::Documents) check_documents_left(ledger, uses, label);
+void Counts::check_left(const UnlearnIndex& index, const std::vector<Use>& uses,
+                        LabelId label) const {
+    check_what_is_left(index, uses, label);
+    if (counting_ == Counting::Documents) check_documents_left(index, uses, label);
 }
 
-void Counts::check_what_is_left(const Ledger& ledger, const std::vector<Use>& uses,
+void Counts::check_what_is_left(const UnlearnIndex& index, const std::vector<Use>& uses,
                                 LabelId label) const {
     const bool occurrences = counting_ == Counting::Occurrences;
     const std::size_t longer = max_ngram_ - 1;
@@ -138,9 +139,10 @@ void Counts::check_what_is_left(const Ledger& ledger, const std::vector<Use>& us
     for (std::size_t at = 0; at < uses.size(); ++at) {
         const Use& use = uses[at];
         if (use.length == max_ngram_) break;
-        Ledger::Leaving ngram{use.length, use.ngram, use.count, use.amount, continued[at], {}};
+        UnlearnIndex::Leaving ngram{use.length, use.ngram,     use.count,
+                                    use.amount, continued[at], {}};
         if (use.length == 1) ngram.ended = {ended.data() + at * longer, longer};
-        if (!ledger.may_go(ngram, label)) {
+        if (!index.may_go(ngram, label)) {
             throw UnlearnFailure("n-grams would be left without their words");
         }
     }
@@ -148,12 +150,12 @@ void Counts::check_what_is_left(const Ledger& ledger, const std::vector<Use>& us
 
 // A word that is in every document of a label must be in this one. Checking words is enough: longer
 // n-grams are never in more documents.
-void Counts::check_documents_left(const Ledger& ledger, const std::vector<Use>& uses,
+void Counts::check_documents_left(const UnlearnIndex& index, const std::vector<Use>& uses,
                                   LabelId label) const {
     const Count documents = totals_[label].documents;
     Count own = 0;
     for (const Use& use : uses) own += use.length == 1 && use.count == documents;
-    if (ledger.ngrams_with(1, label, documents) > own) {
+    if (index.ngrams_with(1, label, documents) > own) {
         throw UnlearnFailure("all documents of this label have words that it lacks");
     }
 }
@@ -176,7 +178,8 @@ void Counts::lower_maxima(const std::vector<Use>& uses, LabelId label) {
     for (const Use& use : uses) {
         Count& maximum = maxima_[use.length - 1][label];
         if (use.count != maximum) continue;
-        while (maximum > 0 && ledger_->ngrams_with(use.length, label, maximum) == 0) --maximum;
+        while (maximum > 0 && unlearn_index_->ngrams_with(use.length, label, maximum) == 0)
+            --maximum;
     }
 }
 
@@ -185,16 +188,17 @@ void Counts::compact_shards(const std::vector<Use>& uses) {
         const std::size_t shard = use.ngram >> 24;
         if (use.length == 1 || !shards_[shard].mostly_empty()) continue;
         shards_[shard].compact();
-        with_ledger([&] {
-            ledger_->forget_shard(shard);
-            for_each_count(shard, [this](const Ledger::Ngram& ngram, LabelId label, Count count) {
-                ledger_->change_in_shard(ngram, label, 0, count);
-            });
+        with_index([&] {
+            unlearn_index_->forget_shard(shard);
+            for_each_count(shard,
+                           [this](const UnlearnIndex::Ngram& ngram, LabelId label, Count count) {
+                               unlearn_index_->change_in_shard(ngram, label, 0, count);
+                           });
         });
     }
 }
 
-Ledger::Ngram Counts::ngram_at(std::size_t shard, NodeIndex index, unsigned length) const {
+UnlearnIndex::Ngram Counts::ngram_at(std::size_t shard, NodeIndex index, unsigned length) const {
     const Trie::Key key = shards_[shard].node(index).key;
     return {length, ngram_id(shard, index),
             key.is_bigram() ? key.first_word() : ngram_id(shard, key.parent_node()), key.word};
@@ -205,35 +209,35 @@ void Counts::for_each_count(std::size_t shard, const Visit& visit) const {
     const Trie& trie = shards_[shard];
     const std::vector<std::uint8_t> lengths = trie.lengths();
     for (NodeIndex index = 0; index < trie.size(); ++index) {
-        const Ledger::Ngram ngram = ngram_at(shard, index, lengths[index]);
+        const UnlearnIndex::Ngram ngram = ngram_at(shard, index, lengths[index]);
         for (const LabelCount entry : trie.cell(index).row(trie.pool())) {
             visit(ngram, entry.label(), entry.count());
         }
     }
 }
 
-void Counts::make_ledger() {
-    auto ledger = std::make_unique<Ledger>(counting_, max_ngram_, kShards);
+void Counts::make_unlearn_index() {
+    auto index = std::make_unique<UnlearnIndex>(counting_, max_ngram_, kShards);
     for (WordId word = 0; word < words_.id_limit(); ++word) {
         for (const LabelCount entry : word_cells_[word].row(word_pool(word))) {
-            ledger->change({1, word, 0, 0}, entry.label(), 0, entry.count());
+            index->change({1, word, 0, 0}, entry.label(), 0, entry.count());
         }
     }
     for (std::size_t shard = 0; shard < kShards; ++shard) {
-        for_each_count(shard, [&](const Ledger::Ngram& ngram, LabelId label, Count count) {
-            ledger->change(ngram, label, 0, count);
+        for_each_count(shard, [&](const UnlearnIndex::Ngram& ngram, LabelId label, Count count) {
+            index->change(ngram, label, 0, count);
         });
-        ledger->shrink_shard(shard);
+        index->shrink_shard(shard);
     }
-    ledger->shrink_words();
-    ledger_ = std::move(ledger);
+    index->shrink_words();
+    unlearn_index_ = std::move(index);
 }
 
-// A ledger for checking one document only: its n-grams, the n-grams of its label that contain them,
+// A index for checking one document only: its n-grams, the n-grams of its label that contain them,
 // and the words that are in all documents of the label. Where documents are counted, only n-grams
 // as frequent as their parts matter.
-Ledger Counts::ledger_of(const std::vector<Use>& uses, LabelId label) const {
-    Ledger ledger(counting_, max_ngram_, kShards);
+UnlearnIndex Counts::unlearn_index_of(const std::vector<Use>& uses, LabelId label) const {
+    UnlearnIndex found(counting_, max_ngram_, kShards);
     std::vector<std::uint32_t> use_of_word(words_.id_limit(), 0);  // 0: not in the document
     std::array<std::vector<std::uint32_t>, kShards> use_of_node;
     for (std::size_t at = 0; at < uses.size(); ++at) {
@@ -250,7 +254,7 @@ Ledger Counts::ledger_of(const std::vector<Use>& uses, LabelId label) const {
         const Count count = word_cells_[word].count(label, word_pool(word));
         if (count == 0) continue;
         if (use_of_word[word] == 0 && count != totals_[label].documents) continue;
-        ledger.change({1, word, 0, 0}, label, 0, count);
+        found.change({1, word, 0, 0}, label, 0, count);
     }
     for (std::size_t shard = 0; shard < kShards; ++shard) {
         const Trie& trie = shards_[shard];
@@ -272,28 +276,28 @@ Ledger Counts::ledger_of(const std::vector<Use>& uses, LabelId label) const {
             };
             if (!used && !matters(last) && !matters(prefix)) continue;
             if (lengths.empty()) lengths = trie.lengths();
-            ledger.change(ngram_at(shard, index, lengths[index]), label, 0, count);
+            found.change(ngram_at(shard, index, lengths[index]), label, 0, count);
         }
     }
-    return ledger;
+    return found;
 }
 
-void Counts::forget_ledger() {
-    ledger_.reset();
-    unlearnt_without_ledger_ = 0;
+void Counts::forget_unlearn_index() {
+    unlearn_index_.reset();
+    unlearnt_without_index_ = 0;
 }
 
 void Counts::note(const std::vector<Use>& uses, LabelId label, Change change) {
     for (const Use& use : uses) {
-        Ledger::Ngram ngram{use.length, use.ngram, 0, 0};
+        UnlearnIndex::Ngram ngram{use.length, use.ngram, 0, 0};
         if (use.length > 1) {
             ngram.prefix = uses[use.prefix].ngram;
             ngram.last = uses[use.last].ngram;
         }
         if (change == Change::Learnt) {
-            ledger_->change(ngram, label, use.count - use.amount, use.count);
+            unlearn_index_->change(ngram, label, use.count - use.amount, use.count);
         } else {
-            ledger_->change(ngram, label, use.count, use.count - use.amount);
+            unlearn_index_->change(ngram, label, use.count, use.count - use.amount);
         }
     }
 }

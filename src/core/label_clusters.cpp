@@ -1,4 +1,4 @@
-#include "decide.h"
+#include "label_clusters.h"
 
 #include <algorithm>
 #include <cmath>

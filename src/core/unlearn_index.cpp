@@ -1,8 +1,8 @@
-#include "ledger.h"
+#include "unlearn_index.h"
 
 namespace watchword {
 
-void Ledger::change(const Ngram& ngram, LabelId label, Count from, Count to) {
+void UnlearnIndex::change(const Ngram& ngram, LabelId label, Count from, Count to) {
     const Tally::Key of_length = key(0, label, ngram.length);
     if (from > 0) with_count_.add(of_length, from, -1);
     if (to > 0) with_count_.add(of_length, to, 1);
@@ -20,13 +20,13 @@ void Ledger::change(const Ngram& ngram, LabelId label, Count from, Count to) {
     change_in_shard(ngram, label, from, to);
 }
 
-void Ledger::change_in_shard(const Ngram& ngram, LabelId label, Count from, Count to) {
+void UnlearnIndex::change_in_shard(const Ngram& ngram, LabelId label, Count from, Count to) {
     Tally& nodes = nodes_[ngram.id >> 24];
     if (ngram.length < max_ngram_) apply(nodes, key(ngram.id, label, kContinued), from, to, 1);
     if (ngram.length > 2) apply(nodes, key(ngram.prefix, label, kContinued), from, to, -1);
 }
 
-void Ledger::apply(Tally& tally, Tally::Key key, Count from, Count to, int sign) const {
+void UnlearnIndex::apply(Tally& tally, Tally::Key key, Count from, Count to, int sign) const {
     if (counting_ == Counting::Occurrences) {
         const auto more = static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from);
         return tally.add(key, 0, sign * more);
@@ -35,15 +35,15 @@ void Ledger::apply(Tally& tally, Tally::Key key, Count from, Count to, int sign)
     if (to > 0) tally.add(key, to, sign);
 }
 
-void Ledger::shrink_words() {
+void UnlearnIndex::shrink_words() {
     for (Tally& tally : words_) tally.shrink();
 }
 
-Count Ledger::ngrams_with(unsigned length, LabelId label, Count count) const {
+Count UnlearnIndex::ngrams_with(unsigned length, LabelId label, Count count) const {
     return static_cast<Count>(with_count_.get(key(0, label, length), count));
 }
 
-bool Ledger::may_go(const Leaving& ngram, LabelId label) const {
+bool UnlearnIndex::may_go(const Leaving& ngram, LabelId label) const {
     const bool occurrences = counting_ == Counting::Occurrences;
     const Tally& tally = tally_of(ngram.length, ngram.id);
     const auto number = [&](unsigned way) {

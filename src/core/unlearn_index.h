@@ -15,7 +15,7 @@
 
 namespace watchword {
 
-class Ledger {
+class UnlearnIndex {
    public:
     // An n-gram; if it has several words, also the n-gram without the last one, and that word.
     struct Ngram {
@@ -25,7 +25,7 @@ class Ledger {
         WordId last;
     };
 
-    Ledger(Counting counting, unsigned max_ngram, std::size_t shards)
+    UnlearnIndex(Counting counting, unsigned max_ngram, std::size_t shards)
         : counting_(counting), max_ngram_(max_ngram), nodes_(shards) {}
 
     // Records that an n-gram's count under a label changes.
@@ -34,7 +34,7 @@ class Ledger {
     void change_in_shard(const Ngram& ngram, LabelId label, Count from, Count to);
     // Clears the part for a shard, whose n-grams get other ids.
     void forget_shard(std::size_t shard) { nodes_[shard] = {}; }
-    // Release memory that only building the ledger needed.
+    // Release memory that only building the index needed.
     void shrink_shard(std::size_t shard) { nodes_[shard].shrink(); }
     void shrink_words();
 
