@@ -30,7 +30,7 @@ class Valuer {
     }
 
    private:
-    static constexpr std::size_t kTabledCounts = 32;  // counts below this have their lv tabled
+    static constexpr std::size_t kTabledCounts = 64;  // counts below this have their lv tabled
     static constexpr std::size_t kTabledLabels = 64;  // if there are no more labels than this
 
     struct Prior {
