@@ -453,3 +453,15 @@ def test_intervals_are_those_of_the_measures():
     unknown = [ww.Subject(one.id, one.posts) for one in people]
     with pytest.raises(ValueError, match="need the true label"):
         replay(unknown, model, ww.Overtakes("at risk")).intervals()
+
+
+def test_a_replay_and_a_tuning_are_short_in_a_notebook():
+    subjects = ww.make_risk_streams(20, seed=1)
+    model = ww.TauSS3()
+    ww.teach(model, subjects)
+    policy = ww.Overtakes("at risk")
+    found = ww.replay(subjects, model, policy)
+    alerts = sum(outcome.label is not None for outcome in found.outcomes)
+    assert repr(found) == f"<Replay of 20 subjects, {alerts} alerts, policy {policy!r}>"
+    tuning = ww.tune(subjects, [policy], refine=False)
+    assert repr(tuning).startswith("<Tuning of 1 trial by erde50, best ")

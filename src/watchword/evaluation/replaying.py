@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label, as_not_negative, as_whole
-from watchword._display import aligned, csv_of, finite
+from watchword._display import aligned, csv_of, finite, many
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.metrics import ErdeBounds
@@ -151,6 +151,11 @@ class Replay:
     scores: Scores
     outcomes: tuple[Outcome, ...]
     measures: Measures | None
+
+    def __repr__(self) -> str:
+        alerts = sum(outcome.label is not None for outcome in self.outcomes)
+        counted = f"{many(len(self.outcomes), 'subject')}, {many(alerts, 'alert')}"
+        return f"<Replay of {counted}, policy {self.policy!r}>"
 
     def __str__(self) -> str:
         if self.measures is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
-from watchword._display import csv_of, named_values, ranked_lines
+from watchword._display import csv_of, many, named_values, ranked_lines
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
@@ -64,6 +64,10 @@ class Tuning:
         model = TauSS3(**(self.base | self.best.parameters))
         teach(model, subjects, refine=self.best.refined)
         return model
+
+    def __repr__(self) -> str:
+        best = f", best {self.best.value:.4g}" if self.trials else ""
+        return f"<Tuning of {many(len(self.trials), 'trial')} by {self.measure}{best}>"
 
     def __str__(self) -> str:
         rows = []
