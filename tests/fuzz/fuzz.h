@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/model.h"
+#include "core/refiner.h"
 
 namespace ww = watchword;
 
@@ -153,7 +154,16 @@ inline void refine(ww::Model& model, const std::vector<Document>& documents) {
         texts.push_back(view_of(text));
         positions.push_back({static_cast<ww::LabelPosition>(found - labels.begin())});
     }
-    const auto refiner = model.refiner(texts, positions, {.5, 1, 1, .05, false, 0}, 1);
+    ww::Model::Folds folds;
+    for (std::size_t at = 0; at < texts.size(); ++at) {
+        folds.of_text.push_back(at % 2);
+        if (at % 2 == 0) folds.scored.push_back(at);
+    }
+    const auto refiner = model.refiner(texts, positions, folds, {.5, 1, 1, .05, false, 0}, 1);
+    refiner->begin(0);
+    refiner->run_pass();
+    for (const double score : refiner->held_out_scores()) REQUIRE(std::isfinite(score));
+    refiner->begin(ww::Refiner::kNoFold);
     refiner->run_pass();
     REQUIRE(model.adopt(*refiner, 1));
 }
