@@ -212,7 +212,7 @@ class _Handlers:
     async def get_round(self, request: Request) -> Response:
         self._check_token(request)
         path = self._task.dialect.path
-        if request.url.path.split("/")[1] != path:
+        if request.url.path.split("/")[-2] != path:  # from the end: the app may be mounted
             raise HTTPException(404, f"this task is served at /{path}/TOKEN")
         return JSONResponse(self._task.messages(lagging=bool(request.scope.get(LAGGING))))
 
