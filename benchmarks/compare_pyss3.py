@@ -10,7 +10,6 @@ import argparse
 import gzip
 import json
 import random
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import Any
 
 from command import run_command
 from corpus import read_corpus
-from peers import install_peer, peers_python
-from report import BenchmarkError, say
+from peers import ask_peer, install_peer, peers_python
+from report import say
 
 HERE = Path(__file__).parent
 TOLERANCE = 1e-12
@@ -100,17 +99,7 @@ def _equal(ours: Any, theirs: Any) -> bool:
 
 
 def _answers(python: str, module: str, job: dict[str, Any]) -> dict[str, Any]:
-    finished = subprocess.run(
-        [python, str(HERE / "pyss3_calls.py"), module],
-        input=json.dumps(job),
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if finished.returncode:
-        raise BenchmarkError(f"{module} ended with status {finished.returncode}, see above")
-    answered: dict[str, Any] = json.loads(finished.stdout)
+    answered: dict[str, Any] = ask_peer([python, HERE / "pyss3_calls.py", module], job, module)
     return answered
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from process import ONE_THREAD
 from report import BenchmarkError, say
 
 # PySS3 is the version that watchword is held against; of the others any current one will do, and
@@ -46,3 +51,19 @@ def _run(command: list[str], purpose: str) -> None:
     if finished.returncode:
         output = (finished.stderr or finished.stdout).strip().splitlines() or ["no reason given"]
         raise BenchmarkError(f"could not {purpose}: {output[-1]}")
+
+
+def ask_peer(command: Sequence[str | Path], job: Mapping[str, Any], name: str) -> Any:
+    """Give a job as JSON to a process with one thread, and return what it answers."""
+    finished = subprocess.run(
+        list(map(str, command)),
+        env=os.environ | ONE_THREAD,
+        input=json.dumps(job),
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if finished.returncode:
+        raise BenchmarkError(f"{name} ended with status {finished.returncode}, see above")
+    return json.loads(finished.stdout)

@@ -8,9 +8,6 @@ cost is told per setting. README.md beside this file says what is in the figures
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +17,8 @@ from accuracy_ours import FOLDS, SEED, folds_of
 from command import run_command
 from corpus import Part, read_corpus
 from ours import watchword
-from peers import install_peer, peers_python
-from process import ONE_THREAD, Stopwatch
+from peers import ask_peer, install_peer, peers_python
+from process import Stopwatch
 from report import BenchmarkError, markdown_table, say
 
 HERE = Path(__file__).resolve().parent
@@ -146,18 +143,9 @@ def _pyss3(
     python: Path, folder: Path, folds: tuple[tuple[int, ...], ...], length: int, texts: int
 ) -> dict[str, Any]:
     job = {"folder": str(folder), "folds": folds, "length": length, "texts": texts}
-    finished = subprocess.run(
-        [str(python), str(HERE / "searching_pyss3.py")],
-        env=os.environ | ONE_THREAD,
-        input=json.dumps(job),
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
+    answered: dict[str, Any] = ask_peer(
+        [python, HERE / "searching_pyss3.py"], job, "PySS3's process"
     )
-    if finished.returncode:
-        raise BenchmarkError(f"PySS3's process ended with status {finished.returncode}, see above")
-    answered: dict[str, Any] = json.loads(finished.stdout)
     return answered
 
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
-import os
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -18,10 +15,10 @@ from typing import Any
 
 from command import run_command
 from corpus import read_corpus
-from peers import install_peer, peers_python
-from process import ONE_THREAD, Stopwatch
+from peers import ask_peer, install_peer, peers_python
+from process import Stopwatch
 from pyss3_calls import answer
-from report import BenchmarkError, markdown_table, say
+from report import markdown_table, say
 
 HERE = Path(__file__).parent
 LENGTH = 3
@@ -60,18 +57,9 @@ def _measure_both(options: argparse.Namespace) -> int:
 
 
 def _ask(python: str, module: str, job: dict[str, Any]) -> dict[str, float]:
-    finished = subprocess.run(
-        [python, str(HERE / "speed_pyss3.py"), "--answer", module],
-        env=os.environ | ONE_THREAD,
-        input=json.dumps(job),
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        check=False,
+    answered: dict[str, float] = ask_peer(
+        [python, HERE / "speed_pyss3.py", "--answer", module], job, module
     )
-    if finished.returncode:
-        raise BenchmarkError(f"{module} ended with status {finished.returncode}, see above")
-    answered: dict[str, float] = json.loads(finished.stdout)
     return answered
 
 
