@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command_line import records
+from command_line import failure, records
 
 TOPICS = [
     ("a fast goal and a fast chip", ["sports", "tech"]),
@@ -71,3 +71,8 @@ def test_the_page_lists_several_labels():
     assert sorted(first["label"]) == ["sports", "tech"]
     assert first["right"]
     assert sum(count for _, _, count in found["cells"]) == 32  # true labels
+
+
+def test_an_empty_separator_is_refused():
+    said = failure("train", "topics.csv", "--label-separator", "", "-o", "model.ww", code=2)
+    assert "--label-separator must not be empty" in said

@@ -45,6 +45,8 @@ class Loader:
     skipped: int = 0
 
     def __post_init__(self) -> None:
+        if self.label_separator == "":
+            raise click.UsageError("--label-separator must not be empty")
         self.bad = BadLines(self.bad_lines, self._skip)
 
     def _skip(self, error: DataFormatError) -> None:
