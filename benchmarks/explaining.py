@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 from command import run_command
 from ours import distinct_ngrams, paper_model, watchword
+from process import fastest
 from report import markdown_table, say
 from zipf import ZipfText
 
@@ -82,12 +82,7 @@ def _looked_at(explanation: Any) -> float:
 
 
 def _print_times(jobs: dict[str, Callable[[], object]], texts: int, repeats: int) -> None:
-    best = dict.fromkeys(jobs, float("inf"))
-    for _ in range(repeats):
-        for name, job in jobs.items():
-            start = time.thread_time()
-            job()
-            best[name] = min(best[name], time.thread_time() - start)
+    best = fastest(jobs, repeats)
     core = best["confidence_many"]
     rows = [[name, f"{1e6 * own / texts:,.1f}", f"{own / core:.0f}"] for name, own in best.items()]
     print(markdown_table(["", "µs a text", "ratio"], rows))

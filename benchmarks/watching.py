@@ -22,7 +22,7 @@ from typing import Any
 
 from command import run_command
 from ours import watchword
-from process import MemoryGrowth
+from process import MemoryGrowth, fastest
 from report import markdown_table, say
 from zipf import ZipfText
 
@@ -110,12 +110,7 @@ def _print_command(
             "watch": lambda: _watch(model, policy, path),
             "watch --all": lambda: _watch(model, policy, path, every_post=True),
         }
-        best = dict.fromkeys(jobs, float("inf"))
-        for _ in range(repeats):
-            for name, job in jobs.items():
-                start = time.thread_time()
-                job()
-                best[name] = min(best[name], time.thread_time() - start)
+        best = fastest(jobs, repeats)
         growths = []
         for file in (path, long_path):
             growth = MemoryGrowth()
