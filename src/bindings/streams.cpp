@@ -3,6 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "bindings.h"
+#include "core/combination.h"
 #include "core/evidence.h"
 #include "core/policy.h"
 #include "core/subjects.h"
@@ -148,6 +149,16 @@ Vector<double> scores_of(Score score, const BoundStep& step) {
     return to_vector(std::move(scores));
 }
 
+Matrix<double> features_of(const BoundStep& steps, const Integers& lengths) {
+    std::size_t rows = 0;
+    for (const std::int64_t length : span_of(lengths)) {
+        if (length < 0) throw nb::value_error("lengths must not be negative");
+        rows += static_cast<std::size_t>(length);
+    }
+    steps.check_rows(rows);
+    return to_matrix(feature_table(steps.step(), span_of(lengths)), kFeatures, rows);
+}
+
 Vector<double> log_ratios_of(const Numbers& gain, const Numbers& other_gain) {
     if (gain.shape(0) != other_gain.shape(0)) throw nb::value_error("arrays differ in length");
     std::vector<double> found;
@@ -171,6 +182,18 @@ void bind_policies(nb::module_& m) {
         .value("softmax", Score::Softmax)
         .value("difference", Score::Difference)
         .value("log_ratio", Score::LogRatio);
+    nb::enum_<StepFeature>(m, "StepFeature")
+        .value("share", StepFeature::Share)
+        .value("softmax", StepFeature::Softmax)
+        .value("difference", StepFeature::Difference)
+        .value("log_ratio", StepFeature::LogRatio)
+        .value("posts", StepFeature::Posts)
+        .value("share_posts", StepFeature::SharePosts)
+        .value("evidence", StepFeature::Evidence)
+        .value("gain", StepFeature::Gain)
+        .value("rise", StepFeature::Rise)
+        .value("streak", StepFeature::Streak)
+        .value("ahead", StepFeature::Ahead);
     nb::class_<BoundStep>(m, "Step").def(nb::init<Integers, Numbers, Numbers, Numbers, Numbers,
                                                   std::int64_t, Memory, std::optional<Numbers>>(),
                                          "posts"_a, "value"_a, "other"_a, "gain"_a, "other_gain"_a,
@@ -188,6 +211,15 @@ void bind_policies(nb::module_& m) {
             },
             "start"_a, "end"_a, "wait"_a, "scale"_a, "score"_a)
         .def_static("stands_out", &stands_out, "gamma"_a)
+        .def_static(
+            "weighs",
+            [](const Numbers& weights, double threshold) {
+                FeatureWeights own;
+                if (weights.shape(0) != own.size()) throw nb::value_error("one weight per feature");
+                std::copy_n(weights.data(), own.size(), own.begin());
+                return weighs(own, threshold);
+            },
+            "weights"_a, "threshold"_a)
         .def_static("after", &after, "of"_a, "posts"_a)
         .def_static("any_of", &any_of, "policies"_a)
         .def_static("all_of", &all_of, "policies"_a)
@@ -200,9 +232,30 @@ void bind_policies(nb::module_& m) {
         .def("alerts", &alerts_of, "step"_a)
         .def("advance", &advanced, "step"_a, "read"_a, "decided"_a);
     m.def("scores", &scores_of, "score"_a, "step"_a);
+    m.def("remembers", &remembers, "feature"_a);
+    m.def("feature_table", &features_of, "steps"_a, "lengths"_a);
     m.def("log_ratios", &log_ratios_of, "gain"_a, "other_gain"_a);
     m.def("falling_threshold", &falling_threshold, "start"_a, "end"_a, "wait"_a, "scale"_a,
           "posts"_a);
+}
+
+Matrix<double> combined_rows(const Combination& combination, const MatrixIn& gains,
+                             std::size_t positive) {
+    const std::size_t labels = gains.shape(1);
+    if (positive >= labels) throw nb::value_error("no such column");
+    return to_matrix(combined(combination, {gains.data(), gains.size()}, labels, positive), labels,
+                     gains.shape(0));
+}
+
+void bind_combinations(nb::module_& m) {
+    nb::enum_<Combine>(m, "Combine")
+        .value("sum", Combine::Sum)
+        .value("mean", Combine::Mean)
+        .value("last", Combine::Last)
+        .value("ema", Combine::Ema)
+        .value("max", Combine::Max);
+    nb::class_<Combination>(m, "Combination").def(nb::init<Combine, double>(), "how"_a, "alpha"_a);
+    m.def("combined", &combined_rows, "combination"_a, "gains"_a, "positive"_a);
 }
 
 using SumDict = nb::typed<nb::dict, Label, double>;
@@ -214,8 +267,10 @@ using Records = nb::typed<nb::tuple, nb::typed<nb::list, int>, nb::typed<nb::lis
 // The table with what Python needs beside it: labels as objects that all results share.
 class BoundTable {
    public:
-    BoundTable(PolicyPointer policy, Label positive, Labels labels, bool sums_log_ratios)
-        : table(std::move(policy), std::move(positive), std::move(labels), sums_log_ratios) {}
+    BoundTable(PolicyPointer policy, Label positive, Labels labels, bool sums_log_ratios,
+               const Combination& combination)
+        : table(std::move(policy), std::move(positive), std::move(labels), sums_log_ratios,
+                combination) {}
 
     SumDict sums_dict(const double* sums) {
         nb::dict out;
@@ -306,9 +361,10 @@ void restore(BoundTable& self, const Labels& labels, std::uint32_t rounds, const
 
 void bind_streams(nb::module_& m) {
     bind_policies(m);
+    bind_combinations(m);
     nb::class_<BoundTable>(m, "SubjectTable")
-        .def(nb::init<PolicyPointer, Label, Labels, bool>(), "policy"_a, "positive"_a, "labels"_a,
-             "sums_log_ratios"_a)
+        .def(nb::init<PolicyPointer, Label, Labels, bool, const Combination&>(), "policy"_a,
+             "positive"_a, "labels"_a, "sums_log_ratios"_a, "combination"_a)
         .def(
             "resize", [](BoundTable& self, std::size_t rows) { self.table.resize(rows); }, "rows"_a)
         .def("labels", [](const BoundTable& self) { return self.table.labels(); })

@@ -47,32 +47,6 @@ void Corrections::set_bias(LabelId label, double bias) {
     biases_[label] = bias;
 }
 
-std::span<const LabelCount> Corrections::row(unsigned length, NgramId ngram,
-                                             std::vector<LabelCount>& room) const {
-    if (mapped_) {
-        mapped_->read_weights(length, mapped_->place(length, ngram), room);
-        return room;
-    }
-    const Part& own = part(length, ngram);
-    const std::size_t at = index(length, ngram);
-    if (at >= own.cells.size()) return {};
-    return own.cells[at].row(own.pool);
-}
-
-void Corrections::prefetch_cell(unsigned length, NgramId ngram) const {
-    if (mapped_) return;
-    const Part& own = part(length, ngram);
-    const std::size_t at = index(length, ngram);
-    if (at < own.cells.size()) prefetch(&own.cells[at]);
-}
-
-void Corrections::prefetch_row(unsigned length, NgramId ngram) const {
-    if (mapped_) return;
-    const Part& own = part(length, ngram);
-    const std::size_t at = index(length, ngram);
-    if (at < own.cells.size()) own.cells[at].prefetch_row(own.pool);
-}
-
 float Corrections::weight(unsigned length, NgramId ngram, LabelId label,
                           std::vector<LabelCount>& room) const {
     for (const LabelCount entry : row(length, ngram, room)) {
@@ -81,14 +55,38 @@ float Corrections::weight(unsigned length, NgramId ngram, LabelId label,
     return 0;
 }
 
-void Corrections::set(unsigned length, NgramId ngram, LabelId label, float weight) {
-    Part& own = parts_[length == 1 ? kShards : ngram >> 24];
+Cell& Corrections::writable_cell(unsigned length, NgramId ngram) {
+    Part& own = parts_[part_of(length, ngram)];
     const std::size_t at = index(length, ngram);
     if (at >= own.cells.size()) {
         reserve_tightly(own.cells, at + 1);
         own.cells.resize(at + 1);
     }
-    own.cells[at].set(entry_of(label, weight), own.pool);
+    return own.cells[at];
+}
+
+void Corrections::set(unsigned length, NgramId ngram, LabelId label, float weight) {
+    writable_cell(length, ngram).set(entry_of(label, weight), parts_[part_of(length, ngram)].pool);
+}
+
+void Corrections::add(unsigned length, NgramId ngram, std::span<const LabelCount> counts, double x,
+                      std::span<const double> steps) {
+    Cell& cell = writable_cell(length, ngram);
+    RowPool& pool = parts_[part_of(length, ngram)].pool;
+    std::span<LabelCount> row = cell.row(pool);
+    std::size_t at = 0;  // both are sorted by label
+    for (const LabelCount entry : counts) {
+        const LabelId label = entry.label();
+        const auto added = static_cast<float>(steps[label] * x);
+        if (added == 0) continue;
+        while (at < row.size() && label_of(row[at]) < label) ++at;
+        if (at < row.size() && label_of(row[at]) == label) {
+            row[at] = entry_of(label, weight_of(row[at]) + added);
+        } else {
+            cell.set(entry_of(label, added), pool);
+            row = cell.row(pool);  // it may have moved
+        }
+    }
 }
 
 void Corrections::forget(LabelId label) {

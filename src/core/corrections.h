@@ -12,6 +12,7 @@
 
 #include "cells.h"
 #include "counts.h"
+#include "mapped.h"
 #include "pages.h"
 
 namespace watchword {
@@ -60,6 +61,9 @@ class Corrections {
                  std::vector<LabelCount>& room) const;
 
     void set(unsigned length, NgramId ngram, LabelId label, float weight);
+    // Adds x times the step of each label, by id, under which the n-gram is counted.
+    void add(unsigned length, NgramId ngram, std::span<const LabelCount> counts, double x,
+             std::span<const double> steps);
     // Forgets a label, whose id may be given to another one.
     void forget(LabelId label);
 
@@ -78,8 +82,12 @@ class Corrections {
         Table<Cell> cells;
         RowPool pool;
     };
+    Cell& writable_cell(unsigned length, NgramId ngram);
+    static std::size_t part_of(unsigned length, NgramId ngram) {
+        return length == 1 ? kShards : ngram >> 24;
+    }
     const Part& part(unsigned length, NgramId ngram) const {
-        return parts_[length == 1 ? kShards : ngram >> 24];
+        return parts_[part_of(length, ngram)];
     }
     static std::size_t index(unsigned length, NgramId ngram) {
         return length == 1 ? ngram : Counts::node_index(ngram);
@@ -89,5 +97,33 @@ class Corrections {
     std::array<Part, kShards + 1> parts_;
     std::vector<double> biases_;  // by label id
 };
+
+// Inline: these are called for every n-gram of a text.
+
+inline std::span<const LabelCount> Corrections::row(unsigned length, NgramId ngram,
+                                                    std::vector<LabelCount>& room) const {
+    if (mapped_) {
+        mapped_->read_weights(length, mapped_->place(length, ngram), room);
+        return room;
+    }
+    const Part& own = part(length, ngram);
+    const std::size_t at = index(length, ngram);
+    if (at >= own.cells.size()) return {};
+    return own.cells[at].row(own.pool);
+}
+
+inline void Corrections::prefetch_cell(unsigned length, NgramId ngram) const {
+    if (mapped_) return;
+    const Part& own = part(length, ngram);
+    const std::size_t at = index(length, ngram);
+    if (at < own.cells.size()) prefetch(&own.cells[at]);
+}
+
+inline void Corrections::prefetch_row(unsigned length, NgramId ngram) const {
+    if (mapped_) return;
+    const Part& own = part(length, ngram);
+    const std::size_t at = index(length, ngram);
+    if (at < own.cells.size()) own.cells[at].prefetch_row(own.pool);
+}
 
 }  // namespace watchword

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -14,11 +15,21 @@ constexpr std::int64_t kFirstRounds = 3;  // in which a population policy raises
 // values from .001 to .01 are equally good in cross-validation; above .1, hardly anything is left
 // of the logarithm, and the ranking is that of softmax.
 constexpr double kLeastGain = 0.01;
+constexpr const char* kNoLogRatios = "log-ratios were not summed";
+
+// A mean per post as a number from −1 to 1.
+double tanh_mean(double sum, std::int64_t posts) {
+    const double mean = sum / static_cast<double>(std::max<std::int64_t>(posts, 1));
+    return std::tanh(mean / 2);
+}
 
 // The logistic function of a mean per post; in this form it cannot overflow.
-double logistic_mean(double sum, std::int64_t posts) {
-    const double mean = sum / static_cast<double>(std::max<std::int64_t>(posts, 1));
-    return 0.5 + 0.5 * std::tanh(mean / 2);
+double logistic_mean(double sum, std::int64_t posts) { return 0.5 + 0.5 * tanh_mean(sum, posts); }
+
+// How far one of two values is ahead of the other, from −1 to 1.
+double lean(double value, double other) {
+    const double total = value + other;
+    return total > 0 ? (value - other) / total : 0;
 }
 
 double median(std::vector<double>& values) {
@@ -77,8 +88,7 @@ PolicyPointer of_score(Score score, std::size_t remembers, Rule rule) {
 }
 
 // Counts in memory for how many posts in a row something holds.
-double in_a_row(const Step& step, std::size_t row, std::size_t column, bool holds) {
-    double& count = step.remembered(row, column);
+double in_a_row(double& count, bool holds) {
     count = holds ? count + 1 : 0;
     return count;
 }
@@ -90,7 +100,7 @@ class Repeats final : public Policy {
     void mark(const Step& step, std::size_t column, std::span<Flag> alerts) const override {
         for (std::size_t row = 0; row < step.rows(); ++row) {
             const bool favours = step.gain[row] > step.other_gain[row];
-            alerts[row] = in_a_row(step, row, column, favours) >= times_;
+            alerts[row] = in_a_row(step.remembered(row, column), favours) >= times_;
         }
     }
 
@@ -120,6 +130,69 @@ class StandsOut final : public Policy {
 
    private:
     double gamma_;
+};
+
+// A feature of a row; `memory` is its own column, unless it remembers nothing.
+double feature(StepFeature which, const Step& step, std::size_t row, double& memory) {
+    const double value = step.value[row], other = step.other[row];
+    const std::int64_t posts = step.posts[row];
+    const auto log_posts = [&] {
+        return std::log(static_cast<double>(std::max<std::int64_t>(posts, 1)));
+    };
+    switch (which) {
+        case StepFeature::Share: return lean(value, other);
+        case StepFeature::Softmax: return tanh_mean(value - other, posts);
+        case StepFeature::Difference: return (value - other) / (1 + std::fabs(value - other));
+        case StepFeature::LogRatio:
+            if (!step.log_ratios) throw std::invalid_argument(kNoLogRatios);
+            return tanh_mean((*step.log_ratios)[row], posts);
+        case StepFeature::Posts: return log_posts();
+        case StepFeature::SharePosts: return lean(value, other) * log_posts();
+        case StepFeature::Evidence: return std::log1p(value + other);
+        case StepFeature::Gain: return lean(step.gain[row], step.other_gain[row]);
+        case StepFeature::Rise: {
+            const double before = std::exchange(memory, lean(value, other));
+            return memory - before;
+        }
+        case StepFeature::Streak:
+            return std::log1p(in_a_row(memory, step.gain[row] > step.other_gain[row]));
+        case StepFeature::Ahead: return std::log1p(in_a_row(memory, value > other));
+    }
+    return 0;
+}
+
+class Weighs final : public Policy {
+   public:
+    Weighs(const FeatureWeights& weights, double threshold) : threshold_(threshold) {
+        for (std::size_t at = 0; at < kFeatures; ++at) {
+            if (weights[at] != 0) terms_.push_back({static_cast<StepFeature>(at), weights[at]});
+        }
+    }
+    std::size_t remembers() const override {
+        return static_cast<std::size_t>(
+            std::count_if(terms_.begin(), terms_.end(),
+                          [](const Term& term) { return watchword::remembers(term.feature); }));
+    }
+    void mark(const Step& step, std::size_t column, std::span<Flag> alerts) const override {
+        for (std::size_t row = 0; row < step.rows(); ++row) {
+            double total = 0, unused = 0;
+            std::size_t own = column;
+            for (const Term& term : terms_) {
+                const bool keeps = watchword::remembers(term.feature);
+                double& memory = keeps ? step.remembered(row, own++) : unused;
+                total += term.weight * feature(term.feature, step, row, memory);
+            }
+            alerts[row] = (total >= threshold_) & (step.value[row] > 0);
+        }
+    }
+
+   private:
+    struct Term {
+        StepFeature feature;
+        double weight;
+    };
+    std::vector<Term> terms_;  // without features of weight 0
+    double threshold_;
 };
 
 class After final : public Policy {
@@ -207,11 +280,36 @@ void fill_scores(Score score, const Step& step, std::span<double> scores) {
                 return 0.5 + 0.5 * difference / (1 + std::fabs(difference));
             });
         case Score::LogRatio:
-            if (!step.log_ratios) throw std::invalid_argument("log-ratios were not summed");
+            if (!step.log_ratios) throw std::invalid_argument(kNoLogRatios);
             return fill([&, sums = *step.log_ratios](std::size_t row, double, double) {
                 return logistic_mean(sums[row], step.posts[row]);
             });
     }
+}
+
+bool remembers(StepFeature feature) {
+    return feature == StepFeature::Rise || feature == StepFeature::Streak ||
+           feature == StepFeature::Ahead;
+}
+
+std::vector<double> feature_table(const Step& steps, std::span<const std::int64_t> lengths) {
+    std::vector<double> table(steps.rows() * kFeatures, std::numeric_limits<double>::quiet_NaN());
+    std::size_t row = 0;
+    for (const std::int64_t length : lengths) {
+        FeatureWeights memory{};
+        std::int64_t posts = 0;
+        for (const std::size_t end = row + static_cast<std::size_t>(length); row < end; ++row) {
+            FeatureWeights own = memory;
+            for (std::size_t at = 0; at < kFeatures; ++at) {
+                const auto which = static_cast<StepFeature>(at);
+                if (which == StepFeature::LogRatio && !steps.log_ratios) continue;
+                table[row * kFeatures + at] = feature(which, steps, row, own[at]);
+            }
+            if (steps.posts[row] > posts) memory = own;  // chunks may be empty
+            posts = steps.posts[row];
+        }
+    }
+    return table;
 }
 
 double log_ratio(double gain, double other_gain) {
@@ -245,7 +343,7 @@ PolicyPointer stays(double threshold, std::int64_t last, Score score) {
     const auto most = static_cast<double>(last);
     return of_score(score, 1,
                     [=](const Step& step, std::size_t row, double found, std::size_t column) {
-                        return in_a_row(step, row, column, found >= threshold) > most;
+                        return in_a_row(step.remembered(row, column), found >= threshold) > most;
                     });
 }
 
@@ -259,6 +357,10 @@ PolicyPointer reaches_falling(const FallingThreshold& threshold, Score score) {
 }
 
 PolicyPointer stands_out(double gamma) { return std::make_shared<StandsOut>(gamma); }
+
+PolicyPointer weighs(const FeatureWeights& weights, double threshold) {
+    return std::make_shared<Weighs>(weights, threshold);
+}
 
 PolicyPointer after(PolicyPointer of, std::int64_t posts) {
     return std::make_shared<After>(std::move(of), posts);

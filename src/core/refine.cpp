@@ -82,7 +82,6 @@ std::span<const Feature> FeatureReader::read(std::span<const Symbol> document,
             slot = {stamp_, static_cast<std::uint32_t>(features_.size())};
             features_.push_back({ngram, length, 0, 0, own});
             memo_.prefetch_confidences(own);
-            if (corrections_ != nullptr) corrections_->prefetch_cell(length, ngram);
         }
         ++features_[slot.feature].times;
         if (occurrences) occurrences->push_back({position, slot.feature});
@@ -167,6 +166,10 @@ void Scorer::add_corrections(std::span<const Feature> features, double* out) {
     sums_.assign(ids, 0);
     double* sums = sums_.data();
     for (std::size_t at = 0; at < features.size(); ++at) {
+        if (at + 2 * kAhead < features.size()) {
+            const Feature& next = features[at + 2 * kAhead];
+            corrections_.prefetch_cell(next.length, next.ngram);
+        }
         if (at + kAhead < features.size()) {
             const Feature& next = features[at + kAhead];
             corrections_.prefetch_row(next.length, next.ngram);
@@ -195,6 +198,11 @@ void Scorer::score(std::span<const Feature> features, double* out) {
     std::fill(out, out + labels.size(), 0.);
     if (features.empty()) return;
     add_counted(features, out);
+    finish(features, out);
+}
+
+void Scorer::finish(std::span<const Feature> features, double* out) {
+    const LabelTable& labels = counts_.labels();
     const double scale = corrections_.fit.scale();
     for (std::size_t at = 0; at < labels.size(); ++at) {
         out[at] = corrections_.bias(labels.id_at(static_cast<LabelPosition>(at))) + scale * out[at];
@@ -283,10 +291,10 @@ void correct_once(const Counts& counts, Corrections& corrections, std::span<cons
     Fit& fit = corrections.fit;
     fit.margins += margin / static_cast<double>(own.size());
     ++fit.texts;
-    scorer.score(features, scores.data());
+    scorer.finish(features, scores.data());
     const double slack = 1 / (2 * cost);
     std::vector<double> steps(labels.id_limit(), 0), squares(labels.id_limit(), fit.bias);
-    std::vector<LabelCount> room, other;
+    std::vector<LabelCount> room;
     for (const Feature& feature : features) {
         for (const LabelCount entry : counts.row(feature.length, feature.ngram, room)) {
             squares[entry.label()] += feature.x * feature.x;
@@ -300,14 +308,8 @@ void correct_once(const Counts& counts, Corrections& corrections, std::span<cons
         corrections.set_bias(label, corrections.bias(label) + steps[label] * fit.bias);
     }
     for (const Feature& feature : features) {
-        for (const LabelCount entry : counts.row(feature.length, feature.ngram, room)) {
-            const double step = steps[entry.label()];
-            if (step == 0) continue;
-            const float known =
-                corrections.weight(feature.length, feature.ngram, entry.label(), other);
-            corrections.set(feature.length, feature.ngram, entry.label(),
-                            known + static_cast<float>(step * feature.x));
-        }
+        corrections.add(feature.length, feature.ngram,
+                        counts.row(feature.length, feature.ngram, room), feature.x, steps);
     }
 }
 

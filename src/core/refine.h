@@ -90,6 +90,8 @@ class Scorer {
     void score(std::span<const Feature> features, double* out);
     // Adds Σ x · (cv - mean), the counted part without k, to zeros.
     void add_counted(std::span<const Feature> features, double* out);
+    // Turns what add_counted has written into S.
+    void finish(std::span<const Feature> features, double* out);
     // What one n-gram adds, apart: k · x · (cv - mean), and w · x.
     void parts(const Feature& feature, double* counted, double* corrected);
 

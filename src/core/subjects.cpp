@@ -53,11 +53,12 @@ void SubjectTable::Turn::add(std::size_t row, std::size_t post) {
 }
 
 SubjectTable::SubjectTable(PolicyPointer policy, Label positive, std::vector<Label> labels,
-                           bool sums_log_ratios)
+                           bool sums_log_ratios, const Combination& combination)
     : policy_(std::move(policy)),
       positive_(std::move(positive)),
       policy_columns_(policy_->remembers()),
       sums_log_ratios_(sums_log_ratios),
+      combination_(combination),
       memory_columns_(policy_columns_ + (sums_log_ratios ? 1 : 0)) {
     rearrange(std::move(labels));
 }
@@ -182,15 +183,6 @@ void SubjectTable::rearrange(std::vector<Label> labels) {
     ++labels_version_;
 }
 
-double SubjectTable::best_other(std::span<const double> values) const {
-    if (values.size() == 1) return 0;
-    double best = -std::numeric_limits<double>::infinity();
-    for (std::size_t column = 0; column < values.size(); ++column) {
-        if (column != positive_column_) best = std::max(best, values[column]);
-    }
-    return best;
-}
-
 void SubjectTable::gather(const Gains& gains) {
     Turn& turn = turn_;
     const std::size_t size = turn.rows.size(), columns = labels_.size();
@@ -212,10 +204,13 @@ void SubjectTable::gather(const Gains& gains) {
         for (std::size_t label = 0; post != kNoPost && label < columns_.size(); ++label) {
             added[columns_[label]] = gains.values[post * columns_.size() + label];
         }
-        for (std::size_t column = 0; column < columns; ++column) {
-            sums[column] = sums_[row * columns + column] + added[column];
-        }
+        const std::span<const double> before(sums_.data() + row * columns, columns);
         turn.read[at] = post != kNoPost;
+        if (turn.read[at]) {
+            combination_.combine(before, posts_[row], added, positive_column_, sums);
+        } else {
+            std::copy(before.begin(), before.end(), sums.begin());
+        }
         turn.decided[at] = delays_[row] != 0;
         turn.post_counts[at] = std::int64_t{posts_[row]} + turn.read[at];
         if (turn.post_counts[at] > kMost) {
@@ -223,9 +218,9 @@ void SubjectTable::gather(const Gains& gains) {
                               " posts of a subject have been read; start a new state");
         }
         turn.value[at] = sums[positive_column_];
-        turn.other[at] = best_other(sums);
+        turn.other[at] = best_other(sums, positive_column_);
         turn.gain[at] = added[positive_column_];
-        turn.other_gain[at] = best_other(added);
+        turn.other_gain[at] = best_other(added, positive_column_);
         std::copy_n(memory_.data() + row * memory_columns_, memory_columns_,
                     turn.memory.data() + at * memory_columns_);
         if (!sums_log_ratios_ || post == kNoPost) continue;
@@ -304,7 +299,7 @@ std::vector<double> SubjectTable::scores(Score score) const {
     for (std::size_t row = 0; row < size_; ++row) {
         const std::span<const double> sums(sums_.data() + row * labels_.size(), labels_.size());
         value[row] = sums[positive_column_];
-        other[row] = best_other(sums);
+        other[row] = best_other(sums, positive_column_);
         if (sums_log_ratios_) {
             log_ratios.push_back(memory_[row * memory_columns_ + policy_columns_]);
         }

@@ -1,6 +1,7 @@
-// What a stream keeps about its subjects, one row for each: the sum of confidences per label, the
-// number of posts, the policy's memory and the alert. The table owns all of it and applies the
-// policy to posts as they are read, one by one, in batches or in rounds.
+// What a stream keeps about its subjects, one row for each: the sum of confidences per label (or
+// another combination of what posts add), the number of posts, the policy's memory and the alert.
+// The table owns all of it and applies the policy to posts as they are read, one by one, in batches
+// or in rounds.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "combination.h"
 #include "labels.h"
 #include "policy.h"
 
@@ -41,7 +43,7 @@ class SubjectTable {
    public:
     // Log-ratios are summed, in a memory column behind those of the policy, only on request.
     SubjectTable(PolicyPointer policy, Label positive, std::vector<Label> labels,
-                 bool sums_log_ratios);
+                 bool sums_log_ratios, const Combination& combination);
 
     std::size_t size() const { return size_; }
     const std::vector<Label>& labels() const { return labels_; }
@@ -95,7 +97,6 @@ class SubjectTable {
     SubjectRecords begin(std::span<const std::int64_t> rows, const Gains& gains);
     void align(std::span<const Label> labels);
     void rearrange(std::vector<Label> labels);
-    double best_other(std::span<const double> values) const;
     void gather(const Gains& gains);
     // Applies the policy to the turn. Changes nothing if the policy throws.
     void advance(const Gains& gains, SubjectRecords& records);
@@ -105,6 +106,7 @@ class SubjectTable {
     Label positive_;
     std::size_t policy_columns_;  // of the memory
     bool sums_log_ratios_;
+    Combination combination_;
     std::size_t memory_columns_;
     std::vector<Label> labels_;
     std::uint64_t labels_version_ = 0;

@@ -39,6 +39,7 @@ from watchword.data import (
 from watchword.erisk import read_erisk
 from watchword.errors import WatchwordError
 from watchword.evaluation import (
+    Learnt,
     Scores,
     Thresholds,
     cross_validate,
@@ -70,6 +71,7 @@ from watchword.streams import (
     Stays,
     Step,
     Watcher,
+    Weighs,
     teach,
 )
 
@@ -84,6 +86,7 @@ __all__ = [
     "Document",
     "Explanation",
     "Leaps",
+    "Learnt",
     "Overtakes",
     "Policy",
     "Post",
@@ -101,6 +104,7 @@ __all__ = [
     "Thresholds",
     "Watcher",
     "WatchwordError",
+    "Weighs",
     "cross_validate",
     "erde",
     "evaluate",

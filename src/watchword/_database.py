@@ -119,7 +119,7 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> N
         connection.execute("BEGIN EXCLUSIVE")
         [application_id] = connection.execute("PRAGMA application_id").fetchone()
         [version] = connection.execute("PRAGMA user_version").fetchone()
-        if application_id == version == 0 and not _schema(connection):
+        if application_id == version == 0 and not schema_of(connection):
             connection.execute(f"PRAGMA application_id = {layout.application_id}")
             for definition in layout.tables:
                 connection.execute(definition)
@@ -148,7 +148,7 @@ def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> Non
 
     with closing(sqlite3.connect(":memory:")) as expected:
         expected.executescript(";".join(layout.tables))
-        if _schema(connection) != _schema(expected):
+        if schema_of(connection) != schema_of(expected):
             raise _damaged(path, "its tables are others")
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
@@ -157,7 +157,8 @@ def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> Non
         raise _damaged(path, f"a row of {name} refers to one that is missing")
 
 
-def _schema(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+def schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """Return the tables and indices of a database, with their definitions."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
     return connection.execute(query).fetchall()
 
@@ -193,16 +194,17 @@ def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
             raise in_use(path) from None
         if message == "file is not a database":
             raise _other_kind(path, layout) from None
-        if message in _FAILURES:
+        if message in FAILURES:
             with writing_to(path):
-                raise OSError(_FAILURES[message], message) from error
+                raise OSError(FAILURES[message], message) from error
         if message in _REFUSALS and not _may_write(path):
             advice = "Permission denied: allow writing to it and its folder, or name another file"
             raise PermissionError(errno.EACCES, advice, os.fspath(path)) from error
         raise _damaged(path, message) from error
 
 
-_FAILURES = {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
+#: Messages of SQLite about the disk.
+FAILURES = {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
 _REFUSALS = ("attempt to write a readonly database", "unable to open database file")
 
 

@@ -31,7 +31,7 @@ def _stand_ins() -> dict[int, str]:
     return table | dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT)
 
 
-_STAND_INS = _stand_ins()
+VISIBLE = _stand_ins()
 
 
 def visible(text: str) -> str:
@@ -43,7 +43,7 @@ def visible(text: str) -> str:
     >>> visible("red\x1b[31m alert\n")
     'red␛[31m alert\n'
     """
-    return text.translate(_STAND_INS)
+    return text.translate(VISIBLE)
 
 
 def finite(value: Any) -> Any:

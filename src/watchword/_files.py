@@ -84,7 +84,8 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
     kept = _mode_of(target) if mode is None else None
     first = next(one for one in (mode, kept, 0o666) if one is not None)
     with writing_to(path), _beside(target, lambda name: _new_file(name, first)) as (new, handle):
-        with os.fdopen(handle, "wb") as file:
+        # Opened by its name, which SQLite needs.
+        with open(new, "wb", opener=lambda *_: handle) as file:
             if kept is not None and hasattr(os, "fchmod"):
                 with suppress(OSError):  # not every file system has modes
                     os.fchmod(file.fileno(), kept)

@@ -372,6 +372,29 @@ class Score(enum.Enum):
 
     log_ratio = 3
 
+class StepFeature(enum.Enum):
+    share = 0
+
+    softmax = 1
+
+    difference = 2
+
+    log_ratio = 3
+
+    posts = 4
+
+    share_posts = 5
+
+    evidence = 6
+
+    gain = 7
+
+    rise = 8
+
+    streak = 9
+
+    ahead = 10
+
 class Step:
     def __init__(self, posts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], round: int, memory: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], log_ratios: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
@@ -398,6 +421,9 @@ class Policy:
     def stands_out(gamma: float) -> Policy: ...
 
     @staticmethod
+    def weighs(weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float) -> Policy: ...
+
+    @staticmethod
     def after(of: Policy, posts: int) -> Policy: ...
 
     @staticmethod
@@ -415,12 +441,32 @@ class Policy:
 
 def scores(score: Score, step: Step) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
+def remembers(feature: StepFeature) -> bool: ...
+
+def feature_table(steps: Step, lengths: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
 def log_ratios(gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other_gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
 def falling_threshold(start: float, end: float, wait: int, scale: float, posts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
+class Combine(enum.Enum):
+    sum = 0
+
+    mean = 1
+
+    last = 2
+
+    ema = 3
+
+    max = 4
+
+class Combination:
+    def __init__(self, how: Combine, alpha: float) -> None: ...
+
+def combined(combination: Combination, gains: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], positive: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
 class SubjectTable:
-    def __init__(self, policy: Policy, positive: int | str, labels: Sequence[int | str], sums_log_ratios: bool) -> None: ...
+    def __init__(self, policy: Policy, positive: int | str, labels: Sequence[int | str], sums_log_ratios: bool, combination: Combination) -> None: ...
 
     def resize(self, rows: int) -> None: ...
 

@@ -80,3 +80,33 @@ class UnknownSubjectError(WatchwordError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class StoreError(WatchwordError):
+    """The store of the service is something else, damaged, or of a later version."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be written or reached now; nothing was changed, and trying again may help.
+
+    `retry_after` is a number of seconds.
+    """
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BusyError(WatchwordError):
+    """The service is behind and takes no more posts for now; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class UnknownAlertError(WatchwordError, KeyError):
+    """There is no alert of this number."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,8 +1,10 @@
-"""Loading of the data named on a command line: texts in batches, or whole subjects."""
+"""Loading of what a command line names: models, texts in batches, whole subjects, scores."""
 
 from __future__ import annotations
 
 import csv
+import re
+import sys
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,7 +13,9 @@ from typing import Any, Literal, get_args
 
 import click
 
-from watchword.cli.base import message_of, warn
+from watchword import TauSS3
+from watchword._checks import Label
+from watchword.cli.base import find_label, message_of, warn
 from watchword.data import Subject, read_folder, read_subjects
 from watchword.data.flaws import BadLines, BadLinesChoice
 from watchword.data.folders import (
@@ -24,6 +28,11 @@ from watchword.data.inputs import kind_of
 from watchword.data.lines import Wait, name_of
 from watchword.data.texts import Row, Texts, as_targets, batched, labelled, posts_of, read_batches
 from watchword.errors import DataFormatError
+from watchword.evaluation import Scores
+from watchword.evaluation.score_files import read_post_scores
+from watchword.evaluation.scores import By
+from watchword.streams import FunctionModel
+from watchword.streams.combining import Combination
 
 Format = Literal["jsonl", "csv", "folder", "label_files", "erisk", "erisk_context"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -32,6 +41,51 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 csv.field_size_limit(1 << 28)
 
 _REPORTED = 1000  # skipped lines that are reported one by one
+
+
+_FUNCTION = re.compile(r"[\w.]+:[\w.]+")
+
+
+def is_function(model: Path) -> bool:
+    """Return whether a model is named like `module:function`, and not a file.
+
+    >>> is_function(Path("own.scores:score")), is_function(Path("model.ww"))
+    (True, False)
+    """
+    return _FUNCTION.fullmatch(str(model)) is not None and not model.exists()
+
+
+def load_model(
+    model: Path, positive: str, combination: Combination | None, *, labels: Sequence[Label] = ()
+) -> TauSS3 | FunctionModel:
+    """Load a model file or, for the positive label, a function named like `module:function`.
+
+    `labels` are those of the data, which may be numbers.
+    """
+    if not is_function(model):
+        if combination is not None:
+            raise click.UsageError(
+                f"--combine is for scores of another classifier, but {str(model)!r} is a model file"
+            )
+        return TauSS3.load(model)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # as `python -m` does
+    how = combination or _MEAN
+    label = find_label(positive, labels, where="the data") if labels else positive
+    return FunctionModel.load(str(model), label, combine=how.how, alpha=how.alpha)
+
+
+_MEAN = Combination("mean")
+
+
+def load_scores(path: Path, positive: str, combination: Combination | None, by: By) -> Scores:
+    """Read the scores of posts by another classifier."""
+    found = read_post_scores(str(path))
+    labels = {label: None for label in found.truth if label is not None}
+    label = find_label(positive, labels, where=str(path)) if labels else positive
+    how = combination or _MEAN
+    return Scores.from_posts(*found, positive=label, combine=how.how, alpha=how.alpha, by=by)
 
 
 @dataclass
@@ -96,7 +150,7 @@ class Loader:
                 yield from batched(posts_of(_erisk(source, kind)), source)
             elif kind == "label_files" and not streams:
                 documents = label_file_documents(source, self.bad)
-                rows = ((None, (one.text, one.label, None, None)) for one in documents)
+                rows = ((None, (one.text, one.label, None, None, None)) for one in documents)
                 yield from batched(rows, source)
             elif kind in ("folder", "label_files"):
                 yield from batched(self._folder(source, streams=streams), source)
@@ -141,7 +195,7 @@ class Loader:
         is_empty = True
         for document in folder_documents(source, self.bad):
             is_empty = False
-            yield None, (document.text, document.label, document.id, None)
+            yield None, (document.text, document.label, document.id, None, None)
         if is_empty:
             empty = DataFormatError(f"there are no texts (.txt) in {source}")
             raise self._hinted(source, empty)

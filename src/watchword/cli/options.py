@@ -9,13 +9,11 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import FILE, FiniteFloat
+from watchword._checks import as_number
+from watchword.cli.base import FILE
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
-from watchword.evaluation.metrics import LATENCY_P
-from watchword.evaluation.replaying import DEADLINES
-from watchword.evaluation.scores import BYS
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
 from watchword.model.parameters import DEFAULTS, TABLE
 from watchword.model.presets import PAPER_TASKS
@@ -178,6 +176,24 @@ def converted(
         ) from None
 
 
+def numbers_by_name(
+    text: str, example: str, ctx: click.Context, param: click.Parameter
+) -> dict[str, float]:
+    """Parse names with finite numbers, separated by commas, or raise a usage error."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = (one.strip() for one in part.partition("="))
+        if name in found:
+            raise click.BadParameter(f"duplicate {name!r} in {text!r}", ctx, param)
+        try:
+            found[name] = as_number(name, float(number))
+        except ValueError:
+            raise click.BadParameter(
+                f"{part.strip()!r} is not like {example}", ctx, param
+            ) from None
+    return found
+
+
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
     """Return a converter that accepts only these words."""
 
@@ -268,47 +284,6 @@ threads_option = click.option(
 )
 
 
-def whole_numbers(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    """Parse numbers separated by commas, as a callback of an option."""
-    if value is None:
-        return None
-    try:
-        numbers = tuple(int(part) for part in value.split(","))
-    except ValueError:
-        numbers = ()
-    if not numbers or min(numbers) < 1:
-        raise click.BadParameter(f"{value!r} is not like 5,50", ctx, param)
-    return numbers
-
-
-deadlines_option = click.option(
-    "--deadlines",
-    default=",".join(map(str, DEADLINES)),
-    callback=whole_numbers,
-    metavar="POSTS,…",
-    help="Deadlines of ERDE.",
-)
-
-
-class _LatencyP(FiniteFloat):
-    """A positive number, or the word `median`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number or the word."""
-        return value if value == "median" else super().convert(value, param, ctx)
-
-
-latency_option = click.option(
-    "--latency-p",
-    type=_LatencyP(min=0, min_open=True),
-    default=LATENCY_P,
-    metavar="P",
-    help="Parameter p of the penalty in speed and F_latency: a number, or median for "
-    "ln 3 / (median posts - 1).",
-)
-
 table_option = click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")
 like_option = click.option(
     "--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults."
@@ -372,12 +347,6 @@ def server_options(envvar: str, user: str) -> Option:
 positive_option = click.option(
     "--positive", required=True, metavar="LABEL", help="Label to alert for."
 )
-by_option = click.option(
-    "--by",
-    type=click.Choice(BYS),
-    default="post",
-    help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
-)
 allow_changed_model_option = click.option(
     "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
 )
@@ -386,7 +355,8 @@ policy_option = click.option(
     default="overtakes",
     metavar="POLICY",
     callback=check_policy,
-    help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE.",
+    help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE; "
+    "or a file ending with .json, written by tune --save-policy.",
 )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -14,7 +14,8 @@ from watchword._checks import Label, Target, are_several
 from watchword.cli.base import check_folder, console, emit, progress, show, show_table, write_text
 from watchword.cli.options import Option, joined
 from watchword.data.texts import Texts, as_targets
-from watchword.evaluation import Evaluation, Replay
+from watchword.evaluation import Evaluation, Replay, Tuning
+from watchword.evaluation.charts import SUFFIXES, suffix_of
 from watchword.searching import Search
 
 
@@ -61,6 +62,47 @@ def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") ->
         click.option("--html", metavar="FILE", help=html),
     ]
     return lambda function: joined(function, options, "files", ResultFiles)
+
+
+def picture_option(charts: Sequence[str]) -> Option:
+    """Add a repeatable `--picture KIND=FILE`; `pictures` has the files of the named charts."""
+
+    def parse(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> Any:
+        return [_as_picture(text, charts, ctx, param) for text in given]
+
+    return click.option(
+        "--picture",
+        "pictures",
+        multiple=True,
+        callback=parse,
+        metavar="KIND=FILE",
+        help=f"Draw a chart into a file, {', '.join(SUFFIXES)}; KIND is one of "
+        f"{', '.join(charts)}; repeatable.",
+    )
+
+
+def _as_picture(
+    text: str, charts: Sequence[str], ctx: click.Context, param: click.Parameter
+) -> tuple[str, str]:
+    kind, separator, file = text.partition("=")
+    if not separator or kind not in charts:
+        raise click.BadParameter(
+            f"{text!r} is not like {charts[0]}=picture.svg; known are {', '.join(charts)}",
+            ctx,
+            param,
+        )
+    try:
+        suffix_of(file)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+    check_folder(Path(file))
+    return kind, file
+
+
+def write_pictures(found: Replay | Tuning, pictures: Iterable[tuple[str, str]]) -> None:
+    """Draw charts of a result into files."""
+    for kind, file in pictures:
+        found.chart(cast("Any", kind)).save(file)
 
 
 def check_files(*files: str | None) -> None:

@@ -9,26 +9,33 @@
 
 `after` and `ranked_by` bind tighter than `and`, and `and` tighter than `or`. Where several policies
 are compared, a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` is six policies. Names and
-arguments are read from `watchword.streams.policies`, so a policy added there is known here.
+arguments are read from `watchword.streams.policies`, so a policy added there is known here; the
+other direction, from policies to text, is `watchword.streams.spelling`. A text that ends with
+`.json` is the name of a file with a policy as plain data (`Policy.to_dict`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import Field, fields
 from itertools import islice, product
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from watchword._checks import Label
 from watchword.cli.base import find_label
+from watchword.evaluation.fitted_policies import FittedPolicies
+from watchword.evaluation.learnt import Learnt
 from watchword.evaluation.thresholds import Thresholds
-from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Policy, RankedBy
+from watchword.streams.policies import After, AllOf, AnyOf, Policy, RankedBy, policy_from_dict
+from watchword.streams.spelling import NAMES, options_of
 
 THRESHOLDS = "thresholds"
+LEARNT = "learnt"
 MOST_POLICIES = 100_000
 _DEEPEST = 50
 
@@ -42,29 +49,13 @@ _Token = tuple[str, str]  # kind, text
 _END: _Token = ("end", "the end")
 
 
-def _spelling(kind: type[Policy]) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
-
-
-def _options(kind: type[Policy]) -> dict[str, Field[Any]]:
-    own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
-    return {field.name: field for field in own if field.name != "positive"}
-
-
-_COMBINING = (After, RankedBy, AnyOf, AllOf)  # written with after, ranked_by, or, and
-#: The policies with a name on the command line.
-NAMES: dict[str, type[Policy]] = {
-    _spelling(kind): kind for kind in POLICIES.values() if kind not in _COMBINING
-}
-
-
 def known_policies() -> str:
     """Return the names of all policies, with their arguments.
 
     >>> known_policies().partition("), ")[0]
     'overtakes(ratio, margin'
     """
-    return ", ".join(f"{name}({', '.join(_options(kind))})" for name, kind in NAMES.items())
+    return ", ".join(f"{name}({', '.join(options_of(kind))})" for name, kind in NAMES.items())
 
 
 def parse_policies(text: str, positive: Label) -> list[Policy]:
@@ -73,7 +64,35 @@ def parse_policies(text: str, positive: Label) -> list[Policy]:
     >>> [policy.ratio for policy in parse_policies("overtakes(ratio=1|2)", "at risk")]
     [1.0, 2.0]
     """
+    if is_policy_file(text):
+        return [_checked_label(read_policy_file(text), positive, text)]
     return _Parser(text, positive).parse()
+
+
+def is_policy_file(text: str) -> bool:
+    """Return whether a text is the name of a file with a policy."""
+    return text.strip().lower().endswith(".json")
+
+
+def read_policy_file(path: str) -> Policy:
+    """Read a policy as plain data from a JSON file."""
+    try:
+        data = json.loads(Path(path.strip()).read_bytes())
+        return policy_from_dict(data)
+    except OSError as error:
+        raise ValueError(f"cannot read the policy {path}: {error.strerror}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: too many nested policies") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a file with a policy: {error}") from None
+
+
+def _checked_label(policy: Policy, positive: Label, path: str) -> Policy:
+    if policy.positive != positive:
+        raise ValueError(
+            f"{path}: the policy is for the label {policy.positive!r}, not {positive!r}"
+        )
+    return policy
 
 
 def parse_policy(text: str, positive: Label) -> Policy:
@@ -95,40 +114,6 @@ def policy_for(text: str, positive: str, labels: Iterable[Label]) -> Policy:
     return parse_policy(text, find_label(positive, labels, where="the model"))
 
 
-def spell_policy(policy: Policy) -> str:
-    """Format a policy for the command line, without arguments that have their default value.
-
-    >>> spell_policy(parse_policy("Overtakes(ratio=2.0, margin=0) or leaps after 3", "at risk"))
-    'overtakes(ratio=2) or leaps after 3'
-    """
-    if isinstance(policy, AnyOf):
-        return " or ".join(map(spell_policy, policy.policies))
-    if isinstance(policy, AllOf):
-        return " and ".join(_inside(each, AnyOf) for each in policy.policies)
-    if isinstance(policy, After):
-        return f"{_inside(policy.of, AnyOf, AllOf)} after {policy.posts}"
-    if isinstance(policy, RankedBy):
-        return f"{_inside(policy.of, AnyOf, AllOf)} ranked_by {policy.score}"
-    if type(policy) not in NAMES.values():
-        return repr(policy)
-    arguments = {name: (getattr(policy, name), one) for name, one in _options(type(policy)).items()}
-    shown = [
-        f"{name}={_plain(value)}"
-        for name, (value, one) in arguments.items()
-        if value != one.default
-    ]
-    return _spelling(type(policy)) + (f"({', '.join(shown)})" if shown else "")
-
-
-def _inside(policy: Policy, *looser: type[Policy]) -> str:
-    return f"({spell_policy(policy)})" if isinstance(policy, looser) else spell_policy(policy)
-
-
-def _plain(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
-
-
 def check_policy(
     ctx: click.Context, param: click.Parameter, value: str | Sequence[str]
 ) -> str | Sequence[str]:
@@ -139,16 +124,19 @@ def check_policy(
     texts = (value,) if isinstance(value, str) else value
     with _mistakes_of(ctx, param):
         for text in texts:
-            (parse_policies if param.multiple else parse_policy)(text, "positive")
+            if is_policy_file(text):
+                read_policy_file(text)
+            else:
+                (parse_policies if param.multiple else parse_policy)(text, "positive")
     return value
 
 
-def check_thresholds(
-    ctx: click.Context, param: click.Parameter, value: Sequence[str]
-) -> Sequence[str]:
-    """Check a `--policy` option that may also be `thresholds`."""
+def check_tried(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    """Check a `--policy` option that may also be `thresholds` or `learnt`."""
+    files = [text for text in value if is_policy_file(text)]
     with _mistakes_of(ctx, param):
-        parse_tried(value, "positive")
+        parse_tried([text for text in value if text not in files], "positive")
+    check_policy(ctx, param, files)
     return value
 
 
@@ -160,16 +148,16 @@ def _mistakes_of(ctx: click.Context, param: click.Parameter) -> Iterator[None]:
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | Thresholds]:
-    """Parse the policies to try; `thresholds` is parsed as a `Thresholds`.
+def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | FittedPolicies]:
+    """Parse the policies to try, `thresholds` as `Thresholds` and `learnt` as `Learnt`.
 
     >>> parse_tried(["thresholds after 5|10"], "at risk")[0].first_posts
     (5, 10)
     """
-    tried: list[Policy | Thresholds] = []
+    tried: list[Policy | FittedPolicies] = []
     for text in texts:
-        fitting = _Parser(text, positive).thresholds()
-        tried += parse_policies(text, positive) if fitting is None else [fitting]
+        fitted = None if is_policy_file(text) else _Parser(text, positive).fitted()
+        tried += parse_policies(text, positive) if fitted is None else [fitted]
     return tried
 
 
@@ -189,14 +177,15 @@ class _Parser:
             self._fail("'or', 'and', 'after', 'ranked_by' or the end")
         return found
 
-    def thresholds(self) -> Thresholds | None:
-        """Parse `thresholds`; return None if the text is something else."""
-        if not self._take(THRESHOLDS):
+    def fitted(self) -> FittedPolicies | None:
+        """Parse `thresholds` or `learnt`; return None if the text is something else."""
+        kind = Thresholds if self._take(THRESHOLDS) else Learnt if self._take(LEARNT) else None
+        if kind is None:
             return None
         posts = {"first_posts": tuple(self._values())} if self._take("after") else {}
         if self._next != _END:
             self._fail("'after' or the end")
-        return Thresholds(self._positive, **posts)
+        return kind(self._positive, **posts)
 
     def _tokenise(self) -> list[_Token]:
         tokens: list[_Token] = []
@@ -272,7 +261,7 @@ class _Parser:
         )
 
     def _arguments(self, spelt: str, chosen: type[Policy]) -> dict[str, list[Any]]:
-        known = _options(chosen)
+        known = options_of(chosen)
         arguments: dict[str, list[Any]] = {}
         while self._next[0] == "word":
             name = self._next[1].lower()

@@ -23,12 +23,16 @@ _SHOWN = 60  # characters of a value in a message
 class Flaw(Exception):  # noqa: N818 - internal: users see the `DataFormatError` made of it
     """A problem in a line, and what to do about it.
 
-    `arguments` are those of `DataFormatError`.
+    `arguments` are those of `DataFormatError`, `private` is the message without values of the line,
+    for logs that must not contain texts.
     """
 
-    def __init__(self, message: str, *, arguments: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, message: str, *, arguments: tuple[str, ...] = (), private: str | None = None
+    ) -> None:
         super().__init__(message)
         self.arguments = arguments
+        self.private = message if private is None else private
 
     def at(self, place: str) -> DataFormatError:
         """Return the error for users, with the place of the flaw."""

@@ -111,7 +111,7 @@ def line_batches(source: Source, wait: Wait | None = None) -> Iterator[Batch]:
         size = min(_BATCH_BYTES, LONGEST_LINE + 1)
         pieces = _unpacked(_chunks(file, read, size, wait), size, is_gzip=is_gzip)
         with numbering.errors():
-            for data, lines in _whole_lines(pieces):
+            for data, lines in whole_lines(pieces):
                 yield numbering.block(data, lines)
 
 
@@ -160,7 +160,7 @@ def _opened(source: Source, wait: Wait | None) -> Iterator[tuple[Any, bool]]:
         raise TypeError(f"expected a path, '-', a file or an iterable of lines, got {kind}")
 
 
-class _TooLongError(Exception):
+class TooLongError(Exception):
     """Raised instead of reading a line to its end."""
 
     def __init__(self, unit: str) -> None:
@@ -192,7 +192,7 @@ class _Numbering:
         """Turn errors of reading into errors that name the source and the line."""
         try:
             yield
-        except _TooLongError as error:
+        except TooLongError as error:
             raise DataFormatError(f"{self._name}, line {self._number + 1}: {error}") from None
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataFormatError(
@@ -215,7 +215,7 @@ def _limited(file: io.IOBase) -> Iterator[Line]:
     """Yield the lines of a text file, which is never read further than a line may be long."""
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise _TooLongError("characters" if isinstance(line, str) else "bytes")
+            raise TooLongError("characters" if isinstance(line, str) else "bytes")
         yield line
 
 
@@ -269,15 +269,21 @@ def _decompressed(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         raise EOFError("it ends too soon")
 
 
-def _whole_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield complete lines as they arrive, with their number; none for an empty piece."""
+def whole_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    r"""Yield complete lines as they arrive, with their number; none for an empty piece.
+
+    The last line need not end with a line feed.
+
+    >>> list(whole_lines([b"a\nb", b"", b"c\nd"]))
+    [(b'a', 1), (b'', 0), (b'bc', 1), (b'd', 1)]
+    """
     begun: list[bytes] = []  # of a line whose end is still to come
     size = 0
     for piece in pieces:
         lines = piece.count(b"\n")
         size += piece.index(b"\n") if lines else len(piece)
         if size > LONGEST_LINE:
-            raise _TooLongError("bytes")
+            raise TooLongError("bytes")
         if lines:
             end = piece.rindex(b"\n")
             yield b"".join([*begun, piece[:end]]), lines

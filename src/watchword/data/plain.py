@@ -9,6 +9,7 @@ valid, and what the message says if it is not.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache, partial
 from operator import itemgetter
 from types import NoneType
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 
 _TEXT = {str, NoneType}  # the types of text that may be missing
 
-#: Texts (below their titles), labels, ids and subjects.
-Columns = tuple[list[str], list[Target | None], list[str | None], list[str | None]]
+#: Texts (below their titles), labels, ids, subjects and times.
+Columns = tuple[
+    list[str], list[Target | None], list[str | None], list[str | None], list[datetime | None]
+]
 
 
 def plain_columns(block: Block, fields: Fields) -> Columns | None:
@@ -46,7 +49,7 @@ def plain_columns(block: Block, fields: Fields) -> Columns | None:
         subjects = [post.subject for post in posts]
         if "" not in subjects:
             texts, labels = [post.text for post in posts], [post.label for post in posts]
-            return texts, labels, [None] * len(posts), subjects
+            return texts, labels, [None] * len(posts), subjects, [None] * len(posts)
     records = plain_records(block)
     if not records:
         return None
@@ -120,10 +123,14 @@ def _columns_of(table: _Table, fields: Fields) -> Columns | None:
     subjects = table.read(name["subject"], partial(as_identity, name["subject"]))
     if "" in subjects:
         return None
-    table.check(name["time"], as_time)
+    given = table.values(name["time"])
+    times = [None if time is None else as_time(time) for time in given]
+    if None in subjects:  # only posts have a time
+        times = [one and time for one, time in zip(subjects, times, strict=True)]
     table.check(name["seq"], as_seq)
     if name["title"] in table.names:
         titles = table.read(name["title"], partial(as_title, name["title"]))
         texts = list(map(content_of, titles, texts))
     labels = table.read(name["label"], as_given_label)
-    return texts, labels, table.read(ids[0], partial(as_identity, ids[0], empty=True)), subjects
+    identities = table.read(ids[0], partial(as_identity, ids[0], empty=True))
+    return texts, labels, identities, subjects, times

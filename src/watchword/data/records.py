@@ -168,7 +168,7 @@ def _carefully_parsed(line: str) -> Record:
     if isinstance(value, dict):
         return value
     hint = "; jq -c '.[]' makes lines of an array" if isinstance(value, list) else ""
-    raise Flaw(f"expected an object, got {_json(value)}: write one object per line{hint}")
+    raise _unlike("expected an object", value, f": write one object per line{hint}")
 
 
 def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
@@ -266,23 +266,23 @@ def _text(record: Record, name: str) -> str:
         return text
     if name not in record:
         raise Flaw(f'"{name}" is missing', arguments=("text",))
-    raise Flaw(f'"{name}" must be text, got {_json(text)}')
+    raise _unlike(f'"{name}" must be text', text)
 
 
 def as_title(name: str, value: object) -> str:
     """Return the title of a post."""
     if isinstance(value, str):
         return value
-    raise Flaw(f'"{name}" must be text, got {_json(value)}')
+    raise _unlike(f'"{name}" must be text', value)
 
 
 def _posts(given: object, text_name: str) -> list[Record]:
     if not isinstance(given, list):
-        raise Flaw(f"the posts must be an array, got {_json(given)}")
+        raise _unlike("the posts must be an array", given)
     records: list[Record] = []
     for place, post in enumerate(given, 1):
         if not isinstance(post, str | dict):
-            raise Flaw(f"post {place} must be text or an object, got {_json(post)}")
+            raise _unlike(f"post {place} must be text or an object", post)
         records.append({text_name: post} if isinstance(post, str) else post)
     return records
 
@@ -303,13 +303,13 @@ def as_identity(name: str, value: object, *, empty: bool = False) -> str:
         except (
             UnicodeEncodeError
         ):  # ids are printed, compared and stored: lone surrogates would break that
-            raise Flaw(f'"{name}" must be valid Unicode, got {shown(value)}') from None
+            raise _unlike(f'"{name}" must be valid Unicode', value) from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None:
         raise Flaw(f'"{name}" is missing', arguments=("subject",))
-    raise Flaw(f'"{name}" must be text or a whole number, got {_json(value)}')
+    raise _unlike(f'"{name}" must be text or a whole number', value)
 
 
 def as_given_label(value: object) -> Label:
@@ -319,9 +319,7 @@ def as_given_label(value: object) -> Label:
     try:
         return as_label(value)
     except (TypeError, ValueError):
-        raise Flaw(
-            f"a label must be text or a whole number of 64 bits, got {_json(value)}"
-        ) from None
+        raise _unlike("a label must be text or a whole number of 64 bits", value) from None
 
 
 def _as_target(value: object, separator: str | None) -> Target:
@@ -339,7 +337,7 @@ def as_seq(value: object) -> float | None:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise Flaw(f'"seq" must be a number, got {_json(value)}')
+    raise _unlike('"seq" must be a number', value)
 
 
 def _chunks(given: object, posts: int) -> tuple[int, ...] | None:
@@ -348,7 +346,12 @@ def _chunks(given: object, posts: int) -> tuple[int, ...] | None:
     whole = isinstance(given, list) and all(type(size) is int and size >= 0 for size in given)
     if isinstance(given, list) and whole and len(given) == 10 and sum(given) == posts:
         return tuple(given)
-    raise Flaw(f"the chunks must be 10 sizes that add up to the {posts} posts, got {_json(given)}")
+    raise _unlike(f"the chunks must be 10 sizes that add up to the {posts} posts", given)
+
+
+def _unlike(expected: str, value: object, advice: str = "") -> Flaw:
+    """Return the flaw of a value that is not as expected."""
+    return Flaw(f"{expected}, got {_json(value)}{advice}", private=f"{expected}{advice}")
 
 
 def _json(value: object) -> str:
@@ -384,10 +387,8 @@ def as_time(value: object) -> datetime:
             return _EPOCH + timedelta(seconds=value)
     except (ValueError, OverflowError):  # an invalid or too distant date, NaN
         pass
-    raise Flaw(
-        f"{_json(value)} is not a time: write it like 2024-05-01T12:30:00Z, or as seconds since "
-        "1970"
-    )
+    wrong = "not a time: write it like 2024-05-01T12:30:00Z, or as seconds since 1970"
+    raise Flaw(f"{_json(value)} is {wrong}", private=wrong)
 
 
 def _time_of_text(text: str) -> datetime:

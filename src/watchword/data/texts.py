@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import compress, repeat
 from operator import itemgetter
 from types import NoneType
@@ -31,8 +32,8 @@ from watchword.errors import DataFormatError
 _BATCH_ITEMS = 4096
 _BATCH_CHARACTERS = 1 << 20
 
-#: A text, its label, its id and its subject.
-Row = tuple[str, Target | None, str | None, str | None]
+#: A text, its label, its id, its subject and its time.
+Row = tuple[str, Target | None, str | None, str | None, datetime | None]
 
 
 class Item(NamedTuple):
@@ -42,6 +43,7 @@ class Item(NamedTuple):
     label: Target | None
     id: str | None
     subject: str | None
+    time: datetime | None
     source: str
     line: int | None
 
@@ -54,21 +56,23 @@ class Texts:
     labels: list[Target | None]
     ids: list[str | None]
     subjects: list[str | None]
+    times: list[datetime | None]
     source: str
     lines: Sequence[int | None]
 
     @classmethod
     def of(cls, rows: Sequence[Row], source: str, lines: Sequence[int | None]) -> Texts:
         """Return rows of one source, with the numbers of their lines, as columns."""
-        texts, labels, ids, subjects = map(list, zip(*rows, strict=True)) if rows else [[]] * 4
-        return cls(texts, labels, ids, subjects, source, lines)
+        columns: Any = map(list, zip(*rows, strict=True)) if rows else [[]] * 5
+        texts, labels, ids, subjects, times = columns
+        return cls(texts, labels, ids, subjects, times, source, lines)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def __iter__(self) -> Iterator[Item]:
-        columns = self.texts, self.labels, self.ids, self.subjects, repeat(self.source), self.lines
-        return map(Item, *columns)
+        columns = self.texts, self.labels, self.ids, self.subjects, self.times
+        return map(Item, *columns, repeat(self.source), self.lines)
 
     @property
     def has_posts(self) -> bool:
@@ -84,8 +88,9 @@ class Texts:
         return self._picked(lambda column: list(compress(column, chosen)))
 
     def _picked(self, pick: Callable[[Any], Any]) -> Texts:
-        texts, labels, ids = pick(self.texts), pick(self.labels), pick(self.ids)
-        return Texts(texts, labels, ids, pick(self.subjects), self.source, pick(self.lines))
+        columns = self.texts, self.labels, self.ids, self.subjects, self.times
+        texts, labels, ids, subjects, times, lines = map(pick, (*columns, self.lines))
+        return Texts(texts, labels, ids, subjects, times, self.source, lines)
 
 
 def read_batches(
@@ -116,6 +121,23 @@ def read_batches(
         else:
             for begin in range(0, len(plain), _BATCH_ITEMS):
                 yield plain.part(begin, begin + _BATCH_ITEMS)
+
+
+def texts_in(batch: Batch, bad: BadLines, *, name: str) -> Texts:
+    """Return all texts of a batch of JSON lines at once; `name` is that of the source.
+
+    >>> block = Block(b'{"subject": "ann", "text": "Hello.", "id": 7}', lines=1, first=1)
+    >>> texts_in(block, BadLines("error", None), name="posts").ids
+    ['7']
+    """
+    plain = _plain_texts(batch, SUBJECT_FIELDS, name)
+    if plain is not None:
+        return plain
+    lines, rows = [], []
+    for line, row in _flat(json_items(batch, _record_reader({}, None), bad, name=name)):
+        lines.append(line)
+        rows.append(row)
+    return Texts.of(rows, name, lines)
 
 
 def _plain_texts(batch: Batch, fields: Fields, source: str) -> Texts | None:
@@ -157,7 +179,7 @@ def posts_of(subjects: Iterable[Subject]) -> Iterator[tuple[None, Row]]:
     """Yield all posts of subjects, which have no line."""
     for subject in subjects:
         for post in subject.posts:
-            yield None, (post.content, subject.label, post.id, subject.id)
+            yield None, (post.content, subject.label, post.id, subject.id, post.time)
 
 
 def labelled(
@@ -258,11 +280,11 @@ def _record_reader(
     def read(record: Record) -> list[Row]:
         if posts in record or record.get(owner) is not None:
             subject, written, label, _, _ = read_entry(record)
-            return [(post.content, label, post.id, subject) for post in written]
+            return [(post.content, label, post.id, subject, post.time) for post in written]
         own = read_document(record)
         above = record.get(title)
         content = content_of(above if isinstance(above, str) else None, own.text)
-        return [(content, own.label, own.id, None)]
+        return [(content, own.label, own.id, None, None)]
 
     return read
 

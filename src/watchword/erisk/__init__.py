@@ -18,15 +18,14 @@ from watchword.erisk.submission import (
     ChunkDecision,
     ErdeWithBounds,
     SubmissionScore,
-    read_counts,
     read_submissions,
-    read_truth,
     score_decisions,
     score_submissions,
     write_submissions,
 )
 from watchword.erisk.synthetic_collection import make_collection, make_subjects
 from watchword.erisk.synthetic_discussions import make_discussions
+from watchword.erisk.tables import read_counts, read_truth
 
 __all__ = [
     "TASKS",

@@ -45,12 +45,13 @@ from watchword.erisk.transport import (
 )
 from watchword.errors import DataFormatError, StateError
 from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.function_model import FunctionModel
 from watchword.streams.policies import Policy
 from watchword.streams.readers import Decision, Watcher
 
 logger = logging.getLogger("watchword.erisk")
 
-Run = tuple[TauSS3, Policy]
+Run = tuple[TauSS3 | FunctionModel, Policy]
 
 _NOT_FOUND = 404
 
@@ -105,7 +106,7 @@ def run_client(
     token
         the token from the organisers; it appears in no message and no file.
     runs
-        one to five pairs of a model and a policy, as many as you registered.
+        one to five pairs of a model (or a `FunctionModel`) and a policy, as many as you registered.
     journal
         the file to resume from; it contains the subjects' writings.
     dialect

@@ -22,8 +22,8 @@ from watchword.erisk.protocol import (
     as_list,
     as_nick,
     as_number,
+    as_object,
     as_text,
-    kind_of,
     parse_json,
 )
 from watchword.errors import DataFormatError
@@ -50,8 +50,8 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
     >>> found.content, found.context
     ('Badly.', ('Sleep\n\nHow?', 'Why?'))
     """
-    outer = _object(item, "a discussion")
-    submission = _object(outer.get("submission", outer), "a submission")
+    outer = as_object(item, "a discussion")
+    submission = as_object(outer.get("submission", outer), "a submission")
     subject = as_nick(outer.get("targetSubject", target))
     title, body = (_said(submission, name) for name in ("title", "body"))
     texts: list[str] = []
@@ -62,7 +62,7 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
         context.append(f"{title}\n\n{body}" if title and body else title or body)
         title = ""
     for comment in as_list(outer.get("comments") or [], "comments"):
-        fields = _object(comment, "a comment")
+        fields = as_object(comment, "a comment")
         (texts if _is_own(fields, subject) else context).append(_said(fields, "body"))
     return Writing(
         nick=subject,
@@ -124,12 +124,6 @@ def read_discussions(path: Path) -> Subject:
         raise DataFormatError(f"{path}: contains discussions of {min(strangers)!r}")
     posts: list[Post] = [one.post for one in sorted(writings, key=lambda one: one.number)]
     return Subject(path.stem, posts)
-
-
-def _object(item: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(item, dict):
-        raise DataFormatError(f"{what} must be an object, got {kind_of(item)}")
-    return item
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> object:

@@ -27,14 +27,8 @@ from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.erisk.discussions import read_discussions
 from watchword.erisk.listing import discussion_files, matching, subfolders, subject_files
-from watchword.erisk.submission import (
-    CHUNKS,
-    NEGATIVE,
-    POSITIVE,
-    CollectionWarning,
-    listed,
-    read_counts,
-)
+from watchword.erisk.submission import CHUNKS, CollectionWarning, listed
+from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
 from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
 from watchword.erisk.xml_reader import read_individual, sorted_by_time, trend
 from watchword.errors import DataFormatError

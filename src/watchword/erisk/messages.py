@@ -17,6 +17,7 @@ from watchword.erisk.protocol import (
     as_list,
     as_nick,
     as_number,
+    as_object,
     as_text,
     kind_of,
     parse_json,
@@ -61,7 +62,8 @@ def predictions_of(answers: Sequence[Answer], emissions: Mapping[str, Any]) -> b
 
 def answers_in(data: object) -> list[dict[str, Any]]:
     """Return the answers in predictions, for a practice server; a decision is also the score."""
-    [text] = as_list(data, "one string") or [None]
+    strings = as_list(data, "one string")
+    text = strings[0] if len(strings) == 1 else strings
     if not isinstance(text, str):
         raise DataFormatError(f"expected a list with one string of JSON, got {kind_of(text)}")
     plain = parse_json(text.encode("utf-8", "replace"))
@@ -72,12 +74,11 @@ def answers_in(data: object) -> list[dict[str, Any]]:
 
 
 def _message(item: object) -> Writing:
-    if not isinstance(item, dict):
-        raise DataFormatError(f"a message must be an object, got {kind_of(item)}")
+    fields = as_object(item, "a message")
     return Writing(
-        nick=as_nick(item.get("nick")),
-        number=as_number(item.get("round")),
-        content=as_text("message", item.get("message")),
-        date=as_text("date", item.get("date")),
-        id=as_identifier(item.get("id_message")),
+        nick=as_nick(fields.get("nick")),
+        number=as_number(fields.get("round")),
+        content=as_text("message", fields.get("message")),
+        date=as_text("date", fields.get("date")),
+        id=as_identifier(fields.get("id_message")),
     )

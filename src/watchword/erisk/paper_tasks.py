@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,13 +23,13 @@ from watchword.erisk.layout import (
 )
 from watchword.erisk.published import Task, TaskName, task_named
 from watchword.erisk.submission import (
-    POSITIVE,
     ChunkDecision,
     SubmissionScore,
     score_decisions,
     write_submissions,
 )
 from watchword.erisk.synthetic_collection import MARKER
+from watchword.erisk.tables import POSITIVE
 from watchword.errors import DataFormatError
 from watchword.evaluation.replaying import Replay, replay
 from watchword.evaluation.scores import first_alerts
@@ -61,6 +61,19 @@ class TaskSets(NamedTuple):
     test: SetPlace
 
 
+class OfficialTest(NamedTuple):
+    """The subjects of a test set and their official numbers of writings."""
+
+    subjects: list[Subject]
+    counts: Mapping[str, int]
+    is_synthetic: bool
+
+    @property
+    def truth(self) -> dict[str, str]:
+        """The golden truth."""
+        return {subject.id: str(subject.label) for subject in self.subjects}
+
+
 @dataclass(frozen=True)
 class TaskResult:
     """The result of a task; `print` shows it in the published table.
@@ -88,15 +101,17 @@ class TaskResult:
         if self.score is None:
             return "\n".join([*lines, str(self.replay)])
         lines += [f"{self.score.subjects} subjects, {self.score.positives} positive", ""]
-        rows = _rows(self.task, self.score)
-        lines += aligned([[_to_the_point(cell) for cell in row] for row in rows])
+        return "\n".join([*lines, *table_lines(self.task, [self.score]), *self.warning()])
+
+    def warning(self) -> list[str]:
+        """Return lines that warn against comparing a test set that is not the official one."""
+        size = self.task.test
         if self.is_synthetic:
-            lines += ["", "This test set is synthetic: do not compare the rows."]
-        elif not self.is_official_size:
-            size = self.task.test
-            lines += ["", "This is not the official test set, which has"]
-            lines[-1] += f" {size.subjects} subjects, {size.positives} positive: do not compare."
-        return "\n".join(lines)
+            return ["", "This test set is synthetic: do not compare the rows."]
+        if self.is_official_size:
+            return []
+        official = f"{size.subjects} subjects, {size.positives} positive"
+        return ["", f"This is not the official test set, which has {official}: do not compare."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: this run's row, the published rows, the bounds, and all decisions."""
@@ -153,19 +168,60 @@ def run_task(
     sets = find_sets(task, data, train=train, test=test)
     if not model.labels:
         for place in sets.train:
-            _learn(model, place, threads, progress)
-    collection, which = sets.test
+            learn(model, read_training(place, progress), threads=threads, progress=progress)
+    found = read_test(sets.test, progress)
+    return decide(chosen, found, model, policy, name=name, out=out, threads=threads)
+
+
+def read_training(place: SetPlace, progress: Progress | None = None) -> list[Subject]:
+    """Read a training set, in the order in which it is learnt."""
+    subjects = read_collection(place.collection, which=place.which, progress=progress)
+    if any(subject.label is None for subject in subjects):
+        raise DataFormatError(f"{place.collection.path}: no golden truth (needed for training)")
+    # Periodic pruning depends on the order, so it is the same for all layouts of a set.
+    subjects.sort(key=lambda subject: not subject.id.startswith("train_"))
+    return subjects
+
+
+def learn(
+    model: TauSS3,
+    subjects: Sequence[Subject],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Teach a model the posts of subjects; one that prunes periodically learns in one thread."""
+    batches = list(_batches(subjects))
+    for batch in tracked(batches, len(batches), progress):
+        teach(model, batch, threads=threads)
+
+
+def read_test(place: SetPlace, progress: Progress | None = None) -> OfficialTest:
+    """Read a test set with the official number of writings per subject."""
+    collection, which = place
     subjects = read_collection(collection, which=which, progress=progress)
-    report = replay(subjects, model, policy, by="chunk", threads=threads)
-    decisions = _decisions(report)
+    counts = official_counts(collection, subjects)
+    return OfficialTest(subjects, counts, (collection.path / MARKER).exists())
+
+
+def decide(
+    task: Task,
+    test: OfficialTest,
+    model: TauSS3,
+    policy: Policy,
+    *,
+    name: str = "watchword",
+    out: AnyPath | None = None,
+    threads: int | None = None,
+) -> TaskResult:
+    """Decide chunk by chunk about the subjects of a test set, and measure the decisions."""
+    report = replay(test.subjects, model, policy, by="chunk", threads=threads)
+    decisions = decisions_of(report)
     score = None
     if report.measures is not None:
-        truth = {subject.id: str(subject.label) for subject in subjects}
-        counts = official_counts(collection, subjects)
-        score = score_decisions(decisions, truth, counts, name=name)
+        score = score_decisions(decisions, test.truth, test.counts, name=name)
     files = () if out is None else tuple(write_submissions(out, decisions, name=name))
-    is_synthetic = (collection.path / MARKER).exists()
-    return TaskResult(chosen, name, score, report, files, is_synthetic)
+    return TaskResult(task, name, score, report, files, test.is_synthetic)
 
 
 def find_sets(
@@ -263,18 +319,6 @@ def _named(path: AnyPath) -> SetPlace:
     return SetPlace(found[0])
 
 
-def _learn(model: TauSS3, place: SetPlace, threads: int | None, progress: Progress | None) -> None:
-    subjects = read_collection(place.collection, which=place.which, progress=progress)
-    if any(subject.label is None for subject in subjects):
-        raise DataFormatError(f"{place.collection.path}: no golden truth (needed for training)")
-    # Periodic pruning depends on the order, so it is the same for all layouts of a set.
-    subjects.sort(key=lambda subject: not subject.id.startswith("train_"))
-    workers = threads if model.parameters["prune_period"] is None else 1
-    batches = list(_batches(subjects))
-    for batch in tracked(batches, len(batches), progress):
-        teach(model, batch, threads=workers)
-
-
 def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
     batch: list[Subject] = []
     posts = 0
@@ -288,7 +332,7 @@ def _batches(subjects: Iterable[Subject]) -> Iterator[list[Subject]]:
         yield batch
 
 
-def _decisions(report: Replay) -> dict[str, ChunkDecision | None]:
+def decisions_of(report: Replay) -> dict[str, ChunkDecision | None]:
     """Return the decision and its chunk per subject.
 
     Delays do not give the chunk: with fewer than ten posts they are all 0.
@@ -300,22 +344,45 @@ def _decisions(report: Replay) -> dict[str, ChunkDecision | None]:
     }
 
 
-def _rows(task: Task, score: SubmissionScore) -> Iterator[tuple[str, ...]]:
-    """Yield the published table with this run's row, sorted by ERDE50, and the bounds."""
-    ours = (f"> {score.name}", f"{score.erde5.value:.2f}", f"{score.erde50.value:.2f}")
-    quality = (f"{value:.2f}" for value in (score.precision, score.recall, score.f1))
-    rows = [(score.erde50.value, (*ours, *quality))]
+def table_lines(task: Task, scores: Iterable[SubmissionScore]) -> list[str]:
+    """Return the published table with rows of own runs, sorted by ERDE50, and the bounds."""
+    rows = [
+        (f"{'>' if row.is_own else ' '} {row.name}", *(_to_the_point(cell) for cell in row.cells))
+        for row in table_rows(task, list(scores))
+    ]
+    return aligned([("", *(_to_the_point(title) for title in TABLE_TITLES)), *rows])
+
+
+TABLE_TITLES = ("ERDE5", "ERDE50", "P", "R", "F1")
+
+
+class TableRow(NamedTuple):
+    """A row of a table of results: of an own run, a published one, or a bound."""
+
+    name: str
+    is_own: bool
+    cells: tuple[str, ...]  #: as in `TABLE_TITLES`, empty where unknown
+    is_bound: bool = False
+
+
+def table_rows(task: Task, scores: Sequence[SubmissionScore]) -> list[TableRow]:
+    """Return the rows of own runs and the published ones by ERDE50, then the bounds."""
+    rows = []
+    for score in scores:
+        ours = (f"{score.erde5.value:.2f}", f"{score.erde50.value:.2f}")
+        quality = (f"{value:.2f}" for value in (score.precision, score.recall, score.f1))
+        rows.append((score.erde50.value, TableRow(score.name, True, (*ours, *quality))))
     for row in task.table:
-        cells = (f"  {row.name}", f"{row.erde5:.{row.erde5_decimals}f}", f"{row.erde50:.2f}")
+        cells = (f"{row.erde5:.{row.erde5_decimals}f}", f"{row.erde50:.2f}")
         known = [row.precision, row.recall, row.f1]
         rest = ("" if value is None else f"{value:.2f}" for value in known)
-        rows.append((row.erde50, (*cells, *rest)))
-    yield ("", "ERDE5", "ERDE50", "P", "R", "F1")
-    yield from (cells for _, cells in sorted(rows, key=lambda row: row[0]))
-    for name in ("never", "best"):
-        bounds = (f"{getattr(erde, name):.2f}" for erde in (score.erde5, score.erde50))
-        title = "  (never alerting)" if name == "never" else "  (best possible)"
-        yield (title, *bounds, "", "", "")
+        rows.append((row.erde50, TableRow(row.name, False, (*cells, *rest))))
+    ordered = [row for _, row in sorted(rows, key=lambda one: one[0])]
+    for name, title in ("never", "(never alerting)"), ("best", "(best possible)"):
+        first = scores[0]
+        bounds = (f"{getattr(erde, name):.2f}" for erde in (first.erde5, first.erde50))
+        ordered.append(TableRow(title, False, (*bounds, "", "", ""), is_bound=True))
+    return ordered
 
 
 def _to_the_point(cell: str) -> str:

@@ -160,24 +160,29 @@ def as_list(data: object, what: str) -> list[Any]:
     return data
 
 
+def as_object(data: object, what: str) -> dict[str, Any]:
+    """Return an object from a server, or raise `DataFormatError`."""
+    if not isinstance(data, dict):
+        raise DataFormatError(f"{what} must be an object, got {kind_of(data)}")
+    return data
+
+
 def _writing(item: object) -> Writing:
-    if not isinstance(item, dict):
-        raise DataFormatError(f"a writing must be an object, got {kind_of(item)}")
+    fields = as_object(item, "a writing")
     return Writing(
-        nick=as_nick(item.get("nick")),
-        number=as_number(item.get("number")),
-        title=as_text("title", item.get("title")),
-        content=as_text("content", item.get("content")),
-        date=as_text("date", item.get("date")),
-        id=as_identifier(item.get("id")),
-        redditor=as_identifier(item.get("redditor")),
+        nick=as_nick(fields.get("nick")),
+        number=as_number(fields.get("number")),
+        title=as_text("title", fields.get("title")),
+        content=as_text("content", fields.get("content")),
+        date=as_text("date", fields.get("date")),
+        id=as_identifier(fields.get("id")),
+        redditor=as_identifier(fields.get("redditor")),
     )
 
 
 def _answer(item: object, known: set[str]) -> Answer:
-    if not isinstance(item, dict):
-        raise DataFormatError(f"an answer must be an object, got {_shown(item)}")
-    nick, decision, score = as_nick(item.get("nick")), item.get("decision"), item.get("score")
+    fields = as_object(item, "an answer")
+    nick, decision, score = as_nick(fields.get("nick")), fields.get("decision"), fields.get("score")
     if nick not in known:
         raise DataFormatError(f"unknown subject {nick!r}")
     if isinstance(decision, bool) or decision not in (0, 1):

@@ -2,6 +2,7 @@
 
 A log has a record per subject and round with `nick`, `decision`, `score` and `round`, as JSON lines
 or CSV. Rounds count from 0, as on the server. A column `run` separates several runs in one file.
+A decision is 0, 1, or the name of a class where there are more than two.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from watchword.data.flaws import BadLines, Flaw, shown
 from watchword.data.inputs import item_batches, kind_of
 from watchword.data.records import Fields, Record, as_identity
 from watchword.erisk.submission import ChunkDecision, read_submissions, run_names
+from watchword.erisk.tables import NEGATIVE, POSITIVE, class_named, read_ids
 from watchword.errors import DataFormatError
 from watchword.evaluation.replaying import RANKING_ROUNDS
 
@@ -43,7 +45,8 @@ class RoundRun:
     """A run on a server: its alerts, and the scores after some rounds.
 
     `alerts` maps subjects to the number of rounds read, `scores` a number of rounds to the score of
-    each subject. Only rounds that the run has reached are in `scores`.
+    each subject. Only rounds that the run has reached are in `scores`. `classes` maps subjects to
+    the class of their first alert, where decisions are names of classes.
     """
 
     name: str
@@ -51,13 +54,15 @@ class RoundRun:
     subjects: frozenset[str]
     alerts: Mapping[str, int]
     scores: Mapping[int, Mapping[str, float]]
+    classes: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_runs(
     path: AnyPath, *, rankings: Iterable[int] = RANKING_ROUNDS
 ) -> list[ChunkRun | RoundRun]:
-    r"""Read all runs in a folder of files by chunk, or in a log of rounds.
+    r"""Read all runs in a folder of files by chunk, in a log of rounds, or in a list of ids.
 
+    A list, `NAME.txt`, has the ids of the alerted subjects, one per line, as at PAN 2012.
     `rankings` are the numbers of rounds after which to keep the scores.
 
     >>> import tempfile
@@ -70,13 +75,21 @@ def read_runs(
     source = Path(path)
     if source.is_dir():
         return [ChunkRun(*read_submissions(source, name=name)) for name in run_names(source)]
+    if source.suffix == ".txt" and not _is_json(source):
+        ids = read_ids(source)
+        return [RoundRun(source.stem, 1, frozenset(ids), dict.fromkeys(ids, 1), {})]
     return list(_read_log(source, tuple(rankings)))
+
+
+def _is_json(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1000).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 class _Entry(NamedTuple):
     run: str
     nick: str
-    decision: int
+    decision: str
     score: float
     round: int
 
@@ -88,6 +101,7 @@ class _Log:
     rounds: int = 0
     subjects: set[str] = field(default_factory=set)
     alerts: dict[str, int] = field(default_factory=dict)
+    classes: dict[str, str] = field(default_factory=dict)
     # The latest round of each subject within the first rounds, with its score.
     latest: dict[int, dict[str, tuple[int, float]]] = field(default_factory=dict)
 
@@ -95,8 +109,8 @@ class _Log:
         read = entry.round + 1
         self.rounds = max(self.rounds, read)
         self.subjects.add(entry.nick)
-        if entry.decision:
-            self.alerts[entry.nick] = min(read, self.alerts.get(entry.nick, read))
+        if entry.decision != NEGATIVE and read <= self.alerts.get(entry.nick, read):
+            self.alerts[entry.nick], self.classes[entry.nick] = read, entry.decision
         for rounds in rankings:
             if read > rounds:
                 continue
@@ -112,7 +126,8 @@ class _Log:
             for rounds, latest in sorted(self.latest.items())
             if rounds <= self.rounds
         }
-        return RoundRun(name, self.rounds, frozenset(self.subjects), self.alerts, scores)
+        subjects = frozenset(self.subjects)
+        return RoundRun(name, self.rounds, subjects, self.alerts, scores, self.classes)
 
 
 def _read_log(path: Path, rankings: tuple[int, ...]) -> Iterable[RoundRun]:
@@ -141,15 +156,31 @@ def _read_log(path: Path, rankings: tuple[int, ...]) -> Iterable[RoundRun]:
 
 def _entry(record: Record) -> _Entry:
     nick = as_identity("nick", record.get("nick"))
-    decision = _number(record, "decision")
-    if decision not in (0, 1):
-        raise Flaw(f'"decision" must be 0 or 1, got {shown(record["decision"])}')
+    decision = _decision(record)
     number = _number(record, "round")
     if number < 0 or number != int(number):
         raise Flaw(f'"round" must be a whole number from 0 on, got {shown(record["round"])}')
     run = record.get("run")
     name = "" if run is None else as_identity("run", run)
-    return _Entry(name, nick, int(decision), _number(record, "score"), int(number))
+    return _Entry(name, nick, decision, _number(record, "score"), int(number))
+
+
+def _decision(record: Record) -> str:
+    value = record.get("decision")
+    if isinstance(value, str) and not _is_number(value):
+        return class_named(as_identity("decision", value))
+    decision = _number(record, "decision")
+    if decision not in (0, 1):
+        raise Flaw(f'"decision" must be 0, 1 or the name of a class, got {shown(value)}')
+    return POSITIVE if decision else NEGATIVE
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(record: Record, name: str) -> float:

@@ -7,25 +7,30 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._display import finite
 from watchword.erisk.run_files import ChunkRun, RoundRun
-from watchword.erisk.submission import (
-    POSITIVE,
-    CollectionWarning,
-    Outcomes,
-    chunk_outcomes,
-    listed,
-)
+from watchword.erisk.submission import CollectionWarning, Outcomes, chunk_outcomes, listed
+from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
+from watchword.evaluation.paired_tests import randomization_test
 from watchword.evaluation.replaying import Ranking, early_measures
 
 RANKED = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
+
+MeasureSet = Literal["erisk", "mentalriskes", "pan"]
+_LATE = ("erde", "latency", "speed", "f_latency")
+# The measures of the organisers, in the order of their tables; "erde" is one for each deadline.
+MEASURES: dict[MeasureSet, tuple[str, ...]] = {
+    "erisk": ("precision", "recall", "f1", *_LATE),
+    "mentalriskes": ("accuracy", "macro_precision", "macro_recall", "macro_f1", *_LATE),
+    "pan": ("precision", "recall", "f1", "f05"),
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ def score_run(
     deadlines: Sequence[int],
     p: float,
     rankings: Sequence[int],
+    kind: MeasureSet = "erisk",
 ) -> RunScore:
     """Measure a run; delays by chunk need the number of writings of each subject."""
     if isinstance(run, RoundRun):
@@ -104,9 +110,16 @@ def score_run(
         Ranking.of(rounds, values.tolist(), outcomes.truth, outcomes.subjects)
         for rounds, values in scores.items()
     )
-    erdes = [f"erde{deadline}" for deadline in deadlines]
-    order = ["precision", "recall", "f1", *erdes, "latency", "speed", "f_latency"]
-    measures = {name: finite(found[name]) for name in order}
+    erdes = [f"erde{deadline}" for deadline in deadlines if "erde" in MEASURES[kind]]
+    measures: dict[str, float | None] = {}
+    for name in MEASURES[kind]:
+        if name == "erde":
+            measures |= {each: finite(found[each]) for each in erdes}
+        elif name in found:
+            measures[name] = finite(found[name])
+        else:
+            columns = outcomes.truth, outcomes.alerted, *outcomes.classes()
+            measures[name] = _class_measure(name, *columns)
     for each in ranked:
         measures |= {f"{name}_after_{each.rounds}": getattr(each, name) for name in RANKED}
     return RunScore(
@@ -132,11 +145,28 @@ def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
     subjects = tuple(sorted(truth))
     return Outcomes(
         subjects,
-        np.array([truth[one] == POSITIVE for one in subjects]),
+        np.array([truth[one] != NEGATIVE for one in subjects]),
         np.array([one in run.alerts for one in subjects]),
         np.array([run.alerts.get(one, 0) for one in subjects], np.int64),
         np.array([1.0 if one in run.subjects else math.inf for one in subjects]),
+        *_classes(run, truth, subjects),
     )
+
+
+def _classes(
+    run: RoundRun, truth: Mapping[str, str], subjects: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the true and the decided classes, or nothing if there are only two."""
+    known = {*truth.values()}
+    if known <= {POSITIVE, NEGATIVE}:
+        return ()
+    if unknown := sorted({*run.classes.values()} - known):
+        raise DataFormatError(
+            f"run {run.name}: {listed(unknown)} not a class of the golden truth "
+            f"({', '.join(sorted(known))})"
+        )
+    decided = (run.classes.get(one, NEGATIVE) for one in subjects)
+    return tuple(truth[one] for one in subjects), tuple(decided)
 
 
 def _all_scores(scores: Mapping[str, float], subjects: Sequence[str]) -> FloatArray:
@@ -157,22 +187,31 @@ def intervals_of(
     return RunIntervals(run.name, None if base is None else base.name, found)
 
 
+def p_values_of(
+    run: RunScore, base: RunScore, p: float, *, seed: int, repeats: int
+) -> dict[str, float]:
+    """Return p-values of differences between two runs; see `Scoreboard.p_values`."""
+    found = {}
+    for name in run.measures:
+        if name in base.measures and name not in ("latency", "speed") and "_after_" not in name:
+            measure, (own, other), more = _measured(name, [run, base], p)
+            found[name] = randomization_test(
+                measure,
+                run.outcomes.truth,
+                own,
+                other,
+                seed=seed,
+                repeats=repeats,
+                positive=True,
+                **more,
+            )
+    return found
+
+
 def _interval(
     name: str, run: RunScore, base: RunScore | None, p: float, options: Mapping[str, Any]
 ) -> metrics.Interval:
-    more: dict[str, Any] = {"minimum_delay": 0}
-    measure: Callable[..., float]
-    if "_after_" in name:
-        kind, _, rounds = name.partition("_after_")
-        measure, more = partial(_ranking_measure, kind), {}
-        sides = [_ranking_columns(one, int(rounds)) for one in (run, base) if one is not None]
-    else:
-        measure = _decision_measure(name)
-        sides = [(one.outcomes.alerted, one.outcomes.delays) for one in (run, base) if one]
-        if name.startswith("erde"):
-            more["deadline"] = int(name.removeprefix("erde"))
-        elif name in ("speed", "f_latency"):
-            more["p"] = p
+    measure, sides, more = _measured(name, [run] if base is None else [run, base], p)
     return metrics.bootstrap_interval(
         measure,
         run.outcomes.truth,
@@ -181,6 +220,29 @@ def _interval(
         positive=True,
         **options,
         **more,
+    )
+
+
+def _measured(
+    name: str, runs: Sequence[RunScore], p: float
+) -> tuple[Callable[..., float], list[tuple[Any, ...]], dict[str, Any]]:
+    """Return a measure, its arguments after the truth for each run, and its options."""
+    if "_after_" in name:
+        kind, _, rounds = name.partition("_after_")
+        columns = [_ranking_columns(one, int(rounds)) for one in runs]
+        return partial(_ranking_measure, kind), columns, {}
+    if name in _BY_CLASS:
+        sides = [(one.outcomes.alerted, *one.outcomes.classes()) for one in runs]
+        return partial(_class_measure, name), sides, {}
+    more: dict[str, Any] = {"minimum_delay": 0}
+    if name.startswith("erde"):
+        more["deadline"] = int(name.removeprefix("erde"))
+    elif name in ("speed", "f_latency"):
+        more["p"] = p
+    return (
+        _decision_measure(name),
+        [(one.outcomes.alerted, one.outcomes.delays) for one in runs],
+        more,
     )
 
 
@@ -201,6 +263,31 @@ def _quality(
     """Return precision, recall or F₁, with the signature of the measures that use delays."""
     found = metrics.precision_recall_f1(truth, alerted, positive=options["positive"])
     return float(getattr(found, name))
+
+
+_BY_CLASS = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "f05")
+
+
+def _class_measure(
+    name: str,
+    truth: BoolArray,
+    alerted: BoolArray,
+    true: IntArray,
+    decided: IntArray,
+    *,
+    positive: bool = True,
+) -> float:
+    """Return F₀.₅ of alerts, the accuracy, or a mean over the classes that occur."""
+    if name == "f05":
+        return metrics.f_score(truth, alerted, positive=positive, beta=0.5)
+    if name == "accuracy":
+        return float((true == decided).mean())
+    kind = name.removeprefix("macro_")
+    found = [
+        metrics.precision_recall_f1(true == one, decided == one, positive=True)
+        for one in np.union1d(true, decided)
+    ]
+    return float(np.mean([getattr(each, kind) for each in found]))
 
 
 def _ranking_columns(run: RunScore, rounds: int) -> tuple[Any, ...]:

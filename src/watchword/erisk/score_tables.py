@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from watchword._display import aligned
+from watchword._display import aligned, visible
 from watchword.erisk.run_score import RunIntervals
 from watchword.evaluation import metrics
 
@@ -13,6 +13,11 @@ _TITLES = {
     "precision": "P",
     "recall": "R",
     "f1": "F1",
+    "f05": "F0.5",
+    "accuracy": "accuracy",
+    "macro_precision": "macro P",
+    "macro_recall": "macro R",
+    "macro_f1": "macro F1",
     "latency": "latency",
     "speed": "speed",
     "f_latency": "F_latency",
@@ -20,11 +25,18 @@ _TITLES = {
     "ndcg_at_10": "NDCG@10",
     "ndcg_at_100": "NDCG@100",
 }
-_LATEX_TITLES = {"F1": "$F_1$", "latency": r"latency$_{TP}$", "F_latency": r"$F_{latency}$"}
+_LATEX_TITLES = {
+    "F1": "$F_1$",
+    "F0.5": "$F_{0.5}$",
+    "macro F1": "macro $F_1$",
+    "latency": r"latency$_{TP}$",
+    "F_latency": r"$F_{latency}$",
+}
 _LATEX_SIGNS = {sign: rf"\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "τ": r"$\tau$",
 }
 
 
@@ -71,8 +83,38 @@ def cell_of(name: str, value: float | None, sign: str = "") -> str:
     return f"{value:{sign}.1f}" if name == "latency" else f"{value:{sign}.3f}"
 
 
-def latex_of(rows: Sequence[Sequence[str]], runs: int, lowest: Sequence[bool], words: int) -> str:
-    """Return a tabular; the best value of each column is bold in the rows of runs."""
+def markdown_of(rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+    r"""Return a table in Markdown; the first row is the head, the first `words` columns are text.
+
+    >>> print(markdown_of([("run", "F1"), ("a|b", "0.50")]))
+    | run | F1 |
+    |:---|---:|
+    | a\|b | 0.50 |
+    """
+    lines = ["| " + " | ".join(map(_in_markdown, row)) + " |" for row in rows]
+    columns = [":---"] * words + ["---:"] * (len(rows[0]) - words)
+    return "\n".join([lines[0], f"|{'|'.join(columns)}|", *lines[1:]])
+
+
+_MARKDOWN_SIGNS = {ord(sign): rf"\{sign}" for sign in "\\|`*_<>[]"} | {0x0A: " "}
+
+
+def _in_markdown(cell: str) -> str:
+    return visible(cell).translate(_MARKDOWN_SIGNS)
+
+
+def latex_of(
+    rows: Sequence[Sequence[str]],
+    runs: int,
+    lowest: Sequence[bool],
+    words: int,
+    *,
+    note: str = "",
+) -> str:
+    """Return a tabular; the best value of each column is bold in the rows of runs.
+
+    `note` is printed in a last row of the table.
+    """
     body = [list(map(_escaped, row)) for row in rows[1:]]
     for column in range(words, len(rows[0])):
         values = {
@@ -88,6 +130,8 @@ def latex_of(rows: Sequence[Sequence[str]], runs: int, lowest: Sequence[bool], w
         if at == runs:
             lines.append(r"\midrule")
         lines.append(" & ".join(row) + r" \\")
+    if note:
+        lines += [r"\midrule", rf"\multicolumn{{{len(rows[0])}}}{{l}}{{{_escaped(note)}}} \\"]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 

@@ -7,14 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from watchword._checks import as_whole
+from watchword._checks import as_choice, as_whole
 from watchword._display import aligned, csv_of
 from watchword._files import AnyPath
 from watchword.erisk.layout import Collection
 from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
-from watchword.erisk.run_score import RANKED, RunIntervals, RunScore, intervals_of, score_run
+from watchword.erisk.run_score import (
+    MEASURES,
+    RANKED,
+    MeasureSet,
+    RunIntervals,
+    RunScore,
+    intervals_of,
+    p_values_of,
+    score_run,
+)
 from watchword.erisk.score_tables import cell_of, latex_of, title_of
-from watchword.erisk.submission import read_counts, read_truth
+from watchword.erisk.tables import NEGATIVE, read_counts, read_labels, read_truth
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 from watchword.evaluation.replaying import DEADLINES, RANKING_ROUNDS
@@ -86,14 +95,33 @@ class Scoreboard:
 
         The intervals are paired: both runs are measured on the same resamples of subjects.
         """
-        names = [run.name for run in self.runs]
-        if baseline is not None and baseline not in names:
-            raise ValueError(f"baseline must be one of {', '.join(names)}, got {baseline!r}")
-        base = self.runs[0 if baseline is None else names.index(baseline)]
+        base = self._named(baseline)
         options = {"seed": seed, "repeats": repeats, "confidence_level": confidence_level}
         return [
             intervals_of(run, base, self.latency_p, options) for run in self.runs if run is not base
         ]
+
+    def p_values(
+        self, baseline: str | None = None, *, seed: int = 0, repeats: int = 1000
+    ) -> dict[str, dict[str, float]]:
+        """Return the p-value of each measure of all other runs against a baseline.
+
+        By a paired randomization test: the decisions of both runs about random subjects are
+        exchanged. The baseline is the first run, unless given. Rankings, whose scores cannot be
+        exchanged, and measures that need a true positive (latency, speed) are left out.
+        """
+        base = self._named(baseline)
+        return {
+            run.name: p_values_of(run, base, self.latency_p, seed=seed, repeats=repeats)
+            for run in self.runs
+            if run is not base
+        }
+
+    def _named(self, baseline: str | None) -> RunScore:
+        names = [run.name for run in self.runs]
+        if baseline is not None and baseline not in names:
+            raise ValueError(f"baseline must be one of {', '.join(names)}, got {baseline!r}")
+        return self.runs[0 if baseline is None else names.index(baseline)]
 
     def _decisions(self) -> list[list[str]]:
         """Return the rows of the table of decisions, with the bounds of ERDE at the end."""
@@ -103,7 +131,7 @@ class Scoreboard:
             [run.name, *(cell_of(name, run.measures[name]) for name in names)] for run in self.runs
         ]
         bounds = {"never alerting": "never", "best possible": "best"}
-        for title, bound in bounds.items():
+        for title, bound in bounds.items() if self.runs[0].bounds else ():
             limits = list(dict.fromkeys(self._limits(run, names, bound) for run in self.runs))
             rows += [[f"({title})", *cells] for cells in limits]
         return rows
@@ -131,8 +159,9 @@ def score_runs(
     *,
     counts: AnyPath | Mapping[str, int] | None = None,
     rankings: Sequence[int] = RANKING_ROUNDS,
-    deadlines: Sequence[int] = DEADLINES,
-    latency_p: float = metrics.LATENCY_P,
+    measures: MeasureSet = "erisk",
+    deadlines: Sequence[int] | None = None,
+    latency_p: float | None = None,
 ) -> Scoreboard:
     """Compute the official measures of runs of any team.
 
@@ -140,17 +169,20 @@ def score_runs(
     ----------
     truth
         the golden truth: a file, a folder of a collection that contains it, or the result of
-        `read_truth`.
+        `read_truth` or `read_classes`.
     runs
         folders with the ten files of runs, logs of rounds, or results of `read_runs`.
     counts
         the number of writings per subject, for runs by chunk; found in the folder of `truth`.
     rankings
         numbers of rounds after which to measure the ranking by score.
+    measures
+        `"erisk"`; `"mentalriskes"` for accuracy and means over classes; or `"pan"` for F₀.₅, where
+        truth and runs may also be lists of ids, one per line.
     deadlines
-        deadlines of ERDE, in posts.
+        deadlines of ERDE, in posts [default: 5 and 50; MentalRiskES: 5 and 30].
     latency_p
-        parameter p of the penalty in speed and F_latency.
+        parameter p of the penalty in speed and F_latency [default: 0.0078; MentalRiskES: none].
 
     Subjects of the truth that a run does not mention count as never alerted and rank last. Subjects
     that are not in the truth are left out, with a `CollectionWarning`.
@@ -160,19 +192,43 @@ def score_runs(
     >>> score.measures["f_latency"], score.measures["ndcg_at_10_after_1"]
     (1.0, 1.0)
     """
+    kind = as_choice("measures", measures, tuple(MEASURES))
     rounds = tuple(as_whole("rankings", one, 1) for one in rankings)
-    limits = tuple(as_whole("deadlines", one, 1) for one in deadlines)
+    limits = tuple(as_whole("deadlines", one, 1) for one in deadlines or _DEADLINES[kind])
+    p = _latency_p(kind, latency_p)
     labels, found = _tables(truth)
     given = found if counts is None else counts
     totals = given if given is None or isinstance(given, Mapping) else read_counts(given)
+    listed = list(_all_runs(runs, rounds))
+    if kind == "pan":  # negatives do not count in F₀.₅, so golden truth may list positives only
+        labels = {one: NEGATIVE for run in listed for one in _subjects_of(run)} | dict(labels)
     taken: dict[str, RunScore] = {}
-    for run in _all_runs(runs, rounds):
+    for run in listed:
         if run.name in taken:
             raise DataFormatError(f"two runs are named {run.name} (rename the files of one)")
-        taken[run.name] = score_run(run, labels, totals, limits, latency_p, rounds)
+        ranked = rounds if kind == "erisk" else ()
+        taken[run.name] = score_run(run, labels, totals, limits, p, ranked, kind)
     if not taken:
         raise ValueError("runs must contain at least one run")
-    return Scoreboard(tuple(taken.values()), latency_p)
+    return Scoreboard(tuple(taken.values()), p)
+
+
+MENTALRISKES_P = "0.0411, 0.0326, 0.0308 (2023, tasks 1 to 3) or 0.0314 (2024)"
+_DEADLINES: dict[MeasureSet, tuple[int, ...]] = {
+    "erisk": DEADLINES,
+    "mentalriskes": (5, 30),
+    "pan": DEADLINES,
+}
+
+
+def _latency_p(kind: MeasureSet, given: float | None) -> float:
+    if given is None and kind == "mentalriskes":
+        raise ValueError(f"latency_p must be given for MentalRiskES: {MENTALRISKES_P}")
+    return metrics.LATENCY_P if given is None else given
+
+
+def _subjects_of(run: ChunkRun | RoundRun) -> Iterable[str]:
+    return run.subjects if isinstance(run, RoundRun) else run.decisions
 
 
 def _all_runs(
@@ -193,7 +249,7 @@ def _tables(
         return truth, None
     path = Path(truth)
     if not path.is_dir():
-        return read_truth(path), None
+        return read_labels(path), None
     folder = Collection(path, "test")
     if folder.truth is None:
         raise DataFormatError(f"{path}: contains no golden truth (give the file itself)")

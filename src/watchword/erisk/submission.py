@@ -1,4 +1,4 @@
-"""Submissions of eRisk 2017 and 2018, golden truth and counts: reading, writing and scoring.
+"""Submissions of eRisk 2017 and 2018: reading, writing and scoring.
 
 A run is ten files, `NAME_1.txt` to `NAME_10.txt`, one per chunk, with a decision for every subject:
 0 none yet, 1 positive, 2 negative. The first decision other than 0 counts; none after chunk 10
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,17 +18,15 @@ import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._files import AnyPath, atomic_file
-from watchword.data.flaws import shown
 from watchword.data.folders import is_clutter
-from watchword.erisk.listing import contents
+from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts, read_table, read_truth
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
+from watchword.evaluation.replaying import early_measures
 
 CHUNKS = metrics.CHUNKS
-POSITIVE, NEGATIVE = "positive", "negative"
 
 _FILE = re.compile(r"(.+)_([1-9]|10)\.txt")
-_LARGEST_TABLE = 1 << 26  # bytes
 
 
 class CollectionWarning(UserWarning):
@@ -51,10 +49,25 @@ class Outcomes:
     alerted: BoolArray
     delays: IntArray
     first_delays: FloatArray  #: earliest possible ones, infinite without writings
+    true_classes: tuple[str, ...] = ()  #: where there are more than two
+    decided_classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.truth.any():
             raise DataFormatError("the golden truth has no positive subject")
+
+    def classes(self) -> tuple[IntArray, IntArray]:
+        """Return the true and the decided class of each subject, as numbers."""
+        if not self.true_classes:
+            return self.truth.astype(np.int64), self.alerted.astype(np.int64)
+        numbers = {
+            name: at for at, name in enumerate(sorted({*self.true_classes, *self.decided_classes}))
+        }
+        true, decided = (
+            np.array([numbers[name] for name in names], np.int64)
+            for names in (self.true_classes, self.decided_classes)
+        )
+        return true, decided
 
 
 @dataclass(frozen=True)
@@ -90,21 +103,6 @@ class SubmissionScore:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return asdict(self)
-
-
-def read_truth(path: AnyPath) -> dict[str, str]:
-    """Read golden truth, `subject 0|1` per line, as subject → `"positive"` or `"negative"`."""
-    labels = {"0": NEGATIVE, "1": POSITIVE}
-    return {
-        subject: labels[value]
-        for subject, value in _table(Path(path), "0 or 1", re.compile("[01]")).items()
-    }
-
-
-def read_counts(path: AnyPath) -> dict[str, int]:
-    """Read the number of writings of each subject, one `subject N` per line."""
-    counts = _table(Path(path), "a number of writings", re.compile("[0-9]{1,9}"))
-    return {subject: int(value) for subject, value in counts.items()}
 
 
 def check_name(name: str) -> None:
@@ -147,7 +145,7 @@ def read_submissions(
     found, files = _run_files(Path(folder), name)
     decisions: dict[str, ChunkDecision | None] = {}
     for chunk, path in enumerate(files, 1):
-        given = _table(path, "0, 1 or 2", re.compile("[012]"))
+        given = read_table(path, "0, 1 or 2", re.compile("[012]"))
         if chunk == 1:
             decisions = dict.fromkeys(given)
         _check_same(given, decisions, path, files[0])
@@ -194,25 +192,23 @@ def score_decisions(
     ERDE50   0.00%   (never alerting 50.00%, best possible 0.00%)
     P 1.00  R 1.00  F1 1.00
     """
-    found = chunk_outcomes(decisions, truth, counts)
-    y_true, y_pred = found.truth, found.alerted
+    outcomes = chunk_outcomes(decisions, truth, counts)
+    found = early_measures(
+        outcomes.truth, outcomes.alerted, outcomes.delays, outcomes.first_delays, deadlines=(5, 50)
+    )
 
     def erde(deadline: int) -> ErdeWithBounds:
-        how: Any = {"deadline": deadline, "positive": True, "minimum_delay": 0}
-        bounds = metrics.erde_bounds(y_true, found.first_delays, **how)
-        value = metrics.erde(y_true, y_pred, found.delays, **how)
-        return ErdeWithBounds(100 * value, 100 * bounds.never, 100 * bounds.best)
+        bounds = found[f"erde{deadline}_bounds"]
+        values = (found[f"erde{deadline}"], bounds.never, bounds.best)
+        return ErdeWithBounds(*(100 * value for value in values))
 
-    quality = metrics.precision_recall_f1(y_true, y_pred, positive=True)
     return SubmissionScore(
         name,
-        len(found.subjects),
-        int(y_true.sum()),
+        len(outcomes.subjects),
+        int(outcomes.truth.sum()),
         erde(5),
         erde(50),
-        quality.precision,
-        quality.recall,
-        quality.f1,
+        *(found[measure] for measure in ("precision", "recall", "f1")),
     )
 
 
@@ -289,40 +285,6 @@ def _run_files(folder: Path, name: str | None) -> tuple[str, list[Path]]:
     if missing:
         raise DataFormatError(f"{folder}: {listed(missing)} missing")
     return chosen, [files[at] for at in range(1, CHUNKS + 1)]
-
-
-def _table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
-    """Read a file of subjects and values separated by blanks or tabs; skip blank lines."""
-    table: dict[str, str] = {}
-    for number, line in _lines(path):
-        columns = line.split()
-        if len(columns) != 2:
-            got = shown(line.strip())
-            raise DataFormatError(
-                f"{path}, line {number}: must be a subject and {expected}, got {got}"
-            )
-        subject, value = columns
-        if not form.fullmatch(value):
-            raise DataFormatError(f"{path}, line {number}: must be {expected}, got {shown(value)}")
-        if subject in table:
-            also = "" if table[subject] == value else " with another value"
-            raise DataFormatError(f"{path}, line {number}: duplicate subject {subject}{also}")
-        table[subject] = value
-    if not table:
-        raise DataFormatError(f"{path}: contains no subject")
-    return table
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    data = contents(path, _LARGEST_TABLE)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        place = data.count(b"\n", 0, error.start) + 1
-        raise DataFormatError(f"{path}, line {place}: not UTF-8") from None
-    for number, line in enumerate(re.split("\r\n|\r|\n", text), 1):
-        if line and not line.isspace():
-            yield number, line
 
 
 def _check_same(

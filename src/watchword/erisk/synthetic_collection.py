@@ -18,7 +18,6 @@ from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject, synthetic
 from watchword.erisk.layout import Split
 from watchword.erisk.published import TaskName, task_named
-from watchword.erisk.submission import POSITIVE
 from watchword.erisk.synthetic_subjects import (
     MOST_WRITINGS,
     SetPlan,
@@ -26,6 +25,7 @@ from watchword.erisk.synthetic_subjects import (
     plan_sets,
     subject_from,
 )
+from watchword.erisk.tables import POSITIVE
 
 Release = Literal["official", "2022"]
 

@@ -15,7 +15,7 @@ from watchword._checks import as_whole
 from watchword.data import Post, Subject, synthetic
 from watchword.erisk.layout import Split
 from watchword.erisk.published import SetSize, Task
-from watchword.erisk.submission import NEGATIVE, POSITIVE
+from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.evaluation.metrics import chunk_sizes
 
 FEWEST_WRITINGS, MOST_WRITINGS = 9, 2000  # of a subject in the real sets

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from watchword.data.subjects import Subject
 from watchword.erisk.listing import matching, names_below, subfolders, subject_files
-from watchword.erisk.submission import CHUNKS, CollectionWarning, listed, read_truth
+from watchword.erisk.submission import CHUNKS, CollectionWarning, listed
+from watchword.erisk.tables import read_truth
 from watchword.errors import DataFormatError
 
 _TRUTH = re.compile(r".*(golden|ground).*truth.*\.txt", re.IGNORECASE)

@@ -6,16 +6,22 @@ The measures of early detection are in `watchword.evaluation.metrics`.
 from watchword.evaluation import metrics
 from watchword.evaluation.cross_validation import cross_validate
 from watchword.evaluation.labels import MEASURES, Evaluation, evaluate
+from watchword.evaluation.learnt import Learnt
 from watchword.evaluation.metrics import erde, latency_weighted_f1
+from watchword.evaluation.nested import NestedTuning, nested_tune
 from watchword.evaluation.replaying import Measures, Outcome, Replay, replay, replay_scores
+from watchword.evaluation.score_files import read_scores
 from watchword.evaluation.scores import Scores, score_streams
 from watchword.evaluation.thresholds import Thresholds
-from watchword.evaluation.tuning import Trial, Tuning, grid, tune
+from watchword.evaluation.tuning import grid, tune
+from watchword.evaluation.tuning_result import Trial, Tuning
 
 __all__ = [
     "MEASURES",
     "Evaluation",
+    "Learnt",
     "Measures",
+    "NestedTuning",
     "Outcome",
     "Replay",
     "Scores",
@@ -28,6 +34,8 @@ __all__ = [
     "grid",
     "latency_weighted_f1",
     "metrics",
+    "nested_tune",
+    "read_scores",
     "replay",
     "replay_scores",
     "score_streams",

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import timezone
 from functools import partial
 from itertools import chain
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from watchword._arrays import IntArray
 from watchword._checks import Label, are_several, as_choice, as_label_sets, as_list, as_whole
 from watchword.data import Subject
+from watchword.evaluation.scores import Scores
 from watchword.evaluation.targets import in_order
 
 Order = Literal["random", "time"]
@@ -232,17 +233,41 @@ def folds_of(
     events, random folds give measures that are too good; with `order="time"`, each fold covers a
     period of time.
     """
+    members = [_Member(one.id, one.label, bool(one.posts), _beginning(one)) for one in subjects]
+    return _folds_of_members(members, positive, folds, order, seed)
+
+
+def folds_of_scores(
+    scores: Scores, *, folds: int, order: Order = "random", seed: int = 0
+) -> list[list[int]]:
+    """Return the same for scores; with `order="time"`, neighbours share a fold."""
+    described = zip(scores.subjects, scores.truth, (scores.totals > 0).tolist(), strict=True)
+    members = [_Member(*one, -math.inf) for one in described]
+    return _folds_of_members(members, scores.positive, folds, order, seed)
+
+
+class _Member(NamedTuple):
+    """What decides about the fold of a subject."""
+
+    id: str
+    label: Label | None
+    has_posts: bool
+    beginning: float
+
+
+def _folds_of_members(
+    members: Sequence[_Member], positive: Label, folds: int, order: Order, seed: int
+) -> list[list[int]]:
     wanted = as_whole("folds", folds, 2)
-    names = {subject.id for subject in subjects}
-    if len(names) < len(subjects):
+    if len({one.id for one in members}) < len(members):
         raise ValueError("duplicate subject id: a subject must not be in two folds")
     as_choice("order", order, ORDERS)
     groups: tuple[list[int], list[int]] = ([], [])
     silent: list[int] = []
-    for index, subject in enumerate(subjects):
-        if subject.label is None:
-            raise ValueError(f"subject {subject.id!r} has no label")
-        (groups[subject.label == positive] if subject.posts else silent).append(index)
+    for index, one in enumerate(members):
+        if one.label is None:
+            raise ValueError(f"subject {one.id!r} has no label")
+        (groups[one.label == positive] if one.has_posts else silent).append(index)
     if len(groups[True]) < wanted or len(groups[False]) < wanted:
         raise ValueError(
             f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
@@ -253,7 +278,7 @@ def folds_of(
     else:
         parts = [[] for _ in range(wanted)]
         for group in groups:
-            by_time = sorted(group, key=lambda index: _beginning(subjects[index]))
+            by_time = sorted(group, key=lambda index: members[index].beginning)
             for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
                 part += stretch.tolist()
     for number, index in enumerate(silent):

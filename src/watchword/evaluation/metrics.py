@@ -54,6 +54,16 @@ class Interval:
     high: float
     undefined: int
 
+    @classmethod
+    def of(cls, value: float, resampled: FloatArray, confidence_level: float) -> Interval:
+        """Return the percentile interval, given the values of resamples."""
+        if not 0 < as_number("confidence_level", confidence_level) < 1:
+            raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level}")
+        defined = resampled[np.isfinite(resampled)]
+        ends = [0.5 - confidence_level / 2, 0.5 + confidence_level / 2]
+        low, high = np.quantile(defined, ends) if defined.size else (math.nan, math.nan)
+        return cls(value, float(low), float(high), resampled.size - defined.size)
+
 
 def latency_cost(delays: ArrayLike, deadline: float) -> FloatArray:
     """Return the cost of a true positive after k posts: lc_o(k) = 1 − 1/(1 + e^(k−o)).
@@ -341,8 +351,6 @@ def bootstrap_interval(
     >>> bootstrap_interval(erde, truth, soon, baseline=late, positive=1, seed=7, deadline=5).low < 0
     True
     """
-    if not 0 < as_number("confidence_level", confidence_level) < 1:
-        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level}")
     truth = list(y_true)
     sides = []
     for y_pred, *others in [prediction] if baseline is None else [prediction, baseline]:
@@ -362,10 +370,7 @@ def bootstrap_interval(
     generator, size = np.random.default_rng(seed), actual.size
     draws = (generator.integers(size, size=size) for _ in range(as_whole("repeats", repeats, 1)))
     values = np.array([measured(rows) for rows in draws])
-    defined = values[~np.isnan(values)]
-    ends = [0.5 - confidence_level / 2, 0.5 + confidence_level / 2]
-    low, high = np.quantile(defined, ends) if defined.size else (math.nan, math.nan)
-    return Interval(measured(slice(None)), float(low), float(high), repeats - defined.size)
+    return Interval.of(measured(slice(None)), values, confidence_level)
 
 
 def _mean_cost(

@@ -17,8 +17,10 @@ from watchword._display import aligned, csv_of, finite, many
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.metrics import ErdeBounds
+from watchword.evaluation.replay_pictures import ReplayPictures
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.function_model import FunctionModel
 from watchword.streams.policies import Policy, as_policy
 from watchword.streams.policy import ranking_score
 from watchword.streams.steps import ScoreName
@@ -95,13 +97,19 @@ class Measures:
             found |= {f"erde{deadline}": cost, f"erde{deadline}_bounds": bounds[deadline]}
         return found | plain
 
-    def __str__(self) -> str:
+    @property
+    def counted(self) -> str:
+        """The numbers of subjects, positives and alerts, in words."""
+        return f"{self.subjects} subjects, {self.positives} positive, {self.alerts} alerts"
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return a table, headed: each ERDE with its bounds, and the other measures."""
         rows: list[tuple[str, ...]] = [("", "", "never alert", "best possible")]
         for deadline, value in self.erde.items():
             bounds = self.erde_bounds[deadline]
             numbers = (f"{100 * number:.2f} %" for number in (value, bounds.never, bounds.best))
             rows.append((f"ERDE{deadline}", *numbers))
-        rows += [
+        return rows + [
             (name, "none" if math.isnan(value) else f"{value:.3f}", "", "")
             for name, value in (
                 ("precision", self.precision),
@@ -113,8 +121,9 @@ class Measures:
                 ("average precision", self.average_precision),
             )
         ]
-        counts = f"{self.subjects} subjects, {self.positives} positive, {self.alerts} alerts"
-        return "\n".join([counts, *aligned(rows)])
+
+    def __str__(self) -> str:
+        return "\n".join([self.counted, *aligned(self.cells())])
 
 
 @dataclass(frozen=True)
@@ -141,10 +150,11 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(ReplayPictures):
     """The decisions of a replay, with their measures if all true labels are known.
 
-    `print` shows the measures; `to_csv` has a line per subject, `to_json` everything.
+    `print` shows the measures, a notebook also a picture; `chart` and `plot_…` draw others.
+    `to_csv` has a line per subject, `to_json` everything.
     """
 
     policy: Policy
@@ -179,6 +189,8 @@ class Replay:
         if self.measures is None:
             raise ValueError("intervals need the true label of every subject")
         truth = is_positive(self.scores)
+        if not truth.any():
+            raise ValueError(f"intervals need a subject with the label {self.scores.positive!r}")
         alerted = [outcome.label is not None for outcome in self.outcomes]
         delays = [outcome.delay for outcome in self.outcomes]
         asked: dict[str, tuple[Callable[..., float], dict[str, Any]]] = {
@@ -217,7 +229,7 @@ class Replay:
 
     def _ranking(self, rounds: int) -> Ranking:
         scores = self.scores
-        found = _ranked(scores, ranking_score(self.policy, scores.has), posts=rounds)
+        found = ranks_of(scores, ranking_score(self.policy, scores.has), posts=rounds)
         return Ranking.of(rounds, found, is_positive(scores), scores.subjects)
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +268,7 @@ class Replay:
 
 def replay(
     subjects: Iterable[Subject],
-    model: TauSS3,
+    model: TauSS3 | FunctionModel,
     policy: Policy,
     *,
     by: By = "post",
@@ -294,7 +306,7 @@ def replay_scores(
     latency_p: LatencyP = metrics.LATENCY_P,
 ) -> Replay:
     """Measure the decisions of a policy on precomputed scores; see `replay` for the arguments."""
-    limits = tuple(as_whole("deadlines", one, 1) for one in deadlines)
+    limits = tuple(dict.fromkeys(as_whole("deadlines", one, 1) for one in deadlines))
     if as_policy("policy", policy).positive != scores.positive:
         raise ValueError(
             f"the scores are for the label {scores.positive!r}, but the policy is {policy!r}"
@@ -314,7 +326,7 @@ def replay_scores(
         )
     )
     known = len(scores.truth) > 0 and all(label is not None for label in scores.truth)
-    p = _latency_p(latency_p, scores)
+    p = as_latency_p(latency_p, scores.totals)
     measures = _measures(scores, alerted, delays, score, limits, p) if known else None
     return Replay(policy, scores, outcomes, measures)
 
@@ -353,6 +365,12 @@ def is_positive(scores: Scores) -> BoolArray:
     return np.array([label == scores.positive for label in scores.truth], np.bool_)
 
 
+def first_delays(totals: IntArray, by: By) -> FloatArray:
+    """Return the earliest possible delay of each subject; infinite without posts."""
+    first = metrics.chunk_delays(1, totals) if by == "chunk" else np.ones(totals.size, np.int64)
+    return np.asarray(np.where(totals > 0, first, np.inf))
+
+
 def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any) -> float:
     """Return F₁, with the signature of the measures that use delays."""
     return metrics.precision_recall_f1(truth, alerted, positive=options["positive"]).f1
@@ -361,19 +379,20 @@ def _f1(truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any)
 def average_precision_of(scores: Scores, score: ScoreName) -> float:
     """Return the average precision of ranking subjects by a score after their last post."""
     return metrics.average_precision(
-        _ranked(scores, score), is_positive(scores), positive=True, subjects=scores.subjects
+        ranks_of(scores, score), is_positive(scores), positive=True, subjects=scores.subjects
     )
 
 
-def _ranked(scores: Scores, score: ScoreName, *, posts: int | None = None) -> FloatArray:
+def ranks_of(scores: Scores, score: ScoreName, *, posts: int | None = None) -> FloatArray:
     """Return the scores of subjects; those without posts are ranked last."""
     found = scores.histories.scores(score, posts=posts)
     return np.asarray(np.where(scores.totals > 0, found, -1.0))
 
 
-def _latency_p(given: LatencyP, scores: Scores) -> float:
+def as_latency_p(given: LatencyP, totals: IntArray) -> float:
+    """Return the parameter p, by the rule for these numbers of posts if it is "median"."""
     if given == "median":
-        return metrics.latency_parameter(scores.totals)
+        return metrics.latency_parameter(totals)
     if isinstance(given, str):
         raise ValueError(f'latency_p must be a number or "median", got {given!r}')
     return as_not_negative("latency_p", given)
@@ -388,12 +407,7 @@ def _measures(
     p: float,
 ) -> Measures:
     truth = is_positive(scores)
-    first = (
-        metrics.chunk_delays(1, scores.totals)
-        if scores.by == "chunk"
-        else np.ones(truth.size, np.int64)
-    )
-    first = np.where(scores.totals > 0, first, np.inf)
+    first = first_delays(scores.totals, scores.by)
     found = early_measures(truth, alerted, delays, first, deadlines=deadlines, p=p)
     return Measures(
         subjects=truth.size,

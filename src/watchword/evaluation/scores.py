@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label, as_choice, as_label, as_threads
 from watchword.data import Subject
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
-from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.combining import ALPHA, Combination, CombineName, gains_of
 from watchword.streams.driver import Histories, Series
-from watchword.streams.policies import POLICIES, Policy
-from watchword.streams.policy import field_names
+from watchword.streams.function_model import FunctionModel, source_of
+from watchword.streams.policies import Policy, check_needs
+from watchword.streams.sources import combination_of
 from watchword.streams.steps import QUANTITIES, SHARES, Quantity
 
 By = Literal["post", "chunk"]
@@ -59,16 +61,98 @@ class Scores:
         (`Policy.needs`) are rejected, because shares do not determine them.
         """
         series = [_series_of_shares(each) for each in shares]
-        totals = np.array([each.value.size for each in series], np.int64)
+        return cls._of_series(subjects, truth, series, positive=positive, has=SHARES)
+
+    @classmethod
+    def from_posts(
+        cls,
+        subjects: Iterable[str],
+        truth: Iterable[Label | None],
+        scores: Iterable[ArrayLike],
+        *,
+        positive: Label,
+        combine: CombineName = "mean",
+        alpha: float = ALPHA,
+        by: By = "post",
+    ) -> Scores:
+        """Return scores from another classifier that scores each post by itself.
+
+        `scores` are, for each subject, the probabilities of the positive label of its posts, from 0
+        to 1. The subject's score after each post is their `"mean"`, `"sum"` or `"max"` so far, the
+        `"last"` one, or an exponential moving average, `"ema"`, in which the latest post has the
+        weight `alpha`. The other label gets 1 − score in the same way (with `"max"`, that of the
+        post with the highest score), so that the share of the positive label is the score itself;
+        for `"sum"`, the mean. Gains are the scores of single posts. Only with `"sum"`, policies
+        that need sums can be used. With `by="chunk"`, policies decide after each tenth of the
+        posts.
+
+        >>> probabilities = [0.2, 0.9, 0.4]
+        >>> options = {"positive": "at risk", "combine": "max"}
+        >>> highest = Scores.from_posts(["ann"], ["control"], [probabilities], **options)
+        >>> highest.series[0].value.tolist(), highest.series[0].gain.tolist()
+        ([0.2, 0.9, 0.9], [0.2, 0.9, 0.4])
+        """
+        as_choice("by", by, BYS)
+        combination = Combination(combine, alpha)
+        gains = [gains_of(_probabilities(each)) for each in scores]
+        series = [
+            Series.from_gains(
+                each,
+                0,
+                ends=None if by == "post" else _ends_of(chunk_sizes(len(each))),
+                combination=combination,
+            )
+            for each in gains
+        ]
         return cls(
             tuple(subjects),
             tuple(truth),
             as_label(positive),
-            "post",
+            by,
             tuple(series),
-            totals,
-            SHARES,
+            np.array([len(each) for each in gains], np.int64),
+            combination.provides,
         )
+
+    @classmethod
+    def from_values(
+        cls,
+        subjects: Iterable[str],
+        truth: Iterable[Label | None],
+        values: Iterable[ArrayLike],
+        others: Iterable[ArrayLike],
+        *,
+        positive: Label,
+    ) -> Scores:
+        """Return scores from another classifier that adds up evidence over posts.
+
+        `values` are, for each subject, the evidence for the positive label after each post, and
+        `others` that for the best other label, as in `Step.value` and `Step.other`. Evidence is
+        never negative, and sums of it never fall; gains are the differences between posts. All
+        policies can be used.
+
+        >>> scores = Scores.from_values(["ann"], ["well"], [[1, 3]], [[2, 2]], positive="at risk")
+        >>> scores.series[0].gain.tolist(), scores.histories.scores("share").tolist()
+        ([1.0, 2.0], [0.6])
+        """
+        series = [
+            _series_of_values(value, other) for value, other in zip(values, others, strict=True)
+        ]
+        return cls._of_series(subjects, truth, series, positive=positive)
+
+    @classmethod
+    def _of_series(
+        cls,
+        subjects: Iterable[str],
+        truth: Iterable[Label | None],
+        series: Sequence[Series],
+        *,
+        positive: Label,
+        has: frozenset[Quantity] = frozenset(QUANTITIES),
+    ) -> Scores:
+        totals = np.array([each.value.size for each in series], np.int64)
+        names, label = tuple(subjects), as_label(positive)
+        return cls(names, tuple(truth), label, "post", tuple(series), totals, has)
 
     def __post_init__(self) -> None:
         sizes = {len(self.subjects), len(self.truth), len(self.series), len(self.totals)}
@@ -93,7 +177,7 @@ class Scores:
 
 def score_streams(
     subjects: Iterable[Subject],
-    model: TauSS3,
+    model: TauSS3 | FunctionModel,
     positive: Label,
     *,
     by: By = "post",
@@ -104,7 +188,9 @@ def score_streams(
     listed = list(subjects)
     sizes = np.array([len(subject.posts) for subject in listed], np.int64)
     contents = [post.content for subject in listed for post in subject.posts]
-    labels, values = engine_of(model).evidence(contents, as_threads(threads))
+    source = source_of(model)
+    combination = combination_of(source)
+    labels, values = source.evidence(contents, as_threads(threads))
     if positive not in labels:
         raise UnknownLabelError(f"unknown label {positive!r}; the model knows {labels}")
     column = labels.index(as_label(positive))
@@ -112,7 +198,8 @@ def score_streams(
     series = []
     for subject, begin, end in zip(listed, ends - sizes, ends, strict=True):
         steps = None if by == "post" else _chunk_ends(subject)
-        series.append(Series.from_gains(values[begin:end], column, ends=steps))
+        gains = values[begin:end]
+        series.append(Series.from_gains(gains, column, ends=steps, combination=combination))
     return Scores(
         tuple(subject.id for subject in listed),
         tuple(subject.label for subject in listed),
@@ -120,6 +207,7 @@ def score_streams(
         by,
         tuple(series),
         sizes,
+        combination.provides,
     )
 
 
@@ -142,25 +230,8 @@ def first_alerts(scores: Scores, policy: Policy) -> IntArray:
 
     Raises `ValueError` if the scores lack a quantity that the policy needs.
     """
-    _check_needs(scores, policy)
+    check_needs(policy, scores.has)
     return scores.histories.first_alerts(policy)
-
-
-def _check_needs(scores: Scores, policy: Policy) -> None:
-    missing = policy.needs - scores.has
-    if not missing:
-        return
-    for part in policy.parts:
-        _check_needs(scores, part)  # the message about a part is more precise
-    lacking = " and ".join(f"{name} ({QUANTITIES[name]})" for name in sorted(missing))
-    own = ", unless its property `needs` says less" if type(policy).needs is Policy.needs else ""
-    kinds: list[Any] = [kind for kind in POLICIES.values() if "positive" in field_names(kind)]
-    usable = [kind.__name__ for kind in kinds if kind(scores.positive).needs <= scores.has]
-    raise ValueError(
-        f"{policy} needs {lacking}{own}, but these scores have only "
-        f"{', '.join(sorted(scores.has))}; policies that work with them by default: "
-        f"{', '.join(usable)}"
-    )
 
 
 def _series_of_shares(given: FloatArray) -> Series:
@@ -178,8 +249,40 @@ def _series_of_shares(given: FloatArray) -> Series:
     )
 
 
+def _probabilities(given: ArrayLike) -> FloatArray:
+    scores = np.asarray(given, np.float64)
+    if scores.ndim != 1 or not ((scores >= 0) & (scores <= 1)).all():
+        raise ValueError(
+            f"scores must be numbers from 0 to 1, one per post, got {given!r} (pass other scores, "
+            "such as decision values, through the logistic function first)"
+        )
+    return scores
+
+
+def _series_of_values(value: ArrayLike, other: ArrayLike) -> Series:
+    for_it, for_others = _sums("values", value), _sums("others", other)
+    if for_it.size != for_others.size:
+        raise ValueError("values and others must have the same number of posts for each subject")
+    sums = np.stack([for_it, for_others], axis=1)
+    own = Series.from_gains(np.diff(sums, axis=0, prepend=0.0), 0)
+    return replace(own, value=sums[:, 0], other=sums[:, 1])  # without the errors of rounding
+
+
+def _sums(name: str, given: ArrayLike) -> FloatArray:
+    sums = np.asarray(given, np.float64)
+    if sums.ndim != 1 or not np.isfinite(sums).all() or (np.diff(sums, prepend=0.0) < 0).any():
+        raise ValueError(
+            f"{name} must be numbers from 0 on that never fall, one per post, got {given!r} (use "
+            "from_posts for scores of single posts, from_shares for shares)"
+        )
+    return sums
+
+
 def _chunk_ends(subject: Subject) -> IntArray:
-    if not subject.posts:  # no steps, as with by="post"
-        return np.zeros(0, np.int64)
-    sizes = chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks
-    return np.cumsum(np.asarray(sizes, np.int64))
+    return _ends_of(chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks)
+
+
+def _ends_of(sizes: ArrayLike) -> IntArray:
+    """Return the number of posts after each chunk; without posts, there are no steps."""
+    ends = np.cumsum(np.asarray(sizes, np.int64))
+    return ends if ends[-1] else np.zeros(0, np.int64)

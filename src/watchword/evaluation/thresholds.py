@@ -10,7 +10,8 @@ from typing import get_args
 import numpy as np
 
 from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label, as_whole
+from watchword._checks import Label, as_label
+from watchword.evaluation.fitted_policies import Fit, FittedPolicies, Worth, as_posts
 from watchword.evaluation.replaying import average_precision_of, is_positive
 from watchword.evaluation.scores import Scores
 from watchword.streams.driver import Histories
@@ -26,7 +27,7 @@ _CLEARLY = 0.01
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(FittedPolicies):
     """Policies for `tune` with thresholds fitted to the scores, after each of `first_posts` posts.
 
     The range of values depends on the model's parameters, on the number of posts and on the share
@@ -51,7 +52,12 @@ class Thresholds:
     first_posts: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, first_posts=_as_posts)
+        settle(self, positive=as_label, first_posts=as_posts)
+
+    def fitted(self, scores: Sequence[Scores], _worth: Worth) -> Fit:
+        """Return the policies fitted to all scores; every fold is tried with the same ones."""
+        policies = self.policies(scores)
+        return Fit(policies, [policies] * len(scores))
 
     def policies(self, scores: Sequence[Scores]) -> list[Policy]:
         """Return the policies fitted to these scores."""
@@ -61,7 +67,7 @@ class Thresholds:
         weights = np.concatenate([np.full(one.value.size, 1 / one.value.size) for one in series])
         step = Histories(series).steps
         leads = reversed(_quantiles(step.value - step.other, weights))
-        best = _best_ranking(scores)
+        best = best_ranking(scores)
         cautious_first: list[Policy] = [
             *self._reaching(step, weights, "share"),
             *(Overtakes(self.positive, margin=one) for one in leads),
@@ -77,7 +83,7 @@ class Thresholds:
         return [Reaches(self.positive, one, score) for one in found if one > 0]
 
 
-def _best_ranking(scores: Sequence[Scores]) -> ScoreName:
+def best_ranking(scores: Sequence[Scores]) -> ScoreName:
     """Return the score that ranks subjects best; the share unless another is clearly better."""
     judged = [one for one in scores if is_positive(one).any()]
     if not judged:
@@ -100,12 +106,3 @@ def _quantiles(values: FloatArray, weights: FloatArray) -> list[float]:
     indices = np.searchsorted(below, _QUANTILES * below[-1])
     found = values[order][np.minimum(indices, values.size - 1)]
     return sorted({float(f"{one:.{_DIGITS}g}") for one in found.tolist()})
-
-
-def _as_posts(name: str, value: object) -> tuple[int, ...]:
-    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
-        raise TypeError(f"{name} must be numbers of posts, got {value!r}")
-    posts = tuple(as_whole(name, one, 1) for one in value)
-    if not posts:
-        raise ValueError(f"{name} must not be empty")
-    return posts

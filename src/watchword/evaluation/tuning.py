@@ -3,104 +3,44 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from watchword._arrays import BoolArray, IntArray
-from watchword._checks import Label
-from watchword._display import csv_of, many, named_values, ranked_lines
+from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword._checks import Label, as_whole
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
-from watchword.evaluation.folds import Order, folds_of
-from watchword.evaluation.replaying import average_precision_of, is_positive
-from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
-from watchword.evaluation.thresholds import Thresholds
+from watchword.evaluation.fitted_policies import Fit, FittedPolicies, worth_of
+from watchword.evaluation.folds import Order, folds_of, folds_of_scores
+from watchword.evaluation.held_out import HeldOut, HeldOutFold, Outcomes
+from watchword.evaluation.objectives import AlertMeasure, Limits, Objective, deadline_of
+from watchword.evaluation.replaying import (
+    DEADLINES,
+    LatencyP,
+    as_latency_p,
+    average_precision_of,
+    is_positive,
+    ranks_of,
+)
+from watchword.evaluation.scores import By, Scores, alerts_of
+from watchword.evaluation.tuning_result import KEPT, Trial, Tuning
+from watchword.evaluation.tuning_sources import FromScores, FromSubjects, check_scores
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.streams.policy import ranking_score
-from watchword.streams.teaching import teach
+from watchword.streams.steps import ScoreName
 
-AlertMeasure = str | Callable[..., float]
 _AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A setting of model and policy, and its measure on held-out subjects."""
-
-    parameters: dict[str, Any]
-    policy: Policy
-    value: float
-    by_fold: tuple[float, ...]
-    refined: bool = False  #: whether the models were refined
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """All settings tried, best first."""
-
-    measure: str
-    trials: tuple[Trial, ...]
-    base: dict[str, Any]
-
-    @property
-    def best(self) -> Trial:
-        """The best setting; of equals, the first."""
-        return self.trials[0]
-
-    def model(self, subjects: Iterable[Subject]) -> TauSS3:
-        """Return a model with the best parameters, taught with these subjects.
-
-        It is refined if that was better by cross-validation (`best.refined`).
-        """
-        model = TauSS3(**(self.base | self.best.parameters))
-        teach(model, subjects, refine=self.best.refined)
-        return model
-
-    def __repr__(self) -> str:
-        best = f", best {self.best.value:.4g}" if self.trials else ""
-        return f"<Tuning of {many(len(self.trials), 'trial')} by {self.measure}{best}>"
-
-    def __str__(self) -> str:
-        rows = []
-        for trial in self.trials:
-            parts = [named_values(trial.parameters), "refined" if trial.refined else ""]
-            own = "".join(f"{part}; " for part in parts if part)
-            rows.append((trial.value, f"{own}{trial.policy!r}"))
-        return "\n".join(ranked_lines(self.measure, rows))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        return {"measure": self.measure, "trials": [_plain(trial) for trial in self.trials]}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON, in ASCII."""
-        return json.dumps(self.to_dict(), default=repr)
-
-    def to_csv(self, *, spreadsheet_safe: bool = False) -> str:
-        """Return a line per setting.
-
-        With `spreadsheet_safe`, text that a spreadsheet would run as a formula gets a leading
-        apostrophe.
-        """
-        rows = [
-            {
-                **trial.parameters,
-                "refined": trial.refined,
-                "policy": repr(trial.policy),
-                self.measure: trial.value,
-            }
-            for trial in self.trials
-        ]
-        return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
+# Standard errors by which a refined model must be ahead. In nested cross-validation on the streams
+# in benchmarks/, smaller gains did not last (choosing.py).
+_ERRORS = 2
 
 
 def grid(
@@ -117,10 +57,13 @@ def grid(
 
 
 def tune(
-    subjects: Iterable[Subject],
-    policies: Policy | Thresholds | Iterable[Policy | Thresholds],
+    subjects: Iterable[Subject] | Scores,
+    policies: Policy | FittedPolicies | Iterable[Policy | FittedPolicies],
     *,
     measure: AlertMeasure = "erde50",
+    at_most: Mapping[str, float] | None = None,
+    at_least: Mapping[str, float] | None = None,
+    one_standard_error: bool = False,
     parameters: Mapping[str, Sequence[Any]] | None = None,
     model: TauSS3 | None = None,
     folds: int = 4,
@@ -128,6 +71,8 @@ def tune(
     order: Order = "random",
     seed: int = 0,
     refine: bool = True,
+    deadlines: Sequence[int] = DEADLINES,
+    latency_p: LatencyP = metrics.LATENCY_P,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -140,19 +85,40 @@ def tune(
 
     Counts are learnt once per fold. For every combination of `parameters` (values for arguments of
     `TauSS3`, such as smoothness, max_ngram or min_count) the held-out posts are read once, and all
-    policies are tried on the result. `model` provides the other parameters. `Thresholds` are
-    replaced by policies fitted to each setting; the scores of all settings are then kept in memory,
-    48 bytes per post and setting.
+    policies are tried on the result. `model` provides the other parameters. `Thresholds` and
+    `Learnt` are replaced by policies fitted to each setting; the scores of all settings are then
+    kept in memory, 48 bytes per post and setting.
 
     With `refine`, all policies are also tried on refined models with the best parameters, taught
-    as by `teach(refine=True)` without the held-out subjects. Of equals, the counted one is best.
+    as by `teach(refine=True)` without the held-out subjects. A refined model is chosen only if its
+    best setting is clearly better than that of the counted model: by more than twice the standard
+    error of the difference over folds. Otherwise the best setting of the counted model is chosen,
+    and refined ones may follow with better values.
 
     `measure` is `"erde5"`, `"erde50"` or ERDE with any other deadline (with each fold's share of
-    positives as the cost of a false positive), `"f1"`, `"f_latency"`, `"average_precision"` (of
-    the ranking, see `Policy.ranks_by`), or a function of `(y_true, y_pred, delays, positive=…)` to
+    positives as the cost of a false positive), `"f1"`, `"f_latency"`, `"precision"`, `"recall"`,
+    `"median_delay"`, `"alert_rate"`, `"average_precision"` (of the ranking, see
+    `Policy.ranks_by`), or a function of `(y_true, y_pred, delays, positive=…)` to
     minimise. The function may have further parameters `posts` (the number of posts of each
     subject), `scores` (by which subjects are ranked, after the last post) and `subjects` (the ids).
-    The value of a setting is the mean over folds, weighted by their number of subjects.
+    The value of a setting is the mean over folds, weighted by their number of subjects; the median
+    delay is that of all folds together. Lower values of ERDE, `median_delay` and `alert_rate` are
+    better, and higher values of the others.
+
+    A weighted sum such as `{"erde5": 0.5, "erde50": 0.5}` is minimised; measures of which higher
+    values are better enter it as 1 − value. `at_most={"median_delay": 10}` and
+    `at_least={"precision": 0.8}` admit only settings within these limits. With
+    `one_standard_error`, the earliest setting is chosen whose value is within one standard error
+    (over folds) of the best: the one with the lowest median delay; of equals, a counted model
+    before a refined one, then the policy combined of fewer policies, then the better value.
+
+    All settings are shown with all measures, with ERDE for each of `deadlines`; `latency_p` is the
+    parameter of F_latency, as for `replay`. See `Tuning.warnings` for what to distrust, and
+    `nested_tune` for an honest figure.
+
+    Scores of any classifier can be tuned instead of subjects: policies are then tried on the
+    scores as they are, and there are no parameters. The scores must come from models that have not
+    learnt the subjects' own labels.
 
     >>> import watchword as ww
     >>> people = ww.make_risk_streams(40, seed=3)
@@ -164,90 +130,216 @@ def tune(
     >>> len(tuning.trials), tuning.best.refined
     (6, False)
     """
-    listed = list(subjects)
-    asked = [policies] if isinstance(policies, Policy | Thresholds) else list(policies)
-    positive = _common_positive(asked)
-    name, judge, sign = alert_judge_of(measure)
+    asked = as_asked(policies)
+    positive = common_positive(asked)
+    objective, limits = Objective.of(measure), Limits.of(at_most, at_least)
     base = {} if model is None else model.parameters
-    parts = folds_of(listed, positive, folds=folds, order=order, seed=seed)
+    source: FromSubjects | FromScores
+    if isinstance(subjects, Scores):
+        check_scores(subjects, positive, by, parameters=parameters or None, model=model)
+        parts = folds_of_scores(subjects, folds=folds, order=order, seed=seed)
+        source = FromScores(subjects, parts)
+    else:
+        listed = list(subjects)
+        parts = folds_of(listed, positive, folds=folds, order=order, seed=seed)
+        source = FromSubjects(listed, parts, positive, base, by, threads)
+    shown = shown_deadlines(deadlines, (*objective.names, *limits.names))
+    p = as_latency_p(latency_p, source.totals)
+    held = HeldOut(tuple(source.held_out()), shown, p)
+    run = _Run(source, asked, objective, limits, held, progress)
+    found = run.try_all(_settings(parameters or {}))
+    best = found[0].trial.parameters
+    if refine and source.can_refine(best):
+        found = run.in_order([*found, *run.try_all([best], refined=True)])
+    if found[0].excess:
+        raise ValueError(_nearest_text(found[0].trial, limits))
+    eligible = _eligible(found, objective.sign)
+    chosen = _earliest(eligible, objective.sign) if one_standard_error else eligible[0]
+    found = [chosen, *(one for one in found if one is not chosen)]
+    return Tuning(
+        objective.name,
+        tuple(one.trial for one in found),
+        None if isinstance(subjects, Scores) else base,
+        objective,
+        held,
+        tuple(one.outcomes.copy() for one in found[:KEPT]),
+    )
 
-    def read_all(settings: list[dict[str, Any]], refined: bool) -> Iterator[Scores]:
-        """Yield the scores of each fold's subjects with each setting."""
-        for part in parts:
-            taught = _taught_without(listed, part, base, settings, threads, refined=refined)
-            held_out = [listed[index] for index in part]
-            for setting in settings:
-                model = taught.replace(**setting)
-                yield score_streams(held_out, model, positive, by=by, threads=threads)
 
-    def try_all(settings: list[dict[str, Any]], *, refined: bool = False) -> list[Trial]:
+def shown_deadlines(deadlines: Sequence[int], names: Iterable[str]) -> tuple[int, ...]:
+    """Return the deadlines of ERDE, with those in the names of other measures."""
+    named = [deadline for name in names if (deadline := deadline_of(name)) is not None]
+    given = [as_whole("deadlines", one, 1) for one in deadlines]
+    return tuple(sorted({*given, *named}))
+
+
+class _Tried(NamedTuple):
+    """A trial with what decides about its place."""
+
+    trial: Trial
+    outcomes: Outcomes
+    excess: float  # over the limits
+
+
+class _Judged(NamedTuple):
+    """Policies on a fold: a row of measures and of delays for each, and its ranking."""
+
+    measures: FloatArray
+    delays: IntArray
+    names: list[ScoreName]
+    ranks: dict[ScoreName, FloatArray]
+    own: FloatArray  # values of a measure function
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Tries policies on the held-out subjects of a source."""
+
+    source: FromSubjects | FromScores
+    asked: list[Policy | FittedPolicies]
+    objective: Objective
+    limits: Limits
+    held: HeldOut
+    progress: Progress | None
+
+    def in_order(self, found: Iterable[_Tried]) -> list[_Tried]:
+        """Return the best first; those that exceed the limits last, the nearest first."""
+        sign = self.objective.sign
+        return sorted(found, key=lambda one: (one.excess, sign * one.trial.value))
+
+    def try_all(self, settings: list[dict[str, Any]], *, refined: bool = False) -> list[_Tried]:
         """Return the trials of all policies with these settings, best first."""
-        total = len(parts) * len(settings)
-        readings = tracked(read_all(settings, refined), total, progress)
-        if any(isinstance(one, Thresholds) for one in asked):
+        count = len(settings)
+        total = len(self.held.folds) * count
+        readings = tracked(self.source.read(settings, refined), total, self.progress)
+        if any(isinstance(one, FittedPolicies) for one in self.asked):
             held = list(readings)
-            tried = [_fitting(asked, held[i :: len(settings)]) for i in range(len(settings))]
-            readings = tracked(held, total, progress)
+            tried = [self._fitted(held[i::count]) for i in range(count)]
+            readings = tracked(held, total, self.progress)
         else:
-            tried = [_fitting(asked, [])] * len(settings)
+            tried = [self._fitted([])] * count
         judged = [
-            [judge(scores, one, *alerts_of(scores, one)) for one in tried[i % len(settings)]]
+            self._judged(self.held.folds[i // count], scores, tried[i % count].by_fold[i // count])
             for i, scores in enumerate(readings)
         ]
-        sizes = [len(part) for part in parts]
-        trials = []
+        found: list[_Tried] = []
         for i, (setting, own) in enumerate(zip(settings, tried, strict=True)):
-            values = np.array(judged[i :: len(settings)])
-            means = np.average(values, axis=0, weights=sizes)
-            trials += [
-                Trial(setting, policy, float(mean), tuple(by_fold), refined)
-                for policy, mean, by_fold in zip(own, means, values.T.tolist(), strict=True)
-            ]
-        return sorted(trials, key=lambda trial: sign * trial.value)
+            found += self._trials(setting, own.policies, judged[i::count], refined=refined)
+        return self.in_order(found)
 
-    trials = try_all(_settings(parameters or {}))
-    best = trials[0].parameters
-    if refine and _can_refine(base | best):
-        trials = sorted(
-            [*trials, *try_all([best], refined=True)], key=lambda trial: sign * trial.value
-        )
-    return Tuning(name, tuple(trials), base)
+    def _fitted(self, scores: Sequence[Scores]) -> Fit:
+        """Return all policies, with `FittedPolicies` replaced by policies fitted to the scores."""
+        worth = worth_of(self.objective, self.held.p)
+        policies: list[Policy] = []
+        by_fold: list[list[Policy]] = [[] for _ in self.held.folds]
+        for one in self.asked:
+            if isinstance(one, Policy):
+                own = Fit([one], [[one]] * len(by_fold))
+            else:
+                own = one.fitted(scores, worth)
+            policies += own.policies
+            for fold, fitted in zip(by_fold, own.by_fold, strict=True):
+                fold += fitted
+        return Fit(policies, by_fold)
+
+    def _judged(self, fold: HeldOutFold, scores: Scores, policies: list[Policy]) -> _Judged:
+        """Return the measures and decisions of policies on a fold."""
+        names = [ranking_score(policy, scores.has) for policy in policies]
+        precisions = {name: average_precision_of(scores, name) for name in set(names)}
+        ranks = {name: ranks_of(scores, name) for name in precisions}
+        # Delays take most of the memory.
+        kind = np.min_scalar_type(-1 - int(fold.totals.max(initial=0)))
+        rows, decisions = [], np.empty((len(policies), fold.totals.size), kind)
+        own: list[float] = []
+        for at, (policy, name) in enumerate(zip(policies, names, strict=True)):
+            alerted, delays = alerts_of(scores, policy)
+            decisions[at] = np.where(alerted, delays, -1)
+            found = fold.measures(alerted, delays, self.held.deadlines, self.held.p)
+            rows.append([*found, precisions[name]])
+            if self.objective.function is not None:
+                own.append(own_value(self.objective.function, scores, policy, alerted, delays))
+        return _Judged(np.array(rows), decisions, names, ranks, np.array(own))
+
+    def _trials(
+        self,
+        setting: dict[str, Any],
+        policies: list[Policy],
+        judged: list[_Judged],
+        *,
+        refined: bool,
+    ) -> Iterator[_Tried]:
+        """Yield the trials of policies with one setting of the model."""
+        by_fold = np.array([one.measures for one in judged])
+        delays = np.concatenate([one.delays for one in judged], axis=1)
+        ranks = {
+            name: np.concatenate([one.ranks[name] for one in judged]) for name in judged[0].ranks
+        }
+        whole = self.held.combined(by_fold, delays)
+        if self.objective.function is None:
+            columns = dict(zip(self.held.names, np.moveaxis(by_fold, 2, 0), strict=True))
+            values = self.objective.value(columns)
+            means = self.objective.value(dict(zip(self.held.names, whole.T, strict=True)))
+        else:
+            values = np.array([one.own for one in judged])
+            means = np.average(values, axis=0, weights=self.held.sizes)
+        for at, policy in enumerate(policies):
+            measures = dict(zip(self.held.names, whole[at].tolist(), strict=True))
+            excess = self.limits.excess(measures)
+            trial = Trial(
+                setting,
+                policy,
+                float(means[at]),
+                tuple(values[:, at].tolist()),
+                refined,
+                measures,
+                excess == 0,
+            )
+            yield _Tried(trial, Outcomes(delays[at], ranks[judged[0].names[at]]), excess)
 
 
-def _can_refine(parameters: dict[str, Any]) -> bool:
-    return parameters.get("summary", "sum") == "sum" and parameters.get("prune_period") is None
+def _eligible(found: list[_Tried], sign: int) -> list[_Tried]:
+    """Return the settings to choose from: without refined models unless they are clearly better."""
+    counted = [one for one in found if not one.trial.refined]
+    if counted[0].excess:
+        return found
+    best, other = found[0].trial, counted[0].trial
+    gains = [sign * (b - a) for a, b in zip(best.by_fold, other.by_fold, strict=True)]
+    is_clear = sign * (other.value - best.value) > _ERRORS * standard_error(gains)
+    return found if is_clear else counted
 
 
-def _fitting(asked: list[Policy | Thresholds], scores: Sequence[Scores]) -> list[Policy]:
-    """Return all policies, with `Thresholds` replaced by policies fitted to the scores."""
-    own = [[one] if isinstance(one, Policy) else one.policies(scores) for one in asked]
-    return list(itertools.chain.from_iterable(own))
-
-
-def _taught_without(
-    subjects: list[Subject],
-    held_out: list[int],
-    base: dict[str, Any],
-    settings: list[dict[str, Any]],
-    threads: int | None,
-    *,
-    refined: bool,
-) -> TauSS3:
-    """Return a model taught with all other subjects, with the longest n-grams of any setting.
-
-    A refined model has the parameters of the only setting, for which its corrections hold.
-    """
-    longest = [setting["max_ngram"] for setting in settings if "max_ngram" in setting]
-    own = settings[0] if refined else {"max_ngram": max(longest)} if longest else {}
-    model = TauSS3(**(base | own))
-    left_out = set(held_out)
-    teach(
-        model,
-        [subject for index, subject in enumerate(subjects) if index not in left_out],
-        refine=refined,
-        threads=threads,
+def _earliest(found: Sequence[_Tried], sign: int) -> _Tried:
+    """Return the earliest setting within one standard error of the best."""
+    best = found[0].trial
+    limit = sign * best.value + standard_error(best.by_fold)
+    near = [one for one in found if not one.excess and sign * one.trial.value <= limit]
+    return min(
+        near,
+        key=lambda one: (
+            one.trial.measures["median_delay"],
+            one.trial.refined,
+            _number_of_policies(one.trial.policy),
+        ),
     )
-    return model
+
+
+def standard_error(by_fold: Sequence[float]) -> float:
+    """Return the standard error of the mean over folds.
+
+    >>> standard_error([0.25, 0.75])
+    0.25
+    """
+    values = np.array([value for value in by_fold if math.isfinite(value)])
+    return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
+
+
+def _number_of_policies(policy: Policy) -> int:
+    return sum(map(_number_of_policies, policy.parts)) or 1
+
+
+def _nearest_text(nearest: Trial, limits: Limits) -> str:
+    values = [f"{name} {nearest.measures[name]:.4g}" for name in limits.names]
+    return f"no setting has {limits}; the nearest has {' and '.join(values)}: {nearest.setting}"
 
 
 def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -262,11 +354,19 @@ def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(parameters, chosen, strict=True)) for chosen in combined]
 
 
-def _common_positive(policies: list[Policy | Thresholds]) -> Label:
+def as_asked(
+    policies: Policy | FittedPolicies | Iterable[Policy | FittedPolicies],
+) -> list[Policy | FittedPolicies]:
+    """Return the policies to try as a list."""
+    return [policies] if isinstance(policies, Policy | FittedPolicies) else list(policies)
+
+
+def common_positive(policies: list[Policy | FittedPolicies]) -> Label:
+    """Return the label that all policies alert for, or raise an error."""
     if not policies:
         raise ValueError("there must be at least one policy")
     for policy in policies:
-        if not isinstance(policy, Policy | Thresholds):
+        if not isinstance(policy, Policy | FittedPolicies):
             raise TypeError(f"policies must be Policy objects, got {policy!r}")
     labels = {policy.positive for policy in policies}
     if len(labels) > 1:
@@ -274,8 +374,6 @@ def _common_positive(policies: list[Policy | Thresholds]) -> Label:
     return policies[0].positive
 
 
-_Judge = Callable[[Scores, Policy, BoolArray, IntArray], float]
-_ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
 # Further parameters that a measure function may have.
 _MORE: dict[str, Callable[[Scores, Policy], Any]] = {
     "posts": lambda scores, _: scores.totals,
@@ -284,71 +382,25 @@ _MORE: dict[str, Callable[[Scores, Policy], Any]] = {
 }
 
 
-def _parameters_of(function: Callable[..., Any]) -> Iterable[str]:
+def own_value(
+    function: Callable[..., float],
+    scores: Scores,
+    policy: Policy,
+    alerted: BoolArray,
+    delays: IntArray,
+) -> float:
+    """Return the value of a measure function on a fold."""
+    asked = _parameters_of(function)
+    more = {name: _MORE[name](scores, policy) for name in _MORE if name in asked}
+    value = float(function(is_positive(scores), alerted, delays, positive=True, **more))
+    if math.isnan(value):
+        raise ValueError(f"the measure {function!r} returned NaN on a fold")
+    return value
+
+
+@cache
+def _parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     try:
-        return signature(function).parameters
+        return tuple(signature(function).parameters)
     except ValueError:  # some functions written in C have no signature
         return ()
-
-
-def alert_judge_of(measure: AlertMeasure) -> tuple[str, _Judge, int]:
-    """Return the name of a measure, a function to compute it, and -1 if higher is better."""
-    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
-    if callable(measure):
-        own = measure
-        asked = [name for name in _MORE if name in _parameters_of(own)]
-
-        def judge_own(
-            scores: Scores, policy: Policy, alerted: BoolArray, delays: IntArray
-        ) -> float:
-            more = {name: _MORE[name](scores, policy) for name in asked}
-            value = float(own(is_positive(scores), alerted, delays, positive=True, **more))
-            if math.isnan(value):
-                raise ValueError(f"the measure {own!r} returned NaN on a fold")
-            return value
-
-        return getattr(measure, "__name__", "measure"), judge_own, 1
-
-    def erde(deadline: int) -> _Judge:
-        return lambda scores, _, alerted, delays: metrics.erde(
-            is_positive(scores), alerted, delays, deadline=deadline, **options
-        )
-
-    if isinstance(measure, str) and (deadline := _ERDE.fullmatch(measure)):
-        return measure, erde(int(deadline[1])), 1
-    known: dict[str, tuple[_Judge, int]] = {
-        "f1": (
-            lambda scores, _policy, alerted, _delays: (
-                metrics.precision_recall_f1(is_positive(scores), alerted, positive=True).f1
-            ),
-            -1,
-        ),
-        "f_latency": (
-            lambda scores, _, alerted, delays: metrics.latency_weighted_f1(
-                is_positive(scores), alerted, delays, **options
-            ),
-            -1,
-        ),
-        "average_precision": (
-            lambda scores, policy, _alerted, _delays: average_precision_of(
-                scores, ranking_score(policy, scores.has)
-            ),
-            -1,
-        ),
-    }
-    if measure not in known:
-        raise ValueError(
-            "measure must be a function or one of 'erde5', 'erde50' (or another deadline), "
-            f"{', '.join(map(repr, known))}, got {measure!r}"
-        )
-    return measure, *known[measure]
-
-
-def _plain(trial: Trial) -> dict[str, Any]:
-    return {
-        "parameters": trial.parameters,
-        "policy": trial.policy.to_dict(),
-        "value": trial.value,
-        "by_fold": list(trial.by_fold),
-        "refined": trial.refined,
-    }

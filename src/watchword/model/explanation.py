@@ -7,6 +7,7 @@ and contributions. The values come from the core; only the contributions are com
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -147,15 +148,21 @@ class Explanation:
         level: Literal["paragraph", "sentence", "ngram"] = "ngram",
         title: str | None = None,
         most: int | None = None,
+        alert: Label | None = None,
+        all_labels: bool = False,
     ) -> str:
         """Return the text as HTML, with its blocks coloured by their contribution to a label.
 
         The label is the predicted one by default. The result is a snippet for notebooks and mails.
-        Only the `most` strongest blocks are coloured [default: 5,000].
+        Only the `most` strongest blocks are coloured [default: 5,000]. With `all_labels`, each
+        block has the colour of the label that it speaks for. `alert` is the label that alerts are
+        raised for: it has the warm colour.
         """
         from watchword.show.html import explanation_html  # on demand: explaining does not need it
 
-        return explanation_html(self, label, level=level, title=title, most=most)
+        return explanation_html(
+            self, label, level=level, title=title, most=most, alert=alert, all_labels=all_labels
+        )
 
     def to_page(
         self,
@@ -164,11 +171,14 @@ class Explanation:
         level: Literal["paragraph", "sentence", "ngram"] = "ngram",
         title: str | None = None,
         most: int | None = None,
+        alert: Label | None = None,
+        all_labels: bool = False,
     ) -> str:
         """Return a self-contained page with the coloured text and controls for label and level.
 
         Label and level are the initial ones. Only the `most` strongest blocks of each level are
-        coloured [default: 50,000].
+        coloured [default: 50,000]. `alert` and `all_labels` are those of `to_html`; readers can
+        also choose all labels on the page.
 
         >>> from watchword import TauSS3
         >>> model = TauSS3()
@@ -179,7 +189,9 @@ class Explanation:
         """
         from watchword.show.html import explanation_page
 
-        return explanation_page(self, label, level=level, title=title, most=most)
+        return explanation_page(
+            self, label, level=level, title=title, most=most, alert=alert, all_labels=all_labels
+        )
 
     def _repr_html_(self) -> str:
         from watchword.show.html import notebook_html
@@ -292,7 +304,7 @@ class BlockValues:
             nothing if self._score is None else _tuples(self._score[name])
             for name in ("block_counted", "block_corrected")
         )
-        numbers = zip(_numbers(self.ngram_values, shares), counted, corrected, strict=True)
+        numbers = _numbers(self.ngram_values, shares)
         return [
             _made(
                 NgramBlock,
@@ -312,11 +324,9 @@ class BlockValues:
                     "corrected": own_corrected,
                 },
             )
-            for (start, end, _, words, row), (
-                (value, contribution),
-                own_counted,
-                own_corrected,
-            ) in zip(self._ngrams, numbers, strict=True)
+            for (start, end, _, words, row), value, contribution, own_counted, own_corrected in zip(
+                self._ngrams, *numbers, counted, corrected, strict=True
+            )
         ]
 
 
@@ -351,24 +361,23 @@ class _Shares:
 
 _ALL = _Shares(np.ones((1, 1)), np.ones(1))  # of sums: values reach the document undivided
 
-_Numbers = tuple[tuple[float, ...], tuple[float, ...] | None]
+_Numbers = tuple[Sequence[tuple[float, ...]], Sequence[tuple[float, ...] | None]]
 
 
-def _numbers(values: FloatArray, shares: _Shares | None) -> list[_Numbers]:
-    """Return the value and the contribution of each block."""
+def _numbers(values: FloatArray, shares: _Shares | None) -> _Numbers:
+    """Return the values and the contributions of blocks."""
     rows = _tuples(values)
     if shares is _ALL:
-        return list(zip(rows, rows, strict=True))
+        return rows, rows
     if shares is None:
-        return [(row, None) for row in rows]
-    contributions = _tuples(values / shares.divisors[:, None] * shares.counts)
-    return list(zip(rows, contributions, strict=True))
+        return rows, [None] * len(rows)
+    return rows, _tuples(values / shares.divisors[:, None] * shares.counts)
 
 
 def _outer_blocks(
     kind: str,
     places: list[tuple[int, int, int]],
-    numbers: list[_Numbers],
+    numbers: _Numbers,
     bounds: list[tuple[int, int]],
     inner: list[Block],
 ) -> list[Block]:
@@ -384,8 +393,8 @@ def _outer_blocks(
                 "blocks": tuple(inner[begin:stop]),
             },
         )
-        for (start, end, _), (value, contribution), (begin, stop) in zip(
-            places, numbers, bounds, strict=True
+        for (start, end, _), value, contribution, (begin, stop) in zip(
+            places, *numbers, bounds, strict=True
         )
     ]
 

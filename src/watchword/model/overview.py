@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
 
 
+_IN_NOTEBOOK, _LABELS_DRAWN = 8, 3  # n-grams of each label, and labels, drawn in a notebook
+_MOST_DRAWN = 5_000_000  # n-grams of a model
+
+
 @dataclass(frozen=True)
 class LengthOverview:
     """The n-grams of one length under one label.
@@ -205,6 +209,24 @@ def overview_of(engine: Engine, n: int) -> Overview:
         pruned=statistics.pruned,
         refinement=refinement_of(engine),
     )
+
+
+def model_html_of(engine: Engine, head: str) -> str | None:
+    """Return a table of labels and bars of the best n-grams, for a notebook; None if empty.
+
+    There are no bars of a model so large that a pass over it takes seconds.
+    """
+    from watchword.show.early import model_html
+    from watchword.show.pictures import bars_svg
+
+    statistics = engine.statistics()
+    if not statistics.documents:
+        return None
+    rows = [(label, many, statistics.words[label]) for label, many in statistics.documents.items()]
+    if sum(statistics.ngrams) > _MOST_DRAWN:
+        return model_html(head, rows, [])
+    plain = overview_of(engine, _IN_NOTEBOOK).to_dict()
+    return model_html(head, rows, [bars_svg(plain, label) for label, _, _ in rows[:_LABELS_DRAWN]])
 
 
 def _shown(parameters: Parameters) -> dict[str, Any]:

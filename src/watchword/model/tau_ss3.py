@@ -31,7 +31,7 @@ from watchword.model.engine import Engine
 from watchword.model.explanation import Explanation
 from watchword.model.file import codec, container, layout
 from watchword.model.highlights import Highlight, HighlightLevel, HighlightOrder, highlights_of
-from watchword.model.overview import Overview, overview_of
+from watchword.model.overview import Overview, model_html_of, overview_of
 from watchword.model.parameter_kinds import Summary
 from watchword.model.parameters import (
     TABLE,
@@ -212,6 +212,9 @@ class TauSS3:
         labels = self.labels
         shown = ", ".join(map(repr, labels[:5])) + (", …" if len(labels) > 5 else "")
         return f"<TauSS3 of {len(labels)} labels: {shown}>" if labels else "<TauSS3, empty>"
+
+    def _repr_html_(self) -> str | None:
+        return model_html_of(self._engine, repr(self))
 
     # Properties
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from watchword._checks import Label, as_list, as_whole
 from watchword.data import Subject
+from watchword.evaluation.early_charts import usual_charts
 from watchword.evaluation.replaying import Outcome, Replay
 from watchword.evaluation.scores import first_alerts
 from watchword.model.engine import engine_of
@@ -81,6 +82,7 @@ def report_data(
         "model": {"labels": list(model.labels), "fingerprint": model.fingerprint},
         "measures": found.to_dict()["measures"] if found.measures is not None else None,
         "ranking": [asdict(row) for row in found.ranking()] if found.measures else [],
+        "charts": [chart.to_dict() for chart in usual_charts(found)],
         "verdicts": _counts(found),
         "subjects": [
             asdict(found.outcomes[index])

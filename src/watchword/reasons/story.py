@@ -22,8 +22,11 @@ from watchword.model.explanation import Explanation
 from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import Change
 from watchword.reasons.history import History
-from watchword.streams.policies import Policy, as_policy
+from watchword.reasons.weights import strongest
+from watchword.streams.driver import Histories, Series
+from watchword.streams.policies import Policy, Weighs, as_policy
 from watchword.streams.readers import Decision
+from watchword.streams.weighing import FEATURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,6 +92,29 @@ class Tipped:
 
 
 @dataclass(frozen=True)
+class WeighedFeature:
+    """A feature of the history at the decision, its weight, and their product."""
+
+    feature: str
+    value: float
+    weight: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class WeighedSum:
+    """The features that a policy `Weighs` weighed at the decision, the largest product first.
+
+    Their contributions add up to `total`, which is compared with the threshold.
+    """
+
+    post: int
+    total: float
+    threshold: float
+    features: tuple[WeighedFeature, ...]
+
+
+@dataclass(frozen=True)
 class Story:
     """The history of one subject under a policy: posts, decision and reasons.
 
@@ -140,8 +166,8 @@ class Story:
         return Tipped(
             until,
             None if rival is None else self.labels[rival],
-            *_strongest(posts, most),
-            *_strongest(ngrams, most),
+            *map(tuple, strongest(posts, most)),
+            *map(tuple, strongest(ngrams, most)),
         )
 
     def _ngrams(self, until: int, rival: int | None) -> list[TippingNgram]:
@@ -170,6 +196,25 @@ class Story:
             )
             for ngram, at in rows.items()
         ]
+
+    @cached_property
+    def weighed(self) -> tuple[WeighedSum, ...]:
+        """What each part of the policy that weighs features found, at the alert or the last post.
+
+        Empty for other policies, without posts, and if the alert was given by the caller.
+
+        >>> import watchword as ww
+        >>> model = ww.TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> policy = ww.Weighs("at risk", share=2, posts=0.5, threshold=2)
+        >>> story = model.story(["I cannot sleep", "sleep"], policy)
+        >>> [(one.feature, round(one.contribution, 2)) for one in story.weighed[0].features]
+        [('share', 2.0), ('posts', 0.0)]
+        """
+        until = self._history.alert or len(self.posts)
+        if self._history.is_given or not until:
+            return ()
+        return tuple(_weighed(one, self._history, until) for one in _weighing(self.policy))
 
     def what_would_delay(self) -> Change:
         """Return the fewest n-gram occurrences without which the alert would have come later.
@@ -287,6 +332,24 @@ def tell(
     )
 
 
+def _weighing(policy: Policy) -> list[Weighs]:
+    """Return the parts of a policy that weigh features."""
+    if isinstance(policy, Weighs):
+        return [policy]
+    return [one for part in policy.parts for one in _weighing(part)]
+
+
+def _weighed(policy: Weighs, history: History, until: int) -> WeighedSum:
+    own = Histories([Series.from_gains(history.gains[:until], history.column)])
+    values, products = (row[-1].tolist() for row in (own.features, policy.contributions(own)))
+    found = [
+        WeighedFeature(name, values[FEATURES.index(name)], weight, product)
+        for (name, weight), product in zip(policy.weights.items(), products, strict=True)
+    ]
+    ordered = sorted(found, key=lambda one: -abs(one.contribution))
+    return WeighedSum(until, sum(products), policy.threshold, tuple(ordered))
+
+
 def _as_posts(posts: Sequence[Any]) -> list[Post]:
     as_texts([post.content if isinstance(post, Post) else post for post in posts])
     return [post if isinstance(post, Post) else Post(post) for post in posts]
@@ -294,11 +357,3 @@ def _as_posts(posts: Sequence[Any]) -> list[Post]:
 
 def _difference(row: FloatArray, column: int, rival: int | None) -> float:
     return float(row[column]) - (0.0 if rival is None else float(row[rival]))
-
-
-def _strongest(found: list[Any], most: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the strongest entries for and against the positive label; of equals, the first."""
-    ordered = sorted(found, key=lambda one: -one.difference)
-    speaking_for = [one for one in ordered if one.difference > 0]
-    against = sorted((one for one in found if one.difference < 0), key=lambda one: one.difference)
-    return tuple(speaking_for[:most]), tuple(against[:most])

@@ -38,6 +38,10 @@ def plain_story(
         "confidence": story.history.gains.tolist(),
         "sums": story.history.sums.tolist(),
         "tipped": _tipped(story),
+        "weighed": [
+            asdict(one) | {"features": [asdict(each) for each in one.features]}
+            for one in story.weighed
+        ],
         "changes": _changes(story) if changes else [],
         "shown": [_shown(story, number, characters) for number in _worth_showing(story, texts)],
     }

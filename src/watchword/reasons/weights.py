@@ -6,9 +6,10 @@ text: what is zeroed is the share of a block's words in all n-grams that contain
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class Terms(NamedTuple):
     ngrams: list[str]
     times: IntArray
     contributions: FloatArray
+    counted: FloatArray | None = None  #: in a refined model, the part that was counted
+    corrections: FloatArray | None = None  #: in a refined model, the rest
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,31 @@ def weigh(engine: Engine, text: str) -> Weights:
 
     Raises `HookError` with user-defined summary functions, whose values have no shares.
     """
+    explained = _explained(engine, text)
+    ngrams, score = explained["ngrams"], explained["score"]
+    values, contributions = _contributions(engine, text, explained)
+    return Weights(
+        places=tuple(Place(start, end, words) for start, end, _, words, _ in ngrams),
+        values=values,
+        contributions=contributions,
+        operators=_operators(engine),
+        sentences=np.array([ngram[2] for ngram in ngrams], np.int64),
+        paragraphs=np.array([sentence[2] for sentence in explained["sentences"]], np.int64),
+        paragraph_count=len(explained["paragraphs"]),
+        terms=(_counted_terms(ngrams, contributions) if score is None else _scored_terms(score)),
+        score=None if score is None else explained["value"],
+    )
+
+
+def weigh_terms(engine: Engine, text: str) -> Terms:
+    """Read a text and return only the n-grams that its value adds up; see `weigh`."""
+    explained = _explained(engine, text)
+    if explained["score"] is not None:
+        return _scored_terms(explained["score"])
+    return _counted_terms(explained["ngrams"], _contributions(engine, text, explained)[1])
+
+
+def _explained(engine: Engine, text: str) -> dict[str, Any]:
     engine.refuse_if_empty()
     engine.refuse_if_incomplete()
     if engine.parameters.has_own_operators:
@@ -80,37 +108,55 @@ def weigh(engine: Engine, text: str) -> Weights:
             "the value of a summary function cannot be split into shares of n-grams; "
             "use 'sum', 'mean' or 'max' as summary"
         )
-    explained = engine.native.explain(engine.source.read([text], with_spans=True))
-    ngrams, confidences = explained["ngrams"], explained["values"]["cv"]
+    return engine.native.explain(engine.source.read([text], with_spans=True))
+
+
+def _operators(engine: Engine) -> tuple[str, ...]:
+    names = engine.parameters.operator_names
+    return tuple(names[level] for level in LEVELS)
+
+
+def _contributions(
+    engine: Engine, text: str, explained: dict[str, Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the value of each occurrence and the share of it that reaches the document."""
+    confidences, score = explained["values"]["cv"], explained["score"]
     kept = np.where(confidences > engine.parameters.alpha, confidences, 0.0)
-    values = kept[np.array([ngram[4] for ngram in ngrams], np.intp)]
-    score = explained["score"]
+    values = kept[np.array([ngram[4] for ngram in explained["ngrams"]], np.intp)]
     if score is not None:
         values = score["block_counted"] + score["block_corrected"]
-    operators = tuple(engine.parameters.operator_names[level] for level in LEVELS)
-    contributions = values
-    if any(operator != "sum" for operator in operators):
-        # The explanation has the shares in means and maxima, but takes longer.
-        shares = [shared.contribution for shared in _ngrams(engine.explain(text).blocks)]
-        contributions = np.array(shares, np.float64).reshape(values.shape)
-    if score is None:
-        names, times = [ngram[3] for ngram in ngrams], np.ones(len(ngrams), np.int64)
-        terms = Terms(names, times, contributions)
-    else:
-        names = [words for words, _, _, _ in score["ngrams"]]
-        times = np.array([times for _, _, times, _ in score["ngrams"]], np.int64)
-        terms = Terms(names, times, score["counted"] + score["corrected"])
-    return Weights(
-        places=tuple(Place(start, end, words) for start, end, _, words, _ in ngrams),
-        values=values,
-        contributions=contributions,
-        operators=operators,
-        sentences=np.array([ngram[2] for ngram in ngrams], np.int64),
-        paragraphs=np.array([sentence[2] for sentence in explained["sentences"]], np.int64),
-        paragraph_count=len(explained["paragraphs"]),
-        terms=terms,
-        score=None if score is None else explained["value"],
-    )
+    if all(operator == "sum" for operator in _operators(engine)):
+        return values, values
+    # The explanation has the shares in means and maxima, but takes longer.
+    shares = [shared.contribution for shared in _ngrams(engine.explain(text).blocks)]
+    return values, np.array(shares, np.float64).reshape(values.shape)
+
+
+def _counted_terms(ngrams: list[tuple[Any, ...]], contributions: FloatArray) -> Terms:
+    return Terms([one[3] for one in ngrams], np.ones(len(ngrams), np.int64), contributions)
+
+
+def _scored_terms(score: dict[str, Any]) -> Terms:
+    names = [words for words, _, _, _ in score["ngrams"]]
+    times = np.array([times for _, _, times, _ in score["ngrams"]], np.int64)
+    counted, corrected = score["counted"], score["corrected"]
+    return Terms(names, times, counted + corrected, counted, corrected)
+
+
+def strongest(
+    found: Sequence[Any],
+    most: int,
+    difference: Callable[[Any], float] = attrgetter("difference"),
+) -> tuple[list[Any], list[Any]]:
+    """Return the strongest evidence for and against a label; of equals, the first.
+
+    The `difference` of each is positive for the label and negative against it.
+    """
+    falling = sorted(found, key=difference, reverse=True)[:most]
+    rising = sorted(found, key=difference)[:most]
+    return [one for one in falling if difference(one) > 0], [
+        one for one in rising if difference(one) < 0
+    ]
 
 
 def _ngrams(blocks: tuple[Block, ...]) -> Iterator[Block]:

@@ -10,6 +10,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -35,9 +36,20 @@ SHARE_DIGITS = 4
 
 
 class Head:
-    """The text, labels and scores of an explanation, and the label to paint it for."""
+    """The text, labels and scores of an explanation, and the label to paint it for.
 
-    def __init__(self, explanation: Explanation | Plain, label: Label | None = None) -> None:
+    With `all_labels`, each block is painted in the colour of the label that it speaks for. `alert`
+    is the label that alerts are raised for, which has the warm colour.
+    """
+
+    def __init__(
+        self,
+        explanation: Explanation | Plain,
+        label: Label | None = None,
+        *,
+        alert: Label | None = None,
+        all_labels: bool = False,
+    ) -> None:
         if isinstance(explanation, Explanation):
             explanation = vars(explanation)
         self.text: str = explanation["text"]
@@ -48,6 +60,13 @@ class Head:
         self.bias: Sequence[float] | None = explanation.get("bias")  # of a refined model
         self.label = self.predicted if label is None else label
         self.column = column_of(self.labels, self.label)
+        self.alert = None if alert is None else column_of(self.labels, alert)
+        self.all_labels = all_labels
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """The columns of the labels to describe."""
+        return shown_columns(self.value, self.column)
 
 
 def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
@@ -59,11 +78,11 @@ def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
 
 def _with_inner(blocks: Iterable[Block | Plain]) -> Iterator[Plain]:
     for block in blocks:
-        plain = (
-            vars(block) if isinstance(block, Block) else block
-        )  # without copies, which would be slow
+        # Without copies, which would be slow.
+        plain = vars(block) if isinstance(block, Block) else block
         yield plain
-        yield from _with_inner(plain.get("blocks", ()))
+        if inner := plain.get("blocks"):
+            yield from _with_inner(inner)
 
 
 @dataclass
@@ -83,10 +102,8 @@ class Rule:
         #: The painted numbers: the contribution to each score or, without one, the value.
         self.parts = value if contribution is None else contribution
         self.strength = max(self.parts)
-
-    def is_marked(self, level: str) -> bool:
-        """Return whether the block is marked at this level; n-grams never learnt are not."""
-        return self.kind == level and (level != "ngram" or any(self.block["count"]))
+        #: Whether blocks may be marked: n-grams never learnt are not.
+        self.learnt = self.kind != "ngram" or any(self.block["count"])
 
 
 class Total(NamedTuple):
@@ -207,16 +224,33 @@ class Rules:
         """Return how strongly blocks are painted for every label."""
         return [self.share(rule, column) for column in range(len(rule.parts))]
 
+    def speaks_for(self, rule: Rule) -> int | None:
+        """Return the column of the label that blocks are painted for most strongly.
+
+        None if they are not painted for any label, or as strongly for two.
+        """
+        shares = self.shares(rule)
+        highest = max(shares)
+        return shares.index(highest) if highest > 0 and shares.count(highest) == 1 else None
+
+    def paint(self, rule: Rule, head: Head) -> tuple[int, float]:
+        """Return the column of the label in whose colour blocks are painted, and how strongly."""
+        column = self.speaks_for(rule) if head.all_labels else head.column
+        return (head.column, 0.0) if column is None else (column, self.share(rule, column))
+
     def strongest(self, places: Sequence[Place], most: int) -> list[Place]:
         """Return the blocks to mark, in order: the `most` strongest of each level.
 
         Of equally strong blocks the first are marked; n-grams never learnt are not.
         """
+        learnt = [place for place in places if self.all[place[2]].learnt]
+        if len(learnt) <= most:  # as in nearly all texts
+            return learnt
         kept: set[Place] = set()
         for level in LEVELS:
-            own = [place for place in places if self.all[place[2]].is_marked(level)]
+            own = [place for place in learnt if self.all[place[2]].kind == level]
             kept.update(sorted(own, key=lambda place: -self.all[place[2]].strength)[:most])
-        return [place for place in places if place in kept]
+        return [place for place in learnt if place in kept]
 
     def largest(self, kind: str, column: int, most: int) -> list[Total]:
         """Return the words with the largest total contribution to a label's score.
@@ -235,9 +269,30 @@ class Rules:
                 )
         return sorted(found.values(), key=lambda one: (-one.total, one.words))[:most]
 
-    def count_painted(self, places: Sequence[Place]) -> Counter[str]:
-        """Return the number of blocks of each level that are painted for any label."""
-        rules = (self.all[index] for _, _, index in places)
+    def largest_of_all(
+        self, kind: str, columns: Sequence[int], most: int
+    ) -> list[tuple[int, Total]]:
+        """Return the words with the largest total contribution to any of these labels' scores.
+
+        Words are listed once, with the column of the label to which they contribute most; those
+        that contribute as much to two labels speak for neither and are left out.
+        """
+        found: dict[str, tuple[int, Total]] = {}
+        tied = set()
+        for column in columns:
+            for one in self.largest(kind, column, most):
+                known = found.get(one.words)
+                if known is None or one.total > known[1].total:
+                    found[one.words] = column, one
+                    tied.discard(one.words)
+                elif one.total == known[1].total:
+                    tied.add(one.words)
+        listed = [pair for words, pair in found.items() if words not in tied]
+        return sorted(listed, key=lambda pair: (-pair[1].total, pair[1].words))[:most]
+
+    def count_unmarked(self, places: Sequence[Place], marked: Iterable[Place]) -> Counter[str]:
+        """Return the number of blocks of each level that could be painted, but are not marked."""
+        rules = (self.all[index] for _, _, index in set(places).difference(marked))
         return Counter(rule.kind for rule in rules if rule.strength > 0)
 
     def _index_of(self, block: Plain, text: str) -> int:
@@ -253,9 +308,11 @@ class Rules:
         )
         index = self._indices.setdefault(key, len(self.all))
         if index == len(self.all):
-            rule = Rule(kind, {**block, "blocks": ()}, words)
+            # Without the inner blocks, which would keep whole texts in memory.
+            rule = Rule(kind, block if kind == "ngram" else {**block, "blocks": ()}, words)
             self.all.append(rule)
-            self.highest[kind] = max(self.highest[kind], rule.strength)
+            if rule.strength > self.highest[kind]:
+                self.highest[kind] = rule.strength
         self.all[index].times += 1
         return index
 
@@ -313,11 +370,17 @@ def as_value(number: float) -> str:
     >>> as_value(1.73349), as_value(0.00004), as_value(0)
     ('1.733', '4e-05', '0')
     """
+    if 0.001 <= number <= 1:
+        return _THOUSANDTHS[int(number * 1000.0 + 0.5)]
     if number == 0:
         return "0"
     if -0.001 < number < 0.001:
         return f"{number:.1g}"
-    return f"{(number * 1000.0 + 0.5) // 1 / 1000.0:.3f}"  # as `rounded`, without its calls
+    return f"{rounded(number, 3):.3f}"
+
+
+# Formatting a number takes longer than finding it here, and a text may have thousands.
+_THOUSANDTHS = tuple(f"{number / 1000:.3f}" for number in range(1001))
 
 
 def telling(block: Plain, labels: Sequence[Label], columns: Sequence[int]) -> str:
@@ -348,14 +411,17 @@ def label_lines(
     is_ngram = block["kind"] == "ngram"
     value = block["value"]
     count = block["count"] if is_ngram else value
-    known = [at for at in columns if value[at] or count[at]]
+    known = [*columns] if all(count) else [at for at in columns if value[at] or count[at]]
     known.sort(key=value.__getitem__, reverse=True)
-    silent = len(columns) - len(known)
-    is_long = painted is not None and is_ngram and len(known) > MOST_LINES
-    lines = [f"{names[at]} {_numbers(block, at)}" for at in known if at == painted or not is_long]
-    if is_long:
-        lines.append(_values(names, value, [at for at in known if at != painted], least))
-    if silent:
+    if painted is None or not is_ngram or len(known) <= MOST_LINES:
+        lines = [f"{names[at]} {_numbers(block, at)}" for at in known]
+    else:
+        lines, others = [], known.copy()
+        if painted in known:
+            lines.append(f"{names[painted]} {_numbers(block, painted)}")
+            others.remove(painted)
+        lines.append(_values(names, value, others, least))
+    if silent := len(columns) - len(known):
         named = f"{silent} others"
         if silent <= _MOST_SILENT:
             named = ", ".join(names[at] for at in columns if at not in known)
@@ -367,12 +433,15 @@ def _values(
     names: Sequence[str], value: Sequence[float], columns: Sequence[int], least: float
 ) -> str:
     """Return the values of labels, in descending order, in one line; small ones as a range."""
-    named: dict[str, list[str]] = {}
+    named: dict[str, str] = {}
     large = 0
-    while large < len(columns) and value[columns[large]] >= least:
-        named.setdefault(as_value(value[columns[large]]), []).append(names[columns[large]])
+    for at in columns:
+        if value[at] < least:
+            break
+        shown = as_value(value[at])
+        named[shown] = f"{named[shown]}, {names[at]}" if shown in named else names[at]
         large += 1
-    values = [f"{', '.join(own)} {shown}" for shown, own in named.items()]
+    values = [f"{own} {shown}" for shown, own in named.items()]
     if small := columns[large:]:
         highest, lowest = as_value(value[small[0]]), as_value(value[small[-1]])
         span = highest if highest == lowest else f"{lowest} to {highest}"
@@ -386,13 +455,12 @@ def _numbers(block: Plain, at: int) -> str:
     if part is not None and part[at] != value:
         numbers += f", adds {as_value(part[at])} to the score"
     if block["kind"] == "ngram":
-        made_of = (f"{name} {as_value(block[name][at])}" for name in ("lv", "sg", "sn"))
-        numbers += f" ({_parts(block, at)}count {block['count'][at]:,}; {', '.join(made_of)})"
+        lv, sg, sn = as_value(block["lv"][at]), as_value(block["sg"][at]), as_value(block["sn"][at])
+        parts = "" if block.get("counted") is None else _parts(block, at)
+        numbers += f" ({parts}count {block['count'][at]:,}; lv {lv}, sg {sg}, sn {sn})"
     return numbers
 
 
 def _parts(block: Plain, at: int) -> str:
-    if block.get("counted") is None:
-        return ""
     counted, corrected = as_value(block["counted"][at]), as_value(block["corrected"][at])
     return f"counted {counted}, corrected {corrected}; "

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from watchword._checks import Label
 from watchword.show.markup import escaped, excerpt, name_html
-from watchword.show.palette import STRONGEST, label_rgb, short
+from watchword.show.palette import ALERT, COLOURS, STRONGEST, rgb, short
 
 __all__ = [
     "CONFUSION_SCRIPT",
@@ -29,8 +29,9 @@ Cell = Sequence[int]  # row (truth), column (predicted), count
 MOST_DRAWN = 40  # labels: larger matrices are hard to read
 _MOST_LEVEL = 6  # labels: with more, column names are vertical
 _STEPS = 20  # shades of a colour
-_RIGHT, _WRONG = 1, 0  # blue and orange, which colour-blind readers can tell apart
+_RIGHT, _WRONG = COLOURS[0], ALERT  # blue and orange, which colour-blind readers can tell apart
 _CAPTION = "Texts by true label (rows) and predicted label (columns)"
+_DOT = "·"  # for 0 in a large matrix, where zeros would hide the counts
 _CORNER = "truth \\ predicted"
 
 
@@ -50,29 +51,34 @@ def confusion_html(
     for (row, _), count in counts.items():
         totals[row] += count
     places = range(len(labels)) if shown is None else shown
+    is_large = len(places) > _MOST_LEVEL
+    zero = _DOT if is_large else "0"
     heads = "".join(f'<th scope="col">{name_html(labels[at])}</th>' for at in places)
     body = "".join(
         f'<tr><th scope="row">{name_html(labels[row])}</th>'
         + "".join(
-            _cell(labels, row, column, counts.get((row, column), 0), totals[row])
+            _cell(labels, (row, column), counts.get((row, column), 0), totals[row], zero)
             for column in places
         )
         + "</tr>\n"
         for row in places
     )
-    turned = " ww-many" * (len(places) > _MOST_LEVEL)
+    turned = " ww-many" * is_large
     return (
         f'<table class="ww-confusion{turned}"><caption>{_CAPTION}</caption>'
         f"<thead><tr><td>{escaped(_CORNER)}</td>{heads}</tr></thead>\n<tbody>{body}</tbody></table>"
     )
 
 
-def _cell(labels: Sequence[Label], row: int, column: int, count: int, total: int) -> str:
+def _cell(
+    labels: Sequence[Label], place: tuple[int, int], count: int, total: int, zero: str
+) -> str:
+    row, column = place
     step = max(1, int(_STEPS * count / total + 0.5)) if count else 0
     kind = f"ww-{'r' if row == column else 'w'}{step}" if step else "ww-none"
     names = (excerpt(labels[row]), excerpt(labels[column]))
     title = escaped(f"{count:,} of {total:,} texts of {names[0]} predicted as {names[1]}")
-    return f'<td class="{kind}" title="{title}">{count:,}</td>'
+    return f'<td class="{kind}" title="{title}">{f"{count:,}" if count else zero}</td>'
 
 
 def most_mistaken(cells: Iterable[Cell], most: int) -> list[Cell]:
@@ -113,10 +119,25 @@ def _style() -> str:
         ".ww-confusion.ww-many thead th {"
         " writing-mode: vertical-rl; text-align: end; max-width: none; max-height: 14rem; }",
         ".ww-confusion .ww-none { opacity: .6; }",
+        # In a large matrix, cells are small, and the names stay in sight while it is scrolled.
+        ".ww-confusion.ww-many { font-size: .8rem; border-collapse: separate; border-spacing: 0; }",
+        ".ww-confusion.ww-many :is(th, td) { border-width: 0 1px 1px 0; padding: .1rem .25rem; }",
+        ".ww-confusion.ww-many tbody td { text-align: center; min-width: 1.7em; }",
+        ".ww-confusion.ww-many tbody th { position: sticky; left: 0; z-index: 1;"
+        " background: var(--paper, Canvas); white-space: nowrap; max-width: 11rem;"
+        " overflow: hidden; text-overflow: ellipsis; }",
+        ".ww-confusion tbody tr:hover th { background: color-mix(in srgb, currentColor 12%,"
+        " var(--paper, Canvas)); }",
+        ".ww-confusion tbody td:hover { outline: 2px solid currentColor; outline-offset: -2px; }",
+    ]
+    rules += [
+        f".ww-confusion:has(tbody td:nth-child({at}):hover) thead th:nth-child({at})"
+        " { background: rgb(128 128 128 / .25); }"
+        for at in range(2, MOST_DRAWN + 2)
     ]
     rules += [
         f".ww-confusion .ww-{name}{step} "
-        f"{{ background-color: rgb({label_rgb(colour)} / {short(STRONGEST * step / _STEPS)}); }}"
+        f"{{ background-color: rgb({rgb(colour)} / {short(STRONGEST * step / _STEPS)}); }}"
         for name, colour in (("r", _RIGHT), ("w", _WRONG))
         for step in range(1, _STEPS + 1)
     ]
@@ -163,7 +184,8 @@ function confusionTable(labels, cells) {{
       const kind = step ? `ww-${{row === column ? "r" : "w"}}${{step}}` : "ww-none";
       const part = `${{many(count)}} of ${{many(totals[row])}}`;
       const title = `${{part}} texts of ${{label}} predicted as ${{other}}`;
-      line.append(make("td", many(count), {{ class: kind, title }}));
+      const zero = size > {_MOST_LEVEL} ? "{_DOT}" : "0";
+      line.append(make("td", count ? many(count) : zero, {{ class: kind, title }}));
     }});
   }});
   return table;

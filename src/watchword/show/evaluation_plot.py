@@ -54,7 +54,7 @@ def _matrix(plain: Plain, names: Sequence[str], ax: Axes) -> None:
 
 def _bars(plain: Plain, names: Sequence[str], ax: Axes) -> None:
     values = [one["f1"] for one in plain["per_label"]]
-    ax.barh(range(len(names)), values, color=label_colour(1))
+    ax.barh(range(len(names)), values, color=label_colour(0))
     if len(names) <= _MOST_NAMES:
         ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()

@@ -25,11 +25,10 @@ from watchword.show.blocks import (
     by_score,
     heading,
     label_lines,
-    shown_columns,
 )
 from watchword.show.marks import Mark, marked
 from watchword.show.markup import document, escaped, name_html, table_html
-from watchword.show.painting import Painter
+from watchword.show.painting import ALL, Painter
 from watchword.show.palette import FAINTEST_COLOUR, label_colour, paint_style
 
 __all__ = ["explanation_html", "explanation_page", "notebook_html"]
@@ -47,11 +46,14 @@ def explanation_html(
     level: PaintLevel = "ngram",
     title: str | None = None,
     most: int | None = None,
+    alert: Label | None = None,
+    all_labels: bool = False,
 ) -> str:
     """Draw an explanation, or its `to_dict()`, as a snippet; see `Explanation.to_html`."""
     as_choice("level", level, LEVELS)
     limit = as_whole("most", MOST_IN_SNIPPET if most is None else most, 0)
-    return _snippet(explanation, Head(explanation, label), level, title, limit)
+    head = Head(explanation, label, alert=alert, all_labels=all_labels)
+    return _snippet(explanation, head, level, title, limit)
 
 
 def explanation_page(
@@ -61,11 +63,14 @@ def explanation_page(
     level: PaintLevel = "ngram",
     title: str | None = None,
     most: int | None = None,
+    alert: Label | None = None,
+    all_labels: bool = False,
 ) -> str:
     """Draw an explanation, or its `to_dict()`, as a page; see `Explanation.to_page`."""
     as_choice("level", level, LEVELS)
     limit = as_whole("most", MOST_BLOCKS if most is None else most, 0)
-    return _page(explanation, Head(explanation, label), level, title, limit)
+    head = Head(explanation, label, alert=alert, all_labels=all_labels)
+    return _page(explanation, head, level, title, limit)
 
 
 def notebook_html(explanation: Explanation | Plain) -> str:
@@ -108,7 +113,15 @@ def _meaning(head: Head) -> str:
 def _page(
     explanation: Explanation | Plain, head: Head, level: PaintLevel, title: str | None, most: int
 ) -> str:
-    painter = Painter(head.labels, head.value, head.label, level=level, most=most)
+    painter = Painter(
+        head.labels,
+        head.value,
+        head.label,
+        level=level,
+        most=most,
+        alert=None if head.alert is None else head.labels[head.alert],
+        all_labels=head.all_labels,
+    )
     painted = painter.paint(explanation)
     name = title if title is not None else "Explanation of a text"
     body = f"""<main>
@@ -140,7 +153,8 @@ def _left_out(many: int, level: str) -> str:
 def table_css(painter: Painter) -> str:
     """Return the CSS that shows only the tables of the chosen label."""
     return "".join(
-        f".{painter.name} .on-l{at}{{display:var(--on-l{at},none)}}\n" for at in painter.columns
+        f".{painter.name} .on-l{at}{{display:var(--on-l{at},none)}}\n"
+        for at in (*painter.columns, ALL)
     )
 
 
@@ -155,7 +169,32 @@ def strongest_tables(painter: Painter, bias: Sequence[float] | None = None) -> s
         for level in LEVELS
         for at in painter.columns
     )
+    tables += "".join(
+        f'<div class="on-{level}"><div class="on-l{ALL}">'
+        f"{_table_of_all(painter, level)}</div></div>\n"
+        for level in LEVELS
+    )
     return f"<h2>Largest contributions</h2>\n{tables}"
+
+
+def _table_of_all(painter: Painter, level: PaintLevel) -> str:
+    """Return a table of the blocks that contribute most to any label."""
+    found = painter.rules.largest_of_all(level, painter.columns, _ROWS)
+    if not found:
+        return "<p>Nothing contributes to any label.</p>"
+    parts = ("counted", "corrected") if found[0][1].rule is None else ()  # of a refined score
+    cells = (
+        (
+            name_html(one.words),
+            name_html(painter.labels[column]),
+            f"{one.times:,}",
+            as_value(one.total),
+            *(_cell(one, name, column) for name in parts),
+        )
+        for column, one in found
+    )
+    heads = [level.replace("ngram", "n-gram"), "speaks for", "times", "total", *parts]
+    return table_html(f"{LEVEL_NAMES[level]} for all labels", heads, cells)
 
 
 def _bias(bias: Sequence[float] | None, column: int) -> str:
@@ -212,13 +251,12 @@ def _snippet(
     rules = Rules()
     places = rules.add(explanation, [level], until)
     kept = rules.strongest(places, most)
-    painted = marked(head.text[:until], _inline_marks(kept, rules, head), styles="inline")
+    painted = marked(head.text[:until], _inline_marks(kept, rules, head, level), styles="inline")
     notes = [f"The strongest colour stands for {as_value(rules.highest[level])}."]
     if head.bias is not None:
         notes.append(f"The bias is {as_value(head.bias[head.column])}.")
-    left_out = rules.count_painted(places) - rules.count_painted(kept)
-    if left_out:
-        notes.append(_left_out(left_out[level], level))
+    if unmarked := rules.count_unmarked(places, kept):
+        notes.append(_left_out(unmarked[level], level))
     if until is not None and until < len(head.text):
         notes.append(
             f"Showing only the first {until:,} of {len(head.text):,} characters; "
@@ -235,31 +273,33 @@ def _snippet(
     )
 
 
-def _inline_marks(places: list[Place], rules: Rules, head: Head) -> Iterator[Mark]:
-    columns = shown_columns(head.value, head.column)
+def _inline_marks(
+    places: list[Place], rules: Rules, head: Head, level: PaintLevel
+) -> Iterator[Mark]:
     names = list(map(escaped, head.labels))
+    least = rules.highest[level] * FAINTEST_COLOUR
     openings: dict[int, str] = {}
     for start, end, number in places:
-        rule = rules.all[number]
         if number not in openings:
-            share = rules.share(rule, head.column)
-            paint = paint_style(share, head.column) if share > 0 else "background:none"
-            least = rules.highest[rule.kind] * FAINTEST_COLOUR
-            lines = label_lines(rule.block, names, columns, painted=head.column, least=least)
+            rule = rules.all[number]
+            column, share = rules.paint(rule, head)
+            paint, stop = "background:none", ""
+            if share > 0:
+                paint, stop = paint_style(share, column, head.alert), ' tabindex="0"'
+            lines = label_lines(rule.block, names, head.columns, painted=column, least=least)
             tell = "\n".join([escaped(heading(rule.block)), *lines])
-            stop = ' tabindex="0"' * (share > 0)
             openings[number] = f'<mark style="color:inherit;{paint}" title="{tell}"{stop}>'
-        yield Mark(start, end, openings[number], "</mark>", whole=rule.kind == "ngram")
+        yield Mark(start, end, openings[number], "</mark>", level == "ngram")
 
 
 def _legend(head: Head) -> Iterator[str]:
-    columns = shown_columns(head.value, head.column)
-    for at in by_score(columns, head.value):
-        chosen = at == head.column
+    for at in by_score(head.columns, head.value):
+        chosen = at == head.column and not head.all_labels
+        colour = label_colour(at, head.alert)
         swatch = (
             f'<span style="display:inline-block;width:.8em;height:.8em;margin-right:.3em;'
-            f'border:1px solid {label_colour(at)};background:{label_colour(at)}"></span>'
-            if chosen
+            f'border:1px solid {colour};background:{colour}"></span>'
+            if chosen or head.all_labels
             else ""
         )
         weight = "bold" if chosen else "normal"
@@ -269,5 +309,5 @@ def _legend(head: Head) -> Iterator[str]:
             f"<bdi>{escaped(head.labels[at])}</bdi>{predicted} "
             f'<data value="{head.value[at]!r}">{as_value(head.value[at])}</data></span> '
         )
-    if len(columns) < len(head.labels):
-        yield f"<span>and {len(head.labels) - len(columns):,} more with lower scores</span>"
+    if len(head.columns) < len(head.labels):
+        yield f"<span>and {len(head.labels) - len(head.columns):,} more with lower scores</span>"

@@ -58,8 +58,8 @@ class _Writer:
             while self._open and self._open[-1].end <= mark.start:
                 self._close()
             self._go_to(mark.start)
-            if self._open:
-                mark = mark._replace(end=min(mark.end, self._open[-1].end))
+            if self._open and mark.end > self._open[-1].end:
+                mark = mark._replace(end=self._open[-1].end)
             self._open.append(mark)
             self._pieces.append(mark.opening)
         while self._open:
@@ -72,19 +72,22 @@ class _Writer:
         self._pieces.append(self._open.pop().closing)
 
     def _go_to(self, end: int) -> None:
+        if self._part:
+            self._divide(end)
         # Never moves back: whatever the marks, every character is written once.
-        while self._part and end - self._part_start > PART and not self._inside_whole():
-            cut = self._next_cut(min(end, len(self._text) - 1))
-            if cut is None:
-                break
-            self._write_to(cut)
-            self._begin_part()
-        self._write_to(end)
-
-    def _write_to(self, end: int) -> None:
         if end > self._at:
             self._pieces.append(kept(self._text[self._at : end]))
             self._at = end
+
+    def _divide(self, end: int) -> None:
+        """Write the parts of the text that end before `end`."""
+        while end - self._part_start > PART and not self._inside_whole():
+            cut = self._next_cut(min(end, len(self._text) - 1))
+            if cut is None:
+                return
+            self._pieces.append(kept(self._text[self._at : cut]))
+            self._at = cut
+            self._begin_part()
 
     def _inside_whole(self) -> bool:
         return bool(self._open) and self._open[-1].whole

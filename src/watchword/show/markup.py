@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from watchword._display import visible
+from watchword._display import VISIBLE, visible
 from watchword.show.style import STYLE
 
 __all__ = [
@@ -48,6 +48,7 @@ _MARKUP |= {
     for code in (0x202A, 0x202B, 0x202D, 0x202E)
 }
 _KEPT = _STAND_INS | _MARKUP
+_ESCAPED = VISIBLE | {ord(character): html.escape(character) for character in "&<>\"'"}
 
 
 def stand_ins(text: str) -> str:
@@ -65,7 +66,8 @@ def kept(text: str) -> str:
     >>> kept("<b>\r\n")
     '&lt;b&gt;&#13;\n'
     """
-    return text.translate(_KEPT)
+    # Most pieces of a painted text are one word or one blank, and need no translation.
+    return text if text.isalnum() or text == " " else text.translate(_KEPT)
 
 
 def escaped(content: object) -> str:
@@ -74,7 +76,8 @@ def escaped(content: object) -> str:
     >>> escaped('"><script>')
     '&quot;&gt;&lt;script&gt;'
     """
-    return html.escape(visible(str(content)), quote=True)
+    text = str(content)
+    return text if text.isalnum() else text.translate(_ESCAPED)
 
 
 def excerpt(name: object, longest: int = _LONGEST_NAME) -> str:

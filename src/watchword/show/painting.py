@@ -37,6 +37,8 @@ from watchword.show.palette import label_class, label_rgb, short
 
 MOST_STOPS = 200  # n-grams of a text in the tab order
 
+ALL = "a"  # stands for the index of a label in names of variables: all labels
+
 _LETTERS: dict[str, str] = {"paragraph": "p", "sentence": "s", "ngram": "n"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -46,7 +48,9 @@ class Painter:
 
     All texts of one painter share their scale (the strongest block has the strongest colour) and
     the choice of label and level. Put their markup and that of `controls` into one element with the
-    class `name`, and pass `css()`, called after the last text, to `document`.
+    class `name`, and pass `css()`, called after the last text, to `document`. `alert` is the label
+    that has the warm colour; with `all_labels`, blocks at first have the colours of the labels that
+    they speak for.
 
     At each level of a text the `most` strongest blocks are marked, and the `stops` strongest
     n-grams are in the tab order.
@@ -71,6 +75,8 @@ class Painter:
         name: str = "ww",
         most: int = MOST_BLOCKS,
         stops: int = MOST_STOPS,
+        alert: Label | None = None,
+        all_labels: bool = False,
     ) -> None:
         if not _NAME.fullmatch(name):
             raise ValueError(
@@ -82,6 +88,8 @@ class Painter:
         self.name = name
         self.column = column_of(self.labels, label)
         self.columns = shown_columns(self.scores, self.column)
+        self.alert = None if alert is None else column_of(self.labels, alert)
+        self.all_labels = all_labels
         self.rules = Rules()
         self.unmarked: Counter[str] = Counter()
         self._most, self._stops = most, stops
@@ -116,22 +124,22 @@ class Painter:
         )
         return (
             f'<div class="ww-controls"><fieldset class="ww-labels"><legend>Label and score</legend>'
-            f"{choices}{more}</fieldset>"
+            f"{self._all_choice()}{choices}{more}</fieldset>"
             f"<fieldset><legend>Level</legend>{levels}</fieldset></div>"
         )
 
     def css(self) -> str:
         """Return the style sheet for the texts painted so far."""
         scope = f".{self.name}"
-        lines = [scope + self._level_rule(self.level), scope + self._label_rule(self.column)]
-        lines += self._share_rules(scope, self.column)
+        lines = [scope + self._level_rule(self.level)]
+        lines += self._painted_for(scope, ALL if self.all_labels else self.column)
         for level in LEVELS:
             chosen = f"{scope}:has(#{self.name}-{level}:checked)"
             lines.append(chosen + self._level_rule(level))
-        for column in self.columns:
+        choices: list[int | str] = [*self.columns, ALL]
+        for column in choices:
             chosen = f"{scope}:has(#{self.name}-l{column}:checked)"
-            lines.append(chosen + self._label_rule(column))
-            lines += self._share_rules(chosen, column)
+            lines += self._painted_for(chosen, column)
         lines += (
             f"{scope} .{_LETTERS[rule.kind]}{number}{{{self._declarations(rule)}}}"
             for number, rule in enumerate(self.rules.all)
@@ -142,7 +150,7 @@ class Painter:
     def _marks(self, places: list[Place]) -> Iterator[Mark]:
         rules = self.rules
         kept = rules.strongest(places, self._most)
-        self.unmarked += rules.count_painted(places) - rules.count_painted(kept)
+        self.unmarked += rules.count_unmarked(places, kept)
         ngrams = [place for place in kept if rules.all[place[2]].kind == "ngram"]
         stops = set(rules.strongest(ngrams, self._stops))
         for start, end, number in kept:
@@ -167,7 +175,11 @@ class Painter:
             for column in self.columns
             if shares[column] > 0
         )
-        return f"{''.join(painted)}--t:{css_string(self._telling(rule))}"
+        speaks, own = self.rules.speaks_for(rule), ""
+        if speaks is not None:
+            share = short(shares[speaks], SHARE_DIGITS)
+            own = f"--{letter}{ALL}:{share};--{letter}c:{label_rgb(speaks, self.alert)};"
+        return f"{''.join(painted)}{own}--t:{css_string(self._telling(rule))}"
 
     def _telling(self, rule: Rule) -> str:
         return telling(rule.block, self.labels, self.columns)
@@ -179,26 +191,36 @@ class Painter:
         )
         return f"{{{';'.join(settings)}}}"
 
-    def _label_rule(self, chosen: int) -> str:
-        shown = (f"--on-l{at}:{_display(at == chosen)}" for at in self.columns)
-        return f"{{--rgb:{label_rgb(chosen)};{';'.join(shown)}}}"
-
-    def _share_rules(self, scope: str, column: int) -> list[str]:
+    def _painted_for(self, scope: str, chosen: int | str) -> list[str]:
+        """Return the rules that paint for a label, or for all."""
+        shown = ";".join(f"--on-l{at}:{_display(at == chosen)}" for at in (*self.columns, ALL))
+        rgb = f"--rgb:{label_rgb(chosen, self.alert)};" if isinstance(chosen, int) else ""
         selectors = {"paragraph": ".p", "sentence": ".s", "ngram": "mark"}
         return [
-            f"{scope} {selector}{{--share:var(--{_LETTERS[level]}{column},0)}}"
-            for level, selector in selectors.items()
+            f"{scope}{{{rgb}{shown}}}",
+            *(
+                f"{scope} {selector}{{--share:var(--{_LETTERS[level]}{chosen},0)"
+                f"{f';--rgb:var(--{_LETTERS[level]}c)' * (chosen == ALL)}}}"
+                for level, selector in selectors.items()
+            ),
         ]
+
+    def _all_choice(self) -> str:
+        checked = " checked" * self.all_labels
+        return (
+            f'<label><input type="radio" name="{self.name}-label" id="{self.name}-l{ALL}"{checked}>'
+            " all labels</label>"
+        )
 
     def _label_choice(self, column: int, bar: Bar) -> str:
         score = self.scores[column]
         start = f' x="{short(100 * bar.start, 1)}"' * (bar.start > 0)
         width = short(100 * bar.width, 1)
         below = ' class="ww-below"' * (score < 0)
-        checked = " checked" * (column == self.column)
+        checked = " checked" * (column == self.column and not self.all_labels)
         return (
             f'<label><input type="radio" name="{self.name}-label" id="{self.name}-l{column}"'
-            f'{checked}><svg class="{label_class(column)}" viewBox="0 0 100 10" '
+            f'{checked}><svg class="{label_class(column, self.alert)}" viewBox="0 0 100 10" '
             f'preserveAspectRatio="none" aria-hidden="true"><rect class="ww-ground" width="100" '
             f'height="10"/><rect{below}{start} width="{width}" height="10"/></svg>'
             f'<bdi>{escaped(self.labels[column])}</bdi> <data value="{score!r}">{as_value(score)}'

@@ -22,7 +22,14 @@ MOST_IN_CLOUD = 100
 _DESCRIBED = 10  # n-grams in the description for screen readers; tables list all
 
 
-def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
+def bars_svg(
+    plain: Plain,
+    label: Label,
+    *,
+    length: int | None = None,
+    alert: Label | None = None,
+    alone: bool = False,
+) -> str:
     """Draw the n-grams of highest value for a label as bars, on one scale for all labels.
 
     >>> from watchword import TauSS3
@@ -44,7 +51,9 @@ def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bo
         description = svg.tooltip(_tooltip(one))
         drawn += [
             svg.text(left - 6, top + 16, name, description, size=size, anchor="end"),
-            svg.rectangle(left, top + 4, bar, row - 6, description, fill=label_colour(at), rx=2),
+            svg.rectangle(
+                left, top + 4, bar, row - 6, description, fill=_colour(at, label, alert), rx=2
+            ),
             svg.text(left + bar + 5, top + 16, as_value(one["value"]), size=12),
         ]
     return _drawing(
@@ -57,7 +66,14 @@ def bars_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bo
     )
 
 
-def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: bool = False) -> str:
+def cloud_svg(
+    plain: Plain,
+    label: Label,
+    *,
+    length: int | None = None,
+    alert: Label | None = None,
+    alone: bool = False,
+) -> str:
     """Draw the n-grams of highest value for a label as a word cloud, sized by value.
 
     >>> from watchword import TauSS3
@@ -82,7 +98,7 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
                 box.width + 4,
                 box.height,
                 rx=3,
-                fill=label_colour(at),
+                fill=_colour(at, label, alert),
                 fill_opacity=STRONGEST * share,
             ),
             _boxed_text(box),
@@ -99,6 +115,11 @@ def cloud_svg(plain: Plain, label: Label, *, length: int | None = None, alone: b
     )
 
 
+def _colour(at: int, label: Label, alert: Label | None) -> str:
+    """Return a label's colour: the warm one if it is the label that alerts are raised for."""
+    return label_colour(at, at if alert is not None and label == alert else None)
+
+
 def _boxed_text(box: PlacedText) -> str:
     place: dict[str, Any] = {"x": box.x + box.width / 2, "y": box.y + 0.9 * box.size}
     # Text of unknown width is stretched or squeezed to its box.
@@ -107,7 +128,9 @@ def _boxed_text(box: PlacedText) -> str:
     return svg.text(content=box.text, size=box.size, anchor="middle", **place)
 
 
-def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = False) -> str:
+def distribution_svg(
+    plain: Plain, label: Label, length: int, *, alert: Label | None = None, alone: bool = False
+) -> str:
     """Draw a histogram of the values of all n-grams of a length for a label, counts on a log scale.
 
     Both scales are the same for all labels and lengths. N-grams of value 0 are not drawn.
@@ -129,7 +152,7 @@ def distribution_svg(plain: Plain, label: Label, length: int, *, alone: bool = F
         if many:
             low, high = (edge * plain["bin_width"] for edge in (number, number + 1))
             description = f"{many:,} with a value above {as_value(low)} up to {as_value(high)}"
-            drawn.append(chart.bar(low, high, many, description, label_colour(at)))
+            drawn.append(chart.bar(low, high, many, description, _colour(at, label, alert)))
     valued = own["ngrams"] - own["worthless"]
     return _drawing(
         chart.width,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from watchword.show.blocks import Plain, as_value
+from watchword.show.chart import chart_svg
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import (
@@ -50,9 +51,8 @@ def report_html(plain: Plain, *, title: str = "Early detection report") -> str:
     >>> report_html(report_data(found, model, people[6:])).startswith("<!doctype html>")
     True
     """
-    painter = Painter(
-        plain["model"]["labels"], [0.0] * len(plain["model"]["labels"]), plain["positive"]
-    )
+    labels, positive = plain["model"]["labels"], plain["positive"]
+    painter = Painter(labels, [0.0] * len(labels), positive, alert=positive)
     stories = "\n".join(_stories(plain, painter))
     body = f"""<main class="ww-story ww-report {painter.name}">
 <h1>{escaped(title)}</h1>
@@ -62,6 +62,7 @@ def report_html(plain: Plain, *, title: str = "Early detection report") -> str:
 <p class="quiet">Rule: {name_html(plain["rule"])}.
 Model {name_html(plain["model"]["fingerprint"])}.</p>
 {_measures(plain)}
+{_charts(plain)}
 <h2 id="subjects">Subjects</h2>
 {_filter(plain)}
 {_subjects(plain)}
@@ -128,6 +129,10 @@ def _measures(plain: Plain) -> str:
 
 
 # Subjects
+
+
+def _charts(plain: Plain) -> str:
+    return "\n".join(f"<figure>{chart_svg(one, alone=False)}</figure>" for one in plain["charts"])
 
 
 def _class(verdict: str) -> str:

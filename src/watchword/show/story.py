@@ -59,7 +59,8 @@ def story_page(plain: Plain) -> str:
     >>> story_page(story.to_dict()).startswith("<!doctype html>")
     True
     """
-    painter = Painter(plain["labels"], _scores(plain), plain["positive"])
+    positive = plain["positive"]
+    painter = Painter(plain["labels"], _scores(plain), positive, alert=positive)
     posts = shown_posts(plain, painter)
     parts = [
         *_reasons(plain, "h1", "h2", [one["post"] for one in plain["shown"]]),
@@ -178,7 +179,24 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
         + _post_table(f"Posts {side} it", tipped[f"posts_{side}"], plain["labels"], columns, shown)
         for side in ("for", "against")
     ]
-    return f'{intro}<div class="ww-side"><div>{halves[0]}</div><div>{halves[1]}</div></div>'
+    sides = f'<div class="ww-side"><div>{halves[0]}</div><div>{halves[1]}</div></div>'
+    return intro + "".join(map(_weighed_table, plain["weighed"])) + sides
+
+
+def _weighed_table(weighed: Plain) -> str:
+    """Return the features that the policy weighed, with their sum and the threshold."""
+    heads = ["feature", "value", "weight", "weight · value"]
+    rows = (
+        (escaped(one["feature"]), *map(_signed, (one["value"], one["weight"], one["contribution"])))
+        for one in weighed["features"]
+    )
+    caption = f"Features weighed at post {weighed['post']:,}"
+    compared = f"sum, compared with the threshold {_signed(weighed['threshold'])}"
+    return table_html(caption, heads, rows, (compared, "", "", _signed(weighed["total"])))
+
+
+def _signed(number: float) -> str:
+    return f"−{as_value(-number)}" if number < 0 else as_value(number)
 
 
 def _ngram_table(
@@ -244,7 +262,8 @@ def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: st
 
 def _snippets(plain: Plain) -> Iterator[str]:
     for one in plain["shown"]:
-        painted = explanation_html(one["explanation"], plain["positive"])
+        positive = plain["positive"]
+        painted = explanation_html(one["explanation"], positive, alert=positive)
         yield f"<h5>{_post_title(plain, one)}</h5>{painted}{_cut(one)}"
 
 

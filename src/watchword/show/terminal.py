@@ -23,12 +23,15 @@ def to_terminal(
     label: Label | None = None,
     *,
     level: PaintLevel = "ngram",
+    alert: Label | None = None,
+    all_labels: bool = False,
 ) -> Text:
     """Paint a text's blocks by their contribution to a label's score [default: predicted label].
 
     The block with the largest contribution to any score has the strongest colour and the others are
-    in proportion; blocks below a twentieth of it are not painted. Takes an explanation or its
-    `to_dict()` and returns a `rich.text.Text` to print with rich.
+    in proportion; blocks below a twentieth of it are not painted. With `all_labels`, each block has
+    the colour of the label that it speaks for; `alert` is the label that has the warm colour. Takes
+    an explanation or its `to_dict()` and returns a `rich.text.Text` to print with rich.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
@@ -47,12 +50,12 @@ def to_terminal(
             "painting in the terminal needs rich: pip install 'watchword[cli]'"
         ) from error
     as_choice("level", level, LEVELS)
-    head, rules = Head(explanation, label), Rules()
+    head, rules = Head(explanation, label, alert=alert, all_labels=all_labels), Rules()
     painted = Text(visible(head.text))
     for start, end, number in rules.add(explanation, [level]):
-        share = rules.share(rules.all[number], head.column)
+        column, share = rules.paint(rules.all[number], head)
         if share >= FAINTEST:  # white, on a dark terminal, would look strongest
-            ground = label_ground(share, head.column)
+            ground = label_ground(share, column, head.alert)
             painted.stylize(Style(color=INK, bgcolor=ground, bold=share >= 0.5), start, end)
     return painted
 

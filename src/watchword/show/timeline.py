@@ -172,7 +172,7 @@ def _alert(plain: Plain, frame: _Frame) -> list[svg.Markup]:
 
 
 def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
-    sums, colour = plain["sums"], label_colour(column)
+    sums, colour = plain["sums"], _colour(plain, column)
     points = [(frame.x(post), frame.y(sums[post - 1][column])) for post in frame.points]
     every = max(1, -(-len(points) // _MARKS))
     # Markers of different lines are at different posts, so that overlapping lines are all visible.
@@ -192,6 +192,10 @@ def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
         "path", d=marks, fill=colour, stroke=colour, stroke_width=1.5, stroke_linejoin="round"
     )
     return svg.group(svg.tooltip(str(plain["labels"][column])), path, shapes)
+
+
+def _colour(plain: Plain, column: int) -> str:
+    return label_colour(column, plain["labels"].index(plain["positive"]))
 
 
 def _mark(shape: str, x: float, y: float) -> str:
@@ -225,7 +229,7 @@ def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> list[svg.Mark
     drawn = []
     for column, y in zip(order, places, strict=True):
         shape = _mark(_SHAPES[columns.index(column) % len(_SHAPES)], frame.right + 12, y)
-        colour = label_colour(column)
+        colour = _colour(plain, column)
         bold = "bold" if plain["labels"][column] == plain["positive"] else None
         name = svg.clip(str(plain["labels"][column]), 12, frame.room + 2)
         drawn += [
@@ -250,7 +254,7 @@ def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
             posts,
             sums[:, column],
             label=plot_name(plain["labels"][column]),
-            color=label_colour(column),
+            color=_colour(plain, column),
             linestyle=(0, tuple(dashes)) if dashes else "solid",
             linewidth=2.5 if positive else 1.75,
             marker=_MARKERS[rank % len(_MARKERS)],

@@ -1,5 +1,6 @@
 """Streams: policies, the readers that apply them post by post, and their state."""
 
+from watchword.streams.function_model import FunctionModel
 from watchword.streams.policies import (
     After,
     AllOf,
@@ -14,6 +15,7 @@ from watchword.streams.policies import (
     StandsOut,
     Stays,
     Step,
+    Weighs,
     policy_from_dict,
 )
 from watchword.streams.readers import Decision, Reader, Watcher
@@ -24,6 +26,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "Decision",
+    "FunctionModel",
     "Leaps",
     "Overtakes",
     "Policy",
@@ -36,6 +39,7 @@ __all__ = [
     "Stays",
     "Step",
     "Watcher",
+    "Weighs",
     "policy_from_dict",
     "teach",
 ]

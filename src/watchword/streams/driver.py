@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword.model.native import feature_table
+from watchword.streams.combining import SUM, Combination
 from watchword.streams.policy import Policy, compiled
 from watchword.streams.steps import ScoreName, Step, advance, log_ratio_of
 
@@ -40,12 +42,19 @@ class Series:
     log_ratios: FloatArray  #: sum over posts of their log-ratios, see `log_ratio_of`
 
     @classmethod
-    def from_gains(cls, gains: FloatArray, column: int, *, ends: IntArray | None = None) -> Series:
+    def from_gains(
+        cls,
+        gains: FloatArray,
+        column: int,
+        *,
+        ends: IntArray | None = None,
+        combination: Combination = SUM,
+    ) -> Series:
         """Accumulate the confidence of a subject's posts, one row per post, one column per label.
 
         With `ends`, each step is a chunk, and `ends` holds the number of posts read after each.
         """
-        sums = np.cumsum(gains, axis=0)
+        sums = combination.values_of(gains, column)
         log_ratios = np.cumsum(log_ratio_of(gains[:, column], best_other(gains, column)))
         if ends is None:
             ends = np.arange(1, len(gains) + 1)
@@ -91,7 +100,12 @@ class Histories:
         return _step_of(self.posts, self.values, 0, np.zeros((self.posts.size, 0)))
 
     @cached_property
-    def _read(self) -> BoolArray:
+    def features(self) -> FloatArray:
+        """The features of `Weighs` after each step of all subjects, a column for each."""
+        return feature_table(self.steps.native(self.steps.memory), self.lengths)
+
+    @cached_property
+    def is_read(self) -> BoolArray:
         """Where a step of `steps` has new posts: chunks may be empty."""
         begins = (np.cumsum(self.lengths) - self.lengths)[self.lengths > 0]
         before = np.r_[0, self.posts[:-1]]
@@ -118,7 +132,7 @@ class Histories:
         if not self.posts.size:
             return np.full(self.lengths.size, -1, np.int64)
         # A policy without memory can be applied to all steps at once.
-        read = self._read
+        read = self.is_read
         step, undecided = _seen_by(policy, self.steps), np.zeros(read.size, np.bool_)
         alerts = advance(compiled(policy), step, read=read, decided=undecided)
         indices = np.append(np.flatnonzero(alerts), read.size)

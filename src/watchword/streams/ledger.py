@@ -9,10 +9,10 @@ import numpy as np
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.model.engine import Engine
-from watchword.model.file.codec import fingerprint_of
 from watchword.model.native import Score, SubjectTable
-from watchword.streams.policies import Policy, as_policy
+from watchword.streams.policies import Policy, as_policy, check_needs
 from watchword.streams.policy import compiled, ranking_score
+from watchword.streams.sources import Source, combination_of, fingerprint_of
 from watchword.streams.states import State, policy_hash
 
 Record = tuple[int, int, dict[Label, float]]
@@ -25,12 +25,19 @@ Records = tuple[list[int], list[int], list[int], list[dict[Label, float]]]
 class Ledger:
     """A table with one row per subject, kept by the core. Rows are appended and never removed."""
 
-    def __init__(self, engine: Engine, policy: Policy) -> None:
+    def __init__(self, engine: Source, policy: Policy) -> None:
         self.policy = as_policy("policy", policy)
         engine.known_label(policy.positive)
+        combination = combination_of(engine)
+        self._has = combination.provides
+        check_needs(policy, self._has)
         self._engine = engine
         self._table = SubjectTable(
-            compiled(policy), policy.positive, list(engine.labels), policy.sums_log_ratios
+            compiled(policy),
+            policy.positive,
+            list(engine.labels),
+            policy.sums_log_ratios,
+            combination.native,
         )
         self._described: tuple[dict[str, Any], str] | None = None  # the policy, and its hash
 
@@ -49,14 +56,14 @@ class Ledger:
 
     def scores(self) -> FloatArray:
         """Return the score of each row that ranks subjects."""
-        return self._table.scores(Score[ranking_score(self.policy)])
+        return self._table.scores(Score[ranking_score(self.policy, self._has)])
 
     # Reading
 
     def read_text(self, row: int, text: str) -> Record:
         """Read one post of a row."""
         engine = self._engine
-        if engine.is_native:
+        if isinstance(engine, Engine) and engine.is_native:
             while (found := self._table.read_text(engine.native, row, text)) is None:
                 engine.refuse_if_empty()
             return found
@@ -96,6 +103,15 @@ class Ledger:
             rounds=self.rounds,
             **self._table.rows(begin, end),
         )
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels of the columns of sums."""
+        return tuple(self._table.labels())
+
+    def contents(self, begin: int, end: int) -> dict[str, Any]:
+        """Return the arrays posts, delays, sums and memory of consecutive rows."""
+        return self._table.rows(begin, end)
 
     def restore(self, state: State) -> None:
         """Copy all rows of a checked state into the ledger."""

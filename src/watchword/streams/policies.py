@@ -47,7 +47,8 @@ from watchword.streams.policy import (
     field_names,
     settle,
 )
-from watchword.streams.steps import GAINS, SHARES, Quantity, ScoreName, Step
+from watchword.streams.steps import GAINS, QUANTITIES, SHARES, Quantity, ScoreName, Step
+from watchword.streams.weighing import Weighs
 
 __all__ = [
     "POLICIES",
@@ -64,7 +65,9 @@ __all__ = [
     "StandsOut",
     "Stays",
     "Step",
+    "Weighs",
     "as_policy",
+    "check_needs",
     "policy_from_dict",
 ]
 
@@ -280,11 +283,28 @@ class StandsOut(BuiltInPolicy):
 POLICIES: dict[str, type[Policy]] = {
     kind.__name__: kind
     for kind in (
-        Overtakes, Leaps, Reaches, Stays, Repeats, ReachesFalling, StandsOut,
+        Overtakes, Leaps, Reaches, Stays, Repeats, ReachesFalling, StandsOut, Weighs,
         After, RankedBy, AnyOf, AllOf,
     )
 }  # fmt: skip
 """All policies of this package by name."""
+
+
+def check_needs(policy: Policy, has: frozenset[Quantity]) -> None:
+    """Raise `ValueError` if a policy needs other quantities than these."""
+    missing = policy.needs - has
+    if not missing:
+        return
+    for part in policy.parts:
+        check_needs(part, has)  # the message about a part is more precise
+    lacking = " and ".join(f"{name} ({QUANTITIES[name]})" for name in sorted(missing))
+    own = ", unless its property `needs` says less" if type(policy).needs is Policy.needs else ""
+    kinds: list[Any] = [kind for kind in POLICIES.values() if "positive" in field_names(kind)]
+    usable = [kind.__name__ for kind in kinds if kind(policy.positive).needs <= has]
+    raise ValueError(
+        f"{policy} needs {lacking}{own}, but these scores have only {', '.join(sorted(has))}; "
+        f"policies that work with them by default: {', '.join(usable)}"
+    )
 
 
 def policy_from_dict(data: Mapping[str, Any]) -> Policy:

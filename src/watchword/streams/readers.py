@@ -16,10 +16,10 @@ from watchword._checks import Label, as_list, as_text, as_texts, as_threads
 from watchword._files import AnyPath, atomic_file
 from watchword.data import Post
 from watchword.errors import StateError, UnknownSubjectError
-from watchword.model.engine import Engine
 from watchword.streams import states
 from watchword.streams.ledger import Ledger, Records
 from watchword.streams.policies import Policy
+from watchword.streams.sources import Source
 
 
 class Decision(NamedTuple):
@@ -49,7 +49,7 @@ class Decision(NamedTuple):
 
 
 class Reader:
-    """Reads the posts of one subject. Created by `TauSS3.reader`.
+    """Reads the posts of one subject. Created by `TauSS3.reader` or `FunctionModel.reader`.
 
     >>> import watchword as ww
     >>> model = ww.TauSS3()
@@ -63,7 +63,7 @@ class Reader:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Source,
         policy: Policy,
         *,
         state: bytes | str | None = None,
@@ -109,7 +109,9 @@ class Reader:
 
 
 class Watcher:
-    """Reads the posts of many subjects, in any order. Created by `TauSS3.watcher`.
+    """Reads the posts of many subjects, in any order.
+
+    Created by `TauSS3.watcher` or `FunctionModel.watcher`.
 
     A watcher is not thread-safe; `read_many`, `read_each` and `read_round` use several threads
     internally. With two labels, a subject takes about 100 bytes plus its id.
@@ -125,7 +127,7 @@ class Watcher:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Source,
         policy: Policy,
         *,
         state: bytes | memoryview | None = None,
@@ -170,6 +172,8 @@ class Watcher:
 
     def read(self, subject: str, post: str | Post) -> Decision:
         """Read one post of a subject and return the decision."""
+        if not self._engine.is_native:  # what reads the post may fail: before the subject is added
+            return self._read([subject], [post], 1, every=True)[0]
         self._refuse_population()
         content = _content(post)
         row = self._rows.get(subject) if isinstance(subject, str) else None
@@ -191,6 +195,27 @@ class Watcher:
         Equivalent to calling `read` for each post, but much faster for a few thousand at a time.
         """
         return self._read(subjects, posts, threads, every=False)
+
+    def read_indexed(
+        self,
+        subjects: Iterable[str],
+        posts: Iterable[str | Post],
+        *,
+        threads: int | None = None,
+    ) -> list[tuple[int, Decision]]:
+        """Read posts like `read_many`, and return the index of its post with each new alert.
+
+        >>> import watchword as ww
+        >>> model = ww.TauSS3()
+        >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+        >>> watcher = model.watcher(ww.Overtakes("at risk"))
+        >>> found = watcher.read_indexed(["ann", "bob"], ["lovely", "cannot sleep"])
+        >>> [(index, alert.subject) for index, alert in found]
+        [(1, 'bob')]
+        """
+        names = as_list(subjects, "subjects")
+        records = self._records(names, posts, threads, every=False)
+        return list(zip(records[0], _decisions(self._ledger, records, names), strict=True))
 
     def read_each(
         self,
@@ -220,14 +245,19 @@ class Watcher:
         *,
         every: bool,
     ) -> list[Decision]:
-        self._refuse_population()
         names = as_list(subjects, "subjects")
+        return _decisions(self._ledger, self._records(names, posts, threads, every=every), names)
+
+    def _records(
+        self, names: list[Any], posts: Iterable[str | Post], threads: int | None, *, every: bool
+    ) -> Records:
+        """Read posts, and return the records after each or, without `every`, of new alerts."""
+        self._refuse_population()
         contents = _contents(as_list(posts, "posts"))
         if len(names) != len(contents):
             raise ValueError(f"{len(names)} subjects but {len(contents)} posts")
         labels, values = self._engine.evidence(contents, as_threads(threads))
-        rows = self._rows_of(names)
-        return _decisions(self._ledger, self._ledger.read(rows, labels, values, every=every), names)
+        return self._ledger.read(self._rows_of(names), labels, values, every=every)
 
     def read_round(
         self, posts: Mapping[str, str | Post], *, threads: int | None = None

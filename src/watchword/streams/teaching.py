@@ -21,6 +21,8 @@ def teach(
 
     With `refine`, then refine the model with these posts (`TauSS3.refine`), with a low cost of
     mistakes, because many posts say nothing about their label, and with equal weight of labels.
+
+    A model that prunes periodically learns in one thread, in the order of the subjects.
     """
     texts: list[str] = []
     labels: list[Label] = []
@@ -29,6 +31,7 @@ def teach(
             raise ValueError(f"subject {subject.id!r} has no label")
         texts += [post.content for post in subject.posts]
         labels += [subject.label] * len(subject.posts)
-    model.learn_many(texts, labels, threads=threads)
+    workers = threads if model.parameters["prune_period"] is None else 1
+    model.learn_many(texts, labels, threads=workers)
     if refine:
         model.refine(texts, labels, **POST_SETTINGS, threads=threads)

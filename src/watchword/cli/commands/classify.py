@@ -66,7 +66,7 @@ def classify(
     if texts and data:
         raise click.UsageError("--text and DATA cannot be used together")
     taught = TauSS3.load(model)
-    given = batched(((None, (text, None, None, None)) for text in texts), "--text")
+    given = batched(((None, (text, None, None, None, None)) for text in texts), "--text")
     batches = given if texts else loader.batches(data or ("-",))
     if accuracy:
         known = labelled(batches, loader.bad, like=taught.labels)

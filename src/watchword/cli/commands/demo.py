@@ -10,12 +10,13 @@ import click
 from watchword import Explanation, TauSS3, replay_scores
 from watchword._checks import Label
 from watchword.cli.base import console, progress, show, show_table, verb
-from watchword.cli.policy_notation import parse_policy, spell_policy
+from watchword.cli.policy_notation import parse_policy
 from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
 from watchword.evaluation import Replay
 from watchword.evaluation.scores import score_streams
 from watchword.model import RankedNgram
 from watchword.show.terminal import largest_contributions, to_terminal
+from watchword.streams.spelling import spell_policy
 
 _POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
 

@@ -10,10 +10,13 @@ import click
 
 from watchword.cli.base import FILE, FiniteFloat, console, emit, show, verb, write_text
 from watchword.cli.commands.erisk import erisk
-from watchword.cli.options import deadlines_option, table_option, whole_numbers
+from watchword.cli.options import table_option
 from watchword.cli.output import check_files
+from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
+from watchword.erisk.run_score import MEASURES
 from watchword.erisk.score_tables import interval_lines
+from watchword.erisk.scoring import MENTALRISKES_P
 from watchword.erisk.symptoms import read_judgements, read_ranking, score_ranking, table_of
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import RANKING_ROUNDS
@@ -45,13 +48,24 @@ _PLACE = click.Path(exists=True, path_type=Path)
     metavar="ROUNDS,…",
     help="Numbers of rounds after which to measure the ranking.",
 )
-@deadlines_option
+@click.option(
+    "--measures",
+    type=click.Choice(list(MEASURES)),
+    default="erisk",
+    help="Measures of eRisk, of MentalRiskES (also classes), or of PAN 2012 (F0.5).",
+)
+@click.option(
+    "--deadlines",
+    callback=whole_numbers,
+    metavar="POSTS,…",
+    help="Deadlines of ERDE.  [default: 5,50; mentalriskes: 5,30]",
+)
 @click.option(
     "--latency-p",
     type=FiniteFloat(min=0, min_open=True),
-    default=LATENCY_P,
     metavar="P",
-    help="Parameter p of the penalty in speed and F_latency.",
+    help="Parameter p of the penalty in speed and F_latency.  "
+    f"[default: {LATENCY_P}; mentalriskes: none]",
 )
 @click.option(
     "--intervals",
@@ -67,8 +81,9 @@ def score(
     runs: tuple[Path, ...],
     counts: Path | None,
     rankings: tuple[int, ...],
-    deadlines: tuple[int, ...],
-    latency_p: float,
+    measures: Any,
+    deadlines: tuple[int, ...] | None,
+    latency_p: float | None,
     intervals: bool,
     baseline: str | None,
     csv: str | None,
@@ -81,12 +96,23 @@ def score(
     with the ten files of one or more runs (2017, 2018), or a log of rounds (2019 and later): JSON
     lines or CSV with nick, decision, score, round, and run if there are several. Rounds count from
     0. A FILE may be - for standard output.
+
+    For MentalRiskES, TRUTH may be a CSV file with the columns Subject and label, and a decision the
+    name of a class. For PAN 2012, TRUTH and RUN may be lists of ids (.txt), one per line.
     """
     if baseline is not None and not intervals:
         raise click.UsageError("--baseline requires --intervals")
+    if measures == "mentalriskes" and latency_p is None:
+        raise click.UsageError(f"--measures mentalriskes requires --latency-p: {MENTALRISKES_P}")
     check_files(csv, latex)
     found = score_runs(
-        truth, runs, counts=counts, rankings=rankings, deadlines=deadlines, latency_p=latency_p
+        truth,
+        runs,
+        counts=counts,
+        rankings=rankings,
+        measures=measures,
+        deadlines=deadlines,
+        latency_p=latency_p,
     )
     if csv is not None:
         write_text(csv, found.to_csv())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -12,22 +12,32 @@ import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, console, emit, show, verb, warn
-from watchword.cli.loading import Loader
-from watchword.cli.options import (
+from watchword.cli.loading import Loader, is_function, load_model, load_scores
+from watchword.cli.options import data_options, policy_option, table_option, threads_option
+from watchword.cli.output import (
+    ResultFiles,
+    evaluate_batches,
+    picture_option,
+    result_options,
+    show_evaluation,
+    write_pictures,
+)
+from watchword.cli.policy_notation import parse_policy, policy_for
+from watchword.cli.stream_options import (
     by_option,
-    data_options,
+    check_without_data,
+    combination_options,
     deadlines_option,
     latency_option,
-    policy_option,
-    table_option,
-    threads_option,
+    scores_option,
 )
-from watchword.cli.output import ResultFiles, evaluate_batches, result_options, show_evaluation
-from watchword.cli.policy_notation import policy_for, spell_policy
 from watchword.data.lines import name_of
 from watchword.data.texts import Texts, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
+from watchword.evaluation.early_charts import REPLAY_CHARTS
+from watchword.streams.combining import Combination
+from watchword.streams.spelling import spell_policy
 
 
 @verb(
@@ -37,11 +47,14 @@ from watchword.evaluation import Evaluation, Replay
     watchword train streams.jsonl -o model.ww
     watchword evaluate model.ww others.jsonl --positive "at risk" --table
     watchword evaluate model.ww others.jsonl --posts --table
+    watchword evaluate model.ww others.jsonl --positive "at risk" --picture delays=delays.svg
     """
 )
-@click.argument("model", type=FILE)
-@click.argument("data")
+@click.argument("model", type=FILE, required=False)
+@click.argument("data", required=False)
 @click.option("--positive", metavar="LABEL", help="Label to alert for.")
+@scores_option
+@combination_options
 @policy_option
 @by_option
 @deadlines_option
@@ -57,15 +70,18 @@ from watchword.evaluation import Evaluation, Replay
     csv="Write a CSV file with a row per subject, or per label.",
     html="For texts: write an HTML page.",
 )
+@picture_option([kind for kind in REPLAY_CHARTS if kind != "policies"])  # of one policy
 @data_options(bad_lines="error")
 @threads_option
 @table_option
 @click.pass_context
 def evaluate(
     ctx: click.Context,
-    model: Path,
-    data: str,
+    model: Path | None,
+    data: str | None,
     positive: str | None,
+    scores: Path | None,
+    combination: Combination | None,
     policy: str,
     by: Any,
     deadlines: tuple[int, ...],
@@ -73,6 +89,7 @@ def evaluate(
     posts: bool,
     intervals: bool,
     files: ResultFiles,
+    pictures: list[tuple[str, str]],
     loader: Loader,
     threads: int | None,
     table: bool,
@@ -83,21 +100,52 @@ def evaluate(
     replayed and their alerts measured: ERDE, as a fraction, with the ERDE of never alerting and the
     best possible ERDE. DATA is a file of JSON lines or CSV, a folder, or - for standard input, as
     for train; use data that the model was not trained on. A FILE may be - for standard output.
+
+    With --positive, MODEL may also be module:function: a function of your own from a list of texts
+    to scores from 0 to 1. With --scores, the scores were computed before.
     """
+    _check_inputs(ctx, model, data, scores)
     _check_options(ctx, positive, posts=posts, html=files.html is not None)
-    taught = TauSS3.load(model)
+    options: dict[str, Any] = {"deadlines": deadlines, "latency_p": latency_p}
+    if scores is not None:
+        known = load_scores(scores, cast("str", positive), combination, by)
+        rule = parse_policy(policy, known.positive)
+        found = watchword.replay_scores(known, rule, **options)
+        _show_replay(found, files, intervals, table)
+        write_pictures(found, pictures)
+        return
+    model, data = cast("Path", model), cast("str", data)
     if positive is None:
+        taught = _load_classifier(model, combination)
         evaluation = _evaluate_texts(taught, data, loader, posts=posts, threads=threads)
         loader.report()
         show_evaluation(evaluation, files, table=table)
         return
-    rule = policy_for(policy, positive, taught.labels)
+    reads = None if is_function(model) else load_model(model, positive, combination)
     subjects = loader.subjects(data)
+    if reads is None:
+        truth = {one.label: None for one in subjects if one.label is not None}
+        reads = load_model(model, positive, combination, labels=list(truth))
+    rule = policy_for(policy, positive, reads.labels)
     _check_truth(subjects, rule.positive)
-    found = watchword.replay(
-        subjects, taught, rule, by=by, deadlines=deadlines, latency_p=latency_p, threads=threads
-    )
+    found = watchword.replay(subjects, reads, rule, by=by, threads=threads, **options)
     loader.report()
+    _show_replay(found, files, intervals, table)
+    write_pictures(found, pictures)
+
+
+def _load_classifier(model: Path, combination: Combination | None) -> TauSS3:
+    """Load the model of labels, or raise a usage error if only alerts can be evaluated."""
+    if is_function(model):
+        raise click.UsageError(
+            f"{str(model)!r} is a function of scores: --positive LABEL is required"
+        )
+    if combination is not None:
+        raise click.UsageError("--combine requires --positive LABEL")
+    return TauSS3.load(model)
+
+
+def _show_replay(found: Replay, files: ResultFiles, intervals: bool, table: bool) -> None:
     files.write(found)
     if files.include_output:
         return
@@ -131,12 +179,28 @@ def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
         raise UnknownLabelError(f"no subject has the label {positive!r}; the data has {known}")
 
 
+def _check_inputs(
+    ctx: click.Context, model: Path | None, data: str | None, scores: Path | None
+) -> None:
+    """Raise a usage error unless there are a model and data, or scores."""
+    if scores is None:
+        for name, value in (("MODEL", model), ("DATA", data)):
+            if value is None:
+                raise click.UsageError(f"Missing argument '{name}'.")
+        return
+    if model is not None:
+        raise click.UsageError("--scores and MODEL cannot be used together")
+    if ctx.params["positive"] is None:
+        raise click.UsageError("--scores requires --positive LABEL")
+    check_without_data(ctx)
+
+
 def _check_options(ctx: click.Context, positive: str | None, *, posts: bool, html: bool) -> None:
     given = click.core.ParameterSource.COMMANDLINE
     if positive is None:
-        for name in ("policy", "by", "deadlines", "latency_p", "intervals"):
+        for name in ("policy", "by", "deadlines", "latency_p", "intervals", "pictures"):
             if ctx.get_parameter_source(name) is given:
-                option = name.replace("_", "-")
+                option = "picture" if name == "pictures" else name.replace("_", "-")
                 raise click.UsageError(f"--{option} requires --positive LABEL")
     elif posts:
         raise click.UsageError("--posts and --positive cannot be used together")

@@ -41,6 +41,7 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 @click.option("--text", help="Text to explain, instead of a file.")
 @click.option("--subject", metavar="ID", help="Subject whose decision to explain.")
 @click.option("--label", help="Label whose evidence is painted.  [default: the decided label]")
+@click.option("--all-labels", is_flag=True, help="Paint n-grams for the labels they speak for.")
 @click.option("--positive", metavar="LABEL", help="Label to alert for; needed with --subject.")
 @policy_option
 @click.option("--html", "html_file", metavar="FILE", help="Write a self-contained HTML page.")
@@ -52,6 +53,7 @@ def explain(
     text: str | None,
     subject: str | None,
     label: str | None,
+    all_labels: bool,
     positive: str | None,
     policy: str,
     html_file: str | None,
@@ -67,6 +69,8 @@ def explain(
         raise click.UsageError("--text cannot be combined with DATA or --subject")
     if subject is not None and (data is None or positive is None):
         raise click.UsageError("--subject needs DATA and --positive")
+    if all_labels and (label is not None or subject is not None):
+        raise click.UsageError("--all-labels cannot be combined with --label or --subject")
     if subject is None and data is not None and data.lower().removesuffix(".gz").endswith(_DATA):
         raise click.UsageError(
             f"{data} contains many texts (choose a subject with --subject and --positive, or "
@@ -77,7 +81,8 @@ def explain(
         if positive is not None:
             raise click.UsageError("--positive requires --subject")
         shown = _label(label, taught)
-        _explain_text(taught, _text_of(data, text), shown, html_file, json_file)
+        painting = {"label": shown, "all_labels": all_labels}
+        _explain_text(taught, _text_of(data, text), painting, html_file, json_file)
         return
     rule = policy_for(policy, str(positive), taught.labels)
     known = loader.subjects(str(data))
@@ -107,7 +112,7 @@ def _text_of(data: str | None, text: str | None) -> str:
 def _explain_text(
     model: TauSS3,
     text: str,
-    label: Label | None,
+    painting: dict[str, Any],
     html_file: str | None,
     json_file: str | None,
 ) -> None:
@@ -118,12 +123,12 @@ def _explain_text(
     changes = [] if change is None else [change.to_dict()]
     _write(
         lambda: explanation.to_dict() | {"changes": changes},
-        lambda: page_with_changes(explanation.to_page(label), changes),
+        lambda: page_with_changes(explanation.to_page(**painting), changes),
         html_file,
         json_file,
     )
     if html_file is None and json_file is None:
-        show_explanation(explanation, label, change)
+        show_explanation(explanation, change, **painting)
 
 
 def _change_of(model: TauSS3, text: str) -> Change | None:
@@ -139,10 +144,16 @@ def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) 
             write_text(file, text())
 
 
-def show_explanation(explanation: Explanation, label: Label | None, change: Change | None) -> None:
+def show_explanation(
+    explanation: Explanation,
+    change: Change | None,
+    *,
+    label: Label | None = None,
+    all_labels: bool = False,
+) -> None:
     """Print a painted text, its largest contributions, and changes that would change its label."""
     output = console()
-    show(output, to_terminal(explanation, label))
+    show(output, to_terminal(explanation, label, all_labels=all_labels))
     output.print()
     best = by_score(range(len(explanation.labels)), explanation.value)[:10]
     show_table([_score_row(explanation, at) for at in best])
@@ -175,6 +186,7 @@ def show_story(story: Story, label: Label) -> None:
     text = decision_text(story.positive, story.truth, delay=decision.delay, posts=decision.posts)
     show(output, text)
     output.print()
+    _show_weighed(story)
     _show_tipped(story, tipped)
     numbers = [decision.delay] if decision else [one.number for one in tipped.posts_for[:1]]
     for number in numbers:
@@ -191,6 +203,21 @@ def _changes(story: Story) -> list[Change]:
         return [story.what_would_delay(), story.what_would_cancel()]
     except HookError:
         return []
+
+
+def _show_weighed(story: Story) -> None:
+    for weighed in story.weighed:
+        rows: list[dict[str, object]] = [
+            {
+                "feature": one.feature,
+                "value": one.value,
+                "weight": one.weight,
+                "weight · value": one.contribution,
+            }
+            for one in weighed.features
+        ]
+        compared = f"sum {weighed.total:.4g}, threshold {weighed.threshold:.4g}"
+        _show_titled(f"Features weighed at post {weighed.post}: {compared}", rows)
 
 
 def _show_tipped(story: Story, tipped: Tipped) -> None:

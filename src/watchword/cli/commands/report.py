@@ -11,16 +11,9 @@ import watchword
 from watchword import TauSS3
 from watchword.cli.base import FILE, check_folder, emit, progress_of, verb, write_text
 from watchword.cli.loading import Loader
-from watchword.cli.options import (
-    by_option,
-    data_options,
-    deadlines_option,
-    latency_option,
-    policy_option,
-    positive_option,
-    threads_option,
-)
+from watchword.cli.options import data_options, policy_option, positive_option, threads_option
 from watchword.cli.policy_notation import policy_for
+from watchword.cli.stream_options import by_option, deadlines_option, latency_option
 
 
 @verb(

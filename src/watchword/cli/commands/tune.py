@@ -2,74 +2,159 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import watchword
+from watchword import Overtakes, Subject, TauSS3
+from watchword._checks import Label
 from watchword.cli.base import (
     FILE,
     check_folder,
+    console,
+    emit,
     find_label,
     progress_of,
-    show_records,
+    show,
     verb,
+    warn,
     write_text,
 )
-from watchword.cli.loading import Loader
+from watchword.cli.loading import Loader, load_scores
 from watchword.cli.options import (
-    by_option,
-    converted,
     data_options,
     list_options,
+    numbers_by_name,
     policies_option,
     positive_option,
     table_option,
     threads_option,
 )
-from watchword.cli.output import check_files
+from watchword.cli.output import check_files, picture_option, write_pictures
 from watchword.cli.policy_notation import (
     THRESHOLDS,
-    check_thresholds,
+    check_tried,
     known_policies,
     parse_tried,
-    spell_policy,
 )
+from watchword.cli.stream_options import (
+    as_combination,
+    by_option,
+    check_without_data,
+    combine_option,
+    deadlines_option,
+    latency_option,
+    scores_option,
+)
+from watchword.evaluation import NestedTuning, Scores, Trial, Tuning, nested_tune
 from watchword.evaluation.folds import ORDERS
-from watchword.evaluation.tuning import alert_judge_of
+from watchword.evaluation.objectives import MEASURES, Limits, Objective
+from watchword.evaluation.tuning_charts import TUNING_CHARTS
+from watchword.evaluation.tuning_result import plain_intervals
+from watchword.model.parameters import TABLE
+from watchword.model.presets import PAPER_GRID, PAPER_TASKS
+from watchword.streams.combining import CombineName
+from watchword.streams.spelling import spell_policy
+
+_INTERVALS = 10  # settings printed with intervals
+
+
+def _measure(ctx: click.Context, param: click.Parameter, text: str) -> str | dict[str, float]:
+    """Return a measure or the weights of several, as a callback of an option."""
+    example = "erde50, f1, f_latency, average_precision or erde5=.5,erde50=.5"
+    measure = numbers_by_name(text, example, ctx, param) if "=" in text else text
+    try:
+        Objective.of(measure)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not like {example}", ctx, param) from None
+    return measure
+
+
+def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    """Return the limits of measures, as a callback of an option."""
+    found = numbers_by_name(",".join(given), "median_delay=10", ctx, param) if given else {}
+    try:
+        Limits.of(found, {})
+    except ValueError as error:
+        raise click.BadParameter(str(error).removeprefix("at_most has the "), ctx, param) from None
+    return found
 
 
 @verb(
     example="""
     watchword make streams.jsonl --subjects 60
     watchword tune streams.jsonl --positive "at risk" --max-ngram 1,3 --policy "leaps(factor=2|4)"
+    watchword tune streams.jsonl --positive "at risk" --measure f1 --at-most median_delay=10 --table
+    watchword tune streams.jsonl --positive "at risk" --paper --smoothness .455 --table
     """
 )
-@click.argument("data")
+@click.argument("data", required=False)
+@scores_option
+@combine_option
 @positive_option
 @policies_option(
     "Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3); repeatable. "
-    f"Known: {known_policies()}; and thresholds: policies with thresholds that fit the data.",
+    f"Known: {known_policies()}; thresholds: policies with thresholds that fit the data; "
+    "learnt: policies that learn when to stop; or a file ending with .json.",
     default=THRESHOLDS,
-    check=check_thresholds,
+    check=check_tried,
 )
 @click.option(
     "--measure",
-    callback=lambda ctx, param, value: converted(_as_measure, value, ctx, param),
-    metavar="[erdeN|f1|f_latency|average_precision]",
+    callback=_measure,
+    metavar="MEASURE",
     default="erde50",
-    help="Measure to optimise; N is any deadline.",
+    help=f"Measure to optimise: erdeN with any deadline N, {', '.join(MEASURES)}; or a weighted "
+    "sum to minimise, such as erde5=.5,erde50=.5.",
 )
+@click.option(
+    "--at-most",
+    multiple=True,
+    callback=_limits,
+    metavar="MEASURE=VALUE",
+    help="Try only settings with at most this value; repeatable.",
+)
+@click.option(
+    "--at-least",
+    multiple=True,
+    callback=_limits,
+    metavar="MEASURE=VALUE",
+    help="Try only settings with at least this value; repeatable.",
+)
+@click.option(
+    "--one-standard-error",
+    is_flag=True,
+    help="Choose the earliest setting within one standard error of the best.",
+)
+@deadlines_option
+@latency_option
 @list_options
+@click.option(
+    "--paper",
+    is_flag=True,
+    help="Search as in the paper, except for options that are given: its parameters, pruning and "
+    "policy, decisions by chunk, and a grid of values of σ, λ and ρ.",
+)
 @click.option("--folds", type=click.IntRange(min=2), default=4, help="Number of folds.")
+@click.option(
+    "--outer-folds",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Also measure the tuned settings on new subjects, by nested cross-validation with N outer "
+    "folds.",
+)
 @click.option(
     "--order",
     type=click.Choice(ORDERS),
     default="random",
     help="Split subjects into folds at random, or by time.",
 )
-@click.option("--seed", type=int, default=0, help="Random seed of the split.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed of the split.")
 @by_option
 @click.option(
     "--refine/--no-refine",
@@ -77,6 +162,11 @@ from watchword.evaluation.tuning import alert_judge_of
     help="Also try refined models with the best parameters.",
 )
 @click.option("-o", "--output", type=FILE, help="Write the best model, trained on all subjects.")
+@click.option(
+    "--save-policy",
+    metavar="FILE",
+    help="Write the best policy as JSON; a name that ends with .json can be given as --policy.",
+)
 @click.option("--report", metavar="FILE", help="Write all settings and their values as JSON.")
 @click.option(
     "--top",
@@ -85,23 +175,37 @@ from watchword.evaluation.tuning import alert_judge_of
     metavar="N",
     help="Number of settings to print, best first.",
 )
+@picture_option(TUNING_CHARTS)
 @data_options(bad_lines="error")
 @threads_option
 @table_option
+@click.pass_context
 def tune(
-    data: str,
+    ctx: click.Context,
+    data: str | None,
+    scores: Path | None,
+    combine: Any,
     positive: str,
     policies: tuple[str, ...],
-    measure: str,
+    measure: Any,
+    at_most: dict[str, float],
+    at_least: dict[str, float],
+    one_standard_error: bool,
+    deadlines: tuple[int, ...],
+    latency_p: Any,
     parameters: dict[str, list[Any]],
+    paper: bool,
     folds: int,
+    outer_folds: int | None,
     order: Any,
     seed: int,
     by: Any,
     refine: bool,
     output: Path | None,
+    save_policy: str | None,
     report: str | None,
     top: int,
+    pictures: list[tuple[str, str]],
     loader: Loader,
     threads: int | None,
     table: bool,
@@ -110,49 +214,135 @@ def tune(
 
     DATA contains labelled subjects, as for evaluate. They are split into folds; each fold is
     evaluated by a model trained on the others, with every combination of parameters and policies,
-    and by refined models with the best parameters.
-    ERDE is a fraction; lower is better.
+    and by refined models with the best parameters, which must be clearly better to be chosen: by
+    more than twice the standard error of the difference over folds.
+    ERDE is a fraction. Lower values of ERDE, median_delay and alert_rate are better, higher values
+    of the other measures; those enter a weighted sum as 1 - value.
+
+    With --scores, policies are tried on scores that another classifier computed before, which must
+    not have learnt the labels of the same subjects. --alpha is then the weight of --combine ema.
     """
     check_folder(output)
-    check_files(report)
+    check_files(report, save_policy)
+    subjects: list[Subject] | Scores
+    if scores is not None:
+        subjects = _load_scores(ctx, scores, combine)
+        parameters, label = {}, subjects.positive
+    else:
+        subjects, label = _load_subjects(loader, data, positive, combine)
+    tried = parse_tried(policies, label)
+    if paper:
+        tried = tried if _is_given("policies") else [Overtakes(label)]
+        by = by if _is_given("by") else "chunk"
+        refine = refine if _is_given("refine") else False
+        parameters = {name: list(values) for name, values in PAPER_GRID.items()} | parameters
+    options: dict[str, Any] = {
+        "model": TauSS3(**PAPER_TASKS) if paper else None,
+        "measure": measure,
+        "at_most": at_most,
+        "at_least": at_least,
+        "one_standard_error": one_standard_error,
+        "parameters": parameters,
+        "folds": folds,
+        "by": by,
+        "order": order,
+        "seed": seed,
+        "refine": refine,
+        "deadlines": deadlines,
+        "latency_p": latency_p,
+        "threads": threads,
+    }
+    found = watchword.tune(subjects, tried, **options, progress=progress_of("tuning"))
+    nested = None
+    if outer_folds is not None:
+        nested = nested_tune(
+            subjects, tried, **options, outer_folds=outer_folds, progress=progress_of("nested")
+        )
+    loader.report()
+    if save_policy is not None:
+        write_text(save_policy, json.dumps(found.best.policy.to_dict()))
+    if report is not None:
+        whole = found.to_dict() | ({} if nested is None else {"nested": nested.to_dict()})
+        write_text(report, json.dumps(whole, default=repr))
+    if output is not None and not isinstance(subjects, Scores):
+        found.model(subjects).save(output)
+    if "-" not in (report, save_policy):
+        _show(found, nested, top, table=table)
+    for warning in found.warnings:
+        warn(f"Warning: {warning}")
+    write_pictures(found, pictures)
+
+
+def _load_subjects(
+    loader: Loader, data: str | None, positive: str, combine: CombineName | None
+) -> tuple[list[Subject], Label]:
+    """Read the subjects of a source, and find the positive label among theirs."""
+    if data is None:
+        raise click.UsageError("Missing argument 'DATA'.")
+    if combine is not None:
+        raise click.UsageError("--combine requires --scores")
     subjects = loader.subjects(data)
     labels = {subject.label: None for subject in subjects if subject.label is not None}
-    label = find_label(positive, labels, where="the data")
-    found = watchword.tune(
-        subjects,
-        parse_tried(policies, label),
-        measure=measure,
-        parameters=parameters,
-        folds=folds,
-        by=by,
-        order=order,
-        seed=seed,
-        refine=refine,
-        threads=threads,
-        progress=progress_of("tuning"),
-    )
-    loader.report()
-    if report is not None:
-        write_text(report, found.to_json())
-    if output is not None:
-        found.model(subjects).save(output)
-    if report != "-":
-        show_records([_trial(measure, trial) for trial in found.trials[:top]], table=table)
+    return subjects, find_label(positive, labels, where="the data")
 
 
-def _as_measure(name: str) -> str:
+def _load_scores(ctx: click.Context, scores: Path, combine: CombineName | None) -> Scores:
+    """Read scores, or raise a usage error if an option is for models."""
+    given = ctx.params
+    if given["data"] is not None:
+        raise click.UsageError("--scores and DATA cannot be used together")
+    models = [one.name.replace("_", "-") for one in TABLE if one.name in given]
+    check_without_data(ctx, *(one for one in models if one != "alpha"), "refine", "output", "paper")
+    weights: list[float] = given["alpha"] or []
+    if len(weights) > 1:
+        raise click.UsageError("--alpha must be one number with --scores")
     try:
-        alert_judge_of(name)
-    except ValueError:
-        raise ValueError("like erde50, f1, f_latency or average_precision") from None
-    return name
+        how = as_combination(combine, weights[0] if weights else None)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return load_scores(scores, given["positive"], how, given["by"])
 
 
-def _trial(measure: str, trial: watchword.evaluation.Trial) -> dict[str, Any]:
+def _is_given(name: str) -> bool:
+    """Return whether an option is on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not ParameterSource.DEFAULT
+
+
+# Output
+
+
+def _show(found: Tuning, nested: NestedTuning | None, top: int, *, table: bool) -> None:
+    if table:
+        show(console(), "\n".join(found.lines(top)))
+        if nested is not None:
+            show(console(), f"\nNested cross-validation: {nested}")
+        return
+    records = [_record(found, trial) for trial in found.trials[:top]]
+    for record, trial in zip(records, found.trials[:_INTERVALS], strict=False):
+        record["intervals"] = plain_intervals(found.intervals(trial))
+    records[0]["warnings"] = list(found.warnings)
+    emit([*records, *([] if nested is None else [{"nested": _nested_record(nested)}])])
+
+
+def _record(found: Tuning, trial: Trial) -> dict[str, Any]:
     return {
-        measure: trial.value,
+        found.measure: trial.value,
         "by_fold": trial.by_fold,
+        "measures": trial.measures,
         "parameters": trial.parameters,
         "refined": trial.refined,
         "policy": spell_policy(trial.policy),
     }
+
+
+def _nested_record(nested: NestedTuning) -> dict[str, Any]:
+    chosen = [
+        {
+            "parameters": tuning.best.parameters,
+            "refined": tuning.best.refined,
+            "policy": spell_policy(tuning.best.policy),
+        }
+        for tuning in nested.tunings
+    ]
+    return nested.to_dict() | {"folds": chosen}

@@ -15,11 +15,12 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import cache
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import click
 
@@ -38,7 +39,7 @@ from watchword.cli.base import (
     write_text_output,
     writing_output,
 )
-from watchword.cli.loading import Loader
+from watchword.cli.loading import Loader, load_model
 from watchword.cli.options import (
     allow_changed_model_option,
     data_options,
@@ -49,10 +50,17 @@ from watchword.cli.options import (
 )
 from watchword.cli.policy_notation import policy_for
 from watchword.cli.signals import Stops
+from watchword.cli.stream_options import combination_options
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import Wait
 from watchword.data.texts import Texts
 from watchword.errors import StateError
+from watchword.model.engine import engine_of
+from watchword.reasons.alert import AlertReasons, alert_reasons
+from watchword.streams import FunctionModel
+from watchword.streams.combining import Combination
+
+_MOST_REASONS = 5  # n-grams for and against an alert
 
 
 @verb(
@@ -67,6 +75,7 @@ from watchword.errors import StateError
 @click.argument("data", nargs=-1)
 @positive_option
 @policy_option
+@combination_options
 @click.option("--state", type=FILE, help="State file to resume from, if it exists, and to save to.")
 @click.option(
     "--save-every",
@@ -91,6 +100,7 @@ def watch(
     data: tuple[str, ...],
     positive: str,
     policy: str,
+    combination: Combination | None,
     state: Path | None,
     save_every: float,
     from_start: bool,
@@ -104,10 +114,12 @@ def watch(
     """Read posts as they arrive and print alerts at once.
 
     DATA are files of JSON lines {"subject": …, "text": …}, or CSV files [default: standard input].
-    Each subject gets at most one alert. With --state no alert is lost: alerts are printed before
-    the state is saved, so after a crash some may be printed again.
+    Each subject gets at most one alert, with the id and the time of its post and the n-grams that
+    speak for and against it. With --state no alert is lost: alerts are printed before
+    the state is saved, so after a crash some may be printed again. MODEL may also be
+    module:function: a function of your own from a list of texts to scores from 0 to 1.
     """
-    taught = TauSS3.load(model)
+    taught = load_model(model, positive, combination)
     rule = policy_for(policy, positive, taught.labels)
     if rule.is_population:
         raise click.UsageError(
@@ -134,9 +146,10 @@ def watch(
             show=shown,
             every_post=every_post,
             threads=threads,
+            explain=explainer(taught, rule),
         )
         if final:
-            shown("final", keeper.watcher.decisions())
+            shown("final", keeper.watcher.decisions(), {})
     loader.report()
     if stops.exit_code:
         raise click.exceptions.Exit(stops.exit_code)
@@ -156,7 +169,13 @@ class Keeper:
     @classmethod
     @contextlib.contextmanager
     def open(
-        cls, model: TauSS3, policy: Policy, *, path: Path | None, every: float, **options: bool
+        cls,
+        model: TauSS3 | FunctionModel,
+        policy: Policy,
+        *,
+        path: Path | None,
+        every: float,
+        **options: bool,
     ) -> Iterator[Keeper]:
         """Resume from a state file, or start without one; lock the file meanwhile."""
         state = None
@@ -212,6 +231,7 @@ def watch_posts(
     show: Show,
     every_post: bool = False,
     threads: int | None = None,
+    explain: Explain | None = None,
 ) -> None:
     """Read posts as they arrive until the end or a signal; save the state in any case."""
     try:
@@ -220,14 +240,64 @@ def watch_posts(
                 with keeper.change() as watcher:
                     subjects = cast("list[str]", batch.subjects)  # see `with_subjects`
                     if every_post:
-                        show("post", watcher.read_each(subjects, batch.texts, threads=threads))
+                        every = watcher.read_each(subjects, batch.texts, threads=threads)
+                        new = [(index, one) for index, one in enumerate(every) if one.is_new]
+                        show("post", every, _details(batch, new, explain))
                     else:
-                        show("alert", watcher.read_many(subjects, batch.texts, threads=threads))
+                        alerts = watcher.read_indexed(subjects, batch.texts, threads=threads)
+                        details = _details(batch, alerts, explain).values()
+                        show("alert", [one for _, one in alerts], dict(enumerate(details)))
             keeper.save(if_due=True)
     except Exception:
         keeper.save()
         raise
     keeper.save()
+
+
+class Detail(NamedTuple):
+    """The post that raised an alert, as far as the input says, and why it did."""
+
+    post: str | None
+    time: datetime | None
+    reasons: AlertReasons | None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as the members of a JSON object."""
+        reasons = None if self.reasons is None else self.reasons.to_dict()
+        if reasons is not None:  # earlier posts are not kept, so their shares are not known
+            reasons = {name: reasons[name] for name in ("rival", "ngrams_for", "ngrams_against")}
+        time = None if self.time is None else self.time.isoformat()
+        return {"post": self.post, "time": time, "reasons": reasons}
+
+
+Explain = Callable[[str, Decision], AlertReasons]
+
+
+def explainer(model: TauSS3 | FunctionModel, policy: Policy) -> Explain | None:
+    """Return a function from the text and the decision of an alert to its reasons.
+
+    None for a function of the user's own, which has no n-grams.
+    """
+    if not isinstance(model, TauSS3):
+        return None
+    engine, positive = engine_of(model), policy.positive
+    return lambda text, decision: alert_reasons(
+        engine, [text], positive=positive, sums=decision.confidence, most=_MOST_REASONS
+    )
+
+
+def _details(
+    batch: Texts, alerts: Iterable[tuple[int, Decision]], explain: Explain | None
+) -> dict[int, Detail]:
+    """Return the details of the alerts that posts of a batch raised, by the posts' indices."""
+    return {
+        index: Detail(
+            batch.ids[index],
+            batch.times[index],
+            None if explain is None else explain(batch.texts[index], alert),
+        )
+        for index, alert in alerts
+    }
 
 
 def with_subjects(batches: Iterable[Texts], bad: BadLines) -> Iterator[Texts]:
@@ -255,7 +325,8 @@ def after_first(batches: Iterable[Texts], count: int) -> Iterator[Texts]:
 
 # Output
 
-Show = Callable[[str, Iterable[Decision]], None]
+#: Prints an event's decisions, and the details of those that are new alerts, by their indices.
+Show = Callable[[str, Iterable[Decision], Mapping[int, Detail]], None]
 
 
 def _event(event: str, decision: Decision) -> str:
@@ -263,9 +334,13 @@ def _event(event: str, decision: Decision) -> str:
     return "alert" if event == "post" and decision.is_new else event
 
 
-def show_json(event: str, decisions: Iterable[Decision]) -> None:
+def show_json(event: str, decisions: Iterable[Decision], details: Mapping[int, Detail]) -> None:
     """Print decisions as JSON lines."""
-    write_text_output("".join([_json_line(_event(event, one), one) for one in decisions]))
+    lines = [_json_line(_event(event, one), one) for one in decisions]
+    for index, detail in details.items():
+        # Before the brace that ends the line.
+        lines[index] = f"{lines[index][:-2]}, {json_line(detail.plain())[1:]}"
+    write_text_output("".join(lines))
 
 
 def _json_line(event: str, decision: Decision) -> str:
@@ -293,15 +368,18 @@ def _json_name(label: Label) -> str:
     return json.dumps(str(label))
 
 
-def show_rows(event: str, decisions: Iterable[Decision]) -> None:
+def show_rows(event: str, decisions: Iterable[Decision], details: Mapping[int, Detail]) -> None:
     """Print decisions as aligned rows."""
     rows = []
-    for decision in decisions:
+    for index, decision in enumerate(decisions):
         name = _event(event, decision)
         label = "–" if decision.label is None else str(decision.label)
         values = "  ".join(f"{name} {value:.3f}" for name, value in decision.confidence.items())
         after = f"after {decision.delay} of {decision.posts} posts" if decision else ""
         after = after or f"{decision.posts} posts"
         row = f"{name:<6} {decision.subject or '':<20} {label:<12} {after:<22} {values}"
+        reasons = details[index].reasons if index in details else None
+        if reasons is not None and reasons.ngrams_for:
+            row += "  because of " + ", ".join(one.ngram for one in reasons.ngrams_for[:3])
         rows.append(visible(row).replace("\n", " ") + "\n")
     write_text_output("".join(rows))

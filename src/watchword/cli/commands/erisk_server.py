@@ -1,0 +1,322 @@
+"""watchword erisk client, server: eRisk tasks on a server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from watchword import Policy, TauSS3
+from watchword.cli.base import (
+    FILE,
+    FiniteFloat,
+    check_folder,
+    emit,
+    end_torn_line,
+    find_label,
+    verb,
+    warn,
+)
+from watchword.cli.commands.erisk import erisk
+from watchword.cli.loading import Loader, is_function, load_model
+from watchword.cli.options import (
+    data_options,
+    numbers_by_name,
+    policies_option,
+    server_options,
+    threads_option,
+)
+from watchword.cli.policy_notation import parse_policies
+from watchword.cli.signals import term_as_interrupt
+from watchword.cli.stream_options import combination_options
+from watchword.erisk.dialects import NAMES
+from watchword.streams import FunctionModel
+from watchword.streams.combining import Combination
+
+if TYPE_CHECKING:
+    from watchword.erisk.client import RoundReport
+
+_TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
+_dialect_option = click.option(
+    "--dialect",
+    type=click.Choice(NAMES),
+    default=NAMES[0],
+    help="Form of the rounds: writings (eRisk 2019 to 2024), discussions (2025, 2026), or "
+    "messages (MentalRiskES).",
+)
+
+
+# watchword erisk client
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword make streams.jsonl --subjects 40
+    watchword train streams.jsonl -o model.ww
+    watchword make others.jsonl --subjects 20 --seed 1
+    watchword erisk server others.jsonl --port 8765 --token practice &
+    watchword erisk client http://127.0.0.1:8765 practice --model model.ww --positive "at risk"
+    """,
+)
+@click.argument("url")
+@click.argument("token", envvar=_TOKEN_VARIABLE)
+@click.option(
+    "--model",
+    "models",
+    type=FILE,
+    multiple=True,
+    required=True,
+    help="Model file, or module:function, a function of your own from a list of texts to scores "
+    "from 0 to 1: one, or one per run.",
+)
+@combination_options
+@click.option("--positive", required=True, metavar="LABEL", help="Label sent as decision 1.")
+@policies_option(
+    "Policy: one, or one per run. Lists of values make several: overtakes(margin=0|1) is two runs."
+)
+@click.option(
+    "--journal",
+    type=FILE,
+    default="erisk.journal",
+    help="Journal file to resume from; contains the subjects' writings.",
+)
+@_dialect_option
+@click.option(
+    "--first-round", type=click.IntRange(min=0), default=0, help="Number of the first round."
+)
+@click.option(
+    "--context",
+    is_flag=True,
+    help="Also read what others wrote in a discussion, after the subject's own text.",
+)
+@click.option(
+    "--log", type=FILE, metavar="FILE", help="Append all answers as JSON lines, for erisk score."
+)
+@click.option(
+    "--timeout",
+    type=FiniteFloat(min=0, min_open=True),
+    default=300,
+    metavar="SECONDS",
+    help="Timeout for connecting, and for each response.",
+)
+@click.option(
+    "--retries", type=click.IntRange(min=0), default=10, help="Number of retries per request."
+)
+@click.option(
+    "--patience",
+    type=FiniteFloat(min=0),
+    default=3600,
+    metavar="SECONDS",
+    help="Time limit for the retries of a request.",
+)
+@threads_option  # fmt: skip
+def client(
+    url: str,
+    token: str,
+    models: tuple[Path, ...],
+    combination: Combination | None,
+    positive: str,
+    policies: tuple[str, ...],
+    journal: Path,
+    dialect: Any,
+    first_round: int,
+    context: bool,
+    log: Path | None,
+    timeout: float,
+    retries: int,
+    patience: float,
+    threads: int | None,
+) -> None:
+    """Take part in a task on a server.
+
+    Reads each round and submits decisions for up to five runs. Prints a line per alert once the
+    server has accepted the round. After a stop or crash, run the same command with the same journal
+    to resume; no round is answered twice. The token may also be given in the environment variable
+    WATCHWORD_ERISK_TOKEN, which hides it from other users of the machine. As an argument, a token
+    that begins with a dash goes last, after "--".
+    """
+    from watchword.erisk.client import run_client
+
+    check_folder(log)
+    runs = _runs(models, positive, policies, combination)
+    end_torn_line()
+    if log is not None:
+        _drop_torn_line(log)
+
+    def on_round(report: RoundReport) -> None:
+        if log is not None:
+            with log.open("ab") as file:
+                file.write(_log_lines(report))
+        emit(
+            {
+                "event": "alert",
+                "round": report.number,
+                "run": number,
+                "subject": decision.subject,
+                "label": decision.label,
+                "delay": decision.delay,
+            }
+            for number, alerts in enumerate(report.alerts)
+            for decision in alerts
+        )
+
+    try:
+        done = run_client(
+            url,
+            token,
+            runs,
+            journal=journal,
+            dialect=dialect,
+            first_round=first_round,
+            context=context,
+            timeout=timeout,
+            retries=retries,
+            patience=patience,
+            threads=threads,
+            on_round=on_round,
+        )
+    except KeyboardInterrupt:
+        warn(f"stopped; run the same command to resume from {journal}")
+        raise
+    alerts = [len(found) for found in done.alerts]
+    emit([{"event": "end", "rounds": done.rounds, "ended": done.ended, "alerts": alerts}])
+
+
+def _log_lines(report: RoundReport) -> bytes:
+    """Return the answers of a round as JSON lines."""
+    return b"".join(
+        json.dumps(each.to_dict() | {"round": report.number, "run": run}).encode() + b"\n"
+        for run, answers in enumerate(report.answers)
+        for each in answers
+    )
+
+
+def _drop_torn_line(log: Path) -> None:
+    """Remove the unfinished last line of a log; its round will be logged again."""
+    with contextlib.suppress(FileNotFoundError), log.open("rb+") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
+
+
+def _runs(
+    models: Sequence[Path],
+    positive: str,
+    policies: Sequence[str],
+    combination: Combination | None,
+) -> list[tuple[TauSS3 | FunctionModel, Policy]]:
+    """Pair models with policies; a single model or policy is used for all runs."""
+    if combination is not None and not any(map(is_function, models)):
+        raise click.UsageError("--combine is for scores of another classifier, not for model files")
+    taught = [
+        load_model(path, positive, combination if is_function(path) else None) for path in models
+    ]
+    label = find_label(positive, taught[0].labels, where=str(models[0]))
+    for model, path in zip(taught, models, strict=True):
+        find_label(positive, model.labels, where=str(path))
+    rules = [policy for text in policies for policy in parse_policies(text, label)]
+    if len(rules) != len(taught) and 1 not in (len(rules), len(taught)):
+        raise click.UsageError(
+            f"{len(taught)} models but {len(rules)} policies (give one of either, or equally many)"
+        )
+    several = zip(cycle(taught), rules) if len(taught) == 1 else zip(taught, cycle(rules))
+    return list(several)
+
+
+# watchword erisk server
+
+_FAULTS = ("drop", "lose", "cut", "error", "busy", "garbage", "lag", "slow")
+
+
+def _shares(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> dict[str, float] | None:
+    shares = None if value is None else numbers_by_name(value, "drop=0.1", ctx, param)
+    for name in shares or ():
+        if name not in _FAULTS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(_FAULTS)}", ctx, param)
+    return shares
+
+
+@verb(
+    group=erisk,
+    example="""
+    watchword make streams.jsonl --subjects 20
+    watchword erisk server streams.jsonl --positive "at risk" --port 8765 &
+    """,
+)
+@click.argument("data")
+@click.option(
+    "--positive", metavar="LABEL", help="Label to measure alerts for when all rounds are done."
+)
+@click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
+@_dialect_option
+@server_options(_TOKEN_VARIABLE, user="the client")
+@click.option(
+    "--faults",
+    metavar="FAULT=SHARE,…",
+    callback=_shares,
+    help=f"Share of responses with a fault: {', '.join(_FAULTS)}.",
+)
+@click.option("--seed", type=int, default=0, help="Random seed of the faults.")
+@click.option(
+    "--refuse-duplicates", is_flag=True, help="Respond with status 400 to a repeated submission."
+)
+@data_options(bad_lines="error")
+def server(
+    data: str,
+    positive: str | None,
+    runs: int,
+    dialect: Any,
+    host: str,
+    port: int,
+    token: str | None,
+    faults: dict[str, Any] | None,
+    seed: int,
+    refuse_duplicates: bool,
+    loader: Loader,
+) -> None:
+    """Run a practice server with your own subjects until Ctrl-C.
+
+    DATA contains subjects, as for evaluate. Prints the URL and token at the start, and the results
+    of the runs at the end.
+    """
+    from watchword.erisk.practice_task import PracticeTask
+    from watchword.erisk.server import Faults, PracticeServer, serve
+
+    subjects = loader.subjects(data)
+    loader.report()
+    labels = {subject.label: None for subject in subjects if subject.label is not None}
+    label = None if positive is None else find_label(positive, labels, where="the data")
+
+    tasks: list[PracticeTask] = []
+
+    def on_ready(ready: PracticeServer) -> None:
+        tasks.append(ready.task)
+        rounds = ready.task.last_round + 1
+        emit(
+            [{"url": ready.url, "token": ready.token, "subjects": len(subjects), "rounds": rounds}]
+        )
+
+    troubles = None if faults is None else Faults(**faults, seed=seed)
+    # A signal that arrives before the server handles signals leaves its coroutine unawaited.
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+    with term_as_interrupt(), contextlib.suppress(KeyboardInterrupt):
+        serve(
+            subjects,
+            positive=label,
+            runs=runs,
+            dialect=dialect,
+            token=token,
+            host=host,
+            port=port,
+            faults=troubles,
+            refuse_duplicates=refuse_duplicates,
+            on_ready=on_ready,
+        )
+    emit(task.results().to_dict() for task in tasks)

@@ -1,0 +1,108 @@
+"""Options of commands that replay streams: measures, and scores of other classifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from watchword.cli.base import FILE, FiniteFloat
+from watchword.cli.options import Function, joined
+from watchword.evaluation.metrics import LATENCY_P
+from watchword.evaluation.replaying import DEADLINES
+from watchword.evaluation.scores import BYS
+from watchword.streams.combining import ALPHA, COMBINES, Combination, CombineName
+
+
+def whole_numbers(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    """Parse numbers separated by commas, as a callback of an option."""
+    if value is None:
+        return None
+    try:
+        numbers = tuple(int(part) for part in value.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise click.BadParameter(f"{value!r} is not like 5,50", ctx, param)
+    return numbers
+
+
+deadlines_option = click.option(
+    "--deadlines",
+    default=",".join(map(str, DEADLINES)),
+    callback=whole_numbers,
+    metavar="POSTS,…",
+    help="Deadlines of ERDE.",
+)
+
+
+class _LatencyP(FiniteFloat):
+    """A positive number, or the word `median`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word."""
+        return value if value == "median" else super().convert(value, param, ctx)
+
+
+latency_option = click.option(
+    "--latency-p",
+    type=_LatencyP(min=0, min_open=True),
+    default=LATENCY_P,
+    metavar="P",
+    help="Parameter p of the penalty in speed and F_latency: a number, or median for "
+    "ln 3 / (median posts - 1).",
+)
+by_option = click.option(
+    "--by",
+    type=click.Choice(BYS),
+    default="post",
+    help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
+)
+
+
+# Scores of other classifiers
+
+scores_option = click.option(
+    "--scores",
+    type=FILE,
+    metavar="FILE",
+    help="Scores of posts by another classifier, instead of a model and data: JSON lines with "
+    "subject, seq, score and label.",
+)
+combine_option = click.option(
+    "--combine",
+    type=click.Choice(COMBINES),
+    help="Combination of the scores of a subject's posts, which another classifier computed.  "
+    "[default: mean]",
+)
+
+
+def check_without_data(ctx: click.Context, *more: str) -> None:
+    """Raise a usage error if an option for reading data, or one of `more`, is used with scores."""
+    given = click.core.ParameterSource.COMMANDLINE
+    for option in ("format", "field", "label-separator", "bad-lines", "threads", *more):
+        name = "names" if option == "field" else option.replace("-", "_")
+        if ctx.get_parameter_source(name) is given:
+            raise click.UsageError(f"--scores and --{option} cannot be used together")
+
+
+def combination_options(function: Function) -> Function:
+    """Add `--combine` and `--alpha`; `combination` is made of them, or None without them."""
+    options = [
+        combine_option,
+        click.option(
+            "--alpha",
+            type=FiniteFloat(min=0, max=1, min_open=True),
+            help=f"With --combine ema: weight of the latest post.  [default: {ALPHA}]",
+        ),
+    ]
+    return joined(function, options, "combination", as_combination)
+
+
+def as_combination(combine: CombineName | None, alpha: float | None) -> Combination | None:
+    """Return the combination that two options describe, or None without them."""
+    if alpha is not None and combine != "ema":
+        raise click.UsageError("--alpha requires --combine ema")
+    return None if combine is None else Combination(combine, ALPHA if alpha is None else alpha)

@@ -1,0 +1,303 @@
+"""The results of the paper's experiments as files: tables, pages, figures, and one report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from watchword._display import aligned, csv_of
+from watchword._files import AnyPath, atomic_file
+from watchword.erisk.paper.figures import draw_figures
+from watchword.erisk.paper.study import MODELS, Comparison, TaskStudy
+from watchword.erisk.paper_tasks import TABLE_TITLES, TableRow, decisions_of, table_rows
+from watchword.erisk.score_tables import cell_of, latex_of, markdown_of, title_of
+from watchword.erisk.submission import SubmissionScore, write_submissions
+from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
+from watchword.evaluation.tuning_result import Tuning
+from watchword.model.presets import PAPER
+from watchword.show.comparison import Side, comparison_page
+
+REPORT = "report.md"
+_UNFINISHED = "unfinished-paper.txt"
+
+Table = list[tuple[str, ...]]
+
+
+class PaperFolder:
+    """A new folder for results: those of each task are written as soon as they are there.
+
+    Until `finish`, the folder contains a file that says so. A folder that an earlier run did not
+    finish is used again.
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        self.path = Path(path)
+        if not (self.path / _UNFINISHED).is_file():
+            check_is_new(self.path)
+        self._studies: list[TaskStudy] = []
+
+    def add(self, study: TaskStudy) -> None:
+        """Write the tables, runs and pages of a task."""
+        self._studies.append(study)
+        name = study.task.name
+        if study.is_synthetic:
+            self._write(MARKER, NOTICE)
+        self._write(f"{name}.csv", _results_csv(study))
+        self._write(f"{name}.tex", _results_latex(study))
+        self._write(f"{name}.json", json.dumps(study.to_dict(), indent=1, allow_nan=False) + "\n")
+        if study.search is not None:
+            self._write(f"{name}-search.csv", _search_csv(study, study.search))
+        for run in study.runs:
+            decisions = decisions_of(run.result.replay)
+            write_submissions(self.path / "runs" / name, decisions, name=_ascii(run.name))
+        if study.pair is not None:
+            self._write(page_name(study), story_pair_page(study))
+
+    def draw_figures(self) -> list[Path]:
+        """Write figures 1 to 4."""
+        return [self._write(name, picture + "\n") for name, picture in draw_figures().items()]
+
+    def finish(self) -> Path:
+        """Write the tables of all tasks and the report, and return its path."""
+        report = self.path / REPORT
+        if any(study.lengths for study in self._studies):
+            self._write("lengths.csv", _lengths_csv(self._studies))
+            self._write("lengths.tex", _lengths_latex(self._studies))
+        if self._studies:
+            self._write(REPORT, markdown_report(self._studies))
+        (self.path / _UNFINISHED).unlink(missing_ok=True)
+        return report
+
+    def _write(self, name: str, text: str) -> Path:
+        path, unfinished = self.path / name, self.path / _UNFINISHED
+        if not unfinished.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text("watchword has not finished writing this folder.\n")
+        with atomic_file(path) as file:
+            file.write(text.encode())
+        return path
+
+
+def _ascii(name: str) -> str:
+    return name.replace("τ", "tau")
+
+
+def page_name(study: TaskStudy) -> str:
+    """Return the name of the page like figure 5."""
+    return f"{study.task.name}-story.html"
+
+
+def story_pair_page(study: TaskStudy) -> str:
+    """Return a page with the story of a subject under both models, as in figure 5."""
+    if study.pair is None:
+        raise ValueError("no positive subject of the test set has posts")
+    sides = [
+        Side(name, story.to_dict(texts=0), story.posts[-1].explanation)
+        for name, story in study.pair.stories.items()
+    ]
+    title = f"{study.pair.subject.id}, post {study.pair.post}: SS3 and τ-SS3"
+    return comparison_page(sides, title=title, notice=study.warning)
+
+
+# Tables
+
+
+def result_table(study: TaskStudy) -> Table:
+    """Return the table of a task: own and published runs by ERDE50, then the bounds.
+
+    Runs on another test set than the official one are not sorted among the published ones.
+    """
+    heads = (f"{title} %" if title.startswith("ERDE") else title for title in TABLE_TITLES)
+    rows: Table = [("run", "source", *heads)]
+    for row in _task_rows(study):
+        rows.append((row.name, _source(study, row), *(cell or "–" for cell in row.cells)))
+    return rows
+
+
+def _task_rows(study: TaskStudy) -> list[TableRow]:
+    rows = table_rows(study.task, [run.score for run in study.runs])
+    return sorted(rows, key=lambda row: not row.is_own) if study.warning else rows
+
+
+def _source(study: TaskStudy, row: TableRow) -> str:
+    if row.is_own:
+        return "synthetic" if study.is_synthetic else "watchword"
+    return "" if row.is_bound else "published"
+
+
+def length_table(study: TaskStudy) -> Table:
+    """Return the table of n-gram lengths of a task."""
+    rows: Table = [("longest n-gram", *result_table(study)[0][2:])]
+    rows += [(str(length), *_cells(score)) for length, score in study.lengths.items()]
+    return rows
+
+
+_MEASURES = ("erde5", "erde50", "precision", "recall", "f1")
+
+
+def _measures(score: SubmissionScore) -> dict[str, float]:
+    values = (score.erde5.value, score.erde50.value, score.precision, score.recall, score.f1)
+    return dict(zip(_MEASURES, values, strict=True))
+
+
+def _cells(score: SubmissionScore) -> tuple[str, ...]:
+    return tuple(f"{value:.2f}" for value in _measures(score).values())
+
+
+def search_table(study: TaskStudy) -> Table:
+    """Return what the search found for both models, beside the values of the paper."""
+    rows: Table = [("model", "σ, λ, ρ", "", "ERDE50 %, by cross-validation")]
+    for name in MODELS:
+        for trial, source in (study.found(name), "best"), (study.of_paper(name), "paper"):
+            if trial is not None:
+                own = trial.parameters
+                values = (own["smoothness"], own["significance"], own["sanction"])
+                spelt = ", ".join(f"{value:g}" for value in values)
+                rows.append((name, spelt, source, f"{100 * trial.value:.2f}"))
+    return rows
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return the differences between two runs, with intervals and p-values."""
+    rows: Table = [("measure", "difference", "95 % interval", "p")]
+    for name, one in comparison.differences.items():
+        value, low, high = (
+            cell_of(name, None if each != each else each, "+")
+            for each in (one.value, one.low, one.high)
+        )
+        p = comparison.p_values.get(name)
+        rows.append((title_of(name), value, f"{low} to {high}", "–" if p is None else f"{p:.3f}"))
+    return rows
+
+
+def _results_csv(study: TaskStudy) -> str:
+    own = {run.name: run.score for run in study.runs}
+    rows = [
+        {
+            "task": study.task.name,
+            "run": row.name,
+            "source": _source(study, row) or "bound",
+            **dict(zip(_MEASURES, row.cells, strict=True)),
+            **(_measures(own[row.name]) if row.is_own else {}),
+            "notice": study.warning if row.is_own or row.is_bound else "",
+        }
+        for row in _task_rows(study)
+    ]
+    return csv_of(rows, spreadsheet_safe=True)
+
+
+def _results_latex(study: TaskStudy) -> str:
+    rows = result_table(study)
+    # The best value is bold among runs on the same test set.
+    runs = len(study.runs) + (0 if study.warning else len(study.task.table))
+    lowest = [title.startswith("ERDE") for title in rows[0]]
+    return latex_of(rows, runs, lowest, words=2, note=study.warning)
+
+
+def _search_csv(study: TaskStudy, search: Tuning) -> str:
+    return csv_of([row | {"notice": study.warning} for row in search.rows()])
+
+
+def _lengths_csv(studies: Sequence[TaskStudy]) -> str:
+    rows = [
+        {
+            "task": study.task.name,
+            "max_ngram": length,
+            **_measures(score),
+            "notice": study.warning,
+        }
+        for study in studies
+        for length, score in study.lengths.items()
+    ]
+    return csv_of(rows)
+
+
+def _lengths_latex(studies: Iterable[TaskStudy]) -> str:
+    tables = []
+    for study in studies:
+        rows = length_table(study)
+        lowest = [title.startswith("ERDE") for title in rows[0]]
+        table = latex_of(rows, len(rows) - 1, lowest, words=1, note=study.warning)
+        tables.append(f"% {study.task.title}\n{table}")
+    return "\n".join(tables)
+
+
+# The report
+
+
+def markdown_report(studies: Sequence[TaskStudy]) -> str:
+    """Return the report of all tasks in Markdown."""
+    parts = ["# The experiments of the τ-SS3 paper, repeated by watchword"]
+    parts += [f"> **{warning}**" for warning in _warnings(studies)]
+    parts.append(_method(studies[0].prune_period))
+    for study in studies:
+        parts += _sections(study)
+    parts.append("## Figures\n\n" + "\n".join(f"- [{name}]({name})" for name in draw_figures()))
+    return "\n\n".join(parts) + "\n"
+
+
+def _method(prune_period: int) -> str:
+    return (
+        f"Parameters of the paper: σ = {PAPER['smoothness']}, λ = {PAPER['significance']:g}, "
+        f"ρ = {PAPER['sanction']:g}; n-grams of at most {PAPER['max_ngram']} words for τ-SS3, "
+        "words only for SS3; n-grams with count ≤ 10 under a label dropped every "
+        f"{prune_period:,} words; an alert as soon as the positive value exceeds the negative one; "
+        "decisions by chunk. ERDE in percent. Runs with -tuned use the values found by the search."
+    )
+
+
+def _warnings(studies: Sequence[TaskStudy]) -> list[str]:
+    return list(dict.fromkeys(study.warning for study in studies if study.warning))
+
+
+def _sections(study: TaskStudy) -> Iterable[str]:
+    yield f"## {study.task.title}"
+    if study.warning:
+        yield f"**{study.warning}**"
+    yield _learnt(study)
+    yield markdown_of(result_table(study), words=2)
+    for comparison in study.comparisons:
+        yield f"### {comparison.run} minus {comparison.baseline}"
+        yield (
+            "Paired, on the same subjects: bootstrap intervals, and two-sided p-values by "
+            "randomization (p above 0.05: no significant difference)."
+        )
+        yield markdown_of(comparison_table(comparison))
+    if study.lengths:
+        yield "### Length of n-grams"
+        yield markdown_of(length_table(study))
+    if study.search is not None:
+        yield "### Search for σ, λ and ρ on the training set"
+        yield markdown_of(search_table(study), words=3)
+    if study.pair is not None:
+        yield (
+            f"[A subject's story up to post {study.pair.post}, SS3 and τ-SS3 side by side]"
+            f"({page_name(study)}), as in figure 5."
+        )
+
+
+def _learnt(study: TaskStudy) -> str:
+    own = study.learnt
+    words, posts = sum(own.words.values()), sum(own.documents.values())
+    kept = sum(own.ngrams)
+    dropped = f"{own.pruned_ngrams:,} n-grams were pruned" if own.pruned else "nothing was pruned"
+    return (
+        f"Training: {posts:,} posts, {words:,} words; {kept:,} n-grams of at most "
+        f"{PAPER['max_ngram']} words are kept, {dropped}."
+    )
+
+
+def report_lines(study: TaskStudy) -> list[str]:
+    """Return the results of a task as lines for a terminal."""
+    lines = [study.task.title]
+    lines += [study.warning] if study.warning else []
+    lines += ["", *aligned(result_table(study), words=2)]
+    for one in study.comparisons:
+        title = f"{one.run} minus {one.baseline}, paired:"
+        lines += ["", title, *aligned(comparison_table(one))]
+    if study.lengths:
+        lines += ["", "Length of n-grams:", *aligned(length_table(study))]
+    if study.search is not None:
+        lines += ["", "Search on the training set:", *aligned(search_table(study), words=3)]
+    return lines

@@ -1,0 +1,368 @@
+"""Charts of replays: thresholds, the frontier of delays, delays, subjects, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from watchword._arrays import BoolArray, IntArray
+from watchword._checks import as_share
+from watchword._display import many
+from watchword.evaluation.charts import ALERT, Chart, Curve, Mark, Rule, as_points
+from watchword.evaluation.objectives import deadline_of, is_measure
+from watchword.evaluation.replaying import DEADLINES, replay_scores
+from watchword.evaluation.threshold_curves import (
+    frontier,
+    measured,
+    threshold_of,
+    varied,
+    with_thresholds,
+)
+from watchword.evaluation.tuning_result import head_of
+from watchword.streams.driver import Histories
+from watchword.streams.policies import Policy
+from watchword.streams.policy import ranking_score
+from watchword.streams.spelling import spell_policy
+
+if TYPE_CHECKING:
+    from watchword.evaluation.replaying import Outcome, Replay
+
+ReplayChart = Literal["thresholds", "frontier", "delays", "subjects", "policies"]
+_SUBJECTS = 6  # drawn unless subjects are named
+_MOST_SUBJECTS = 10
+_MOST_POLICIES = 12
+_BINS = 24
+_WARM = (ALERT, 14, 19, 9, 17)  # colours of positives
+_MOST_DOTS = 600
+_SHORTEST = 48  # characters of a policy in a chart
+_SCORES = {
+    "share": "share of the label",
+    "softmax": "softmax of the means",
+    "difference": "difference of the values, from 0 to 1",
+    "log_ratio": "mean log-ratio, from 0 to 1",
+}
+
+
+def thresholds_chart(replay: Replay) -> Chart:
+    """Return each ERDE and F₁ against the threshold of the policy."""
+    measures = _measures_of(replay)
+    found = threshold_of(replay.policy)
+    if found is None:
+        raise ValueError(f"{spell_policy(replay.policy)} has no threshold to change")
+    tried = with_thresholds(replay.scores, replay.policy)
+    rows = list(measured(replay.scores, [*tried.values()], [*measures.erde], measures.latency_p))
+    return threshold_chart(
+        [*tried],
+        rows,
+        names=[*(f"erde{deadline}" for deadline in measures.erde), "f1"],
+        threshold=(found.name, found.value),
+        setting=spell_policy(replay.policy),
+    )
+
+
+def threshold_chart(
+    values: Sequence[float],
+    rows: Sequence[Mapping[str, float]],
+    *,
+    names: Sequence[str],
+    threshold: tuple[str, float],
+    setting: str,
+) -> Chart:
+    """Return measures against thresholds, with a rule at the chosen one."""
+    name, chosen = threshold
+    curves = tuple(
+        Curve(shown(one), as_points(values), as_points([row[one] for row in rows]), colour=at)
+        for at, one in enumerate(names)
+    )
+    at = list(values).index(chosen)
+    listed = ", ".join(f"{shown(one)} {rows[at][one]:.3f}" for one in names)
+    return Chart(
+        f"Measures against the {name}",
+        name,
+        "measure",
+        curves,
+        rules=(Rule(chosen, f"{name} {chosen:.4g}"),),
+        description=f"{_short(setting)}: {listed}.",
+        y_range=(0.0, max(1.0, *(max(one.y) for one in curves))),
+    )
+
+
+def frontier_chart(
+    replay: Replay, *, measure: str = "precision", least_recall: float = 0.5
+) -> Chart:
+    """Return the best precision for each median delay, with other thresholds and first posts."""
+    measures = _measures_of(replay)
+    options = ([*measures.erde], measures.latency_p)
+    rows = list(measured(replay.scores, varied(replay.scores, replay.policy), *options))
+    [own] = measured(replay.scores, [replay.policy], *options)
+    return frontier_of(rows, own, measure=measure, least_recall=least_recall)
+
+
+def frontier_of(
+    rows: Sequence[Mapping[str, float]],
+    own: Mapping[str, float],
+    *,
+    measure: str,
+    least_recall: float,
+) -> Chart:
+    """Return a chart of settings by median delay and a measure; `own` is the chosen one."""
+    if not is_measure(measure) or measure == "median_delay" or measure not in own:
+        known = ", ".join(repr(one) for one in own if one != "median_delay")
+        raise ValueError(f"measure must be one of {known}, got {measure!r}")
+    points, best = frontier(rows, measure, least_recall=as_share("least_recall", least_recall))
+    dots = points[:: max(1, -(-len(points) // _MOST_DOTS))]
+    head = shown(measure)
+    curves = []
+    if points:
+        # The best of a delay remains attainable with any longer one.
+        edge = [*best, (points[-1][0], best[-1][1])]
+        curves = [
+            Curve("settings", *_columns(dots), drawn="dots", colour=6, faint=True),
+            Curve("best up to this delay", *_columns(edge), drawn="steps", colour=0),
+        ]
+    ends = ", ".join(
+        f"{value:.3f} at {delay:g}" for delay, value in best[:: max(1, len(best) // 5)]
+    )
+    is_drawn = np.isfinite(own["median_delay"])
+    values = [one for _, one in points] + [own[measure]] * bool(is_drawn)
+    return Chart(
+        f"{head[:1].upper()}{head[1:]} against delay",
+        "median delay (posts)",
+        f"{head} (recall ≥ {least_recall:g})" if least_recall else head,
+        tuple(curves),
+        marks=(Mark(own["median_delay"], own[measure], "chosen"),) if is_drawn else (),
+        description=f"{many(len(points), 'setting')} with different results. Best {head}: {ends}.",
+        y_range=(0.0, max([1.0, *values])),
+    )
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return as_points([x for x, _ in points]), as_points([y for _, y in points])
+
+
+def replay_delays(replay: Replay) -> Chart:
+    """Return a histogram of the delays of alerts, correct ones and false ones."""
+    delays = np.array([one.delay if one.label is not None else -1 for one in replay.outcomes])
+    if replay.measures is None:
+        return delays_chart(delays, None, DEADLINES)
+    truth = np.array([one.truth == replay.scores.positive for one in replay.outcomes], np.bool_)
+    return delays_chart(delays, truth, [*replay.measures.erde])
+
+
+def delays_chart(delays: IntArray, truth: BoolArray | None, deadlines: Iterable[int]) -> Chart:
+    """Return a histogram of delays; -1 is no alert, and `truth` masks the positives."""
+    alerted = delays >= 0
+    groups: list[tuple[str, BoolArray]] = [("alerts", alerted)]
+    if truth is not None:
+        hits, false = alerted & truth, alerted & ~truth
+        groups = [
+            (f"correct: {hits.sum():,} of {truth.sum():,} positives", hits),
+            (f"false: {false.sum():,} of {(~truth).sum():,} others", false),
+        ]
+    found = delays[alerted]
+    low, high = (min(int(found.min()), 1), int(found.max())) if found.size else (1, 1)
+    width = max(1, -(-(high - low + 1) // _BINS))
+    count = -(-(high - low + 1) // width)
+    edges = low + width * np.arange(count + 1)
+    base = np.zeros(count, np.int64)
+    curves = []
+    for at, (name, mask) in enumerate(groups):
+        top = base + np.histogram(delays[mask], edges)[0]
+        bars = (as_points(edges[:-1] - 0.5), as_points(top))
+        colour = 0 if at else ALERT
+        curves.append(Curve(name, *bars, drawn="bars", colour=colour, base=as_points(base)))
+        base = top
+    middle = f"the median delay is {np.median(found):g}" if found.size else "no alerts"
+    limits = [one for one in deadlines if low <= one <= high]
+    return Chart(
+        f"Delays of {many(int(alerted.sum()), 'alert')}",
+        "delay (posts read when the alert is raised)",
+        "subjects",
+        tuple(curves),
+        rules=tuple(Rule(one, f"deadline {one}") for one in limits),
+        description=f"{'; '.join(one.name for one in curves)}; {middle}.",
+        x_range=(low - 0.5, float(edges[-1]) - 0.5),
+        bar_width=float(width),
+    )
+
+
+def subjects_chart(replay: Replay, *, subjects: Sequence[str] | None = None) -> Chart:
+    """Return the score of several subjects over their posts, with their alerts."""
+    chosen = _typical(replay) if subjects is None else _named(replay, subjects)
+    name = ranking_score(replay.policy, replay.scores.has)
+    found = threshold_of(replay.policy)
+    compared = found is not None and getattr(found.part, "score", None) == name
+    curves, marks = [], []
+    warm, cool = cycle(_WARM), cycle(range(6))
+    for at in chosen:
+        series, outcome = replay.scores.series[at], replay.outcomes[at]
+        scores = Histories([series]).steps.score(name)
+        label = "" if outcome.truth is None else f" ({outcome.truth})"
+        others = outcome.truth is not None and outcome.truth != replay.scores.positive
+        colour = next(cool if others else warm)
+        points = (as_points(series.posts), as_points(scores))
+        curves.append(
+            Curve(_short(outcome.subject, 24) + label, *points, colour=colour, dashed=others)
+        )
+        if outcome.label is not None:
+            step = int(np.searchsorted(series.posts, outcome.delay)) if outcome.delay else 0
+            step = min(step, scores.size - 1)
+            marks.append(Mark(float(series.posts[step]), float(scores[step]), "", colour))
+    told = [_told(replay.outcomes[at]) for at in chosen]
+    return Chart(
+        "Scores over time, with alerts",
+        "posts read",
+        _SCORES.get(name, name),
+        tuple(curves),
+        marks=tuple(marks),
+        rules=(Rule(found.value, f"{found.name} {found.value:.4g}", horizontal=True),)
+        if compared and found is not None
+        else (),
+        description=f"{'; '.join(told)}." if told else "No subjects.",
+        y_range=(0.0, 1.0),
+    )
+
+
+def _told(outcome: Outcome) -> str:
+    alert = (
+        f"alert after {many(outcome.delay, 'post')}" if outcome.label is not None else "no alert"
+    )
+    return f"{_short(outcome.subject, 24)}: {alert}, {outcome.score:.2f} at the end"
+
+
+def _named(replay: Replay, subjects: Sequence[str]) -> list[int]:
+    if isinstance(subjects, str) or len(subjects) > _MOST_SUBJECTS:
+        raise ValueError(f"subjects must be a list of at most {_MOST_SUBJECTS} ids")
+    places = {name: at for at, name in enumerate(replay.scores.subjects)}
+    for name in subjects:
+        if name not in places:
+            raise ValueError(f"there is no subject {name!r} in the replay")
+    return [places[name] for name in subjects]
+
+
+def _typical(replay: Replay) -> list[int]:
+    """Return subjects of each kind of decision: the median of those found, missed, and so on."""
+    kinds: dict[tuple[bool, bool], list[int]] = {}
+    for at, one in enumerate(replay.outcomes):
+        if one.posts:
+            positive = one.truth == replay.scores.positive
+            kinds.setdefault((positive, one.label is not None), []).append(at)
+    chosen: list[int] = []
+    for kind, most in (
+        ((True, True), 2),
+        ((False, False), 2),
+        ((True, False), 1),
+        ((False, True), 1),
+    ):
+        own = sorted(
+            kinds.get(kind, []),
+            key=lambda at: (replay.outcomes[at].delay, replay.outcomes[at].score),
+        )
+        places = {len(own) // 2} if most == 1 else {len(own) // 3, 2 * len(own) // 3}
+        chosen += [own[place] for place in sorted(places) if place < len(own)]
+    return sorted(chosen[:_SUBJECTS])
+
+
+def policies_chart(replay: Replay, *, policies: Iterable[Policy]) -> Chart:
+    """Return each ERDE and F₁ of this policy and of others on the same scores, with intervals."""
+    measures = _measures_of(replay)
+    options: dict[str, Any] = {"deadlines": [*measures.erde], "latency_p": measures.latency_p}
+    others = [replay_scores(replay.scores, one, **options) for one in policies]
+    if not 1 <= len(others) < _MOST_POLICIES:
+        raise ValueError(f"policies must be from 1 to {_MOST_POLICIES - 1} other policies")
+    found = [one.intervals() for one in (replay, *others)]
+    rows = [spell_policy(one.policy) for one in (replay, *others)]
+    names = [*(f"erde{deadline}" for deadline in measures.erde), "f1"]
+    return rows_chart(
+        "Comparison of policies",
+        "measure, with 95 % intervals",
+        rows,
+        {
+            shown(name): [(one[name].value, one[name].low, one[name].high) for one in found]
+            for name in names
+        },
+    )
+
+
+def rows_chart(
+    title: str,
+    x_label: str,
+    rows: Sequence[str],
+    values: Mapping[str, Sequence[tuple[float, float, float]]],
+) -> Chart:
+    """Return dots with intervals: a row per name, and a colour per measure."""
+    curves = []
+    for at, (name, points) in enumerate(values.items()):
+        shift = 0.18 * (at - (len(values) - 1) / 2)
+        curves.append(
+            Curve(
+                name,
+                as_points([value for value, _, _ in points]),
+                as_points([row + shift for row in range(len(rows))]),
+                drawn="dots",
+                colour=at,
+                ends=tuple((float(low), float(high)) for _, low, high in points),
+            )
+        )
+    told = "; ".join(
+        f"{_short(row)}: "
+        + ", ".join(f"{name} {points[at][0]:.3f}" for name, points in values.items())
+        for at, row in enumerate(rows)
+    )
+    return Chart(
+        title,
+        x_label,
+        "",
+        tuple(curves),
+        rows=tuple(_short(row) for row in rows),
+        description=f"{told}.",
+    )
+
+
+def shown(name: str) -> str:
+    """Return the name of a measure as in a text.
+
+    >>> shown("erde50"), shown("f1"), shown("median_delay")
+    ('ERDE₅₀', 'F₁', 'median delay')
+    """
+    if deadline := deadline_of(name):
+        return "ERDE" + "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(deadline))
+    if name == "f1":
+        return "F₁"
+    return name.replace("_", " ") if is_measure(name) and name != "f_latency" else head_of(name)
+
+
+def _short(text: str, longest: int = _SHORTEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _measures_of(replay: Replay) -> Any:
+    if replay.measures is None:
+        raise ValueError("this chart needs the true label of every subject")
+    return replay.measures
+
+
+def usual_charts(replay: Replay) -> list[Chart]:
+    """Return the default charts: thresholds, if labels and a threshold are known, and delays."""
+    known = replay.measures is not None and threshold_of(replay.policy) is not None
+    return [*([thresholds_chart(replay)] if known else []), replay_delays(replay)]
+
+
+_CHARTS: dict[ReplayChart, Callable[..., Chart]] = {
+    "thresholds": thresholds_chart,
+    "frontier": frontier_chart,
+    "delays": replay_delays,
+    "subjects": subjects_chart,
+    "policies": policies_chart,
+}
+REPLAY_CHARTS: tuple[ReplayChart, ...] = tuple(_CHARTS)
+
+
+def replay_chart(replay: Replay, kind: ReplayChart, **options: Any) -> Chart:
+    """Return a chart of a replay by its name."""
+    if kind not in _CHARTS:
+        raise ValueError(f"a replay has the charts {', '.join(REPLAY_CHARTS)}, got {kind!r}")
+    return _CHARTS[kind](replay, **options)

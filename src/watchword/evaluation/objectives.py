@@ -1,0 +1,189 @@
+"""Objectives of tuning: measures by name with their directions, weighted sums, and limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from watchword._arrays import FloatArray
+from watchword._checks import as_above_zero, as_number
+
+AlertMeasure = str | Mapping[str, float] | Callable[..., float]
+
+# The only place that says which direction is better: 1 for lower, -1 for higher values.
+_SIGNS = {
+    "f1": -1,
+    "f_latency": -1,
+    "precision": -1,
+    "recall": -1,
+    "median_delay": 1,
+    "alert_rate": 1,
+    "average_precision": -1,
+}
+MEASURES = tuple(_SIGNS)  #: the names of measures, besides ERDE with its deadlines
+_ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
+
+
+def deadline_of(name: str) -> int | None:
+    """Return the deadline in the name of an ERDE, or None for another measure.
+
+    >>> deadline_of("erde50"), deadline_of("f1")
+    (50, None)
+    """
+    found = _ERDE.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def sign_of(name: str) -> int:
+    """Return 1 if lower values of a measure are better, and -1 if higher values are.
+
+    Lower is better for ERDE, `median_delay` and `alert_rate`, higher for all others.
+
+    >>> sign_of("erde5"), sign_of("recall")
+    (1, -1)
+    """
+    return 1 if deadline_of(name) else _SIGNS[name]
+
+
+def is_measure(name: object) -> bool:
+    """Return whether this is the name of a measure."""
+    return isinstance(name, str) and (name in _SIGNS or deadline_of(name) is not None)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The value that `tune` optimises: a measure, a weighted sum of measures, or a function.
+
+    A weighted sum is minimised. A measure of which higher values are better enters it as 1 − value.
+    A function is minimised, too.
+
+    >>> both = Objective.of({"erde5": 0.5, "f1": 0.5})
+    >>> both.name, both.sign
+    ('erde5=0.5,f1=0.5', 1)
+    >>> float(both.value({"erde5": 0.25, "f1": 0.5}))
+    0.375
+    """
+
+    name: str
+    weights: Mapping[str, float] | None = None  #: of measures, for a weighted sum
+    function: Callable[..., float] | None = None
+
+    @classmethod
+    def of(cls, measure: AlertMeasure) -> Objective:
+        """Return the objective that a `measure` argument names, or raise `ValueError`."""
+        if isinstance(measure, str) and is_measure(measure):
+            return cls(measure)
+        if isinstance(measure, Mapping):
+            weights = _checked("measure", measure, as_above_zero)
+            if not weights:
+                raise ValueError("measure must have at least one weight")
+            return cls(notation_of(weights), weights)
+        if callable(measure):
+            return cls(getattr(measure, "__name__", "measure"), function=measure)
+        raise ValueError(
+            "measure must be a function or one of 'erde5', 'erde50' (or another deadline), "
+            f"{', '.join(map(repr, MEASURES))}, or weights of these, got {measure!r}"
+        )
+
+    @property
+    def sign(self) -> int:
+        """1 if lower values are better, and -1 if higher values are."""
+        return sign_of(self.name) if self.weights is None and self.function is None else 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The measures it consists of; none for a function."""
+        if self.function is not None:
+            return ()
+        return (self.name,) if self.weights is None else tuple(self.weights)
+
+    def value(self, measures: Mapping[str, Any]) -> FloatArray:
+        """Return its value, given those of all measures, as numbers or arrays."""
+        if self.weights is None:
+            return np.asarray(measures[self.name])
+        terms = [
+            weight * (np.asarray(measures[name]) if sign_of(name) > 0 else 1 - measures[name])
+            for name, weight in self.weights.items()
+        ]
+        return np.asarray(sum(terms))
+
+    def row(
+        self, names: Iterable[str], value: float | None, measures: Mapping[str, float]
+    ) -> dict[str, float | None]:
+        """Return the optimised value and all other measures by name, for a table.
+
+        Without a value, as for a bound, it is computed from the measures if they are all there.
+        """
+        known = value is None and bool(self.names) and set(self.names) <= set(measures)
+        first = float(self.value(measures)) if known else value
+        return {self.name: first} | {
+            name: measures.get(name) for name in names if name != self.name
+        }
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of measures that a setting must keep.
+
+    >>> limits = Limits.of({"median_delay": 10}, {"precision": 0.8})
+    >>> print(limits)
+    median_delay at most 10 and precision at least 0.8
+    >>> limits.excess({"median_delay": 15, "precision": 0.9})
+    0.5
+    """
+
+    at_most: Mapping[str, float]
+    at_least: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls, at_most: Mapping[str, float] | None, at_least: Mapping[str, float] | None
+    ) -> Limits:
+        """Return the limits given to `tune`, or raise `ValueError`."""
+        return cls(
+            _checked("at_most", at_most or {}, as_number),
+            _checked("at_least", at_least or {}, as_number),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The measures with a limit."""
+        return tuple(dict.fromkeys([*self.at_most, *self.at_least]))
+
+    def excess(self, measures: Mapping[str, float]) -> float:
+        """Return how far the limits are exceeded, as shares of the limits; 0 if all are kept."""
+        over = [(measures[name] - limit, limit) for name, limit in self.at_most.items()]
+        over += [(limit - measures[name], limit) for name, limit in self.at_least.items()]
+        return sum(max(excess, 0.0) / (abs(limit) or 1.0) for excess, limit in over)
+
+    def __str__(self) -> str:
+        limits = [f"{name} at most {limit:g}" for name, limit in self.at_most.items()]
+        limits += [f"{name} at least {limit:g}" for name, limit in self.at_least.items()]
+        return " and ".join(limits)
+
+
+def notation_of(weights: Mapping[str, float]) -> str:
+    """Return weights or limits in the notation of the command line.
+
+    >>> notation_of({"erde5": 0.5, "erde50": 1})
+    'erde5=0.5,erde50=1'
+    """
+    return ",".join(f"{name}={value:g}" for name, value in weights.items())
+
+
+def _checked(
+    argument: str, given: Mapping[str, float], check: Callable[[str, object], float]
+) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{argument} must map names of measures to numbers, got {given!r}")
+    for name in given:
+        if not is_measure(name):
+            raise ValueError(
+                f"{argument} has the unknown measure {name!r}; known are 'erde5', 'erde50' (or "
+                f"another deadline), {', '.join(map(repr, MEASURES))}"
+            )
+    return {name: check(f"{argument}[{name!r}]", value) for name, value in given.items()}

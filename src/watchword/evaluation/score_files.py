@@ -1,0 +1,149 @@
+"""Files with the scores of posts from another classifier, as JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from watchword._arrays import FloatArray
+from watchword._checks import Label
+from watchword.data.flaws import BadLines, Flaw, shown
+from watchword.data.inputs import item_batches
+from watchword.data.lines import Source, name_of
+from watchword.data.records import as_given_label, as_identity
+from watchword.errors import DataFormatError
+from watchword.evaluation.scores import By, Scores
+from watchword.streams.combining import ALPHA, CombineName
+
+
+class PostScores(NamedTuple):
+    """The scores of subjects' posts, in order, and the subjects' labels."""
+
+    subjects: tuple[str, ...]
+    truth: tuple[Label | None, ...]
+    scores: tuple[FloatArray, ...]
+
+
+class _Line(NamedTuple):
+    subject: str
+    seq: int
+    score: float
+    label: Label | None
+
+
+def read_scores(
+    source: Source,
+    *,
+    positive: Label,
+    combine: CombineName = "mean",
+    alpha: float = ALPHA,
+    by: By = "post",
+) -> Scores:
+    """Read the scores of posts from JSON lines, and combine them; see `Scores.from_posts`.
+
+    Each line has the `subject`, the post's number `seq`, its `score` from 0 to 1, and may have the
+    subject's true `label`. Lines may be in any order. The posts of every subject are numbered from
+    0 or, throughout the file, from 1; a missing or duplicate number is an error.
+
+    >>> lines = ['{"subject": "ann", "seq": 2, "score": 0.9, "label": "at risk"}',
+    ...          '{"subject": "ann", "seq": 1, "score": 0.2}']
+    >>> read_scores(lines, positive="at risk").series[0].value.tolist()
+    [0.2, 0.55]
+    """
+    found = read_post_scores(source)
+    return Scores.from_posts(*found, positive=positive, combine=combine, alpha=alpha, by=by)
+
+
+def read_post_scores(source: Source) -> PostScores:
+    """Read the scores of posts from JSON lines, without combining them."""
+    name, bad = name_of(source), BadLines("error", None)
+    found: dict[str, _Gathered] = {}
+    for number, line in chain.from_iterable(item_batches(source, _line_of, bad)):
+        gathered = found.setdefault(line.subject, _Gathered())
+        if (flaw := gathered.flaw_of(line)) is not None:
+            bad.meet(flaw, name=name, line=number)
+        gathered.add(line, number)
+    if not found:
+        raise bad.nothing_in(name, "scores")
+    first = min(min(one.scores) for one in found.values())
+    for subject, one in found.items():
+        _check_numbers(name, subject, one.scores, min(first, 1))
+    return PostScores(
+        tuple(found),
+        tuple(one.label for one in found.values()),
+        tuple(np.array([one.scores[at] for at in sorted(one.scores)]) for one in found.values()),
+    )
+
+
+class _Gathered:
+    """The scores and the label of a subject that were read so far."""
+
+    def __init__(self) -> None:
+        self.scores: dict[int, float] = {}
+        self.label: Label | None = None
+        self._lines: dict[int, int] = {}  # number of the line of each post
+        self._label_line = 0
+
+    def flaw_of(self, line: _Line) -> Flaw | None:
+        """Return why a line contradicts earlier ones, or None."""
+        subject, seq, _, label = line
+        if seq in self.scores:
+            earlier = self._lines[seq]
+            return Flaw(f"duplicate post {seq} of subject {shown(subject)}, also on line {earlier}")
+        if self.label is not None and label not in (None, self.label):
+            return Flaw(
+                f"subject {shown(subject)} has the label {shown(label)} here and "
+                f"{shown(self.label)} on line {self._label_line}: give it one"
+            )
+        return None
+
+    def add(self, line: _Line, number: int) -> None:
+        if self.label is None and line.label is not None:
+            self.label, self._label_line = line.label, number
+        self.scores[line.seq] = line.score
+        self._lines[line.seq] = number
+
+
+def _check_numbers(name: str, subject: str, scores: Mapping[int, float], first: int) -> None:
+    """Raise `DataFormatError` unless the posts are numbered without gaps."""
+    last = max(scores)
+    if last - first + 1 != len(scores):
+        missing = next(seq for seq in range(first, last) if seq not in scores)
+        raise DataFormatError(
+            f"{name}: subject {shown(subject)} has no post {missing}, though it has a post {last} "
+            f"(number the posts of every subject from {first} on, without gaps)"
+        )
+
+
+def _line_of(record: Mapping[str, Any]) -> _Line:
+    label = record.get("label")
+    return _Line(
+        as_identity("subject", record.get("subject")),
+        _seq_of(record),
+        _score_of(record),
+        None if label is None else as_given_label(label),
+    )
+
+
+def _seq_of(record: Mapping[str, Any]) -> int:
+    seq = record.get("seq")
+    if type(seq) is int and seq >= 0:
+        return seq
+    if seq is None:
+        raise Flaw('"seq" is missing: number the posts of each subject')
+    raise Flaw(f'"seq" must be a whole number from 0 on, got {shown(seq)}')
+
+
+def _score_of(record: Mapping[str, Any]) -> float:
+    score = record.get("score")
+    if isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1:
+        return float(score)
+    if score is None:
+        raise Flaw('"score" is missing')
+    raise Flaw(
+        f'"score" must be a number from 0 to 1, got {shown(score)} (pass other scores, such as '
+        "decision values, through the logistic function first)"
+    )

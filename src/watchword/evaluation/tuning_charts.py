@@ -1,0 +1,115 @@
+"""Charts of tunings: kinds of policies, the frontier of delays, thresholds, delays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from watchword.evaluation.charts import Chart
+from watchword.evaluation.early_charts import (
+    delays_chart,
+    frontier_of,
+    rows_chart,
+    shown,
+    threshold_chart,
+)
+from watchword.evaluation.objectives import is_measure
+from watchword.evaluation.threshold_curves import threshold_of
+from watchword.evaluation.tuning import standard_error
+from watchword.streams.policies import Policy
+from watchword.streams.spelling import spell_policy
+
+if TYPE_CHECKING:
+    from watchword.evaluation.tuning_result import Trial, Tuning
+
+TuningChart = Literal["policies", "frontier", "thresholds", "delays"]
+_MOST_KINDS = 12
+
+
+def policies_chart(tuning: Tuning) -> Chart:
+    """Return the best value of each kind of policy with its standard error, and the bounds."""
+    best: dict[tuple[Any, ...], Trial] = {}
+    for trial in tuning.trials:
+        best.setdefault((*_kinds(trial.policy), trial.refined), trial)
+    rows: list[str] = []
+    values: list[tuple[float, float, float]] = []
+    for trial in [*best.values()][:_MOST_KINDS]:
+        if math.isfinite(trial.value):
+            error = standard_error(trial.by_fold)
+            values.append((trial.value, trial.value - error, trial.value + error))
+            rows.append(spell_policy(trial.policy) + (", refined" if trial.refined else ""))
+    for name, measures in tuning.bounds.items():
+        value = tuning.objective.row((), None, measures)[tuning.measure]
+        if value is not None and math.isfinite(value):
+            values.append((value, value, value))
+            rows.append(f"({name})")
+    head = shown(tuning.measure) if is_measure(tuning.measure) else tuning.measure
+    return rows_chart(
+        "Best setting of each kind of policy",
+        f"{head}, ± one standard error over folds",
+        rows,
+        {head: values},
+    )
+
+
+def _kinds(policy: Policy) -> Iterator[str]:
+    """Yield the names of the simple policies that a policy is made of."""
+    if not policy.parts:
+        yield type(policy).__name__
+    for part in policy.parts:
+        yield from _kinds(part)
+
+
+def frontier_chart(
+    tuning: Tuning, *, measure: str = "precision", least_recall: float = 0.5
+) -> Chart:
+    """Return the best precision for each median delay among the trials."""
+    rows = [trial.measures for trial in tuning.trials]
+    options: dict[str, Any] = {"measure": measure, "least_recall": least_recall}
+    return frontier_of(rows, tuning.best.measures, **options)
+
+
+def thresholds_chart(tuning: Tuning) -> Chart:
+    """Return measures of the trials that differ from the chosen one in the threshold only."""
+    best = tuning.best
+    own = threshold_of(best.policy)
+    if own is None:
+        raise ValueError(f"{spell_policy(best.policy)} has no threshold to change")
+    near: dict[float, Trial] = {}
+    for trial in tuning.trials:
+        if (trial.parameters, trial.refined) == (best.parameters, best.refined):
+            found = threshold_of(trial.policy)
+            same = found is not None and type(found.part) is type(own.part)
+            if found and same and found.with_value(own.value) == best.policy:
+                near.setdefault(found.value, trial)
+    values = sorted(near)
+    return threshold_chart(
+        values,
+        [near[value].measures for value in values],
+        names=[*(f"erde{deadline}" for deadline in tuning.held_out.deadlines), "f1"],
+        threshold=(own.name, own.value),
+        setting=spell_policy(best.policy),
+    )
+
+
+def tuned_delays(tuning: Tuning) -> Chart:
+    """Return a histogram of the delays of the chosen setting, over all folds."""
+    held = tuning.held_out
+    return delays_chart(tuning.outcomes[0].delays, held.truth, held.deadlines)
+
+
+_CHARTS: dict[TuningChart, Callable[..., Chart]] = {
+    "policies": policies_chart,
+    "frontier": frontier_chart,
+    "thresholds": thresholds_chart,
+    "delays": tuned_delays,
+}
+TUNING_CHARTS: tuple[TuningChart, ...] = tuple(_CHARTS)
+
+
+def tuning_chart(tuning: Tuning, kind: TuningChart, **options: Any) -> Chart:
+    """Return a chart of a tuning by its name."""
+    if kind not in _CHARTS:
+        raise ValueError(f"a tuning has the charts {', '.join(TUNING_CHARTS)}, got {kind!r}")
+    return _CHARTS[kind](tuning, **options)

@@ -1,0 +1,116 @@
+"""Sources of tuning: subjects that models read fold by fold, or scores as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from watchword._arrays import IntArray
+from watchword._checks import Label, as_choice
+from watchword.data import Subject
+from watchword.evaluation.held_out import HeldOutFold
+from watchword.evaluation.replaying import is_positive
+from watchword.evaluation.scores import BYS, By, Scores, score_streams
+from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.teaching import teach
+
+
+@dataclass(frozen=True, eq=False)
+class FromSubjects:
+    """Subjects whose posts are read by models taught with the other folds."""
+
+    subjects: list[Subject]
+    parts: list[list[int]]
+    positive: Label
+    base: dict[str, Any]
+    by: By
+    threads: int | None
+
+    @cached_property
+    def totals(self) -> IntArray:
+        """The number of posts of each subject."""
+        return np.array([len(one.posts) for one in self.subjects], np.int64)
+
+    def held_out(self) -> Iterator[HeldOutFold]:
+        """Yield the subjects of each fold."""
+        as_choice("by", self.by, BYS)
+        for part in self.parts:
+            own = [self.subjects[index] for index in part]
+            truth = np.array([one.label == self.positive for one in own], np.bool_)
+            yield HeldOutFold.of((one.id for one in own), truth, self.totals[part], self.by)
+
+    def can_refine(self, setting: dict[str, Any]) -> bool:
+        """Return whether models with these parameters can be refined."""
+        own = self.base | setting
+        return own.get("summary", "sum") == "sum" and own.get("prune_period") is None
+
+    def read(self, settings: list[dict[str, Any]], refined: bool) -> Iterator[Scores]:
+        """Yield the scores of each fold's subjects with each setting."""
+        for part in self.parts:
+            taught = self._taught_without(part, settings, refined=refined)
+            held_out = [self.subjects[index] for index in part]
+            for setting in settings:
+                model = taught.replace(**setting)
+                yield score_streams(
+                    held_out, model, self.positive, by=self.by, threads=self.threads
+                )
+
+    def _taught_without(
+        self, held_out: list[int], settings: list[dict[str, Any]], *, refined: bool
+    ) -> TauSS3:
+        """Return a model taught with all other subjects, with the longest n-grams of any setting.
+
+        A refined model has the parameters of the only setting, for which its corrections hold.
+        """
+        longest = [setting["max_ngram"] for setting in settings if "max_ngram" in setting]
+        own = settings[0] if refined else {"max_ngram": max(longest)} if longest else {}
+        model = TauSS3(**(self.base | own))
+        left_out = set(held_out)
+        others = [one for index, one in enumerate(self.subjects) if index not in left_out]
+        teach(model, others, refine=refined, threads=self.threads)
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class FromScores:
+    """Scores as they are, in folds."""
+
+    scores: Scores
+    parts: list[list[int]]
+
+    @property
+    def totals(self) -> IntArray:
+        """The number of posts of each subject."""
+        return self.scores.totals
+
+    def held_out(self) -> Iterator[HeldOutFold]:
+        """Yield the subjects of each fold."""
+        for part in self.parts:
+            own = self.scores.chosen(part)
+            yield HeldOutFold.of(own.subjects, is_positive(own), own.totals, own.by)
+
+    def can_refine(self, _setting: dict[str, Any]) -> bool:
+        """Return False: there is no model."""
+        return False
+
+    def read(self, _settings: list[dict[str, Any]], _refined: bool) -> Iterator[Scores]:
+        """Yield the scores of each fold's subjects."""
+        for part in self.parts:
+            yield self.scores.chosen(part)
+
+
+def check_scores(scores: Scores, positive: Label, by: By, **models: object) -> None:
+    """Raise `ValueError` if an argument of `tune` does not fit the scores."""
+    for name, value in models.items():
+        if value is not None:
+            raise ValueError(f"{name} cannot be used with scores, which have no model")
+    if positive != scores.positive:
+        raise ValueError(
+            f"the scores are for the label {scores.positive!r}, but the policies for {positive!r}"
+        )
+    if as_choice("by", by, BYS) != "post" and scores.by != by:
+        raise ValueError(f"by={by!r} cannot be used with scores after each {scores.by}")

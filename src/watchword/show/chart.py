@@ -1,0 +1,289 @@
+"""Charts as SVG, drawn from `Chart.to_dict()` alone: curves, dots with intervals, bars, marks.
+
+Curves differ in colour; dashed lines are those of other labels. A legend is above the axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from watchword.show import svg
+from watchword.show.blocks import Plain
+from watchword.show.palette import label_colour
+
+__all__ = ["chart_svg", "colour_of", "limits_of"]
+
+_WIDTH, _HEIGHT = 640.0, 360.0
+_RIGHT, _BOTTOM = 16.0, 48.0
+_ROW = 44.0  # height of a row of a chart with names
+_KEY = 26.0  # width of a line in the legend
+_SIZE, _SMALL = 13, 12
+_MOST_NAME = 260.0  # room for the names of rows
+_RADIUS = 4.0
+
+Point = tuple[float, float]
+
+
+def chart_svg(plain: Plain, *, alone: bool = True) -> svg.Markup:
+    """Draw a chart; inside a page it has the page's colours, with `alone` its own.
+
+    >>> from watchword.evaluation.charts import Chart, Curve
+    >>> chart = Chart("Squares", "x", "x²", (Curve("x²", (0, 1, 2), (0, 1, 4)),))
+    >>> chart_svg(chart.to_dict()).count("<path ")
+    1
+    """
+    frame = _Frame(plain)
+    drawn = [*_legend(plain, frame), *_axes(plain, frame), *_rules(plain, frame)]
+    for curve in plain["curves"]:
+        drawn += _DRAWN[curve["drawn"]](curve, frame)
+    drawn += _marks(plain, frame)
+    return svg.drawing(
+        _WIDTH,
+        frame.height,
+        *drawn,
+        title=plain["title"],
+        description=plain["description"],
+        css=svg.STYLE if alone else "",
+    )
+
+
+def limits_of(plain: Plain) -> tuple[Point, Point]:
+    """Return the ranges of both axes: the given ones, or those of everything that is drawn."""
+    x, y = [], []
+    for curve in plain["curves"]:
+        x += [*curve["x"], *(end for ends in curve["ends"] for end in ends)]
+        y += [*curve["y"], *curve["base"]]
+    x += [mark["x"] for mark in plain["marks"]]
+    y += [mark["y"] for mark in plain["marks"]]
+    for rule in plain["rules"]:
+        (y if rule["horizontal"] else x).append(rule["at"])
+    rows = (-0.5, len(plain["rows"]) - 0.5) if plain["rows"] else None
+    # Bars and rows of measures begin at 0.
+    from_zero = bool(plain["rows"])
+    is_bars = any(curve["drawn"] == "bars" for curve in plain["curves"])
+    across = plain["x_range"] or _spread([0.0, *x] if from_zero else x)
+    return across, rows or plain["y_range"] or _spread([0.0, *y] if is_bars else y)
+
+
+def _spread(values: Sequence[float]) -> Point:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+class _Frame:
+    """The coordinates of numbers in the picture."""
+
+    def __init__(self, plain: Plain) -> None:
+        (self.x0, self.x1), (self.y0, self.y1) = limits_of(plain)
+        self.rows: Sequence[str] = plain["rows"]
+        self.bar_width: float = plain["bar_width"]
+        names = max((svg.text_width(name, _SMALL) for name in self.rows), default=0.0)
+        self.left = min(names, _MOST_NAME) + 16 if self.rows else 62.0
+        self.right = _WIDTH - _RIGHT
+        self.keys = _placed_keys(plain, self.left, self.right)
+        above = any(not rule["horizontal"] for rule in plain["rules"])
+        self.top = (self.keys[-1][1] + 14 if self.keys else 10) + (18 if above else 0)
+        self.height = self.top + _BOTTOM + _ROW * len(self.rows) if self.rows else _HEIGHT
+        self.bottom = self.height - _BOTTOM
+
+    def x(self, value: float) -> float:
+        return self.left + (value - self.x0) / (self.x1 - self.x0) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        share = (value - self.y0) / (self.y1 - self.y0)
+        if self.rows:  # from top to bottom
+            share = 1 - share
+        return self.bottom - share * (self.bottom - self.top)
+
+    def points(self, curve: Plain) -> list[Point]:
+        return [(self.x(x), self.y(y)) for x, y in zip(curve["x"], curve["y"], strict=True)]
+
+
+# Legend and axes
+
+
+def _placed_keys(plain: Plain, left: float, right: float) -> list[tuple[float, float, str]]:
+    """Return where the names of the legend begin, in as many lines as they need."""
+    keys: list[tuple[float, float, str]] = []
+    x, y = left, 20.0
+    for curve in plain["curves"]:
+        name = svg.clip(curve["name"], _SMALL, right - left - _KEY - 6)
+        room = _KEY + 6 + svg.text_width(name, _SMALL) + 16
+        if keys and x + room > right:
+            x, y = left, y + 19
+        keys.append((x, y, name))
+        x += room
+    return keys
+
+
+def _legend(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+    for curve, (x, y, name) in zip(plain["curves"], frame.keys, strict=True):
+        middle = y - 4
+        if curve["drawn"] == "bars":
+            yield svg.rectangle(x + 8, middle - 6, 12, 12, fill=colour_of(curve))
+        elif curve["drawn"] == "dots":
+            yield _dot(x + _KEY / 2, middle, curve)
+        else:
+            yield svg.line(x, middle, x + _KEY, middle, **_stroke(curve))
+        yield svg.text(x + _KEY + 6, y, name, size=_SMALL)
+
+
+def _axes(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+    if frame.rows:
+        for at, name in enumerate(frame.rows):
+            y = frame.y(at)
+            yield svg.line(frame.left, y, frame.right, y, stroke_opacity=0.12)
+            clipped = svg.clip(name, _SMALL, _MOST_NAME)
+            yield svg.text(
+                frame.left - 8, y + 4, clipped, svg.tooltip(name), size=_SMALL, anchor="end"
+            )
+    else:
+        for value in svg.ticks(frame.y0, frame.y1, 5):
+            y = frame.y(value)
+            yield svg.line(frame.left, y, frame.right, y, stroke_opacity=0.15)
+            yield svg.text(frame.left - 7, y + 4, _tick(value), size=_SMALL, anchor="end")
+    for value in _ticks_across(plain, frame):
+        x = frame.x(value)
+        yield svg.line(x, frame.bottom, x, frame.bottom + 5)
+        yield svg.text(x, frame.bottom + 19, _tick(value), size=_SMALL, anchor="middle")
+    middle = (frame.left + frame.right) / 2
+    yield svg.line(frame.left, frame.bottom, frame.right, frame.bottom)
+    yield svg.text(middle, frame.height - 9, plain["x_label"], size=_SIZE, anchor="middle")
+    if plain["y_label"]:
+        x, y = 16, (frame.top + frame.bottom) / 2
+        turned = f"rotate(-90 {svg.number(x)} {svg.number(y)})"
+        yield svg.text(x, y, plain["y_label"], size=_SIZE, anchor="middle", transform=turned)
+
+
+def _ticks_across(plain: Plain, frame: _Frame) -> list[float]:
+    found = svg.ticks(frame.x0, frame.x1, 7)
+    if plain["curves"] and all(float(x).is_integer() for x in plain["curves"][0]["x"][:100]):
+        found = [one for one in found if float(one).is_integer()]  # posts are whole
+    return found
+
+
+def _tick(value: float) -> str:
+    return svg.number(value, 5)
+
+
+def _rules(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+    for rule in plain["rules"]:
+        if rule["horizontal"]:
+            y = frame.y(rule["at"])
+            yield svg.line(frame.left, y, frame.right, y, stroke_dasharray="3 4")
+            yield svg.text(frame.right, y - 5, rule["name"], size=_SMALL, anchor="end")
+            continue
+        x = frame.x(rule["at"])
+        room = svg.text_width(rule["name"], _SMALL) / 2
+        middle = min(max(x, frame.left + room), frame.right - room)
+        yield svg.line(x, frame.top - 4, x, frame.bottom, stroke_dasharray="3 4")
+        yield svg.text(middle, frame.top - 8, rule["name"], size=_SMALL, anchor="middle")
+
+
+# Curves
+
+
+def colour_of(curve: Plain) -> str:
+    """Return the colour of a curve or mark: that of alerts, or one by its index."""
+    at = curve["colour"]
+    return label_colour(at, alert=at if at < 0 else None)
+
+
+def _stroke(curve: Plain) -> dict[str, Any]:
+    dash = "7 4" if curve["dashed"] else None
+    return {"stroke": colour_of(curve), "stroke_width": 2.2, "stroke_dasharray": dash}
+
+
+def _line(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+    path = svg.path_of(_thinned(frame.points(curve)))
+    return [svg.element("path", d=path, fill="none", stroke_linejoin="round", **_stroke(curve))]
+
+
+def _thinned(points: Sequence[Point]) -> list[Point]:
+    """Return the points without those that are too close to see."""
+    kept: list[Point] = []
+    for at, point in enumerate(points):
+        if at in (0, len(points) - 1) or point[0] - kept[-1][0] >= 1.0:
+            kept.append(point)
+    return kept
+
+
+def _steps(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+    points = frame.points(curve)
+    corners = points[:1]
+    for (_, level), (x, y) in pairwise(points):
+        corners += [(x, level), (x, y)]
+    path = svg.path_of(corners)
+    return [svg.element("path", d=path, fill="none", **_stroke(curve))]
+
+
+def _dots(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+    drawn = []
+    for (low, high), y in zip(curve["ends"], curve["y"], strict=False):
+        height = frame.y(y)
+        ends = (frame.x(low), height, frame.x(high), height)
+        drawn.append(svg.line(*ends, stroke=colour_of(curve), stroke_width=2))
+    if not curve["faint"]:
+        return drawn + [_dot(x, y, curve) for x, y in frame.points(curve)]
+    # One path of points, visible by their round caps: there may be hundreds.
+    places = dict.fromkeys(f"M{x:.0f} {y:.0f}h0" for x, y in frame.points(curve))
+    path = svg.element(
+        "path",
+        d="".join(places),
+        fill="none",
+        stroke=colour_of(curve),
+        stroke_width=4,
+        stroke_linecap="round",
+        stroke_opacity=0.5,
+    )
+    return [*drawn, path]
+
+
+def _dot(x: float, y: float, curve: Plain) -> svg.Markup:
+    opacity = 0.5 if curve["faint"] else None
+    return svg.element("circle", cx=x, cy=y, r=_RADIUS, fill=colour_of(curve), fill_opacity=opacity)
+
+
+def _bars(curve: Plain, frame: _Frame) -> list[svg.Markup]:
+    drawn = []
+    for x, top, base in zip(curve["x"], curve["y"], curve["base"], strict=True):
+        if top > base:
+            left, right = frame.x(x), frame.x(x + frame.bar_width)
+            high, low = frame.y(top), frame.y(base)
+            first = x + 0.5
+            last = first + frame.bar_width - 1
+            posts = f"{first:g}" if last == first else f"{first:g} to {last:g}"
+            told = svg.tooltip(f"{curve['name']}; {posts} posts: {top - base:g}")
+            box = (left + 0.5, high, max(right - left - 1, 0.5), low - high)
+            drawn.append(svg.rectangle(*box, told, fill=colour_of(curve)))
+    return drawn
+
+
+_DRAWN = {"line": _line, "steps": _steps, "dots": _dots, "bars": _bars}
+
+
+def _marks(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
+    for mark in plain["marks"]:
+        x, y = frame.x(mark["x"]), frame.y(mark["y"])
+        yield svg.element(
+            "circle",
+            cx=x,
+            cy=y,
+            r=_RADIUS + 2,
+            fill=colour_of(mark),
+            stroke="currentColor",
+            stroke_width=2,
+        )
+        if mark["name"]:
+            room = svg.text_width(mark["name"], _SIZE) + 12
+            at_end = x + room > frame.right
+            yield svg.text(
+                x - 11 if at_end else x + 11,
+                y + 20 if y < frame.top + 30 else y - 8,
+                mark["name"],
+                size=_SIZE,
+                anchor="end" if at_end else "start",
+                font_weight="bold",
+            )

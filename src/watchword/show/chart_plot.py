@@ -1,0 +1,97 @@
+"""Charts with matplotlib (`watchword[plot]`), drawn from `Chart.to_dict()` alone."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from watchword.show.blocks import Plain
+from watchword.show.chart import colour_of, limits_of
+from watchword.show.timeline import new_axes, plot_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LONG_NAME = 22  # characters of a name, of which only two fit side by side
+
+__all__ = ["figure_bytes", "plot_chart"]
+
+
+def plot_chart(plain: Plain, ax: Axes | None = None) -> Axes:
+    """Draw a chart on `ax` [default: new axes]; there is no title, which belongs to a caption."""
+    rows = plain["rows"]
+    ax = new_axes(6.4, 1.4 + 0.5 * len(rows) if rows else 3.6) if ax is None else ax
+    for curve in plain["curves"]:
+        _curve(plain, curve, ax)
+    for mark in plain["marks"]:
+        colour = colour_of(mark)
+        style: dict[str, Any] = {
+            "markersize": 8,
+            "markeredgecolor": "black",
+            "markeredgewidth": 1.2,
+            "zorder": 4,
+        }
+        ax.plot([mark["x"]], [mark["y"]], "o", color=colour, **style)
+        if mark["name"]:
+            place: dict[str, Any] = {
+                "xytext": (7, -14),  # below: many marks are close to the upper end
+                "textcoords": "offset points",
+                "fontweight": "bold",
+            }
+            ax.annotate(plot_name(mark["name"]), (mark["x"], mark["y"]), **place)
+    dotted: dict[str, Any] = {"color": "0.25", "linestyle": ":", "linewidth": 1.2}
+    for rule in plain["rules"]:
+        draw = ax.axhline if rule["horizontal"] else ax.axvline
+        draw(rule["at"], label=plot_name(rule["name"]), **dotted)
+    across, upwards = limits_of(plain)
+    if plain["x_range"] is not None or rows:
+        edge = 0.02 * (across[1] - across[0]) if rows else 0.0
+        ax.set_xlim(across[0] - edge, across[1] + edge)
+    if rows:
+        ax.set_yticks(range(len(rows)), [plot_name(name) for name in rows])
+        ax.set_ylim(upwards[1], upwards[0])
+    elif plain["y_range"] is not None:
+        ax.set_ylim(upwards[0], upwards[1] * 1.03)
+    ax.set_xlabel(plot_name(plain["x_label"]))
+    ax.set_ylabel(plot_name(plain["y_label"]))
+    if plain["curves"]:
+        # Above the axes, where it hides nothing.
+        above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+        longest = max(len(curve["name"]) for curve in plain["curves"])
+        above["ncols"] = 3 if longest < _LONG_NAME else 2
+        ax.legend(fontsize="small", frameon=False, borderaxespad=0.3, **above)
+    return ax
+
+
+def figure_bytes(plain: Plain, kind: str) -> bytes:
+    """Return a chart as the bytes of a PNG or PDF file, the same every time."""
+    figure: Any = plot_chart(plain).figure
+    file = BytesIO()
+    dated = {"CreationDate": None} if kind == "pdf" else {}
+    figure.savefig(file, format=kind, dpi=200, metadata=dated)
+    return file.getvalue()
+
+
+def _curve(plain: Plain, curve: Plain, ax: Axes) -> None:
+    name, colour = plot_name(curve["name"]), colour_of(curve)
+    x, y = curve["x"], curve["y"]
+    if curve["drawn"] == "bars":
+        heights = [top - base for top, base in zip(y, curve["base"], strict=True)]
+        style: dict[str, Any] = {"width": plain["bar_width"], "align": "edge", "edgecolor": "white"}
+        ax.bar(x, heights, bottom=curve["base"], label=name, color=colour, **style)
+    elif curve["drawn"] == "dots":
+        if curve["ends"]:
+            low = [value - ends[0] for value, ends in zip(x, curve["ends"], strict=True)]
+            high = [ends[1] - value for value, ends in zip(x, curve["ends"], strict=True)]
+            errors = [[max(one, 0.0) for one in low], [max(one, 0.0) for one in high]]
+            ax.errorbar(x, y, xerr=errors, fmt="o", color=colour, label=name, capsize=2)
+        else:
+            opacity = 0.4 if curve["faint"] else 1.0
+            ax.plot(x, y, "o", color=colour, label=name, markersize=3, alpha=opacity)
+    else:
+        style = {
+            "color": colour,
+            "linestyle": "dashed" if curve["dashed"] else "solid",
+            "drawstyle": "steps-post" if curve["drawn"] == "steps" else "default",
+        }
+        ax.plot(x, y, label=name, linewidth=1.8, **style)

@@ -1,0 +1,139 @@
+"""The story of one subject under several models, side by side on one page.
+
+Drawn from `Story.to_dict()` and `Explanation.to_dict()` alone. The texts are those of the last
+post, painted at the level of sentences and of n-grams, as in figure 5 of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from watchword.model.explanation import Explanation
+from watchword.show.blocks import LEVEL_NAMES, PaintLevel, Plain, as_value
+from watchword.show.markup import document, escaped, excerpt, name_html, table_html
+from watchword.show.painting import Painter
+from watchword.show.story import STORY_STYLE, decision_html, timeline_figure, tipped_html
+
+__all__ = ["Side", "comparison_page"]
+
+_STYLE = """
+body { max-width: 84rem; }
+.ww-compared {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(22rem, 1fr)); gap: 1rem 2rem;
+}
+.ww-compared > section { min-width: 0; }
+.ww-panel {
+  border: 1px solid var(--line); border-radius: .4rem; padding: .4rem .8rem; margin: .8rem 0;
+}
+.ww-panel h3 { margin: .2rem 0; }
+.ww-notice { border: 3px solid; padding: .5rem 1rem; font-weight: 700; }
+"""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A model: its name, a subject's story, and the explanation of the story's last post."""
+
+    name: str
+    story: Plain
+    explanation: Explanation | Plain
+
+
+def comparison_page(sides: Sequence[Side], *, title: str, notice: str = "") -> str:
+    """Return a page with a column per model: the decision, the timeline and the last post.
+
+    `notice` is shown in a frame at the top.
+
+    >>> import watchword as ww
+    >>> model = ww.TauSS3()
+    >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+    >>> story = model.story(["lovely", "I cannot sleep"], ww.Overtakes("at risk"))
+    >>> sides = [Side(name, story.to_dict(), story.posts[-1].explanation) for name in ("a", "b")]
+    >>> comparison_page(sides, title="Two models").count("<section>")
+    2
+    """
+    painters: list[Painter] = []
+    columns = "\n".join(_column(side, painters) for side in sides)
+    framed = f'<p class="ww-notice" role="alert">{escaped(notice)}</p>\n' if notice else ""
+    first = sides[0].story
+    about = _about(first)
+    body = (
+        f'<main class="ww-story">\n{framed}<h1>{escaped(excerpt(title))}</h1>\n{about}\n'
+        f'<div class="ww-compared">{columns}</div>\n{_ngrams(sides)}\n{framed}</main>'
+    )
+    css = "".join(painter.css() for painter in painters)
+    return document(excerpt(title), body, STORY_STYLE + _STYLE + css)
+
+
+def _about(plain: Plain) -> str:
+    subject = "A subject" if plain["subject"] is None else name_html(plain["subject"])
+    posts = len(plain["sums"])
+    time = plain["times"][-1] if posts and plain["times"][-1] else None
+    written = "" if time is None else f", written <time>{escaped(time)}</time>"
+    return (
+        f"<p>{subject}, read post by post up to post {posts:,}{written}. Blocks are painted in "
+        f"proportion to their values for {name_html(plain['positive'])}.</p>"
+    )
+
+
+def _column(side: Side, painters: list[Painter]) -> str:
+    plain = side.story
+    levels: tuple[PaintLevel, ...] = ("sentence", "ngram")
+    panels = []
+    for level in levels:
+        name = f"side{len(painters)}"
+        scores = plain["sums"][-1] if plain["sums"] else [0.0] * len(plain["labels"])
+        painter = Painter(
+            plain["labels"],
+            scores,
+            plain["positive"],
+            level=level,
+            name=name,
+            alert=plain["positive"],
+        )
+        painters.append(painter)
+        painted = painter.paint(side.explanation)
+        strongest = as_value(painter.rules.highest[level])
+        panels.append(
+            f'<div class="ww-panel {name}"><h3>Post {len(plain["sums"]):,}: '
+            f"{escaped(LEVEL_NAMES[level])}</h3>{painted}"
+            f'<p class="quiet">The strongest colour stands for {strongest}.</p></div>'
+        )
+    return (
+        f"<section><h2>{name_html(side.name)}</h2>{decision_html(plain, rule=False)}"
+        f"{''.join(panels)}{timeline_figure(plain, table=False)}"
+        f"<h3>What tipped the decision</h3>{tipped_html(plain)}</section>"
+    )
+
+
+def _ngrams(sides: Sequence[Side]) -> str:
+    """Return a table of the n-grams that each model recognised in the post, with their values."""
+    found = [_values(side) for side in sides]
+    ngrams = sorted(
+        {ngram for own in found for ngram in own}, key=lambda one: (_strength(one, found), one)
+    )
+    heads = ["n-gram of the post", *(name_html(side.name) for side in sides)]
+    rows = [
+        (name_html(ngram), *(as_value(own[ngram]) if ngram in own else "–" for own in found))
+        for ngram in ngrams
+    ]
+    return f"<h2>n-grams recognised in the post</h2>{table_html('', heads, rows)}" if rows else ""
+
+
+def _strength(ngram: str, found: Sequence[dict[str, float]]) -> float:
+    return -max(own.get(ngram, 0.0) for own in found)
+
+
+def _values(side: Side) -> dict[str, float]:
+    """Return the n-grams with a value for the positive label."""
+    given = side.explanation
+    plain = given.to_dict() if isinstance(given, Explanation) else given
+    column = plain["labels"].index(side.story["positive"])
+    return {
+        ngram["ngram"]: ngram["value"][column]
+        for paragraph in plain["blocks"]
+        for sentence in paragraph["blocks"]
+        for ngram in sentence["blocks"]
+        if ngram["value"][column] > 0
+    }
