@@ -21,11 +21,13 @@ from watchword.web.content import Content
 from watchword.web.documents import DocumentShelf, Selection
 from watchword.web.guard import failure
 from watchword.web.models import NotThereError, Settings
+from watchword.web.progress import GivenUpError
 from watchword.web.subjects import SubjectShelf
 from watchword.web.wire import to_json
 
 logger = logging.getLogger("watchword.web")
 
+_LOOK = 0.2  # seconds between two looks whether a request was cancelled
 _GONE = 499  # the client has closed the request
 
 _Answer = Callable[[Request], Awaitable[Any]]
@@ -44,6 +46,7 @@ class Api:
         numbered = "/api/subjects/{at}"
         return [
             Route("/api/about", _endpoint(self.about)),
+            Route("/api/progress", _endpoint(self.progress)),
             Route("/api/explain", _endpoint(self.explain), methods=["POST"]),
             Route("/api/change", _endpoint(self.change), methods=["POST"]),
             Route("/api/ngram", _endpoint(self.ngram)),
@@ -60,6 +63,10 @@ class Api:
     async def about(self, _request: Request) -> Any:
         """Describe the model, documents and subjects."""
         return await run_in_threadpool(self._content.about)
+
+    async def progress(self, _request: Request) -> Any:
+        """Return how far the current slow request has got; null if that is not known."""
+        return self._content.progress.state()
 
     async def explain(self, request: Request) -> Any:
         """Explain a text: {"text": …, and any settings}."""
@@ -85,10 +92,13 @@ class Api:
         return await self._one_by_one(request, self._content.overview, column, settings)
 
     async def picture(self, request: Request) -> Any:
-        """Draw a word cloud, bars or a distribution of values, for n-grams of ?length=… words."""
+        """Draw a word cloud, bars or a distribution of values, for n-grams of ?length=… words.
+
+        ?alert=… is the column of the label that has the warm colour.
+        """
         given, named = request.query_params, request.path_params
         column, length = _place(request, "column"), _whole(given, "length")
-        wanted = (named["kind"], column, length, self._settings(given))
+        wanted = (named["kind"], column, length, self._settings(given), _whole(given, "alert"))
         drawn = await self._one_by_one(request, self._content.picture, *wanted)
         return Response(drawn, media_type="image/svg+xml")
 
@@ -163,7 +173,23 @@ class Api:
         async with self._slow:
             if await request.is_disconnected():
                 raise HTTPException(_GONE, "request cancelled")
-            return await run_in_threadpool(work, *arguments)
+            self._content.progress.begin()
+            failed: Exception | None = None
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._give_up_if_cancelled, request)
+                try:
+                    found = await run_in_threadpool(work, *arguments)
+                except Exception as error:  # from a task group it would come as a group
+                    failed = error
+                group.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+        return found
+
+    async def _give_up_if_cancelled(self, request: Request) -> None:
+        while not await request.is_disconnected():
+            await anyio.sleep(_LOOK)
+        self._content.progress.give_up()
 
 
 def _endpoint(answer: _Answer) -> _Endpoint:
@@ -178,6 +204,8 @@ def _endpoint(answer: _Answer) -> _Endpoint:
             return Response(to_json(found), media_type="application/json")
         except HTTPException as error:
             return failure(error.status_code, error.detail)
+        except GivenUpError:
+            return failure(_GONE, "request cancelled")
         except NotThereError as error:
             return failure(404, str(error))
         except (WatchwordError, ValueError, TypeError, OverflowError) as error:

@@ -1,19 +1,18 @@
-"""Limits for servers: number of connections, timeouts, and size of a body.
+"""Limits for servers: number of connections, timeouts, and sizes of headers and bodies.
 
-uvicorn waits forever for the rest of a request, and accepts connections until the process runs out
-of file descriptors.
+uvicorn waits forever for the rest of a request, accepts connections until the process runs out of
+file descriptors, and takes headers of any size.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-import h11
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from watchword._checks import as_not_negative, as_whole
 
@@ -22,6 +21,7 @@ try:
 except ImportError:  # Windows, where sockets are not file descriptors
     resource = None  # type: ignore[assignment]
 
+_HEADER_LIMIT = 1 << 16  # bytes of a request without its body
 BODY_LIMIT = 1 << 22  # bytes: enough for a text of the largest size in any script
 
 
@@ -77,7 +77,7 @@ class Limits:
         return max(1, self.affordable // 4)
 
 
-class LimitedProtocol(H11Protocol):
+class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with `Limits`."""
 
     def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
@@ -88,6 +88,9 @@ class LimitedProtocol(H11Protocol):
         self._since = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._writing_paused = False
+        self._part: Literal["header", "body"] | None = "header"  # that arrives; None if all has
+        self._received = 0  # bytes of the request
+        self._body_received = 0
 
     @property
     def awaits_client(self) -> bool:
@@ -110,22 +113,50 @@ class LimitedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request."""
+        self._received += len(data)
         super().data_received(data)
+        # Chunks of a body have frames: eight bytes for each byte of it at most.
+        beside_body = self._received - 9 * self._body_received
+        if self._part is not None and beside_body > _HEADER_LIMIT and not self._is_closing:
+            self.send_400_response("Header too large.")
         self._watch()
 
+    def on_message_begin(self) -> None:
+        """Begin to count the bytes of a request."""
+        super().on_message_begin()
+        self._received = self._body_received = 0
+
+    def on_headers_complete(self) -> None:
+        """Start to answer a request; its body follows."""
+        super().on_headers_complete()
+        self._part = "body"
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._body_received += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note that a request is complete, which may have been answered before."""
+        super().on_message_complete()
+        self._part = None if self._is_busy else "header"
+
     def send_400_response(self, msg: str) -> None:
-        """Refuse invalid HTTP; uvicorn alone would fail during a response."""
+        """Refuse invalid HTTP; uvicorn alone would send this amid a response."""
+        is_amid = self._is_busy and self.cycle.response_started
         if self._is_busy:
             self.cycle.disconnected = True  # the application's response is not sent as well
             self.cycle.message_event.set()
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
-        else:
+        if is_amid:
             self.drop()
+        else:
+            super().send_400_response(msg)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the client to receive the response."""
         super().on_response_complete()
+        if self._part is None and not self._is_busy:
+            self._part = "header"
         self._watch()
 
     def pause_writing(self) -> None:
@@ -163,6 +194,10 @@ class LimitedProtocol(H11Protocol):
         return min(waiting, key=lambda each: (each._is_busy, each._since), default=self)
 
     @property
+    def _is_closing(self) -> bool:
+        return self.transport.is_closing()
+
+    @property
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
@@ -183,11 +218,9 @@ class LimitedProtocol(H11Protocol):
 
     def _current_phase(self) -> tuple[str, object] | None:
         """Return what the client must do, and for which request; None while the server works."""
-        if self.transport.is_closing() or self._writing_paused:
+        if self._is_closing or self._writing_paused:
             return "answer", self.cycle
-        if self.conn.their_state is h11.IDLE:
-            return "header", self.cycle
-        return ("body", self.cycle) if self.conn.their_state is h11.SEND_BODY else None
+        return None if self._part is None else (self._part, self.cycle)
 
 
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:

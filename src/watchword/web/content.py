@@ -10,11 +10,11 @@ from watchword._checks import Target
 from watchword.data import Document, Subject
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.show import palette
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.streams.policies import Policy
 from watchword.web.documents import DocumentShelf
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
+from watchword.web.progress import Progress
 from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20
@@ -37,9 +37,14 @@ class Content:
     ) -> None:
         engine_of(model).refuse_if_unreadable()
         self.models = Models(model)
+        self.progress = Progress()
         self.name = name
         self._overviews = LatestUsed(2)
-        self.documents = None if texts is None else DocumentShelf(self.models, texts, labels)
+        self.documents = (
+            None
+            if texts is None
+            else DocumentShelf(self.models, texts, labels, progress=self.progress)
+        )
         self.subjects = None if subjects is None else SubjectShelf(self.models, subjects, policy)
 
     def about(self) -> dict[str, Any]:
@@ -58,7 +63,6 @@ class Content:
             "refinement": None if refinement is None else refinement.to_dict(),
             "settings": self.models.own_settings(),
             "text_limit": self.models.text_limit,
-            "dashes": [palette.label_dash(at) for at in range(len(model.labels))],
             "documents": None if self.documents is None else self.documents.about(),
             "subjects": None if self.subjects is None else self.subjects.about(),
         }
@@ -91,18 +95,26 @@ class Content:
         own: dict[str, Any] = plain["labels"][column]
         return own
 
-    def picture(self, kind: str, column: int, length: int | None, settings: Settings) -> str:
-        """Return a picture of a label's n-grams, as SVG."""
+    def picture(
+        self,
+        kind: str,
+        column: int,
+        length: int | None,
+        settings: Settings,
+        alert: int | None = None,
+    ) -> str:
+        """Return a picture of a label's n-grams, as SVG; `alert` is the warm label's column."""
         if kind not in _PICTURES:
             raise NotThereError(
                 f"picture {kind!r} not found: expected one of {', '.join(_PICTURES)}"
             )
         label = self.overview(column, settings)["label"]
         plain = self._overview(settings)
+        warm = label if alert == column else None
         if kind == "distribution":
-            return distribution_svg(plain, label, length or 1, alone=True)
+            return distribution_svg(plain, label, length or 1, alert=warm, alone=True)
         draw = cloud_svg if kind == "cloud" else bars_svg
-        return draw(plain, label, length=length, alone=True)
+        return draw(plain, label, length=length, alert=warm, alone=True)
 
     def _overview(self, settings: Settings) -> dict[str, Any]:
         def make() -> dict[str, Any]:

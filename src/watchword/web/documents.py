@@ -10,11 +10,15 @@ import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import Label, Target, as_label, as_labels, as_list
+from watchword._progress import Progress, tracked
 from watchword.data import Document
+from watchword.model.results import ConfidenceTable
+from watchword.model.tau_ss3 import TauSS3
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
 
 PAGE = 50  # documents or subjects per page of a list
 _PREVIEW = 160
+_BLOCK = 100  # documents read between two steps of progress
 
 
 class Selection(NamedTuple):
@@ -53,8 +57,11 @@ class DocumentShelf:
         models: Models,
         texts: Iterable[str | Document],
         labels: Iterable[Target | None] | None = None,
+        *,
+        progress: Progress | None = None,
     ) -> None:
         self._models = models
+        self._progress = progress
         self._documents = _documents(texts, labels)
         self._kept = LatestUsed()
         known = list(models.first.labels)
@@ -106,10 +113,18 @@ class DocumentShelf:
     def _judged(self, settings: Settings) -> _Judged:
         return self._kept.get(settings, lambda: self._judge(settings))
 
+    def _read(self, model: TauSS3, texts: list[str]) -> ConfidenceTable:
+        """Return the confidences of texts, read block by block so that progress can be shown."""
+        begins = range(0, max(len(texts), 1), _BLOCK)
+        counted = tracked(begins, len(begins), self._progress)
+        tables = [model.confidence_table(texts[begin : begin + _BLOCK]) for begin in counted]
+        values = np.concatenate([table.values for table in tables])
+        return ConfidenceTable(tables[0].labels, values)
+
     def _judge(self, settings: Settings) -> _Judged:
         model = self._models.under(settings)
         texts = [document.text for document in self._documents]
-        table = model.confidence_table(texts)
+        table = self._read(model, texts)
         place = {label: at for at, label in enumerate(table.labels)}
         decided = model.decide(table)
         predicted: list[tuple[Label, ...]] = [(one,) for one in decided]

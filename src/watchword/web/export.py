@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from watchword import __version__
-from watchword._checks import as_whole
+from watchword._checks import Label, as_whole
 from watchword._files import atomic_file
-from watchword.errors import HookError
+from watchword.errors import HookError, UnknownLabelError
 from watchword.model.functions import name_of
 from watchword.show.markup import as_json, content_policy, escaped
 from watchword.show.palette import palette_css
@@ -60,12 +60,14 @@ def export_page(
     *,
     floor: int = DEFAULT_FLOOR,
     title: str = "Explain a text",
+    alert: Label | None = None,
 ) -> ExportReport:
     """Write a page that explains and paints texts by itself, with this model inside.
 
     A copy of the model is first pruned by `prune(floor)`: n-grams with count ≤ `floor` under a
     label are dropped there. With `floor=0` the file contains every word ever learnt. The values on
-    the page are those of the pruned model. Raises `HookError` for a model with Python functions (a
+    the page are those of the pruned model. `alert` is the label that alerts are raised for: it has
+    the warm colour. Raises `HookError` for a model with Python functions (a
     word hook, a tokenizer, a summary function), which a browser cannot call, and `ValueError` for
     a model that reads text as PySS3 does.
 
@@ -91,7 +93,16 @@ def export_page(
     kept = sum(pruned.statistics.ngrams)
     if kept == 0 and pruned.labels:
         raise ValueError(f"floor {least} leaves no n-grams: choose a lower floor")
-    facts = {"floor": least, "kept": kept, "dropped": before - kept, "version": __version__}
+    if alert is not None and alert not in pruned.labels:
+        raise UnknownLabelError(f"unknown label {alert!r}; the model knows {pruned.labels}")
+    warm = None if alert is None else list(pruned.labels).index(alert)
+    facts = {
+        "alert": warm,
+        "floor": least,
+        "kept": kept,
+        "dropped": before - kept,
+        "version": __version__,
+    }
     page = _page(title, pack_model(pruned) | {"facts": facts}).encode()
     with atomic_file(path) as file:
         file.write(page)

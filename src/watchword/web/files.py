@@ -29,14 +29,20 @@ def static_files() -> dict[str, StaticFile]:
     """Return all files by name.
 
     >>> sorted(static_files())[:2]
-    ['app.js', 'charts.js']
+    ['app.js', 'asking.js']
     """
     found = {"palette.css": StaticFile(palette.palette_css().encode(), _TYPES[".css"])}
-    for entry in files("watchword.web").joinpath("static").iterdir():
-        kind = _TYPES.get("." + entry.name.rpartition(".")[2])
-        if kind is not None and entry.is_file():
-            found[entry.name] = StaticFile(entry.read_bytes(), kind)
+    found |= files_of("watchword.web")
     page = found["index.html"]
     whole = page.content.replace(b"<!-- settings -->", controls_html().encode())
     found["index.html"] = page._replace(content=whole)
     return found
+
+
+def files_of(package: str) -> dict[str, StaticFile]:
+    """Return the files in a package's folder "static" that browsers may load, by name."""
+    return {
+        entry.name: StaticFile(entry.read_bytes(), _TYPES[ending])
+        for entry in files(package).joinpath("static").iterdir()
+        if entry.is_file() and (ending := "." + entry.name.rpartition(".")[2]) in _TYPES
+    }

@@ -14,7 +14,7 @@ import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -37,19 +37,22 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+# Encoded once, not for every response.
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_NAMES = frozenset(name for name, _ in _ENCODED)
 
 
-class Guard:
-    """Middleware that refuses unauthorised requests and adds security headers to every response."""
+class OriginGuard:
+    """Middleware that refuses requests of other hosts and sites, and adds security headers.
 
-    def __init__(self, app: ASGIApp, *, host: str, token: str | None) -> None:
+    `public_url` is the address of a reverse proxy in front of the server. Subclasses decide who may
+    see what: `admit`.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: str, public_url: str | None = None) -> None:
         self._app = app
         self._only_own = is_own_machine(host)
-        self._token = None if token is None else as_token(token, host).encode()
-        if self._token is None and not self._only_own:
-            raise ValueError(f"{host} can be reached by others: a page there needs a token")
-        # Browsers store cookies and send them to all ports, so the cookie is not the token itself.
-        self._cookie = hmac.new(self._token or b"", b"cookie", "sha256").hexdigest()
+        self._public = None if public_url is None else urlsplit(public_url).netloc
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -58,40 +61,71 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
+                others = [pair for pair in message["headers"] if pair[0] not in _NAMES]
+                message = {**message, "headers": others + _ENCODED}
             await send(message)
 
         answer = self._refusal(scope) or self._app
         await answer(scope, receive, send_with_headers)
 
+    def admit(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the response to a request that is not admitted, or None to answer it."""
+        raise NotImplementedError
+
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if self._only_own and not is_own_machine(_hostname(headers.get("host", ""))):
+        own = headers.get("host", "")
+        if self._only_own and not is_own_machine(_hostname(own)) and own != self._public:
             return failure(403, "unknown host name: open the page as localhost or 127.0.0.1")
-        if not _is_from_our_page(scope, headers):
+        if not _is_from_our_page(scope, headers, self._public):
             return failure(403, "request from another site refused")
+        return self.admit(scope, headers)
+
+
+class Guard(OriginGuard):
+    """Middleware that requires one token, if there is one."""
+
+    def __init__(self, app: ASGIApp, *, host: str, token: str | None) -> None:
+        super().__init__(app, host=host)
+        self._token = None if token is None else as_token(token, host).encode()
+        if self._token is None and not self._only_own:
+            raise ValueError(f"{host} can be reached by others: a page there needs a token")
+        self._cookie = cookie_of(self._token or b"")
+
+    def admit(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse requests without the token; redirect one whose URL has it."""
         if self._token is None:
             return None
-        given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
-        if _same(given, self._token):
-            return self._welcome(scope)
+        if _same(token_in_url(scope), self._token):
+            return welcome(scope, self._cookie)
         cookie = self._cookie.encode()
-        if _same(_cookie(scope, headers), cookie) or _same(_bearer(headers), self._token):
+        if _same(cookie_in(scope, headers), cookie) or _same(bearer_in(headers), self._token):
             return None
         return failure(401, "token missing or wrong: open the printed URL, which contains ?token=…")
 
-    def _welcome(self, scope: Scope) -> Response:
-        """Redirect to the URL without the token, and set a cookie: URLs get stored and shared."""
-        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        rest = urlencode([pair for pair in pairs if pair[0] != "token"])
-        # A single slash: two would lead to another host.
-        path = "/" + scope["path"].lstrip("/\\")
-        answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        name = _cookie_name(scope)
-        answer.set_cookie(name, self._cookie, httponly=True, samesite="lax", path="/")
-        return answer
+
+def cookie_of(token: bytes) -> str:
+    """Return the cookie of a token.
+
+    Browsers store cookies and send them to all ports, so the cookie is not the token itself.
+    """
+    return hmac.new(token, b"cookie", "sha256").hexdigest()
+
+
+def token_in_url(scope: Scope) -> str | None:
+    """Return the token in the query of a request, if there is one."""
+    return dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
+
+
+def welcome(scope: Scope, cookie: str) -> Response:
+    """Redirect to the URL without the token, and set a cookie: URLs get stored and shared."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    rest = urlencode([pair for pair in pairs if pair[0] != "token"])
+    # A single slash: two would lead to another host.
+    path = "/" + scope["path"].lstrip("/\\")
+    answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+    answer.set_cookie(_cookie_name(scope), cookie, httponly=True, samesite="lax", path="/")
+    return answer
 
 
 def _same(given: str | None, secret: bytes) -> bool:
@@ -99,7 +133,7 @@ def _same(given: str | None, secret: bytes) -> bool:
     return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), secret)
 
 
-def _is_from_our_page(scope: Scope, headers: Headers) -> bool:
+def _is_from_our_page(scope: Scope, headers: Headers, public: str | None) -> bool:
     """Return whether a request is same-origin; only browsers send headers that say otherwise."""
     site = headers.get("sec-fetch-site", "none")
     navigates = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET"
@@ -109,7 +143,7 @@ def _is_from_our_page(scope: Scope, headers: Headers) -> bool:
     if origin is None or scope["method"] in ("GET", "HEAD"):
         return True
     try:
-        return urlsplit(origin).netloc == headers.get("host", "")
+        return urlsplit(origin).netloc in (headers.get("host", ""), public)
     except ValueError:
         return False
 
@@ -128,7 +162,8 @@ def _cookie_name(scope: Scope) -> str:
     return f"{_COOKIE}-{server[1]}" if server else _COOKIE
 
 
-def _cookie(scope: Scope, headers: Headers) -> str | None:
+def cookie_in(scope: Scope, headers: Headers) -> str | None:
+    """Return the cookie of a request, if there is one."""
     try:
         morsel = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(scope))
     except CookieError:
@@ -136,7 +171,8 @@ def _cookie(scope: Scope, headers: Headers) -> str | None:
     return None if morsel is None else morsel.value
 
 
-def _bearer(headers: Headers) -> str | None:
+def bearer_in(headers: Headers) -> str | None:
+    """Return the token in the header of a request, if there is one."""
     given = headers.get("authorization", "")
     return given.removeprefix(_BEARER) if given.startswith(_BEARER) else None
 

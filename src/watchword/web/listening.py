@@ -13,7 +13,7 @@ import secrets
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -87,7 +87,11 @@ def listening(host: str, port: int) -> closing[socket.socket]:
     """Listen on a port; 0 is any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return closing(socket.create_server((host, port), family=family))
+        listener = socket.create_server((host, port), family=family)
+        # Connections inherit it; asyncio sets it only where the protocol is named. Without it, the
+        # body of a response waits until the client has acknowledged the header, up to 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return closing(listener)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
@@ -128,10 +132,15 @@ def run_until_interrupted(
     *,
     protocol: type[LimitedProtocol] = LimitedProtocol,
     limits: Limits | None = None,
+    grace: float = _GRACE,
+    on_stop: Callable[[], None] | None = None,
 ) -> None:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C.
+
+    Then `on_stop` is called, and requests in progress have `grace` seconds to be answered.
+    """
     try:
-        _Server(_settings(app, protocol, limits)).run([listener])
+        _Server(_settings(app, protocol, limits, grace), grace, on_stop).run([listener])
     except KeyboardInterrupt:  # uvicorn has shut down and raises it again
         return
 
@@ -143,9 +152,11 @@ def running_in_thread(
     *,
     protocol: type[LimitedProtocol] = LimitedProtocol,
     limits: Limits | None = None,
+    grace: float = _GRACE,
+    on_stop: Callable[[], None] | None = None,
 ) -> Iterator[None]:
-    """Serve as long as the context lasts."""
-    server = _Server(_settings(app, protocol, limits))
+    """Serve as long as the context lasts; see `run_until_interrupted`."""
+    server = _Server(_settings(app, protocol, limits, grace), grace, on_stop)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
@@ -156,7 +167,7 @@ def running_in_thread(
 
 
 def _settings(
-    app: ASGIApp, protocol: type[LimitedProtocol], limits: Limits | None
+    app: ASGIApp, protocol: type[LimitedProtocol], limits: Limits | None, grace: float
 ) -> uvicorn.Config:
     limits = Limits() if limits is None else limits
     http: Any = partial(protocol, limits=limits)
@@ -171,7 +182,7 @@ def _settings(
         proxy_headers=False,
         server_header=False,
         backlog=limits.backlog,
-        timeout_graceful_shutdown=5,  # for an application that cannot be cancelled
+        timeout_graceful_shutdown=int(grace) + 4,  # for an application that cannot be cancelled
     )
 
 
@@ -180,6 +191,13 @@ class _Server(uvicorn.Server):
 
     _told = False
 
+    def __init__(
+        self, config: uvicorn.Config, grace: float, on_stop: Callable[[], None] | None
+    ) -> None:
+        super().__init__(config)
+        self._grace = grace
+        self._on_stop = on_stop
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(self._handle)
         await super().startup(sockets)
@@ -187,8 +205,10 @@ class _Server(uvicorn.Server):
             each.listen(_QUEUE)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._on_stop is not None:
+            self._on_stop()
         # uvicorn would log cancelled requests as errors.
-        asyncio.get_running_loop().call_later(_GRACE, self._cancel)
+        asyncio.get_running_loop().call_later(self._grace, self._cancel)
         await super().shutdown(sockets)
         self._cancel()  # after a second Ctrl-C, uvicorn does not wait
         await asyncio.sleep(0)

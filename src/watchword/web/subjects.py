@@ -120,7 +120,7 @@ class SubjectShelf:
             engine, self.subject(at), policy, alert=alert if policy.is_population else None
         )
         plain = story.to_dict(texts=0)
-        names = ("labels", "positive", "refined", "tipped", "changes")
+        names = ("labels", "positive", "refined", "tipped", "weighed", "changes")
         return {name: plain[name] for name in names}
 
     def post(self, at: int, number: int, settings: Settings) -> dict[str, Any]:

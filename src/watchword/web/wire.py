@@ -9,7 +9,7 @@ from typing import Any
 
 from watchword._display import finite
 from watchword.model.explanation import Explanation
-from watchword.show.blocks import Rules
+from watchword.show.blocks import Rule, Rules
 
 _HEAD = ("text", "labels", "label", "value", "summary")
 _NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted", "corrected")
@@ -34,24 +34,25 @@ def to_json(value: Any) -> bytes:
         return _HALVES.sub("\ufffd", text).encode()
 
 
-def compact(explanation: Explanation) -> dict[str, Any]:
+def compact(explanation: Explanation | Mapping[str, Any]) -> dict[str, Any]:
     """Return the data of `Explanation.to_dict` and how strongly each block is painted, compactly.
 
     Long texts repeat their n-grams, each with six numbers per label, most of them 0. So `blocks`,
     in text order and each before its inner blocks, are lists of start, end and index into `rules`.
-    `expand` in page.js restores the shape of `to_dict`. Of the n-grams of a refined score, those
+    `expand` in paint.js restores the shape of `to_dict`. Of the n-grams of a refined score, those
     that add most to each label are sent: `largest`.
     """
     rules = Rules()
     places = rules.add(explanation)
-    plain = {name: getattr(explanation, name) for name in _HEAD} | {
+    own = vars(explanation) if isinstance(explanation, Explanation) else explanation
+    plain = {name: own[name] for name in _HEAD} | {
         "blocks": places,
-        "rules": [_without_zeros(rule.block, rules.shares(rule)) for rule in rules.all],
+        "rules": [_without_zeros(rules, rule) for rule in rules.all],
     }
-    if explanation.bias is None:
+    if own.get("bias") is None:
         return plain
-    columns = range(len(explanation.labels))
-    return plain | {"bias": explanation.bias, "largest": [_largest(rules, at) for at in columns]}
+    columns = range(len(own["labels"]))
+    return plain | {"bias": own["bias"], "largest": [_largest(rules, at) for at in columns]}
 
 
 def _largest(rules: Rules, column: int) -> list[list[Any]]:
@@ -59,13 +60,17 @@ def _largest(rules: Rules, column: int) -> list[list[Any]]:
     return [[one.words, one.times, one.counted, one.corrected, one.total] for one in found]
 
 
-def _without_zeros(block: Mapping[str, Any], shares: list[float]) -> list[Any]:
-    """Return a block's kind and n-gram, the columns with any nonzero number, and these numbers."""
-    own = {**block, "share": shares}
+def _without_zeros(rules: Rules, rule: Rule) -> list[Any]:
+    """Return a block's kind, n-gram and the label it speaks for, and its numbers.
+
+    Numbers are sent for the columns in which any is not zero, after these columns.
+    """
+    block = rule.block
+    own = {**block, "share": rules.shares(rule)}
     if own["contribution"] == own["value"]:
         own["contribution"] = 0  # equal numbers are sent once
     numbers = [own.get(name) for name in _NUMBERS]
     by_label = zip(*filter(None, numbers), strict=True)
     columns = [column for column, each in enumerate(by_label) if any(each)]
     sparse = (each and [each[column] for column in columns] for each in numbers)
-    return [block["kind"], block.get("ngram"), columns, *sparse]
+    return [block["kind"], block.get("ngram"), rules.speaks_for(rule), columns, *sparse]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from watchword import Policy, TauSS3
-from watchword.cli.base import FILE, check_folder, emit, verb, write_output
+from watchword.cli.base import FILE, check_folder, emit, find_label, verb, write_output
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
@@ -82,7 +82,7 @@ def serve(
     if open_to_all_users and token is not None:
         raise click.UsageError(f"--no-token cannot be combined with --token or {_TOKEN_VARIABLE}")
     if export is not None:
-        _export(model, export, floor)
+        _export(model, export, floor, positive)
         return
     from watchword.web import Content, serve
     from watchword.web.app import get, make_app
@@ -137,12 +137,14 @@ def _data(loader: Loader, source: str | None) -> dict[str, Any]:
     return found
 
 
-def _export(model: Path, target: Path, floor: int | None) -> None:
+def _export(model: Path, target: Path, floor: int | None, positive: str | None) -> None:
     from watchword.web.export import DEFAULT_FLOOR, export_page
 
     check_folder(target)
     least = DEFAULT_FLOOR if floor is None else floor
-    report = export_page(TauSS3.load(model), target, floor=least)
+    taught = TauSS3.load(model)
+    alert = None if positive is None else find_label(positive, taught.labels, where="the model")
+    report = export_page(taught, target, floor=least, alert=alert)
     emit(
         [
             {

@@ -5,7 +5,8 @@
 (() => {
   const { shown, visible } = watchword;
   const { state, byId, ask, attempt, soon, expand, address } = page;
-  const { note, count, plural } = reading;
+  const { note } = reading;
+  const { count, plural } = parts;
 
   // Write
 

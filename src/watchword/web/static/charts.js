@@ -3,10 +3,13 @@
 "use strict";
 
 const charts = (() => {
-  const { element, number, shown, visible, colourClass } = watchword;
+  const { element, number, shown, visible, colourClass, dash } = watchword;
   const SVG = "http://www.w3.org/2000/svg";
   const MOST_CURVES = 10;
   const MOST_IN_MATRIX = 30;
+  const LEVEL_NAMES = 6; // columns: with more, their names are vertical
+  const MOST_LISTED = 50; // confusions instead of a matrix
+  const MOST_BELOW = 5; // confusions below a matrix with many columns
 
   function draw(name, attributes = {}, ...children) {
     const made = document.createElementNS(SVG, name);
@@ -27,11 +30,12 @@ const charts = (() => {
   }
 
   /**
-   * Draw each label's sum after every post. `subject` is the response of /api/subjects/…, `at` the
-   * current post: later parts of the curves are faint. `choose` is called with a clicked post.
+   * Draw each label's sum after every post. `subject` is {labels, positive, sums, alert, delay} as in
+   * the response of /api/subjects/…; its `sums` may begin after post `before`, from `start`. `at` is the index of
+   * the current post: later parts of the curves are faint. `choose` is called with a clicked post.
    */
-  function curves(container, subject, { at, dashes, choose }) {
-    const { sums, labels, positive } = subject;
+  function curves(container, subject, { at, choose }) {
+    const { sums, labels, positive, before = 0 } = subject;
     const width = Math.max(280, container.clientWidth);
     const height = Math.round(Math.min(300, Math.max(190, width * 0.4)));
     const edge = { left: 44, right: 14, top: 16, bottom: 30 };
@@ -51,10 +55,10 @@ const charts = (() => {
     }
     const posted = ticks(posts, Math.min(posts, width / 70)).filter(Number.isInteger);
     for (const post of posted) {
-      picture.append(draw("text", { x: x(post), y: height - 10, "text-anchor": "middle" }, String(post)));
+      picture.append(draw("text", { x: x(post), y: height - 10, "text-anchor": "middle" }, String(post + before)));
     }
-    if (subject.alert) {
-      const there = x(subject.delay);
+    if (subject.alert && subject.delay > before) {
+      const there = x(subject.delay - before);
       const late = there > width * 0.7; // no room for text on its right
       const place = { x: there + (late ? -5 : 5), y: edge.top, "text-anchor": late ? "end" : "start" };
       picture.append(
@@ -64,9 +68,9 @@ const charts = (() => {
     }
     picture.append(draw("line", { class: "cursor", x1: x(at), x2: x(at), y1: edge.top, y2: height - edge.bottom }));
     for (const column of shownColumns(subject)) {
-      const values = [0, ...sums.map((row) => row[column])];
+      const values = [subject.start?.[column] ?? 0, ...sums.map((row) => row[column])];
       const points = values.map((value, post) => `${x(post).toFixed(1)},${y(value).toFixed(1)}`);
-      const common = { class: colourClass(column), "stroke-dasharray": dashes[column % dashes.length] };
+      const common = { class: colourClass(column), "stroke-dasharray": dash(column) };
       const group = draw("g", { class: labels[column] === positive ? "curve positive" : "curve" });
       group.append(
         draw("polyline", { ...common, points: points.slice(at).join(" "), opacity: 0.3 }),
@@ -81,7 +85,7 @@ const charts = (() => {
       const post = Math.round(((place - edge.left) / (width - edge.left - edge.right)) * posts);
       choose(Math.min(Math.max(post, 1), posts));
     });
-    container.replaceChildren(picture, legend(subject, at, dashes));
+    container.replaceChildren(picture, legend(subject, at));
   }
 
   /** Return the columns of the positive label and of those with the highest final sums. */
@@ -100,11 +104,10 @@ const charts = (() => {
     return `Accumulated confidence over ${subject.sums.length} posts; after post ${at}: ${values.join(", ")}; ${alert}`;
   }
 
-  function legend(subject, at, dashes) {
+  function legend(subject, at) {
     const items = shownColumns(subject).map((column) => {
       const size = { viewBox: "0 0 28 8", width: 28, height: 8, "aria-hidden": "true" };
-      const dash = dashes[column % dashes.length];
-      const stroke = draw("line", { x1: 1, x2: 27, y1: 4, y2: 4, "stroke-dasharray": dash });
+      const stroke = draw("line", { x1: 1, x2: 27, y1: 4, y2: 4, "stroke-dasharray": dash(column) });
       const line = draw("svg", { ...size, class: colourClass(column) }, stroke);
       const value = element("span", { class: "number" }, number(at ? subject.sums[at - 1][column] : 0));
       return element("li", {}, line, shown(subject.labels[column]), " ", value);
@@ -128,7 +131,9 @@ const charts = (() => {
     const heading = (at, name, isRow) => {
       const mine = isRow ? { row: at, column: null } : { row: null, column: at };
       const pressed = chosen.row === mine.row && chosen.column === mine.column;
-      const button = element("button", { type: "button", "aria-pressed": String(pressed) }, shown(name));
+      const button = element(
+        "button", { type: "button", "aria-pressed": String(pressed), title: visible(name) }, shown(name),
+      );
       button.addEventListener("click", () => choose(pressed ? { row: null, column: null } : mine));
       return element("th", { scope: isRow ? "row" : "col" }, button);
     };
@@ -147,6 +152,7 @@ const charts = (() => {
             class: isRight(row, at) ? "cell right" : "cell wrong",
             "aria-pressed": String(pressed),
             "aria-label": `${corner}: ${visible(name)}, ${visible(column)}: ${count}`,
+            title: `${visible(name)}, ${visible(column)}: ${count}`,
           },
           count ? count.toLocaleString("en") : "·",
         );
@@ -156,15 +162,20 @@ const charts = (() => {
       });
       return line;
     });
+    const many = columns.length > LEVEL_NAMES;
     const table = element(
       "table",
-      { class: columns.length > 6 ? "counts many" : "counts" },
+      { class: many ? "counts many" : "counts" },
+      element("caption", { class: "quiet" }, "The darker a cell, the larger its share of the row."),
       element("thead", {}, head),
       element("tbody", {}, ...body),
     );
     const focused = container.contains(document.activeElement) ? placeOf(document.activeElement) : null;
-    container.replaceChildren(element("div", { class: "wide" }, table));
+    const parts = [element("div", { class: many ? "wide scrolls" : "wide" }, table)];
+    if (many) parts.push(confusions({ rows, columns, cells, chosen, choose, isRight, most: MOST_BELOW }));
+    container.replaceChildren(...parts);
     rove(table, focused);
+    pointOut(table);
   }
 
   const placeOf = (button) => {
@@ -192,11 +203,22 @@ const charts = (() => {
     });
   }
 
-  /** List the most frequent confusions, where a matrix would be too large. */
-  function confusions({ rows, columns, cells, chosen, choose, isRight }) {
+  /** Point out the names of the row and column of the cell under the pointer, or in focus. */
+  function pointOut(table) {
+    const names = (cell) => [table.rows[0].cells[cell.cellIndex], cell.parentElement.cells[0]];
+    const mark = (event) => {
+      for (const each of table.querySelectorAll(".here")) each.classList.remove("here");
+      const cell = event.target instanceof Element ? event.target.closest("tbody td") : null;
+      if (cell && event.type !== "pointerleave") for (const each of names(cell)) each.classList.add("here");
+    };
+    for (const event of ["pointerover", "pointerleave", "focusin"]) table.addEventListener(event, mark);
+  }
+
+  /** List the most frequent confusions: below a matrix, or where a matrix would be too large. */
+  function confusions({ rows, columns, cells, chosen, choose, isRight, most = MOST_LISTED }) {
     const wrong = cells.filter(([row, column]) => !isRight(row, column));
     wrong.sort((a, b) => b[2] - a[2]);
-    const items = wrong.slice(0, 50).map(([row, column, count]) => {
+    const items = wrong.slice(0, most).map(([row, column, count]) => {
       const pressed = chosen.row === row && chosen.column === column;
       const text = [shown(rows[row]), " predicted as ", shown(columns[column]), `: ${count}`];
       const button = element("button", { type: "button", "aria-pressed": String(pressed) }, ...text);
@@ -206,5 +228,5 @@ const charts = (() => {
     return element("ul", { class: "confusions" }, ...items);
   }
 
-  return { curves, matrix };
+  return { curves, draw, matrix };
 })();

@@ -5,7 +5,7 @@
 const lists = (() => {
   const { element, number, shown } = watchword;
   const { state, byId, ask, asked, attempt, expand } = page;
-  const { verdict, tick, badge, count, plural, percent } = reading;
+  const { verdict, tick, badge, count, fill, plural, percent } = parts;
   const filters = {
     documents: { right: "", row: null, column: null, page: 0 },
     subjects: { right: "", row: null, column: null, page: 0 },
@@ -114,7 +114,7 @@ const lists = (() => {
       choose: (cell) => choose(kind, cell),
     });
     showFilters(kind, found.total, { rows, columns, names });
-    byId(`${kind}-list`).tBodies[0].replaceChildren(...found.rows.map(entry));
+    fill(byId(`${kind}-list`), found.rows.map(entry));
     showPages(kind, found);
   }
 

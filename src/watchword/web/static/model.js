@@ -5,7 +5,7 @@
 const overview = (() => {
   const { element, number, shown, visible, colourClass } = watchword;
   const { state, byId, ask, attempt } = page;
-  const { row, table, withSwatch, count, plural } = reading;
+  const { row, table, withSwatch, count, plural } = parts;
   const STEPS = ["lv", "sg", "sn", "gv", "cv"];
 
   const spelled = (length) => (length === 1 ? "word" : `${length}-gram`);
@@ -46,7 +46,7 @@ const overview = (() => {
     const found = await ask("overview", `/api/overview/${column}`, { given: state.settings });
     const ngrams = length ? found.lengths[length - 1]?.top ?? [] : found.top;
     const picture = (kind, words, title) => {
-      const query = new URLSearchParams({ ...state.settings, ...(words && { length: words }) });
+      const query = new URLSearchParams({ ...state.settings, ...(words && { length: words }), ...(state.alert !== null && { alert: state.alert }) });
       const image = element("img", { src: `/api/overview/${column}/${kind}.svg?${query}`, alt: title });
       return element("figure", { class: kind }, element("figcaption", { class: "over" }, title), image);
     };

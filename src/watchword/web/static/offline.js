@@ -591,9 +591,19 @@ const offline = (() => {
       const blocks = watchword.blocksOf(explanation, level);
       const highest = blocks.reduce((most, block) => Math.max(most, ...block.contribution), 0);
       const share = (part) => (part > 0 ? watchword.rounded(part / highest, 4) : 0);
-      for (const block of blocks) block.share = block.contribution.map(share);
+      for (const block of blocks) {
+        block.share = block.contribution.map(share);
+        block.speaks = spokenFor(block.share);
+      }
     }
     return explanation;
+  }
+
+  // Return the column of the largest share; null if no share is above 0 or two are the largest.
+  function spokenFor(shares) {
+    const highest = Math.max(0, ...shares);
+    const column = shares.indexOf(highest);
+    return highest > 0 && shares.indexOf(highest, column + 1) < 0 ? column : null;
   }
 
   return { Model, paint };

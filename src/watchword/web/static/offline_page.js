@@ -28,22 +28,24 @@
   function draw() {
     const level = find("level").querySelector("input:checked").value;
     const isPredicted = label.value === PREDICTED;
-    const chosen = isPredicted ? explanation.label : model.labels[Number(label.value)];
+    const { ALL } = watchword;
+    const predicted = model.labels.indexOf(explanation.label);
+    const column = isPredicted ? predicted : label.value === ALL ? ALL : Number(label.value);
     const found = explanation.blocks.length === 0 ? "" : `: ${watchword.visible(explanation.label)}`;
     label.options[0].textContent = `the predicted label${found}`;
     panel.hide();
-    watchword.paint(find("painted"), explanation, { label: chosen, level });
-    watchword.paintScores(find("scores"), explanation, { label: chosen, choose });
+    watchword.paint(find("painted"), explanation, { column, level });
+    watchword.paintScores(find("scores"), explanation, { column, choose });
   }
 
-  function choose(name) {
-    label.value = String(model.labels.indexOf(name));
+  function choose(column) {
+    label.value = String(column);
     draw();
   }
 
   function fillLabels() {
     const option = (value, name) => watchword.element("option", { value, dir: "auto" }, name);
-    label.append(option(PREDICTED, "the predicted label"));
+    label.append(option(PREDICTED, "the predicted label"), option(watchword.ALL, "all labels"));
     model.labels.forEach((name, at) => label.append(option(String(at), watchword.visible(name))));
   }
 
@@ -78,6 +80,7 @@
     readSoon();
   }
 
+  watchword.setAlert(packed.facts.alert);
   text.addEventListener("beforeinput", takeNoMoreThanFits);
   text.addEventListener("input", readSoon);
   label.addEventListener("change", draw);

@@ -1,113 +1,55 @@
-// Shared by all views: requests to the server, settings, addresses (#view/number), messages.
+// Shared by all views: settings, addresses (#view/number), and the progress of requests.
 
 "use strict";
 
 const page = (() => {
-  const { element, visible } = watchword;
-  const byId = (id) => document.getElementById(id);
+  const { element, visible, expand, setAlert, ALL } = watchword;
+  const { byId, ask, attempt, soon, say, isPending, onWaiting } = asking;
   const state = {
     about: null, // response of /api/about
-    column: null, // of the label to paint for; null: the predicted label
+    column: null, // of the label to paint for, or ALL; null: the predicted label
+    alert: null, // column of the label that alerts are raised for, if there are subjects
     level: "ngram",
     settings: {}, // differences from the model's own
     policy: null, // null: the policy that the server was started with
   };
-  const pending = new Map(); // channel → pending request
+  const PATIENCE = 300; // milliseconds between two looks at the progress of a request
+  let watching = 0; // timer, while requests are pending
   let redraw = () => {}; // called when a setting has changed
 
-  // Requests
+  // Progress
 
-  class Refused extends Error {} // an error response, or none at all
-
-  /** Ask the server; a new request in a channel cancels the previous one. */
-  async function ask(channel, path, { given = {}, body = null } = {}) {
-    pending.get(channel)?.abort();
-    const control = new AbortController();
-    pending.set(channel, control);
-    byId("main").setAttribute("aria-busy", "true");
-    try {
-      const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
-      const [status, text] = await send(query.size ? `${path}?${query}` : path, body, control.signal);
-      const found = parsed(text);
-      if (status !== 200) throw new Refused(found?.error ?? `The server refused the request (${status}).`);
-      say(null);
-      return found;
-    } finally {
-      if (pending.get(channel) === control) pending.delete(channel);
-      if (!pending.size) byId("main").removeAttribute("aria-busy");
-    }
+  /** While requests are pending for longer than a moment, show how far the server has got. */
+  function watchProgress() {
+    if (watching) return;
+    const look = async () => {
+      const done = isPending() ? await progressMade() : null;
+      watching = isPending() ? setTimeout(look, PATIENCE) : 0;
+      if (!watching) byId("working").hidden = true;
+      else showProgress(done);
+    };
+    watching = setTimeout(look, PATIENCE);
   }
 
-  async function send(path, body, signal) {
-    const posted = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-    try {
-      const answer = await fetch(path, { signal, ...(body && posted) });
-      return [answer.status, await answer.text()];
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
-      throw new Refused("The server does not answer. Is it still running?");
-    }
-  }
+  onWaiting(watchProgress);
 
-  function parsed(text) {
+  async function progressMade() {
     try {
-      return JSON.parse(text);
+      const answer = await fetch("/api/progress");
+      return answer.ok ? await answer.json() : null;
     } catch {
-      return null;
+      return null; // the pending request reports that the server does not answer
     }
   }
 
-  /** Run work that asks the server; show errors, and ignore cancelled requests. */
-  async function attempt(work) {
-    try {
-      await work();
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      if (!(error instanceof Refused)) {
-        say("Internal error of this page: see the browser's console.");
-        throw error;
-      }
-      say(error.message);
-    }
-  }
-
-  /** Debounce work: run it after this many milliseconds without a new call. */
-  function soon(work, milliseconds) {
-    let waiting = 0;
-    return (...given) => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => work(...given), milliseconds);
-    };
-  }
-
-  function say(message) {
-    const place = byId("message");
-    place.hidden = !message;
-    place.textContent = message ?? "";
-  }
-
-  /** Restore the shape of Explanation.to_dict(), with shares, from the wire format (see wire.py). */
-  function expand(sent) {
-    const dense = (columns, own) => {
-      if (!own) return own; // a sentence has no counts
-      const all = new Array(sent.labels.length).fill(0);
-      columns.forEach((column, at) => { all[column] = own[at]; });
-      return all;
-    };
-    const rules = sent.rules.map(([kind, ngram, columns, ...numbers]) => {
-      const [share, value, contribution, count, lv, sg, sn, counted, corrected] =
-        numbers.map((own) => dense(columns, own));
-      const added = contribution === 0 ? value : contribution; // null with a summary function
-      return { kind, ngram, share, value, contribution: added, count, lv, sg, sn, counted, corrected };
-    });
-    const latest = { document: { blocks: [] } };
-    const outer = { paragraph: "document", sentence: "paragraph", ngram: "sentence" };
-    for (const [start, end, rule] of sent.blocks) {
-      const block = { ...rules[rule], start, end, blocks: [] };
-      latest[block.kind] = block;
-      latest[outer[block.kind]].blocks.push(block);
-    }
-    return { ...sent, blocks: latest.document.blocks };
+  function showProgress(made) {
+    const place = byId("working");
+    const bar = place.querySelector("progress");
+    place.hidden = false;
+    if (made) bar.value = made.done / made.total;
+    else bar.removeAttribute("value");
+    const share = made ? `: ${Math.floor((100 * made.done) / made.total)}\u00a0%` : "";
+    byId("working-told").textContent = `The server is computing${share}`;
   }
 
   // Addresses
@@ -127,9 +69,9 @@ const page = (() => {
   function prepareSettings() {
     const { about } = state;
     const labels = byId("paint-label");
-    labels.append(new Option("automatic", ""));
+    labels.append(new Option("automatic", ""), new Option("all labels", ALL));
     about.labels.forEach((label, column) => labels.append(new Option(visible(label), column)));
-    labels.addEventListener("change", () => paintFor(labels.value === "" ? null : Number(labels.value)));
+    labels.addEventListener("change", () => paintFor(chosenColumn(labels.value)));
     for (const level of document.querySelectorAll("[name=level]")) {
       level.addEventListener("change", () => {
         state.level = level.value;
@@ -156,6 +98,8 @@ const page = (() => {
     showSettings();
     if (matchMedia("(max-width: 900px)").matches) byId("settings").open = false;
   }
+
+  const chosenColumn = (value) => (value === "" ? null : value === ALL ? ALL : Number(value));
 
   function setSetting(name, text, origin) {
     const input = control(name);
@@ -206,6 +150,8 @@ const page = (() => {
     const positive = byId("policy-positive");
     labels.forEach((label, column) => positive.append(new Option(visible(label), column)));
     positive.value = String(labels.indexOf(positiveOf(own)));
+    state.alert = Number(positive.value);
+    setAlert(state.alert);
     kinds.value = plain ? own.policy : "";
     showPolicyFields(plain ? own : {});
     kinds.addEventListener("change", () => {
@@ -243,6 +189,9 @@ const page = (() => {
 
   function changePolicy() {
     const name = byId("policy-kind").value;
+    if (!name) byId("policy-positive").value = String(state.about.labels.indexOf(positiveOf(state.about.subjects.policy)));
+    state.alert = Number(byId("policy-positive").value);
+    setAlert(state.alert);
     if (!name) {
       state.policy = null;
       redraw("policy");

@@ -1,6 +1,7 @@
 // Painted explanations, in the shape of `Explanation.to_dict()` in Python plus, for every block,
-// `share`: how strongly it is painted for each label, from 0 to 1. The server computes shares (Rules
-// in show/blocks.py); in an exported page, `paint` in offline.js does.
+// `share`: how strongly it is painted for each label, from 0 to 1, and `speaks`: the column of the
+// label it speaks for, or null. The server computes both (Rules in show/blocks.py); in an exported
+// page, `paint` in offline.js does.
 //
 //   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
 //   paragraph, sentence: {kind, start, end, value, contribution, share, blocks}
@@ -25,7 +26,10 @@ const watchword = (() => {
   };
   const LONG = 3000; // blocks: with more, paragraphs out of sight are not laid out
   const painted = new WeakMap(); // element → its painted explanation
+  const ALL = "all"; // instead of a label's column: each block in the colour of the label it speaks for
   let colours = 0; // once known, their number: further labels reuse them
+  let dashes = null; // once known
+  let alertColumn = null; // of the label that alerts are raised for
 
   /** Make an element with attributes (class, role, …) and children; strings become text. */
   function element(name, attributes = {}, ...children) {
@@ -74,10 +78,50 @@ const watchword = (() => {
     if (from < text.length) parent.append(text.slice(from));
   }
 
-  /** Return the class that gives a label its colour; palette.css says how many colours there are. */
-  function colourClass(column) {
-    colours ||= Number(getComputedStyle(document.documentElement).getPropertyValue("--colours"));
-    return `c${column % colours}`;
+  /** Return the class that gives a label its colour, as `label_class` in show/palette.py does. */
+  const colourClass = (column) => (column === alertColumn ? "c-alert" : `c${column % colourCount()}`);
+
+  /** Return the dashes of a label's line, as `label_dash` in show/palette.py does. */
+  function dash(column) {
+    dashes ??= palette("--dashes").replaceAll('"', "").split("|");
+    const round = Math.floor(column / colourCount());
+    return dashes[((column % colourCount()) + round) % dashes.length];
+  }
+
+  function colourCount() {
+    colours ||= Number(palette("--colours"));
+    return colours;
+  }
+
+  const palette = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  /** Give the warm colour to the label in this column, or to none. */
+  function setAlert(column) {
+    alertColumn = column;
+  }
+
+  /** Restore the shape of Explanation.to_dict(), with shares, from the wire format (see wire.py). */
+  function expand(sent) {
+    const dense = (columns, own) => {
+      if (!own) return own; // a sentence has no counts
+      const all = new Array(sent.labels.length).fill(0);
+      columns.forEach((column, at) => { all[column] = own[at]; });
+      return all;
+    };
+    const rules = sent.rules.map(([kind, ngram, speaks, columns, ...numbers]) => {
+      const [share, value, contribution, count, lv, sg, sn, counted, corrected] =
+        numbers.map((own) => dense(columns, own));
+      const added = contribution === 0 ? value : contribution; // null with a summary function
+      return { kind, ngram, speaks, share, value, contribution: added, count, lv, sg, sn, counted, corrected };
+    });
+    const latest = { document: { blocks: [] } };
+    const outer = { paragraph: "document", sentence: "paragraph", ngram: "sentence" };
+    for (const [start, end, rule] of sent.blocks) {
+      const block = { ...rules[rule], start, end, blocks: [] };
+      latest[block.kind] = block;
+      latest[outer[block.kind]].blocks.push(block);
+    }
+    return { ...sent, blocks: latest.document.blocks };
   }
 
   /** Return a function from code-point to UTF-16 offsets; call it with ascending offsets. */
@@ -106,9 +150,11 @@ const watchword = (() => {
     return found;
   }
 
-  /** Show a painted explanation in an element, whose text content becomes exactly the text. */
-  function paint(container, explanation, { label = explanation.label, level = "ngram" } = {}) {
-    const column = Math.max(0, explanation.labels.indexOf(label));
+  /**
+   * Show a painted explanation in an element, whose text content becomes exactly the text. `column`
+   * is that of the label to paint for, or ALL [default: the predicted label].
+   */
+  function paint(container, explanation, { column = predicted(explanation), level = "ngram" } = {}) {
     const blocks = blocksOf(explanation, level);
     const text = explanation.text;
     const unit = placeFinder(text);
@@ -125,7 +171,7 @@ const watchword = (() => {
         const start = unit(block.start);
         const end = unit(block.end);
         if (start > at) appendText(part, text.slice(at, start));
-        const span = blockSpan(block.share[column]);
+        const span = column === ALL ? spokenSpan(block) : blockSpan(block.share[column]);
         appendText(span, text.slice(start, end));
         part.append(span);
         places.set(span, spans.push(span) - 1);
@@ -143,13 +189,16 @@ const watchword = (() => {
       parts.append(rest);
     }
     if (spans.length) spans[0].tabIndex = 0;
+    const colour = column === ALL ? "c-all" : colourClass(column);
     const before = painted.get(container);
-    if (before) container.classList.remove(colourClass(before.column));
-    container.classList.add("painted", colourClass(column));
+    if (before) container.classList.remove(before.colour);
+    container.classList.add("painted", colour);
     container.classList.toggle("long", blocks.length > LONG);
     container.replaceChildren(parts);
-    painted.set(container, { explanation, blocks, spans, places, column });
+    painted.set(container, { explanation, blocks, spans, places, colour });
   }
+
+  const predicted = (explanation) => Math.max(0, explanation.labels.indexOf(explanation.label));
 
   const plainSpan = element("span", { class: "block", role: "button", tabindex: "-1" });
 
@@ -159,6 +208,12 @@ const watchword = (() => {
       span.className = "block worth";
       span.style.setProperty("--part", share);
     }
+    return span;
+  }
+
+  function spokenSpan({ share, speaks }) {
+    const span = blockSpan(speaks === null ? 0 : share[speaks]);
+    if (speaks !== null) span.classList.add(colourClass(speaks));
     return span;
   }
 
@@ -339,9 +394,9 @@ const watchword = (() => {
 
   /**
    * Draw a document's values as bars, highest first: from 0 to the right or, if negative, to the
-   * left. `choose` is called with a clicked label.
+   * left. `column` is that of the chosen label; `choose` is called with the column of a clicked one.
    */
-  function paintScores(container, explanation, { label = explanation.label, choose = null } = {}) {
+  function paintScores(container, explanation, { column, choose = null }) {
     const order = explanation.labels.map((_, at) => at);
     order.sort((a, b) => explanation.value[b] - explanation.value[a] || a - b);
     const lowest = Math.min(0, ...explanation.value);
@@ -354,17 +409,20 @@ const watchword = (() => {
       bar.style.setProperty("--from", ((Math.min(0, value) - lowest) / span).toFixed(4));
       const row = element(
         "button",
-        { type: "button", class: `score ${colourClass(at)}`, "aria-pressed": String(name === label) },
+        { type: "button", class: `score ${colourClass(at)}`, "aria-pressed": String(at === column) },
         element("span", { class: "name" }, shown(name)),
         element("span", { class: "track" }, bar),
         element("span", { class: "number" }, number(value)),
       );
       if (name === explanation.label) row.classList.add("predicted");
-      if (choose) row.addEventListener("click", () => choose(name));
+      if (choose) row.addEventListener("click", () => choose(at));
       return element("li", {}, row);
     });
     container.replaceChildren(...rows);
   }
 
-  return { element, rounded, number, shown, visible, appendText, colourClass, blocksOf, paint, mark, inspect, paintScores };
+  return {
+    ALL, element, rounded, number, shown, visible, appendText, colourClass, dash, setAlert, expand, blocksOf,
+    paint, mark, inspect, paintScores,
+  };
 })();

@@ -1,20 +1,17 @@
 // Shared by all views with a text: the painted text, bars, the strongest n-grams, and what would
-// change the label. Also small elements for lists.
+// change the label.
 
 "use strict";
 
 const reading = (() => {
-  const { element, number, shown, visible, colourClass, paint, mark, inspect, paintScores } = watchword;
+  const { ALL, number, shown, visible, paint, mark, inspect, paintScores } = watchword;
   const { state, byId, ask, attempt, paintFor } = page;
+  const { chip, coloured, count, headRow, row } = parts;
   const STRONGEST = 12;
   const VIEWS = ["write", "document", "subject"];
   const panels = {};
   const latest = {}; // view → its explanation, and the default label to paint
   const changes = {}; // view → what would change the label, once requested
-
-  const count = (value) => value.toLocaleString("en");
-  const plural = (value, one) => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
-  const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}\u00a0%` : "–");
 
   function prepare() {
     for (const view of VIEWS) {
@@ -33,15 +30,12 @@ const reading = (() => {
     if (latest[view]?.explanation !== explanation) forgetChange(view);
     latest[view] = { explanation, usual };
     const column = state.column ?? explanation.labels.indexOf(usual);
-    const label = explanation.labels[column];
     panels[view].hide();
-    paint(byId(`${view}-painted`), explanation, { label, level: state.level });
+    paint(byId(`${view}-painted`), explanation, { column, level: state.level });
     if (changes[view]) mark(byId(`${view}-painted`), changes[view].occurrences);
-    const swatch = element("span", { class: colourClass(column) }, element("i", { class: "swatch" }));
     const heading = byId(`view-${view}`).querySelector("[data-painted-for]");
-    heading.replaceChildren("for ", swatch, shown(label));
-    const choose = (name) => paintFor(explanation.labels.indexOf(name));
-    paintScores(placeOf(view).querySelector("[data-scores]"), explanation, { label, choose });
+    heading.replaceChildren("for ", column === ALL ? "all labels" : coloured(column, explanation.labels));
+    paintScores(placeOf(view).querySelector("[data-scores]"), explanation, { column, choose: paintFor });
     showStrongest(placeOf(view).querySelector("[data-strongest]"), explanation, column);
   }
 
@@ -49,12 +43,16 @@ const reading = (() => {
     // The n-grams of a refined score overlap, so the server adds them up.
     const refined = "largest" in explanation;
     const names = refined ? ["times", "counted", "corrected", "total"] : ["value", "times", "total"];
-    const found = refined ? explanation.largest[column] : strongest(explanation, column);
-    const cells = ([ngram, ...numbers]) =>
-      [shown(ngram), ...numbers.map((each, at) => (names[at] === "times" ? count(each) : number(each)))];
-    const rows = found.map((one) => row(cells(one)));
+    const largest = (at) => (refined ? explanation.largest[at] : strongest(explanation, at));
+    const spelled = (numbers) => numbers.map((each, at) => (names[at] === "times" ? count(each) : number(each)));
+    const found = column === ALL
+      ? strongestOfAll(explanation.labels, largest)
+          .map(([at, [ngram, ...numbers]]) => [ngram, coloured(at, explanation.labels), ...spelled(numbers)])
+      : largest(column).map(([ngram, ...numbers]) => [ngram, ...spelled(numbers)]);
+    const rows = found.map(([ngram, ...cells]) => row([shown(ngram), ...cells]));
+    if (column === ALL) names.unshift("speaks for");
     if (!rows.length) rows.push(row(["none"], { class: "quiet" }));
-    if (refined) {
+    if (refined && column !== ALL) {
       rows.push(row(["bias", "", "", "", number(explanation.bias[column])], { class: "quiet" }));
     }
     place.tHead.replaceChildren(headRow(["n-gram", ...names]));
@@ -81,6 +79,25 @@ const reading = (() => {
     }
     const ranked = [...found.values()];
     ranked.sort(([a, , , x], [b, , , y]) => y - x || (a < b ? -1 : 1));
+    return ranked.slice(0, STRONGEST);
+  }
+
+  /** Return [column, strongest n-gram for it] for any label; each n-gram once, for the label it adds most to. */
+  function strongestOfAll(labels, largest) {
+    const found = new Map();
+    const tied = new Set(); // speak for neither of two labels
+    const total = ([, one]) => one.at(-1);
+    for (const column of labels.keys()) {
+      for (const one of largest(column)) {
+        const known = found.get(one[0]);
+        if (known && total(known) === one.at(-1)) tied.add(one[0]);
+        if (known && total(known) >= one.at(-1)) continue;
+        found.set(one[0], [column, one]);
+        tied.delete(one[0]);
+      }
+    }
+    const ranked = [...found.values()].filter(([, [ngram]]) => !tied.has(ngram));
+    ranked.sort((a, b) => total(b) - total(a) || (a[1][0] < b[1][0] ? -1 : 1));
     return ranked.slice(0, STRONGEST);
   }
 
@@ -112,48 +129,5 @@ const reading = (() => {
     for (const each of placeOf(view).querySelectorAll(".change :is(p, ul)")) each.replaceChildren();
   }
 
-  function chip({ ngram, post }) {
-    const where = post === null ? "" : element("span", { class: "quiet" }, ` post ${post}`);
-    return element("li", {}, shown(ngram), where);
-  }
-
-  // Small elements
-
-  /** Return a table row: a name, then numbers. */
-  function row([name, ...numbers], attributes = {}) {
-    const cells = numbers.map((each) => element("td", { class: "number" }, each));
-    return element("tr", attributes, element("th", { scope: "row" }, name), ...cells);
-  }
-
-  function headRow(names) {
-    const cells = names.map((name, at) => element("th", { scope: "col", class: at ? "number" : "" }, name));
-    return element("tr", {}, ...cells);
-  }
-
-  function table(names, rows) {
-    const top = element("thead", {}, headRow(names));
-    return element("table", { class: "list" }, top, element("tbody", {}, ...rows));
-  }
-
-  const withSwatch = (label) => element("span", {}, element("i", { class: "swatch" }), shown(label));
-
-  const verdict = (right) => (right === null ? "" : right ? "right" : "wrong");
-
-  /** Return a mark for right or wrong that does not rely on colour, with text for screen readers. */
-  function tick(right) {
-    if (right === null) return "";
-    const heard = element("span", { class: "heard" }, verdict(right));
-    return element("span", { class: `mark ${verdict(right)}` }, ` ${right ? "✓" : "✗"}`, heard);
-  }
-
-  function badge(label, labels) {
-    if (label === null || label.length === 0) return "–";
-    if (Array.isArray(label)) return element("span", {}, ...label.flatMap((one) => [badge(one, labels), " "]));
-    return element("span", { class: `badge ${colourClass(Math.max(0, labels.indexOf(label)))}` }, shown(label));
-  }
-
-  return {
-    prepare, show, showAgain, hideDetails, note, cutMessage, chip,
-    row, table, withSwatch, verdict, tick, badge, count, plural, percent,
-  };
+  return { prepare, show, showAgain, hideDetails, note, cutMessage };
 })();

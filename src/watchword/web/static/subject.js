@@ -5,7 +5,7 @@
 const replay = (() => {
   const { element, number, shown, visible } = watchword;
   const { state, byId, ask, asked, attempt, expand } = page;
-  const { badge, tick, plural, chip } = reading;
+  const { badge, tick, plural, chip, signed, ngramChip } = parts;
   const QUICK_STORY = 300; // posts: longer stories are collapsed at first
   const MOST_CHIPS = 100;
   const PACE = 700; // milliseconds for each post while playing
@@ -70,7 +70,7 @@ const replay = (() => {
   function drawCurves() {
     if (!subject?.posts) return;
     charts.curves(byId("subject-curves"), subject, {
-      at: Number(byId("replay-at").value), dashes: state.about.dashes, choose: (post) => attempt(() => goTo(post)),
+      at: Number(byId("replay-at").value), choose: (post) => attempt(() => goTo(post)),
     });
   }
 
@@ -85,6 +85,7 @@ const replay = (() => {
     const refined = found.refined ? " N-grams add to the scores of posts, and posts add probabilities." : "";
     const intro = `Evidence for and against ${visible(found.positive)} ${until}${rival}.${refined}`;
     const columns = [
+      ...found.weighed.map(weighedColumn),
       ["N-grams for it", tipped.ngrams_for.map(ngramChip)],
       ["N-grams against it", tipped.ngrams_against.map(ngramChip)],
       ["Posts for it", tipped.posts_for.map(postChip)],
@@ -102,11 +103,15 @@ const replay = (() => {
     byId("story-told").replaceChildren(about, element("div", { class: "reading" }, ...parts), ...changes);
   }
 
-  const signed = (difference) =>
-    element("span", { class: "quiet number" }, ` ${difference > 0 ? "+" : "−"}${number(Math.abs(difference))}`);
+  const weighedColumn = ({ post, total, threshold, features }) => {
+    const compared = `sum ${plainly(total)}, threshold ${plainly(threshold)}`;
+    return [`Features weighed at post ${post}: ${compared}`, features.map(featureChip)];
+  };
 
-  const ngramChip = ({ ngram, times, difference }) =>
-    element("li", {}, shown(ngram), times > 1 ? ` ×${times}` : "", signed(difference));
+  const plainly = (value) => `${value < 0 ? "−" : ""}${number(Math.abs(value))}`;
+
+  const featureChip = ({ feature, value, weight, contribution }) =>
+    element("li", {}, `${feature} ${plainly(value)} · ${plainly(weight)}`, signed(contribution));
 
   function postChip({ number: post, difference }) {
     const button = element("button", { type: "button" }, `post ${post}`, signed(difference));

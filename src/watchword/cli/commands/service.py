@@ -1,0 +1,351 @@
+"""watchword service run: the service that takes posts in and sends alerts out.
+
+The other commands are beside it: those about what is stored (`service_store`) open the store, also
+while the service runs; those about the model, alerts and subjects (`service_requests`) ask the
+running service, which has the model.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from watchword import Policy, TauSS3, WatchwordError
+from watchword.cli.base import FILE, FiniteFloat, cli, emit, example_text, verb
+from watchword.cli.options import (
+    joined,
+    policy_option,
+    positive_option,
+    threads_option,
+)
+from watchword.cli.policy_notation import policy_for
+from watchword.cli.signals import term_as_interrupt
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from watchword.service.runner import Service
+    from watchword.service.serving import DoorSettings
+    from watchword.service.sources import Source
+    from watchword.service.workers import Worker
+
+STORE = "watchword.db"
+
+READ = """
+    watchword make streams.jsonl --subjects 60
+    watchword train streams.jsonl -o model.ww
+    watchword make new.jsonl --subjects 20 --seed 1 --by-time
+    watchword service run --model model.ww --positive "at risk" --port 0 --follow new.jsonl --once
+"""
+
+
+@cli.group(
+    epilog=example_text("""
+    watchword service token add feed --scope write
+    watchword service token list
+    """)
+)
+def service() -> None:
+    """Run a service that takes posts in and sends alerts out."""
+
+
+store_option = click.option(
+    "--store",
+    default=STORE,
+    metavar="URL",
+    help="Store: the path of an SQLite file, or postgresql://USER@HOST/NAME.",
+)
+
+
+def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of how posts are read; `reading` holds them."""
+    options = [
+        click.option(
+            "--order",
+            type=click.Choice(["arrival", "time"]),
+            default="arrival",
+            help="Read late posts as they arrive, or by time, with the subject replayed.",
+        ),
+        click.option("--store-texts", is_flag=True, help="Keep the texts of posts."),
+        click.option(
+            "--keep-texts",
+            "keep_texts_days",
+            type=FiniteFloat(min=0, min_open=True),
+            metavar="DAYS",
+            help="With --store-texts: days to keep them.  [default: for ever]",
+        ),
+        click.option(
+            "--round",
+            "round_seconds",
+            type=FiniteFloat(min=0, min_open=True),
+            metavar="SECONDS",
+            help="Length of a round, for policies that compare all subjects.",
+        ),
+        click.option(
+            "--queue",
+            "queue_posts",
+            type=click.IntRange(min=1),
+            default=50_000,
+            metavar="POSTS",
+            help="Posts that may wait; further ones are refused with status 429.",
+        ),
+    ]
+    return joined(function, options, "reading", lambda **own: own)
+
+
+def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the HTTP server; `door` is made of them."""
+    options = [
+        click.option("--host", default="127.0.0.1", help="Address to listen on."),
+        click.option(
+            "--open",
+            "open_to_all_users",
+            is_flag=True,
+            help="Require no tokens; every user of this machine may do everything.",
+        ),
+        click.option(
+            "--body-limit",
+            type=click.IntRange(min=1024),
+            default=8 << 20,
+            metavar="BYTES",
+            help="Largest body of a request.",
+        ),
+        click.option(
+            "--rate",
+            type=FiniteFloat(min=0, min_open=True),
+            default=2000,
+            help="Requests per second with one token; twice as many at once.",
+        ),
+        click.option(
+            "--connections",
+            type=click.IntRange(min=1),
+            default=512,
+            help="Largest number of open connections.",
+        ),
+        click.option(
+            "--public-url",
+            metavar="URL",
+            help="Address of the reverse proxy in front, such as https://watch.example.org.",
+        ),
+    ]
+    return joined(function, options, "door", _door_settings)
+
+
+def _door_settings(
+    host: str,
+    open_to_all_users: bool,
+    body_limit: int,
+    rate: float,
+    connections: int,
+    public_url: str | None,
+) -> DoorSettings:
+    from dataclasses import replace
+
+    from watchword.service.app import DoorLimits
+    from watchword.service.serving import CONNECTIONS, DoorSettings
+
+    try:
+        return DoorSettings(
+            host=host,
+            open_to_all_users=open_to_all_users,
+            limits=DoorLimits(body=body_limit, rate=rate),
+            connections=replace(CONNECTIONS, connections=connections),
+            public_url=public_url,
+        )
+    except ValueError as error:
+        raise click.UsageError(f"--open, --host or --public-url: {error}") from None
+
+
+@verb(
+    group=service,
+    example=READ,
+)
+@click.option("--model", type=FILE, required=True, help="Model file.")
+@positive_option
+@policy_option
+@store_option
+@click.option(
+    "--follow",
+    multiple=True,
+    metavar="FILE",
+    help="Growing file of JSON lines to read posts from, or - for standard input; repeatable.",
+)
+@click.option(
+    "--redis",
+    "streams",
+    multiple=True,
+    metavar="URL",
+    help="Stream of Redis to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
+)
+@click.option("--redis-group", default="watchword", help="Consumer group of --redis.")
+@click.option(
+    "-p",
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    help="Port to listen on; 0 picks a free port.",
+)
+@_door_options
+@_service_options
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="Number of processes; more than one needs PostgreSQL.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    help="Least level of logs; debug includes every request.",
+)
+@click.option(
+    "--once", is_flag=True, help="Stop when all files have been read to their present end."
+)
+@click.option("--worker", hidden=True, help="Place of a worker of --workers.")
+@threads_option
+def run(
+    model: Path,
+    positive: str,
+    policy: str,
+    store: str,
+    follow: tuple[str, ...],
+    streams: tuple[str, ...],
+    redis_group: str,
+    port: int,
+    door: DoorSettings,
+    reading: dict[str, Any],
+    workers: int,
+    log_level: str,
+    once: bool,
+    worker: str | None,
+    threads: int | None,
+) -> None:
+    """Take posts in, from HTTP, files and Redis, and raise alerts.
+
+    Every post counts exactly once. The store keeps the state of every subject, what every post
+    added, alerts with their reasons, and positions in sources; all of it is committed before a post
+    is acknowledged. Prints the URL as a JSON line, and logs as JSON lines, without texts, to
+    standard error. SIGHUP loads the model again; SIGTERM and Ctrl-C finish what is queued first.
+    Requests need a token: watchword service token add.
+    """
+    from watchword.service.logs import json_logs
+    from watchword.service.store import shown_url
+    from watchword.service.workers import Supervisor, Worker
+    from watchword.web.listening import listening, url_of
+
+    if reading["keep_texts_days"] is not None and not reading["store_texts"]:
+        raise click.UsageError("--keep-texts requires --store-texts")
+    if workers > 1 and not store.startswith(("postgresql://", "postgres://")):
+        raise click.UsageError("--workers needs a store that they can share: postgresql://…")
+    sources = _sources(follow, streams, redis_group, once=once)
+    rule = policy_for(policy, positive, TauSS3.load(model, mapped=True).labels)
+    if rule.is_population and reading["round_seconds"] is None:
+        raise click.UsageError(f"{policy!r} compares all subjects of a round: give --round SECONDS")
+    own = None if worker is None else Worker.parse(worker)
+    listener = listening(door.host, port) if own is None else nullcontext(own.socket())
+    with json_logs(log_level), listener as listens:
+
+        def ready() -> None:
+            if own is None:
+                emit([{"url": url_of(listens), "store": shown_url(store)}])
+
+        if workers > 1 and own is None:
+            ready()
+            Supervisor(sys.argv[1:], listens, workers).run()
+            return
+        options = reading | {"threads": threads or 1}
+        _run(model, rule, store, listens, door, sources, own, ready, options, once=once)
+
+
+def _sources(
+    follow: Sequence[str], streams: Sequence[str], group: str, *, once: bool
+) -> list[Source]:
+    from watchword.service.following import FollowedFile, StandardInput
+
+    found: list[Source] = [
+        StandardInput() if one == "-" else FollowedFile(one, once=once) for one in follow
+    ]
+    if streams:
+        from watchword.service.redis_source import RedisStream
+
+        try:
+            found += [RedisStream(one, group=group) for one in streams]
+        except ValueError as error:
+            raise click.UsageError(f"--redis: {error}") from None
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        raise click.UsageError("a file or stream is given twice")
+    if once and (streams or not follow):
+        raise click.UsageError("--once requires --follow, and cannot be combined with --redis")
+    return found
+
+
+def _run(
+    model: Path,
+    policy: Policy,
+    store: str,
+    listener: socket,
+    door: DoorSettings,
+    sources: Sequence[Source],
+    worker: Worker | None,
+    on_ready: Callable[[], None],
+    options: dict[str, Any],
+    *,
+    once: bool,
+) -> None:
+    from dataclasses import replace
+
+    from watchword.service.logs import say
+    from watchword.service.runner import Service
+    from watchword.service.serving import serve_until_interrupted
+
+    is_first = worker is None or worker.number == 0
+    with term_as_interrupt():
+        if worker is not None:
+            worker.end_with_parent()
+        with Service.open(store, model, policy, **options) as service, _reloading(service):
+            serve_until_interrupted(
+                service,
+                listener,
+                replace(door, delivers=is_first),
+                sources=sources if is_first else (),
+                on_ready=on_ready,
+                until_sources_end=once,
+            )
+    say("service stopped")
+
+
+@contextmanager
+def _reloading(service: Service) -> Iterator[None]:
+    """Reload the model on SIGHUP, in the background."""
+    from watchword.service.logs import logger, say
+
+    def reload() -> None:
+        try:
+            version = service.reload().result()
+            say("model reloaded", version=version.number, model=version.model, signal="SIGHUP")
+        except (WatchwordError, OSError) as error:
+            logger.error("the model was not reloaded: %s", error)
+        except Exception:
+            logger.exception("the model was not reloaded")
+
+    def hear(_number: int, _frame: object) -> None:
+        threading.Thread(target=reload, name="reload", daemon=True).start()
+
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(hangup, hear)
+    try:
+        yield
+    finally:
+        signal.signal(hangup, before)

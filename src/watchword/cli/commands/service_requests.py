@@ -1,0 +1,123 @@
+"""watchword service reload, forget, mark, teach, restore, models: requests to the running one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from watchword.cli.base import FILE, emit, verb
+from watchword.cli.commands.service import READ, service
+from watchword.cli.options import joined
+
+_TOKEN_VARIABLE = "WATCHWORD_SERVICE_TOKEN"  # noqa: S105  (a name)
+
+_SERVED = (
+    READ.rstrip()
+    + """
+    watchword service run --model model.ww --positive "at risk" --port 8765 --open &
+"""
+)
+_TEXTS = _SERVED.replace(" --port", " --store-texts --port")
+_URL = "--url http://127.0.0.1:8765"
+
+
+def _remote_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of commands that ask a running service; `ask` sends a request."""
+    options = [
+        click.option("--url", default="http://127.0.0.1:8000", help="URL of the running service."),
+        click.option(
+            "--token",
+            envvar=_TOKEN_VARIABLE,
+            help=f"Token with the scope admin, or in the environment variable {_TOKEN_VARIABLE}.",
+        ),
+    ]
+    return joined(function, options, "ask", _asker)
+
+
+def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
+    from watchword.service.client import request
+
+    def ask(method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        return request(url, method, path, token=token, body=body)
+
+    return ask
+
+
+@verb(group=service, example=_SERVED + f"watchword service reload {_URL}")
+@_remote_options
+@click.option("--model", type=FILE, help="Model file.  [default: the current one]")
+@click.option(
+    "--replay", is_flag=True, help="Read the stored texts of all subjects again with the new model."
+)
+def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool) -> None:
+    """Load the model again and switch to it without a stop.
+
+    Subjects keep their sums, unless they are replayed, which needs stored texts. SIGHUP does the
+    same.
+    """
+    body: dict[str, Any] = {"mode": "replay" if replay else "keep"}
+    if model is not None:
+        body["path"] = str(model.absolute())
+    emit([ask("POST", "/admin/reload", body)])
+
+
+@verb(group=service, example=_SERVED + f"watchword service forget subject03 {_URL}")
+@click.argument("subject")
+@_remote_options
+def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
+    """Remove all that is known about a subject, and print what was removed.
+
+    Posts, states, alerts, marks and deliveries are removed from the store, and from the model the
+    texts that it was taught. Backups made before still have them.
+    """
+    name = quote(subject, safe="")
+    path = f"/subjects/?id={name}" if subject in (".", "..") else f"/subjects/{name}"
+    emit([ask("DELETE", path)])
+
+
+@verb(group=service, example=_SERVED + f"watchword service mark 1 right {_URL}")
+@click.argument("alert", type=click.IntRange(min=1))
+@click.argument("verdict", type=click.Choice(["right", "wrong", "unsure"]))
+@click.option("--note", default="", help="Note about the alert.")
+@click.option(
+    "--label", help="True label of a wrong alert.  [default: the other one, if there are two]"
+)
+@_remote_options
+def mark(
+    alert: int, verdict: str, note: str, label: str | None, ask: Callable[..., dict[str, Any]]
+) -> None:
+    """Mark an alert as right, wrong or unsure, as on the board."""
+    body = {"verdict": verdict, "note": note, "label": label}
+    emit([ask("POST", f"/alerts/{alert}/mark", body)["mark"]])
+
+
+@verb(
+    group=service,
+    example=_TEXTS + f"watchword service mark 1 right {_URL}\nwatchword service teach {_URL}",
+)
+@_remote_options
+def teach(ask: Callable[..., dict[str, Any]]) -> None:
+    """Teach the model the marks that it has not learnt yet, as a new version.
+
+    Needs stored texts. The model file that the service was started with stays as it is.
+    """
+    emit([ask("POST", "/admin/teach", {})])
+
+
+@verb(group=service, example=_SERVED + f"watchword service restore 1 {_URL}")
+@click.argument("version", type=click.IntRange(min=1))
+@_remote_options
+def restore(version: int, ask: Callable[..., dict[str, Any]]) -> None:
+    """Return to an earlier version of the model; see watchword service models."""
+    emit([ask("POST", f"/admin/models/{version}/restore", {})])
+
+
+@verb(group=service, example=_SERVED + f"watchword service models {_URL}")
+@_remote_options
+def models(ask: Callable[..., dict[str, Any]]) -> None:
+    """List the versions of the model, one JSON line each."""
+    emit(ask("GET", "/admin/models")["models"])

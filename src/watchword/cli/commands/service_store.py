@@ -1,0 +1,192 @@
+"""watchword service token, webhook, marks and backup: commands that open the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from watchword.cli.base import FILE, check_folder, emit, example_text, show_records, verb
+from watchword.cli.commands.service import service, store_option
+from watchword.cli.options import table_option
+
+
+@service.group(
+    epilog=example_text("""
+    watchword service token add feed --scope write
+    watchword service token list --table
+    """)
+)
+def token() -> None:
+    """Manage the access tokens of the service."""
+
+
+@verb(group=token, example="watchword service token add feed --scope write --scope read")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(["read", "write", "admin"]),
+    multiple=True,
+    required=True,
+    help="What the token allows: read; write posts and marks; admin for everything. Repeatable.",
+)
+@store_option
+def add(name: str, scopes: tuple[str, ...], store: str) -> None:
+    """Add a token and print it: the only time that it can be seen."""
+    from watchword.service.store import open_store
+    from watchword.service.tokens import add_token
+
+    with open_store(store) as opened:
+        secret = add_token(opened, name, scopes)
+    emit([{"name": name, "scopes": list(scopes), "token": secret}])
+
+
+@verb(group=token, name="list", example="watchword service token list --table")
+@store_option
+@table_option
+def list_tokens(store: str, table: bool) -> None:
+    """List the tokens, without their secrets."""
+    from watchword.service.records import plain
+    from watchword.service.store import open_store
+    from watchword.service.tokens import tokens_in
+
+    with open_store(store) as opened:
+        found = tokens_in(opened)
+    show_records([plain(one) | {"scopes": " ".join(one.scopes)} for one in found], table=table)
+
+
+@verb(
+    group=token,
+    name="remove",
+    example="""
+    watchword service token add feed --scope write
+    watchword service token remove feed
+    """,
+)
+@click.argument("name")
+@store_option
+def remove_token(name: str, store: str) -> None:
+    """Remove a token; a running service refuses it within a second or two."""
+    from watchword.service.store import open_store
+    from watchword.service.tokens import remove_token
+
+    with open_store(store) as opened:
+        remove_token(opened, name)
+    emit([{"removed": name}])
+
+
+@service.group(
+    epilog=example_text("""
+    watchword service webhook add https://example.org/alerts
+    watchword service webhook list --table
+    """)
+)
+def webhook() -> None:
+    """Manage the URLs that alerts are sent to."""
+
+
+@verb(group=webhook, name="add", example="watchword service webhook add https://example.org/alerts")
+@click.argument("url")
+@store_option
+def add_webhook(url: str, store: str) -> None:
+    """Send alerts from now on to a URL.
+
+    Prints the secret that signs them: the only time that it can be seen.
+    """
+    from watchword.service.store import open_store
+    from watchword.service.webhooks import add_webhook
+
+    with open_store(store) as opened:
+        number, secret = add_webhook(opened, url)
+    emit([{"id": number, "url": url, "secret": secret}])
+
+
+@verb(group=webhook, name="list", example="watchword service webhook list --table")
+@store_option
+@click.option("--dead", is_flag=True, help="List the deliveries that were given up.")
+@table_option
+def list_webhooks(store: str, dead: bool, table: bool) -> None:
+    """List the webhooks, and how many deliveries are due, done and dead."""
+    from watchword.service.records import plain
+    from watchword.service.store import open_store
+    from watchword.service.webhooks import dead_letters, webhooks_in
+
+    with open_store(store) as opened:
+        found = dead_letters(opened) if dead else webhooks_in(opened)
+    show_records([plain(one) for one in found], table=table)
+
+
+@verb(
+    group=webhook,
+    name="remove",
+    example="""
+    watchword service webhook add https://example.org/alerts
+    watchword service webhook remove 1
+    """,
+)
+@click.argument("number", type=click.IntRange(min=1), metavar="ID")
+@store_option
+def remove_webhook(number: int, store: str) -> None:
+    """Remove a webhook and its deliveries."""
+    from watchword.service.store import open_store
+    from watchword.service.webhooks import remove_webhook
+
+    with open_store(store) as opened:
+        remove_webhook(opened, number)
+    emit([{"removed": number}])
+
+
+@verb(group=webhook, example="watchword service webhook retry")
+@store_option
+def retry(store: str) -> None:
+    """Deliver again what was given up; print the number of deliveries."""
+    from watchword.service.store import open_store
+    from watchword.service.webhooks import retry_dead_letters
+
+    with open_store(store) as opened:
+        emit([{"retried": retry_dead_letters(opened)}])
+
+
+@service.group(epilog=example_text("watchword service marks export"))
+def marks() -> None:
+    """Export the marks of alerts."""
+
+
+@verb(group=marks, example="watchword service marks export")
+@store_option
+def export(store: str) -> None:
+    """Print what was marked as training data, one JSON line per text or subject.
+
+    Where texts are not stored, a line has the subject and its label only.
+    """
+    from watchword.service.layouts import Layouts
+    from watchword.service.marks import training_texts
+    from watchword.service.records import plain
+    from watchword.service.store import open_store
+
+    with open_store(store) as opened:
+        for one in training_texts(opened, Layouts()):
+            emit([plain(one)])
+
+
+@verb(
+    group=service,
+    example="""
+    watchword service token add feed --scope write
+    watchword service backup copy.db
+    """,
+)
+@click.argument("file", type=FILE)
+@store_option
+def backup(file: Path, store: str) -> None:
+    """Write a copy of the store to a file, also while the service runs.
+
+    For a store in PostgreSQL, use pg_dump.
+    """
+    from watchword.service.store import open_store
+
+    check_folder(file)
+    with open_store(store) as opened:
+        opened.backup(file)
+    emit([{"file": str(file), "bytes": file.stat().st_size}])

@@ -1,0 +1,268 @@
+"""Alerts: written with their reasons in the transaction that raised them, and read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from watchword._checks import Label
+from watchword.reasons.alert import AlertReasons, alert_reasons
+from watchword.service.layouts import Layouts, Reading
+from watchword.service.post_index import posts_of
+from watchword.service.records import Alert, IncomingPost, Mark, micros, moment, plain
+from watchword.service.store import Session, Store, decoded, encoded
+from watchword.streams.driver import best_other
+from watchword.streams.policy import ranking_score
+from watchword.streams.steps import Step, log_ratio_of
+
+if TYPE_CHECKING:
+    from watchword.service.rows import SubjectRows
+
+_MOST_TEXTS = 200  # whose n-grams are looked up for the reasons of an alert
+
+_COLUMNS = (
+    "a.id, s.name, a.layout, a.label, a.post_id, a.post_time, a.raised_at, a.delay, a.score, "
+    "a.sums, a.reasons, m.verdict, m.note, m.marked_by, m.label, m.at"
+)
+_TABLES = "alerts a JOIN subjects s ON s.id = a.subject LEFT JOIN marks m ON m.alert = a.id"
+
+SORTS = {
+    "newest": "a.id DESC",
+    "oldest": "a.id",
+    "score": "a.score DESC, a.id DESC",
+    "subject": "s.name, a.id",
+    "label": "a.label, a.id DESC",
+    "time": "a.post_time DESC, a.id DESC",
+}
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A post that may have raised an alert; `index` is its place in the group, if it is new."""
+
+    row: int
+    post_id: str
+    time: datetime | None
+    at: int  # in microseconds; without a time, when it arrived
+    text: str | None = None
+    index: int | None = None
+    delay: int = 0
+    sums: dict[Label, float] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        post: IncomingPost,
+        at: int,
+        row: int,
+        *,
+        index: int | None = None,
+        delay: int = 0,
+        sums: dict[Label, float] | None = None,
+    ) -> Raised:
+        """Return a post of a group as one that may have raised an alert."""
+        return cls(row, post.id, post.time, at, post.text, index, delay, sums)
+
+
+def write_alerts(
+    session: Session,
+    reading: Reading,
+    rows: SubjectRows,
+    raised: Sequence[Raised],
+    *,
+    arrived: int,
+    texts_kept: bool,
+    layouts: Layouts,
+    by_time: bool = False,
+) -> dict[int, int]:
+    """Write new alerts with their reasons; return the alert of each index of a post.
+
+    With `by_time`, posts were read in the order of their times.
+    """
+    if not raised:
+        return {}
+    session.lock("alerts")  # so that the ids are in the order of commits
+    found = {}
+    for number, one in enumerate(raised):
+        key = _write(session, reading, rows, one, arrived, texts_kept, layouts, by_time)
+        found[-1 - number if one.index is None else one.index] = key
+    return found
+
+
+def _write(
+    session: Session,
+    reading: Reading,
+    rows: SubjectRows,
+    one: Raised,
+    arrived: int,
+    texts_kept: bool,
+    layouts: Layouts,
+    by_time: bool,
+) -> int:
+    sums = one.sums or {}
+    posts = posts_until(session, layouts, rows.ids[one.row], one.post_id, one.delay, by_time)
+    texts = [] if one.text is None else [one.text]
+    every = False
+    if texts_kept or not texts:
+        kept = list(texts_of(session, [key for key, *_ in posts][-_MOST_TEXTS:]).values())
+        every = bool(kept) and texts_kept
+        texts = kept if every else texts
+    reasons = alert_reasons(
+        reading.engine,
+        texts,
+        positive=reading.policy.positive,
+        sums=sums,
+        posts=[own for _, *own in posts],
+        every=every,
+    )
+    labels = tuple(sums)
+    [(key,)] = session.run(
+        "INSERT INTO alerts (subject, layout, label, post_id, post_time, raised_at, delay, "
+        "by_time, score, sums, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        rows.ids[one.row],
+        layouts.id_of(session, reading, labels),
+        json.dumps(reading.policy.positive),
+        encoded(one.post_id),
+        None if one.time is None else micros(one.time),
+        arrived,
+        one.delay,
+        int(by_time),
+        _score(reading, one, [own for *_, own in posts]),
+        np.array(list(sums.values()), "<f8").tobytes(),
+        json.dumps(reasons.to_dict()),
+    )
+    session.run(
+        "INSERT INTO deliveries (alert, webhook, attempts, next_at, state, error) "
+        "SELECT CAST(? AS BIGINT), id, 0, CAST(? AS BIGINT), 'due', '' FROM webhooks",
+        key,
+        arrived,
+    )
+    return int(key)
+
+
+def posts_until(
+    session: Session,
+    layouts: Layouts,
+    subject: int,
+    post_id: str,
+    delay: int,
+    by_time: bool | int,
+) -> list[Any]:
+    """Return the posts of a subject up to an alert: row id, number, id, time, contribution.
+
+    `by_time` says in which order they had been read.
+    """
+    found = session.where(
+        "SELECT id, number, post_id, time, arrived, layout, contribution FROM posts "
+        "WHERE number IS NOT NULL AND id {keys}",
+        posts_of(session, [subject]),
+    )
+    found.sort(key=itemgetter(1))
+    [own] = [post for post in found if decoded(post[2]) == post_id]
+    if not by_time:
+        found = found[: found.index(own) + 1]
+    else:  # only those that had arrived by then: the first ones by number
+        place = {post[0]: (post[4] if post[3] is None else post[3], post[1]) for post in found}
+        found = [post for post in found if place[post[0]] <= place[own[0]]][:delay]
+        found.sort(key=lambda post: place[post[0]])
+    known = layouts.get(session, {post[5] for post in found})
+    return [
+        (key, number, decoded(post_id), plain(moment(time)), known[layout].by_label(contribution))
+        for key, number, post_id, time, _, layout, contribution in found
+    ]
+
+
+def texts_of(session: Session, posts: Sequence[int]) -> dict[int, str]:
+    """Return the texts that are kept, by the row ids of posts, in their order."""
+    rows = session.where("SELECT post, text FROM texts WHERE post {keys}", posts)
+    found: dict[int, bytes] = dict(rows)
+    return {post: decoded(found[post]) for post in posts if post in found}
+
+
+def _score(reading: Reading, one: Raised, gains: Sequence[dict[Label, float]]) -> float:
+    """Return the score of the subject after the post that raised the alert."""
+    positive, sums = reading.policy.positive, one.sums or {}
+    column = list(sums).index(positive)
+    added = np.array([[own.get(label, 0.0) for label in sums] for own in gains])
+    added = added.reshape(len(gains), len(sums))
+    ratios = log_ratio_of(np.ascontiguousarray(added[:, column]), best_other(added, column).copy())
+    total = np.array([list(sums.values())])
+    none, memory = np.zeros(1), np.zeros((1, 0))
+    value, other = total[:, column].copy(), best_other(total, column).copy()
+    last = np.cumsum(ratios)[-1:]
+    step = Step(np.array([one.delay]), value, other, none, none, 0, memory, last)
+    return float(step.score(ranking_score(reading.policy))[0])
+
+
+# Reading
+
+
+def find_alerts(
+    store: Store,
+    layouts: Layouts,
+    *,
+    since: int = 0,
+    before: int | None = None,
+    limit: int = 100,
+    label: Label | None = None,
+    query: str | None = None,
+    sort: str = "newest",
+    unmarked: bool = False,
+    ids: Sequence[int] | None = None,
+) -> list[Alert]:
+    """Return alerts with a number above `since`; `query` is part of a subject's id."""
+    tests: list[str] = ["a.id > ?"]
+    values: list[Any] = [since]
+    if before is not None:
+        tests.append("a.id < ?")
+        values.append(before)
+    if label is not None:
+        tests.append("a.label = ?")
+        values.append(json.dumps(label))
+    if unmarked:
+        tests.append("m.alert IS NULL")
+    with store.reading() as session:
+        if query:
+            tests.append(session.contains("s.name"))
+            values.append(encoded(query))
+        if ids is not None:
+            tests.append(f"a.id IN ({', '.join(str(int(one)) for one in ids) or 'NULL'})")
+        found = session.run(
+            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE {' AND '.join(tests)} "
+            f"ORDER BY {SORTS[sort]} LIMIT ?",
+            *values,
+            limit,
+        )
+        known = layouts.get(session, {one[2] for one in found})
+    return [_alert(row, known) for row in found]
+
+
+def _alert(row: Any, known: dict[int, Any]) -> Alert:
+    key, name, layout, label, post_id, post_time, raised_at, delay, score, sums, reasons = row[:11]
+    verdict, note, by, marked_label, at = row[11:]
+    mark = None
+    if verdict is not None:
+        true = None if marked_label is None else json.loads(marked_label)
+        mark = Mark(key, verdict, decoded(note), decoded(by), moment(at), true)
+    own = known[layout]
+    return Alert(
+        id=key,
+        subject=decoded(name),
+        label=json.loads(label),
+        post_id=decoded(post_id),
+        post_time=moment(post_time),
+        raised_at=moment(raised_at),
+        delay=delay,
+        score=score,
+        confidence=own.by_label(sums),
+        model=own.model,
+        policy=own.policy,
+        reasons=AlertReasons.from_dict(json.loads(reasons)),
+        mark=mark,
+    )

@@ -1,0 +1,187 @@
+"""Bodies of requests: posts as JSON, or as JSON lines, by the rules of `data`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from watchword.data.flaws import BadLines, Flaw
+from watchword.data.lines import Block
+from watchword.data.records import as_time, decoded_lines
+from watchword.data.texts import Texts, texts_in
+from watchword.service.records import IncomingPost
+from watchword.service.store import MOST_ID_BYTES
+
+#: The media types of posts; the first is for one object or an array.
+JSON, LINES = "application/json", "application/x-ndjson"
+MEDIA_TYPES = (JSON, LINES, "application/jsonl", "application/x-jsonlines")
+
+_MARK = b"\xef\xbb\xbf"  # the byte order mark in UTF-8
+
+
+class BadBody(Exception):  # noqa: N818 - an answer to a client, not an error of this program
+    """A body that cannot be read: what is wrong, and on which line or in which post."""
+
+    def __init__(self, message: str, place: dict[str, int]) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
+    r"""Return the posts of a body; raise `BadBody` if any of them is invalid.
+
+    >>> body = b'{"subject": "ann", "id": 1, "text": "Hello."}\n'
+    >>> [(post.subject, post.id) for post in posts_in(body, LINES, most=10)]
+    [('ann', '1')]
+    >>> posts_in(b'[{"subject": "ann", "text": "Hello."}]', JSON, most=10)
+    Traceback (most recent call last):
+    ...
+    watchword.service.bodies.BadBody: post 1: "id" is missing
+    """
+    unit = "post" if media_type == JSON else "line"
+    block = _as_lines(body) if media_type == JSON else _block(body)
+    if len(block) > most:
+        raise TooManyPosts(f"the body has more than {most} {unit}s: send fewer at once")
+    plain = _plain_posts(block)
+    if plain is not None:
+        return plain
+    found = _Places(unit)
+    texts = texts_in(block, found, name="")
+    return _with_ids(texts, found)
+
+
+class TooManyPosts(Exception):  # noqa: N818
+    """A body with more posts than a request may have."""
+
+
+class _Places(BadLines):
+    """Raises the first flaw as `BadBody`."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__("error", None)
+        self._unit = unit
+
+    def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:  # noqa: ARG002
+        place = {} if line is None else {self._unit: line}
+        where = "" if line is None else f"{self._unit} {line}: "
+        raise BadBody(f"{where}{flaw}", place) from None
+
+
+def _block(body: bytes) -> Block:
+    data = body.removeprefix(_MARK).removesuffix(b"\n")
+    return Block(data, data.count(b"\n") + 1 if data else 0, 1)
+
+
+def _as_lines(body: bytes) -> Block:
+    """Return an object, or each element of an array, as a line of its own."""
+    try:
+        given: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        given = _slowly(body)
+    items: Sequence[Any] = given if isinstance(given, list) else [given]
+    # ASCII, because a lone surrogate has no UTF-8; the rules say what becomes of it.
+    lines = [json.dumps(one).encode() for one in items]
+    return Block(b"\n".join(lines), len(lines), 1)
+
+
+def _slowly(body: bytes) -> Any:
+    """Parse what the fast decoder refuses; it may be valid."""
+    try:
+        return json.loads(body.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1} is 0x{body[error.start]:02x}"
+        raise BadBody(f"the body is not UTF-8 ({place})", {}) from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadBody(f"the body is not JSON ({error.msg}, {where})", {}) from None
+    except RecursionError:
+        raise BadBody("the body is nested too deeply", {}) from None
+    except ValueError:  # Python refuses to read very long numbers
+        raise BadBody("a number in the body has too many digits: send it as text", {}) from None
+
+
+class _PlainPost(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A post as most clients send it."""
+
+    subject: str
+    id: str
+    text: str
+    time: str | None = None
+
+
+_PLAIN_POST = msgspec.json.Decoder(_PlainPost)
+
+
+def _plain_posts(block: Block) -> list[IncomingPost] | None:
+    """Return posts that have only these fields, all valid; None if the rules have to look."""
+    found = decoded_lines(block, _PLAIN_POST)
+    if found is None:
+        return None
+    try:
+        posts = [
+            IncomingPost(
+                one.subject, one.id, one.text, None if one.time is None else as_time(one.time)
+            )
+            for one in found
+        ]
+    except Flaw:
+        return None
+    checked = (
+        first_flaw("subject", [one.subject for one in posts]),
+        first_flaw("id", [one.id for one in posts]),
+        first_bad_time([one.time for one in posts]),
+    )
+    return posts if checked == (None, None, None) else None
+
+
+def _with_ids(texts: Texts, found: _Places) -> list[IncomingPost]:
+    checked = (
+        first_flaw("subject", texts.subjects),
+        first_flaw("id", texts.ids),
+        first_bad_time(texts.times),
+    )
+    for flaw in checked:
+        if flaw is not None:
+            found.meet(flaw[1], name="", line=texts.lines[flaw[0]])
+    return incoming(texts, texts.ids)
+
+
+def first_bad_time(times: Sequence[datetime | None]) -> tuple[int, Flaw] | None:
+    """Return the index of the first time that may be outside of the calendar in UTC.
+
+    >>> first_bad_time([None, datetime(9999, 12, 31)])
+    (1, Flaw('"time" must be in the years 2 to 9998'))
+    """
+    for at, time in enumerate(times):
+        if time is not None and not 1 < time.year < 9999:
+            return at, Flaw('"time" must be in the years 2 to 9998')
+    return None
+
+
+def first_flaw(name: str, column: Sequence[str | None]) -> tuple[int, Flaw] | None:
+    """Return the index of the first id that cannot be stored, and what is wrong with it.
+
+    >>> first_flaw("subject", ["ann", ""])
+    (1, Flaw('"subject" must not be empty'))
+    """
+    given = [one for one in column if one]
+    if len(given) == len(column) and 4 * max(map(len, given), default=0) <= MOST_ID_BYTES:
+        return None
+    for at, one in enumerate(column):
+        if one is None:
+            return at, Flaw(f'"{name}" is missing')
+        if not one:
+            return at, Flaw(f'"{name}" must not be empty')
+        if len(one.encode()) > MOST_ID_BYTES:
+            return at, Flaw(f'"{name}" has more than {MOST_ID_BYTES} bytes')
+    return None
+
+
+def incoming(texts: Texts, ids: Iterable[str | None]) -> list[IncomingPost]:
+    """Return texts with subjects as posts with these ids."""
+    columns: Any = texts.subjects, ids, texts.texts, texts.times
+    return list(map(IncomingPost, *columns))

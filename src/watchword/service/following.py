@@ -1,0 +1,245 @@
+"""Growing files and standard input as sources: JSON lines, with the position kept in the store.
+
+A line counts once its line feed has been written. The position of a file is its identity (device
+and inode), the offset of the next byte, the number of lines before it, and a hash of the first
+bytes; it is committed together with the posts. So a file that was rotated or truncated, even while
+the service was down, is noticed: the rest of a rotated file is read if it is still in its folder,
+and a truncated or replaced file is read from its beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from watchword.data.lines import Block, TooLongError, Wait, line_batches, whole_lines
+from watchword.errors import DataFormatError
+from watchword.service.logs import say
+from watchword.service.records import Position
+from watchword.service.sources import Sink, posts_of
+
+_PIECE = 1 << 19  # bytes: some thousand posts per transaction
+_HEAD = 256  # bytes that identify a file
+_POLL = 0.25  # seconds between looks at a file that does not grow
+_LONGEST_PATH = 900  # bytes: it is a part of ids of posts
+_GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How far a file was read; `generation` counts files that had this name."""
+
+    device: int = 0
+    inode: int = 0
+    offset: int = 0
+    lines: int = 0
+    generation: int = 0
+    head: str = ""
+    head_size: int = 0
+
+    @classmethod
+    def parse(cls, text: str | None) -> _Place | None:
+        if text is None:
+            return None
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            raise DataFormatError(f"the stored position {text!r} is not one of a file") from None
+
+    def spelt(self) -> str:
+        return json.dumps(asdict(self))
+
+    def fits(self, file: Any) -> bool:
+        """Return whether it is a place in this file, which has only grown since."""
+        status = os.fstat(file.fileno())
+        if (self.device, self.inode) != _identity(status) or status.st_size < self.offset:
+            return False
+        return _head(file, self.head_size) == self.head
+
+
+class FollowedFile:
+    """A file that other programs append to, as `tail -F` follows it."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, poll: float = _POLL, once: bool = False
+    ) -> None:
+        self.path = Path(path).absolute()
+        self.name = f"file:{self.path}"
+        if len(os.fsencode(self.path)) > _LONGEST_PATH:
+            raise ValueError(f"{self.path} has more than {_LONGEST_PATH} bytes")
+        self.poll = poll
+        self._once = once
+
+    def read(self, into: Sink) -> None:
+        """Read lines until the sink stops or, if only `once`, to the present end of the file."""
+        place = _Place.parse(into.position(self.name))
+        if place is not None:
+            place = self._finish_rotated(into, place)
+        while True:
+            with self._opened(into) as file:
+                place = self._resume(file, place)
+                place = _Reading(self, file, into, place, follow=not self._once).read()
+            if self._once:
+                return
+
+    def is_now(self, file: Any) -> bool:
+        """Return whether a file that was opened still has the name; True while none has it."""
+        try:
+            return _identity(self.path.stat()) == _identity(os.fstat(file.fileno()))
+        except OSError:  # between two files
+            return True
+
+    def _opened(self, into: Sink) -> Any:
+        """Open the file; unless it is read only once, wait until there is one."""
+        told = False
+        while True:
+            try:
+                # Not by opening it: that would wait for the other end of a named pipe.
+                if not S_ISREG(self.path.stat().st_mode):
+                    kind = "a folder" if self.path.is_dir() else "a pipe or device"
+                    raise DataFormatError(f"{self.path} is {kind}: follow a file, or - for a pipe")
+                return self.path.open("rb", buffering=0)
+            except FileNotFoundError:
+                if self._once:
+                    raise
+            if not told:
+                told = True
+                say("file does not exist yet", level=logging.WARNING, source=self.name)
+            into.pause(self.poll)
+
+    def _resume(self, file: Any, place: _Place | None) -> _Place:
+        """Return where to begin in an opened file, given where reading ended."""
+        if os.pread(file.fileno(), 2, 0) == _GZIP:
+            raise DataFormatError(f"{self.path} is compressed: only plain files can be followed")
+        device, inode = _identity(os.fstat(file.fileno()))
+        if place is None:
+            return _Place(device, inode)
+        if place.fits(file):
+            return place
+        is_other = (place.device, place.inode) != (device, inode)
+        what = "file was replaced" if is_other else "file was truncated"
+        say(what, level=logging.WARNING, source=self.name, offset=place.offset)
+        return _Place(device, inode, generation=place.generation + 1)
+
+    def _finish_rotated(self, into: Sink, place: _Place) -> _Place:
+        """Read the rest of a file that was renamed while it was not followed."""
+        with suppress(OSError):
+            if _identity(self.path.stat()) == (place.device, place.inode):
+                return place
+        for other in _files_in(self.path.parent):
+            with suppress(OSError), other.open("rb", buffering=0) as file:
+                if place.fits(file):
+                    say("reading the rest of a rotated file", source=self.name, path=str(other))
+                    return _Reading(self, file, into, place, follow=False).read()
+        return place
+
+
+class _Reading:
+    """Reads one opened file from a place to its end or, if it is followed, to its successor."""
+
+    def __init__(
+        self, source: FollowedFile, file: Any, into: Sink, place: _Place, *, follow: bool = True
+    ) -> None:
+        self._source = source
+        self._file = file
+        self._into = into
+        self._place = place
+        self._follow = follow
+
+    def read(self) -> _Place:
+        """Read all lines and return the place after the last."""
+        self._file.seek(self._place.offset)
+        try:
+            for data, lines in whole_lines(self._pieces()):
+                if lines:
+                    self._place = self._read_block(data, lines)
+                else:
+                    self._into.check()
+        except TooLongError as error:
+            line = self._place.lines + 1
+            raise DataFormatError(f"{self._source.path}, line {line}: {error}") from None
+        return self._place
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Yield what is appended; end when the file has a successor, or is truncated."""
+        is_last_look = not self._follow
+        while True:
+            piece = self._file.read(_PIECE)
+            if piece:
+                yield piece
+                continue
+            if is_last_look or self._is_truncated():
+                return
+            # What was written between the last read and the rotation is read, too.
+            is_last_look = not self._source.is_now(self._file)
+            if not is_last_look:
+                yield b""
+                self._into.pause(self._source.poll)
+
+    def _is_truncated(self) -> bool:
+        if os.fstat(self._file.fileno()).st_size < self._file.tell():
+            return True
+        return _head(self._file, self._place.head_size) != self._place.head
+
+    def _read_block(self, data: bytes, lines: int) -> _Place:
+        """Hand over the posts of complete lines, and return the place after them."""
+        place = self._place
+        end = place.offset + len(data)
+        if os.fstat(self._file.fileno()).st_size != end:  # the last line may lack its line feed
+            end += 1
+        head_size = min(end, _HEAD)
+        ahead = replace(
+            place,
+            offset=end,
+            lines=place.lines + lines,
+            head_size=head_size,
+            head=_head(self._file, head_size),
+        )
+        if not place.lines:
+            data = data.removeprefix(_MARK)
+        texts = self._into.texts(Block(data, lines, place.lines + 1))
+        prefix = f"{self._source.path}#{place.generation}:"
+        posts = posts_of(texts, lambda line: f"{prefix}{line}")
+        self._into.put(posts, Position(self._source.name, ahead.spelt()))
+        return ahead
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _files_in(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(one for one in folder.iterdir() if one.is_file())
+    return []
+
+
+def _head(file: Any, size: int) -> str:
+    """Return a hash of the first bytes of a file."""
+    return hashlib.sha256(os.pread(file.fileno(), size, 0)).hexdigest()[:32] if size else ""
+
+
+class StandardInput:
+    """Standard input: it cannot be read twice, so it has no position."""
+
+    name = "stdin"
+
+    def read(self, into: Sink) -> None:
+        """Read lines until the end of the input."""
+        # Posts without an id must differ from those of every earlier run.
+        prefix = f"stdin#{secrets.token_hex(8)}:"
+        for batch in line_batches("-", Wait(idle=_POLL)):
+            into.check()
+            texts = into.texts(batch)
+            if texts:
+                into.put(posts_of(texts, lambda line: f"{prefix}{line}"), None)

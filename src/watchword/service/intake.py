@@ -1,0 +1,353 @@
+"""Intake: posts become states, contributions and alerts, in one transaction per group of batches.
+
+Nothing is kept between two groups, so the memory does not grow with the number of subjects, and
+several processes may share a store. Each subject of a group gets a row of a ledger, with the state
+that the store has; then the posts are read as a `Watcher` would, and all rows are written back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Literal
+
+import numpy as np
+
+from watchword._arrays import FloatArray, IntArray
+from watchword._checks import Label
+from watchword.service.alerts import Raised, write_alerts
+from watchword.service.layouts import Layouts, Reading, cut
+from watchword.service.post_index import hashed
+from watchword.service.records import IncomingPost, Position, Receipt, micros
+from watchword.service.replays import replayed
+from watchword.service.rows import SubjectRows
+from watchword.service.store import MOST_ID_BYTES, Session, Store, encoded, encoded_all
+
+Order = Literal["arrival", "time"]
+ORDERS: tuple[Order, ...] = ("arrival", "time")
+
+INSERT_POSTS = (
+    "INSERT INTO posts (id, subject, post_id, number, time, arrived, layout, contribution) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Posts that belong together, and the position of their source after them."""
+
+    posts: Sequence[IncomingPost]
+    position: Position | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Batches that are committed together, with the evidence of all their posts."""
+
+    batches: Sequence[Batch]
+    posts: list[IncomingPost]
+    reading: Reading
+    labels: tuple[Label, ...]
+    gains: FloatArray
+
+    @classmethod
+    def weigh(cls, batches: Sequence[Batch], reading: Reading, *, threads: int = 1) -> Group:
+        """Compute the evidence: what takes long and needs no store."""
+        posts = [post for batch in batches for post in batch.posts]
+        table = reading.engine.evidence(list(map(attrgetter("text"), posts)), threads)
+        return cls(batches, posts, reading, table.labels, table.values)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How posts are taken in."""
+
+    order: Order = "arrival"
+    store_texts: bool = False
+    in_rounds: bool = False
+
+
+@dataclass
+class _Taken:
+    """The posts of a group that are new, in the order in which they are read."""
+
+    order: list[int]  # indices into the posts of the group
+    rows: list[int]  # row of each
+    names: list[str]  # of the rows
+    ids: list[bytes]
+    hashes: list[bytes]  # of the ids
+    times: list[int | None]
+    repeated: set[int] = field(default_factory=set)  # indices of posts that are there already
+
+
+class Intake:
+    """Takes posts in, exactly once."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self.layouts = Layouts()
+
+    def accept(self, group: Group) -> list[Receipt]:
+        """Read a group of batches in one transaction; return what became of each batch."""
+        try:
+            with self._store.writing() as session:
+                taken, raised = self._read(session, group)
+        except BaseException:
+            self.layouts.forget_unsettled()
+            raise
+        return _receipts(group, taken.repeated, raised)
+
+    def _read(self, session: Session, group: Group) -> tuple[_Taken, dict[int, int]]:
+        """Write a group; return its posts and the alert of each post that raised one."""
+        arrived = time.time_ns() // 1_000
+        taken = _taken(group.posts, arrived if self._settings.order == "time" else None)
+        rows = SubjectRows.load(session, self.layouts, group.reading, taken.names, group.labels)
+        _drop_seen(session, taken, rows)
+        if self._settings.in_rounds:
+            self._write_posts(session, group, taken, rows, arrived=arrived, numbers=None)
+            rows.write_unread(session)
+            self._write_positions(session, group)
+            return taken, {}
+        numbers, raised = self._advance(session, group, taken, rows, arrived)
+        self._write_posts(session, group, taken, rows, arrived=arrived, numbers=numbers)
+        rows.write(session)
+        alerts = write_alerts(
+            session,
+            group.reading,
+            rows,
+            raised,
+            arrived=arrived,
+            texts_kept=self._settings.store_texts,
+            layouts=self.layouts,
+            by_time=self._settings.order == "time",
+        )
+        self._write_positions(session, group)
+        return taken, alerts
+
+    def _advance(
+        self, session: Session, group: Group, taken: _Taken, rows: SubjectRows, arrived: int
+    ) -> tuple[list[int], list[Raised]]:
+        """Read the posts; return the number of each and the new alerts."""
+        where = np.array(taken.rows, np.int64)
+        gains = group.gains[taken.order] if taken.order else group.gains[:0]
+        numbers = _numbers(taken.rows, rows.posts)
+        known = [one if one is not None else arrived for one in taken.times]
+        if self._settings.order == "time":
+            late = _late(taken.rows, known, rows.last_times)
+        else:
+            late = set()
+        rows.see_times(taken.rows, known)
+        stale = rows.stale - late
+        if late or stale:
+            newest = dict(zip(taken.rows, taken.order, strict=True))
+            raised = replayed(
+                session,
+                self.layouts,
+                rows,
+                group=(where, group.labels, gains),
+                posts=[
+                    Raised.of(group.posts[at], own, row, index=at)
+                    for at, own, row in zip(taken.order, known, taken.rows, strict=True)
+                ],
+                numbers=numbers,
+                late=late,
+                stale=stale,
+                by_time=self._settings.order == "time",
+            )
+            # An alert that a late post reveals at an earlier one belongs to the late one's receipt.
+            return numbers, [
+                one if one.index is not None else replace(one, index=newest[one.row])
+                for one in raised
+            ]
+        found, delays, _, sums = rows.ledger.read(where, group.labels, gains, every=False)
+        raised = [
+            Raised.of(
+                group.posts[taken.order[at]],
+                known[at],
+                taken.rows[at],
+                index=taken.order[at],
+                delay=delay,
+                sums=own,
+            )
+            for at, delay, own in zip(found, delays, sums, strict=True)
+        ]
+        return numbers, raised
+
+    def _write_posts(
+        self,
+        session: Session,
+        group: Group,
+        taken: _Taken,
+        rows: SubjectRows,
+        *,
+        arrived: int,
+        numbers: list[int] | None,
+    ) -> None:
+        """Write posts, with their texts where these are kept or needed when the round closes.
+
+        The subjects' index of posts is written with their rows.
+        """
+        count = len(taken.order)
+        if not count:
+            return
+        layout = self.layouts.id_of(session, group.reading, group.labels)
+        ids = session.new_ids("posts", count)
+        blobs = cut(group.gains if count == len(group.posts) else group.gains[taken.order])
+        if count == len(group.posts) and taken.order != list(range(count)):
+            blobs = [blobs[at] for at in taken.order]
+        rows.index.add(session, rows.ids, taken.rows, taken.hashes, ids)
+        owners = [rows.ids[row] for row in taken.rows]
+        read: list[int | None] = [None] * count if numbers is None else [*numbers]
+        values = zip(
+            ids,
+            owners,
+            taken.ids,
+            read,
+            taken.times,
+            [arrived] * count,
+            [layout] * count,
+            blobs,
+            strict=True,
+        )
+        session.many(INSERT_POSTS, list(values))
+        if self._settings.store_texts or self._settings.in_rounds:
+            session.many(
+                "INSERT INTO texts (post, arrived, text) VALUES (?, ?, ?)",
+                [
+                    (key, arrived, encoded(group.posts[at].text))
+                    for key, at in zip(ids, taken.order, strict=True)
+                ],
+            )
+
+    def _write_positions(self, session: Session, group: Group) -> None:
+        """Write the positions of sources."""
+        session.many(
+            "INSERT INTO positions (source, position) VALUES (?, ?) "
+            "ON CONFLICT (source) DO UPDATE SET position = excluded.position",
+            [
+                (encoded(one.position.source), encoded(one.position.position))
+                for one in group.batches
+                if one.position is not None
+            ],
+        )
+
+
+def check_posts(posts: Sequence[IncomingPost]) -> None:
+    """Raise `TypeError` or `ValueError` for posts that cannot be kept.
+
+    >>> check_posts([IncomingPost("ann", "", "hello")])
+    Traceback (most recent call last):
+    ValueError: post 1: the id is empty
+    """
+    if set(map(type, posts)) <= {IncomingPost} and _are_usual(posts):
+        return
+    for number, post in enumerate(posts, 1):
+        _check_post(number, post)
+
+
+def _are_usual(posts: Sequence[IncomingPost]) -> bool:
+    """Return whether there is nothing to refuse, for posts with short ids: a quick check."""
+    names = [*map(attrgetter("subject"), posts), *map(attrgetter("id"), posts)]
+    if not {*map(type, names), *map(type, map(attrgetter("text"), posts))} <= {str}:
+        return False
+    sizes = list(map(len, names))
+    return not sizes or (min(sizes) > 0 and max(sizes) * 4 <= MOST_ID_BYTES)
+
+
+def _check_post(number: int, post: IncomingPost) -> None:
+    if type(post) is not IncomingPost:
+        raise TypeError(f"post {number}: expected an IncomingPost, got {type(post).__name__}")
+    for name, value in (("subject", post.subject), ("id", post.id)):
+        if not isinstance(value, str):
+            raise TypeError(f"post {number}: the {name} must be a str, got {value!r}")
+        if not value:
+            raise ValueError(f"post {number}: the {name} is empty")
+        if len(encoded(value)) > MOST_ID_BYTES:
+            raise ValueError(f"post {number}: the {name} is longer than {MOST_ID_BYTES:,} bytes")
+    if not isinstance(post.text, str):
+        raise TypeError(f"post {number}: the text must be a str, got {post.text!r}")
+
+
+def _taken(posts: list[IncomingPost], arrived: int | None) -> _Taken:
+    """Return the posts without repetitions within the group; rows are numbered by appearance.
+
+    With `arrived`, they are sorted by time; that is the time of posts without one.
+    """
+    subjects, ids = list(map(attrgetter("subject"), posts)), list(map(attrgetter("id"), posts))
+    times = [None if post.time is None else micros(post.time) for post in posts]
+    order, repeated = list(range(len(posts))), set()
+    pairs = list(zip(subjects, ids, strict=True))
+    if len(set(pairs)) < len(pairs):
+        first: dict[tuple[str, str], int] = {}
+        repeated = {at for at, pair in enumerate(pairs) if first.setdefault(pair, at) != at}
+        order = [at for at in order if at not in repeated]
+    if arrived is not None:
+        known = [arrived if one is None else one for one in times]
+        order.sort(key=known.__getitem__)
+    if order != list(range(len(posts))):
+        subjects, ids = [subjects[at] for at in order], [ids[at] for at in order]
+        times = [times[at] for at in order]
+    names = list(dict.fromkeys(subjects))
+    index = dict(zip(names, range(len(names)), strict=True))
+    rows = [index[one] for one in subjects]
+    keys = encoded_all(ids)
+    return _Taken(order, rows, names, keys, hashed(keys), times, repeated)
+
+
+def _drop_seen(session: Session, taken: _Taken, rows: SubjectRows) -> None:
+    """Leave out the posts that the store has already."""
+    found = rows.index.find(session, rows.ids, taken.rows, taken.hashes)
+    if not found:
+        return
+    same = sorted({post for posts in found.values() for post in posts})
+    ids: dict[int, bytes] = dict(
+        session.where("SELECT id, post_id FROM posts WHERE id {keys}", same)
+    )
+    seen = {
+        at
+        for at, posts in found.items()
+        if any(bytes(ids[post]) == taken.ids[at] for post in posts)
+    }
+    taken.repeated |= {taken.order[at] for at in seen}
+    kept = [at for at in range(len(taken.order)) if at not in seen]
+    taken.order = [taken.order[at] for at in kept]
+    taken.rows = [taken.rows[at] for at in kept]
+    taken.ids = [taken.ids[at] for at in kept]
+    taken.hashes = [taken.hashes[at] for at in kept]
+    taken.times = [taken.times[at] for at in kept]
+
+
+def _numbers(rows: Sequence[int], posts: IntArray) -> list[int]:
+    """Return the number of each post among those of its subject, in the order of arrival."""
+    counts: list[int] = posts.tolist()
+    if len(rows) == len(counts) and list(rows) == list(range(len(counts))):  # one post of each
+        return [one + 1 for one in counts]
+    numbers = []
+    for row in rows:
+        counts[row] += 1
+        numbers.append(counts[row])
+    return numbers
+
+
+def _late(rows: Sequence[int], times: Sequence[int], last: Sequence[int | None]) -> set[int]:
+    """Return the rows with a post that is earlier than one read before."""
+    return {
+        row
+        for row, at in zip(rows, times, strict=True)
+        if (before := last[row]) is not None and at < before
+    }
+
+
+def _receipts(group: Group, repeated: set[int], raised: dict[int, int]) -> list[Receipt]:
+    """Return the receipt of each batch."""
+    receipts, begin = [], 0
+    for batch in group.batches:
+        end = begin + len(batch.posts)
+        duplicates = sum(begin <= at < end for at in repeated) if repeated else 0
+        alerts = tuple(sorted(key for at, key in raised.items() if begin <= at < end))
+        receipts.append(Receipt(end - begin - duplicates, duplicates, alerts))
+        begin = end
+    return receipts

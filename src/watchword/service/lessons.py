@@ -1,0 +1,237 @@
+"""Lessons: marked texts that the model learns, each kept so that it can be taken back.
+
+A taught model is the given one after `learn_one` of each lesson in order, with a step of
+correction if the model is refined. So a lesson is taken back exactly, corrections included, by
+teaching the others again on top of the last version without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from watchword._checks import Label
+from watchword.errors import StoreError
+from watchword.model.tau_ss3 import TauSS3
+from watchword.service.alerts import posts_until, texts_of
+from watchword.service.layouts import Layouts, Reading
+from watchword.service.records import now
+from watchword.service.store import Session, Store, decoded, encoded
+from watchword.service.versions import (
+    Versions,
+    active_version,
+    ancestry,
+    lineage,
+    placeholders,
+    set_active,
+    version_row,
+)
+
+_CHANGED = "the model was changed meanwhile: try again"
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A text and its true label, from the mark of an alert."""
+
+    alert: int
+    subject: int
+    label: Label
+    text: str
+
+
+def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
+    """Return a copy of the model that has learnt the lessons."""
+    taught = model.replace()
+    correct = model.refinement is not None
+    texts, labels = [one.text for one in lessons], [one.label for one in lessons]
+    taught.learn_many(texts, labels, threads=1, correct=correct)
+    return taught
+
+
+def teach(
+    store: Store,
+    versions: Versions,
+    layouts: Layouts,
+    reading: Reading,
+    alerts: Sequence[int] | None,
+) -> Reading:
+    """Teach the marked texts that the active version does not know; return the new version.
+
+    Raise `StoreError` if there is nothing to teach.
+    """
+    with store.reading() as session:
+        lessons = _new_lessons(session, layouts, reading.version, alerts)
+    if not lessons:
+        raise StoreError(
+            "there is nothing to teach: no alert with stored texts has a mark that says the true "
+            "label and has not been taught yet (texts are stored with store_texts)"
+        )
+    kept = versions.save(reading.model)  # a way back, whatever becomes of the given file
+    taught = learn(reading.model, lessons)
+    path = versions.save(taught)
+    try:
+        with store.writing() as session:
+            session.lock("lessons")
+            _refuse_changed(session, reading.version)
+            _refuse_forgotten(session, lessons)
+            session.run("UPDATE versions SET path = ? WHERE id = ?", str(kept), reading.version)
+            number = versions.add(session, reading.version, path, taught.fingerprint)
+            _write(session, number, lessons)
+            set_active(session, number)
+    except StoreError:
+        remove_files(store, [path])  # it may know what a forgotten subject wrote
+        raise
+    return Reading(taught, reading.policy, number)
+
+
+def restore(store: Store, versions: Versions, reading: Reading, number: int) -> Reading:
+    """Go back, or forward, to a version."""
+    with store.reading() as session:
+        _, _, path, fingerprint, _ = version_row(session, number)
+    model = versions.load(path, fingerprint)
+    if reading.policy.positive not in model.labels:
+        raise StoreError(f"version {number} does not know the label {reading.policy.positive!r}")
+    with store.writing() as session:
+        session.lock("lessons")
+        version_row(session, number)  # it may have been removed meanwhile
+        set_active(session, number)
+    return Reading(model, reading.policy, number)
+
+
+def _new_lessons(
+    session: Session, layouts: Layouts, version: int, alerts: Sequence[int] | None
+) -> list[Lesson]:
+    """Return the texts of marked alerts that no version up to this one has been taught."""
+    line = ancestry(session, version)
+    query = f"SELECT DISTINCT alert FROM lessons WHERE version IN ({placeholders(line)})"
+    known = {alert for (alert,) in session.run(query, *line)}
+    found = session.run(
+        "SELECT m.alert, a.subject, m.label, a.post_id, a.delay, a.by_time FROM marks m "
+        "JOIN alerts a ON a.id = m.alert WHERE m.label IS NOT NULL ORDER BY m.alert"
+    )
+    lessons = []
+    for alert, subject, label, post_id, delay, by_time in found:
+        if alert in known or (alerts is not None and alert not in alerts):
+            continue
+        posts = posts_until(session, layouts, subject, decoded(post_id), delay, by_time)
+        texts = texts_of(session, [post[0] for post in posts]).values()
+        lessons += [Lesson(alert, subject, json.loads(label), text) for text in texts]
+    return lessons
+
+
+def _write(session: Session, version: int, lessons: Sequence[Lesson]) -> None:
+    at = now()
+    session.many(
+        "INSERT INTO lessons (version, alert, subject, label, text, at) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (version, one.alert, one.subject, json.dumps(one.label), encoded(one.text), at)
+            for one in lessons
+        ],
+    )
+
+
+def _refuse_changed(session: Session, version: int | None) -> None:
+    if active_version(session) != version:
+        raise StoreError(_CHANGED)
+
+
+def _refuse_forgotten(session: Session, lessons: Sequence[Lesson]) -> None:
+    alerts = sorted({one.alert for one in lessons})
+    if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
+        raise StoreError("a subject was forgotten meanwhile: try again")
+
+
+# Forgetting
+
+
+@dataclass(frozen=True)
+class Unlearning:
+    """What must happen to versions so that nothing of a subject stays in them."""
+
+    removed: tuple[int, ...] = ()  # versions that know texts of the subject
+    files: tuple[Path, ...] = ()
+    active: int | None = None
+    base: int | None = None  # the version to teach the rest on top of; None if nothing changes
+    rest: tuple[Lesson, ...] = ()
+    unlearned: int = 0  # lessons of the subject in the active version
+    model: TauSS3 | None = field(default=None, repr=False)
+
+
+def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlearning:
+    """Return how to unlearn a subject, with the model that is active afterwards."""
+    active = active_version(session)
+    bad = _knowing(session, subject)
+    if not bad or active is None:
+        return Unlearning(active=active)
+    files = [Path(version_row(session, number)[2]) for number in bad]
+    line = ancestry(session, active)
+    if active not in bad:
+        return Unlearning(tuple(bad), tuple(files), active)
+    base = next(number for number in line if number not in bad)
+    between = line[: line.index(base)]
+    query = (
+        "SELECT alert, subject, label, text FROM lessons "
+        f"WHERE version IN ({placeholders(between)}) ORDER BY id"
+    )
+    every = [
+        Lesson(alert, whose, json.loads(label), decoded(text))
+        for alert, whose, label, text in session.run(query, *between)
+    ]
+    rest = [one for one in every if one.subject != subject]
+    _, _, path, fingerprint, _ = version_row(session, base)
+    model = versions.load(path, fingerprint)
+    return Unlearning(
+        removed=tuple(bad),
+        files=tuple(files),
+        active=active,
+        base=base,
+        rest=tuple(rest),
+        unlearned=len(every) - len(rest),
+        model=learn(model, rest) if rest else model,
+    )
+
+
+def _knowing(session: Session, subject: int) -> list[int]:
+    """Return the versions that know texts of a subject: taught with them, or on top of those."""
+    found = session.run("SELECT DISTINCT version FROM lessons WHERE subject = ?", subject)
+    own = {version for (version,) in found}
+    parents: dict[int, int | None] = dict(session.run("SELECT id, parent FROM versions"))
+    return [number for number in parents if own & set(lineage(parents, number))]
+
+
+def write_unlearning(
+    session: Session, versions: Versions, plan: Unlearning, subject: int
+) -> int | None:
+    """Write the plan; return the number of the version that is active afterwards.
+
+    Raise `StoreError` if the model was changed since the plan was made.
+    """
+    session.lock("lessons")
+    if set(_knowing(session, subject)) != set(plan.removed):
+        raise StoreError(_CHANGED)
+    if not plan.removed:
+        return plan.active
+    _refuse_changed(session, plan.active)
+    gone = placeholders(plan.removed)
+    session.run(f"DELETE FROM lessons WHERE version IN ({gone})", *plan.removed)
+    session.run(f"DELETE FROM versions WHERE id IN ({gone})", *plan.removed)
+    if plan.base is None or plan.model is None:
+        return plan.active
+    number = plan.base
+    if plan.rest:
+        path = versions.save(plan.model)
+        number = versions.add(session, plan.base, path, plan.model.fingerprint)
+        _write(session, number, plan.rest)
+    set_active(session, number)
+    return number
+
+
+def remove_files(store: Store, files: Sequence[Path]) -> None:
+    """Remove the files of versions that are no longer in the store."""
+    used = {path for (path,) in store.rows("SELECT path FROM versions")}
+    for path in files:
+        if str(path) not in used and path.parent.name.endswith(".versions"):
+            path.unlink(missing_ok=True)

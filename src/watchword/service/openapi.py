@@ -1,0 +1,122 @@
+"""The OpenAPI description of the service, made of the table of operations."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import watchword
+from watchword.service.operations import OPERATIONS, Operation, Parameter
+from watchword.service.records import (
+    Alert,
+    Forgotten,
+    ModelVersion,
+    Receipt,
+    Statistics,
+    SubjectRow,
+    SubjectView,
+)
+from watchword.service.schemas import TEXT, WHOLE, Schema, Schemas, an_object
+
+_ERRORS = {
+    400: "The request is invalid; the answer says what is wrong, and where.",
+    401: "The token is missing or wrong.",
+    403: "The token does not allow this, or the request comes from another site.",
+    404: "There is no such thing.",
+    409: "That is not possible in the current state.",
+    413: "The body is too large, or has too many posts.",
+    415: "The media type of the body is not supported.",
+    429: "The service is behind, or too many requests were sent: see Retry-After.",
+    503: "The store is away: see Retry-After.",
+}
+
+
+@cache
+def description() -> dict[str, Any]:
+    """Return the description of all operations.
+
+    >>> description()["paths"]["/posts"]["post"]["operationId"]
+    'add_posts'
+    """
+    schemas = Schemas()
+    responses = _responses(schemas)
+    paths: dict[str, dict[str, Any]] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, responses)
+    error = an_object({"error": TEXT, "line": WHOLE, "post": WHOLE}, optional=("line", "post"))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "watchword service",
+            "version": watchword.__version__,
+            "description": "Early risk detection over text streams: posts in, alerts out.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {**schemas.named, "Error": error},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _responses(schemas: Schemas) -> dict[str, Schema]:
+    """Return the schemas of all answers by the names that operations use."""
+
+    def some(name: str, kind: Any, **more: Schema) -> Schema:
+        return an_object({name: {"type": "array", "items": schemas.of(kind)}, **more})
+
+    records = (Receipt, SubjectView, Forgotten, Alert, Statistics, ModelVersion)
+    health = an_object({"status": TEXT, "reasons": {"type": "array", "items": TEXT}})
+    return {kind.__name__: schemas.of(kind) for kind in records} | {
+        "Subjects": some("subjects", SubjectRow),
+        "Alerts": some("alerts", Alert, last=WHOLE),
+        "Models": some("models", ModelVersion),
+        "Story": {"type": "object"},
+        "Events": TEXT,
+        "Lines": TEXT,
+        "Text": TEXT,
+        "Description": {"type": "object"},
+        "Health": health,
+    }
+
+
+def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
+    answer = {
+        "description": "Success.",
+        "content": _content(one.media_type, responses[one.returns]),
+    }
+    refusals = {*one.errors, *((401, 403, 429, 503) if one.scope is not None else (503,))}
+    told: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        "parameters": [_parameter(each) for each in one.parameters],
+        "responses": {"200": answer} | {str(code): _refusal(code) for code in sorted(refusals)},
+    }
+    if one.scope is None:
+        told["security"] = []
+    else:
+        told["description"] = f"Needs a token with the scope {one.scope}."
+    if one.body is not None:
+        content = {media: {"schema": schema} for media, schema in one.body.items()}
+        told["requestBody"] = {"required": True, "content": content}
+    return told
+
+
+def _content(media_type: str, schema: Schema) -> dict[str, Any]:
+    return {media_type: {"schema": schema}}
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "in": one.where,
+        "required": one.where == "path",
+        "description": one.help,
+        "schema": one.schema,
+    }
+
+
+def _refusal(code: int) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Error"}
+    return {"description": _ERRORS[code], "content": _content("application/json", schema)}

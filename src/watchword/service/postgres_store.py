@@ -1,0 +1,275 @@
+"""The store in PostgreSQL, through psycopg 3: several processes may write to it at once.
+
+Everything is in the schema `watchword` of the database. Subjects are locked row by row, in the
+order of their ids, so that processes with different subjects do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from watchword._files import AnyPath
+from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
+from watchword.service import schema
+from watchword.service.reader_pool import ReaderPool
+from watchword.service.store import Row, Session, Store, shown_url
+
+if TYPE_CHECKING:
+    import psycopg
+
+_LOCKS = 0x7777_0000  # of this program among the advisory locks of the database
+_NAMES = {"schema": 1, "alerts": 2, "rounds": 3, "lessons": 4}
+
+
+class PostgresSession(Session):
+    """A connection within a transaction."""
+
+    for_update = " FOR UPDATE"
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self.connection = connection
+
+    def run(self, query: str, *values: Any) -> list[Row]:
+        """Run a statement and return its rows."""
+        found = self.connection.execute(_placed(query), values)
+        return found.fetchall() if found.description else []
+
+    def many(self, query: str, rows: Sequence[Row]) -> int:
+        """Run a statement for each row of values; return how many rows it changed."""
+        if not rows:
+            return 0
+        with self.connection.cursor() as cursor:
+            cursor.executemany(_placed(query), rows)
+            return cursor.rowcount
+
+    def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query that ends in `{keys}`."""
+        if not keys:
+            return []
+        return self.connection.execute(query.format(keys="= ANY(%s)"), [list(keys)]).fetchall()
+
+    def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
+        """Return these columns of the subjects, locked; create those that do not exist yet.
+
+        In this order: what is inserted is sorted by name, what is locked by id, and whoever
+        inserts holds no lock yet, so that processes wait for each other, but never in a circle.
+        """
+        known = {row[0] for row in self.where("SELECT name FROM subjects WHERE name {keys}", names)}
+        new = sorted(set(names) - known)
+        if new:
+            self.connection.execute(
+                "INSERT INTO subjects (name, layout, posts, delay, score, state, recent, older) "
+                "SELECT unnest(%s::bytea[]), 0, 0, 0, 0, ''::bytea, ''::bytea, 0 "
+                "ON CONFLICT DO NOTHING",
+                [new],
+            )
+        query = f"SELECT {columns} FROM subjects WHERE name = ANY(%s) ORDER BY id FOR UPDATE"
+        return self.connection.execute(query, [list(names)]).fetchall()
+
+    def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
+        """Return the rows of `post_index` for pairs of a subject and a hash."""
+        return self.connection.execute(
+            "SELECT p.subject, p.hash, p.post FROM unnest(%s::bigint[], %s::bigint[]) AS k (s, h) "
+            "JOIN post_index p ON p.subject = k.s AND p.hash = k.h",
+            [[subject for subject, _ in pairs], [number for _, number in pairs]],
+        ).fetchall()
+
+    def new_ids(self, table: str, count: int) -> Sequence[int]:
+        """Return unused ids for new rows of a table."""
+        found = self.run(
+            f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, ?)",
+            count,
+        )
+        return sorted(key for (key,) in found)
+
+    def contains(self, column: str) -> str:
+        """Return the test whether a binary column contains a value."""
+        return f"position(?::bytea IN {column}) > 0"
+
+    def lock(self, name: str) -> None:
+        """Wait for other processes in the same part of the program, until the transaction ends."""
+        self.connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCKS + _NAMES[name]])
+
+
+class PostgresStore(Store):
+    """A database of PostgreSQL."""
+
+    is_shared = True
+
+    def __init__(self, url: str, *, steps: Mapping[int, tuple[str, ...]] = schema.STEPS) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MissingExtraError(
+                "a store in PostgreSQL needs psycopg: pip install 'watchword[postgres]'"
+            ) from error
+        self._psycopg = psycopg
+        self.url = shown_url(url)
+        self._address = url
+        self._steps = steps
+        self._lock = threading.RLock()
+        self._writer: psycopg.Connection[Row] | None = None
+        self._readers = ReaderPool(self._open)
+        self._is_closed = False
+        with self._lock, self._named_errors():
+            self._connected()
+
+    # Opening
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        """Return the connection that writes; connect and check the tables if there is none."""
+        if self._is_closed:
+            raise StoreError(f"the store {self.url} is closed")
+        if self._writer is None or self._writer.closed:
+            connection = self._open()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._writer = connection
+        return self._writer
+
+    def _open(self) -> psycopg.Connection[Row]:
+        try:
+            connection = self._psycopg.connect(self._address, connect_timeout=5, autocommit=True)
+        except self._psycopg.ProgrammingError:  # whose message quotes the password
+            raise StoreError(
+                f"{self.url} is not an address of PostgreSQL: use postgresql://USER@HOST/NAME"
+            ) from None
+        connection.execute("SET search_path = watchword")
+        connection.execute("SET TIME ZONE 'UTC'")
+        return connection
+
+    def _prepare(self, connection: psycopg.Connection[Row]) -> None:
+        session = PostgresSession(connection)
+        with connection.transaction():
+            session.lock("schema")
+            connection.execute("CREATE SCHEMA IF NOT EXISTS watchword")
+            tables = {
+                name
+                for (name,) in connection.execute(
+                    "SELECT table_name FROM information_schema.tables "
+                    "WHERE table_schema = 'watchword'"
+                )
+            }
+            if tables and "facts" not in tables:
+                raise StoreError(
+                    f"{self.url} has a schema named watchword that is not a store of watchword: "
+                    "name another database"
+                )
+            version = self._version(session) if tables else 0
+            types = schema.POSTGRES_TYPES
+            reached = schema.migrate(
+                session, version, types=types, steps=self._steps, where=self.url
+            )
+            if reached != version:
+                session.run(
+                    "INSERT INTO facts (name, value) VALUES ('version', ?) "
+                    "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                    str(reached),
+                )
+
+    def _version(self, session: PostgresSession) -> int:
+        found = session.run("SELECT value FROM facts WHERE name = 'version'")
+        try:
+            return int(found[0][0])
+        except (IndexError, ValueError):
+            raise StoreError(
+                f"{self.url} is damaged (its version is missing): restore a backup of it"
+            ) from None
+
+    # Using
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresSession]:
+        """Give a session that sees one state of the store."""
+        if self._is_closed:
+            raise StoreError(f"the store {self.url} is closed")
+        with (
+            self._named_errors(),
+            self._readers.lent() as connection,
+            connection.transaction(),
+        ):
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield PostgresSession(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresSession]:
+        """Give a session whose changes are committed together at the end, or not at all."""
+        with self._lock, self._named_errors():
+            connection = self._connected()
+            try:
+                with connection.transaction():
+                    yield PostgresSession(connection)
+            except self._psycopg.OperationalError:
+                self._disconnect()
+                raise
+
+    def backup(self, path: AnyPath) -> None:
+        """Refuse: PostgreSQL has a program for that."""
+        raise StoreError(
+            f"{self.url} is a database of PostgreSQL: back it up with "
+            f"pg_dump --schema=watchword --file={path}"
+        )
+
+    def scrub(self) -> None:
+        """Let PostgreSQL reuse the space of deleted rows, while others write."""
+        with self._named_errors(), self._readers.lent() as connection:
+            for table in schema.PERSONAL:
+                connection.execute(f"VACUUM {table}")
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            self._is_closed = True
+            self._readers.close()
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._writer is not None:
+            with suppress(self._psycopg.Error):
+                self._writer.close()
+            self._writer = None
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Turn errors of PostgreSQL into errors that name the database and say what to do."""
+        errors = self._psycopg.errors
+        try:
+            yield
+        except (errors.DiskFull, errors.OutOfMemory, errors.ReadOnlySqlTransaction) as error:
+            raise StoreUnavailableError(
+                f"{self.url} cannot be written ({_first_line(error)}): free some space, or check "
+                "the server",
+                retry_after=5.0,
+            ) from error
+        except (
+            errors.DeadlockDetected,
+            errors.SerializationFailure,
+            errors.LockNotAvailable,
+            errors.UniqueViolation,  # of a subject that was forgotten and came back meanwhile
+        ) as e:
+            raise StoreUnavailableError(f"{self.url} is busy ({_first_line(e)})") from e
+        except (errors.InsufficientPrivilege, errors.InvalidCatalogName) as error:
+            raise StoreError(f"{self.url}: {_first_line(error)}") from error
+        except self._psycopg.OperationalError as error:
+            raise StoreUnavailableError(
+                f"{self.url} cannot be reached ({_first_line(error)}): start the server, or "
+                "check the address"
+            ) from error
+        except (errors.UndefinedTable, errors.UndefinedColumn) as error:
+            raise StoreError(
+                f"{self.url} is damaged ({_first_line(error)}): restore a backup of it"
+            ) from error
+
+
+def _placed(query: str) -> Any:
+    return query.replace("?", "%s")
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

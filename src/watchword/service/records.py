@@ -1,0 +1,278 @@
+"""Records: what goes into the service and comes out of it, as plain data.
+
+Times are aware datetimes in UTC. `plain` turns any of these records into what JSON can hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime, timedelta, timezone
+from time import time_ns
+from typing import Any, Literal, overload
+
+import msgspec
+
+from watchword._checks import Label
+from watchword.reasons.alert import AlertReasons
+
+Verdict = Literal["right", "wrong", "unsure"]
+VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unsure")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class IncomingPost(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=False):
+    """A post on its way in. `(subject, id)` identifies it: sent again, it changes nothing.
+
+    >>> IncomingPost("ann", "1", "I cannot sleep").time is None
+    True
+    """
+
+    subject: str
+    id: str
+    text: str
+    time: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a source has been read: committed together with the posts up to there."""
+
+    source: str
+    position: str
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The result of a batch: new posts, posts that were already there, ids of new alerts.
+
+    With rounds, posts are read when their round closes, so a receipt has no alerts.
+    """
+
+    accepted: int
+    duplicates: int
+    alerts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The verdict of a person about an alert.
+
+    `label` is the true label, where it is known: of a right alert the label of the alert, of a
+    wrong one the other label if there are only two, or the one that the person named.
+    """
+
+    alert: int
+    verdict: Verdict
+    note: str
+    by: str
+    at: datetime
+    label: Label | None = None
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An alert about a subject, with its reasons. A subject has at most one.
+
+    `delay` is the number of posts read when it was raised, `post_id` and `post_time` those of the
+    post that raised it, `model` the fingerprint of the model, `policy` the policy in the notation
+    of the command line, and `confidence` the sum per label at that time.
+    """
+
+    id: int
+    subject: str
+    label: Label
+    post_id: str
+    post_time: datetime | None
+    raised_at: datetime
+    delay: int
+    score: float
+    confidence: dict[Label, float]
+    model: str
+    policy: str
+    reasons: AlertReasons
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True)
+class HistoryPost:
+    """A post of a subject: what it added, and the total after it; the text only if it is kept.
+
+    `number` counts from 1 in the order in which posts were read; it is None, and there is no
+    contribution yet, while the post waits for its round.
+    """
+
+    number: int | None
+    post_id: str
+    time: datetime | None
+    arrived: datetime
+    contribution: dict[Label, float]
+    total: dict[Label, float]
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class SubjectRow:
+    """A subject in a list: its number of posts, its score, and the alert, if there is one."""
+
+    id: str
+    posts: int
+    score: float
+    confidence: dict[Label, float]
+    label: Label | None
+    last_time: datetime | None
+    alert: int | None
+
+
+@dataclass(frozen=True)
+class SubjectView:
+    """A subject: the current state, the decision, and a page of the history, oldest first.
+
+    `label` is the positive label if there is an alert, and `delay` that of the alert, else 0.
+    `before` is the argument for the page of earlier posts, None if there are no earlier ones.
+    """
+
+    id: str
+    posts: int
+    score: float
+    confidence: dict[Label, float]
+    label: Label | None
+    delay: int
+    first_time: datetime | None
+    last_time: datetime | None
+    alert: int | None
+    model: str
+    policy: str
+    history: tuple[HistoryPost, ...]
+    before: int | None
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """A marked subject as training data; `text` is None where texts are not stored."""
+
+    subject: str
+    label: Label
+    text: str | None
+    post_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How many alerts were marked right and wrong; `value` is None before any of these."""
+
+    right: int
+    wrong: int
+    unsure: int
+
+    @property
+    def value(self) -> float | None:
+        """Right marks among right and wrong ones."""
+        judged = self.right + self.wrong
+        return self.right / judged if judged else None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The state of the service. Totals of subjects and posts may be some seconds old.
+
+    `per_second` has the posts accepted in each of the latest 60 seconds, newest last.
+    """
+
+    subjects: int
+    posts: int
+    alerts: int
+    marks: Precision
+    accepted: int
+    duplicates: int
+    per_second: tuple[int, ...]
+    queued: int
+    last_commit: datetime | None
+    model: str
+    policy: str
+    version: int
+    labels: tuple[Label, ...] = ()
+    positive: Label = ""
+    rounds: int | None = None
+    waiting: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was removed about a subject: rows per table, texts unlearnt, model files removed."""
+
+    subject: str
+    rows: dict[str, int] = field(default_factory=dict)
+    unlearned: int = 0
+    versions: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self.rows.values())
+
+
+@dataclass(frozen=True)
+class ModelVersion:
+    """A model that the service has used: given by the operator, or taught from marks.
+
+    `lessons` is the number of texts that it was taught on top of the given model `root`.
+    """
+
+    number: int
+    kind: Literal["given", "taught"]
+    root: int
+    path: str
+    model: str
+    lessons: int
+    at: datetime
+    is_active: bool
+
+
+@overload
+def moment(micros: int) -> datetime: ...
+@overload
+def moment(micros: int | None) -> datetime | None: ...
+def moment(micros: int | None) -> datetime | None:
+    """Return the time of a number of microseconds since 1970.
+
+    >>> moment(1_000_000).isoformat()
+    '1970-01-01T00:00:01+00:00'
+    """
+    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+
+
+def now() -> int:
+    """Return the present time as microseconds since 1970."""
+    return time_ns() // 1_000
+
+
+def micros(time: datetime) -> int:
+    """Return a time as microseconds since 1970; a naive time is one in UTC.
+
+    >>> micros(datetime(1970, 1, 2))
+    86400000000
+    """
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=timezone.utc)
+    passed = time - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+def plain(record: Any) -> Any:
+    """Return a record as dicts, lists, strings and numbers; times as ISO 8601 with Z.
+
+    >>> plain(Position("file:/tmp/x", "12"))
+    {'source': 'file:/tmp/x', 'position': '12'}
+    >>> plain(moment(1_500_000))
+    '1970-01-01T00:00:01.500000Z'
+    """
+    if isinstance(record, datetime):
+        return record.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(record, msgspec.Struct):
+        return {name: plain(getattr(record, name)) for name in record.__struct_fields__}
+    if is_dataclass(record) and not isinstance(record, type):
+        own = {one.name: plain(getattr(record, one.name)) for one in fields(record)}
+        return own | {"value": record.value} if isinstance(record, Precision) else own
+    if isinstance(record, dict):
+        return {str(name): plain(value) for name, value in record.items()}
+    return [plain(one) for one in record] if isinstance(record, list | tuple) else record

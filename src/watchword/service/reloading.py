@@ -1,0 +1,103 @@
+"""Switching to another model without a stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from watchword._checks import as_choice
+from watchword._files import AnyPath
+from watchword.errors import StoreError
+from watchword.model.tau_ss3 import TauSS3
+from watchword.service.layouts import Layouts, Reading
+from watchword.service.records import ModelVersion
+from watchword.service.rereading import reread_some
+from watchword.service.store import Store
+from watchword.service.versions import Versions, active_version, set_active, version_row
+
+if TYPE_CHECKING:
+    from watchword.service.runner import Service
+
+logger = logging.getLogger("watchword.service")
+
+ReloadMode = Literal["keep", "replay"]
+
+
+class Reloader:
+    """Loads models in a thread of its own, one after the other."""
+
+    def __init__(self, service: Service, store: Store, versions: Versions) -> None:
+        self._service = service
+        self._store = store
+        self._versions = versions
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="watchword-reload")
+        self._stop = threading.Event()
+
+    def start(self, path: AnyPath | None, mode: ReloadMode) -> Future[ModelVersion]:
+        """Begin to load a model; the future has its version once it is in use."""
+        as_choice("mode", mode, ("keep", "replay"))
+        if mode == "replay" and not self._service.settings.store_texts:
+            raise ValueError("subjects can be replayed only if texts are stored (store_texts)")
+        if mode == "replay" and self._service.reading.policy.is_population:
+            raise ValueError(
+                "a policy that compares all subjects cannot be replayed: keep the sums"
+            )
+        given = self._versions.given if path is None else Path(os.fspath(path)).absolute()
+        return self._worker.submit(self._reload, given, mode)
+
+    def close(self) -> None:
+        """Wait for a model that is being loaded; leave off reading subjects again."""
+        self._stop.set()
+        self._worker.shutdown(wait=True, cancel_futures=True)
+
+    def _reload(self, path: Path, mode: ReloadMode) -> ModelVersion:
+        model = TauSS3.load(path)
+        policy = self._service.reading.policy
+        reading = Reading(model, policy, 0)
+        reading.engine.known_label(policy.positive)
+        fingerprint = reading.fingerprint
+        with self._service.changing():
+            with self._store.writing() as session:
+                session.lock("lessons")
+                number = active_version(session)
+                if number is None or version_row(session, number)[3] != fingerprint:
+                    number = self._versions.add(session, None, path, fingerprint)
+                    set_active(session, number)
+            reading = Reading(model, policy, number)
+            self._service.switch(reading)
+        logger.info("version %d of the model is in use: %s", number, fingerprint)
+        if mode == "replay":
+            self._reread(reading)
+        return self._versions.get(number)
+
+    def _reread(self, reading: Reading) -> None:
+        """Read the stored texts of all subjects again, some at a time."""
+        last: int | None = 0
+        changed = kept = 0
+        by_time = self._service.settings.order == "time"
+        while last is not None:
+            if self._stop.is_set():
+                raise StoreError("the service stopped while subjects were read again")
+            layouts = Layouts()
+            last, some, others, alerts = reread_some(
+                self._store, layouts, reading, after=last, by_time=by_time
+            )
+            changed, kept = changed + some, kept + others
+            self._service.announce(alerts)
+        logger.info("subjects read again: %d, kept for lack of texts: %d", changed, kept)
+
+    def follow(self) -> None:
+        """Switch to the version that another process has made the active one."""
+        own = self._service.reading
+        with self._store.reading() as session:
+            number = active_version(session)
+            if number is None or number == own.version:
+                return
+            _, _, path, fingerprint, _ = version_row(session, number)
+        model = self._versions.load(path, fingerprint)
+        self._service.switch(Reading(model, own.policy, number))
+        logger.info("version %d of the model is in use: %s", number, fingerprint)

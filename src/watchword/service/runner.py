@@ -1,0 +1,458 @@
+"""The service without its door: everything that routes, sources and the board ask for.
+
+A `Service` may be used by any number of threads. Posts go through a queue; one thread commits
+groups of batches, each in one transaction. Everything else reads the store, or changes it in
+transactions of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal
+
+from watchword._checks import Label, as_choice, as_whole
+from watchword._files import AnyPath
+from watchword.errors import UnknownAlertError
+from watchword.service import lessons
+from watchword.service.alerts import SORTS as ALERT_SORTS
+from watchword.service.alerts import find_alerts
+from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
+from watchword.service.intake import ORDERS, Batch, Intake, Order, Settings, check_posts
+from watchword.service.kept import KeptResults
+from watchword.service.layouts import Layouts, Reading
+from watchword.service.marks import precision_of, training_texts, write_mark
+from watchword.service.records import (
+    Alert,
+    Forgotten,
+    IncomingPost,
+    Mark,
+    ModelVersion,
+    Position,
+    Receipt,
+    Statistics,
+    SubjectRow,
+    SubjectView,
+    TrainingText,
+    Verdict,
+    moment,
+)
+from watchword.service.reloading import Reloader, ReloadMode
+from watchword.service.rounds import close_round
+from watchword.service.store import Store, connect, decoded, encoded
+from watchword.service.subjects import SORTS as SUBJECT_SORTS
+from watchword.service.subjects import find_subjects, tell_story, view_subject
+from watchword.service.upkeep import Duty, Upkeep
+from watchword.service.versions import Versions
+from watchword.service.writer import Writer
+from watchword.streams.policies import Policy
+
+AlertSort = Literal["newest", "oldest", "score", "subject", "label", "time"]
+SubjectSort = Literal["score", "name", "newest", "posts"]
+Listener = Callable[[Sequence[int]], None]
+
+_RETENTION = 600.0  # seconds between removals of old texts
+_NEW_VERSION = 2.0  # seconds between looks for a version that another process has activated
+
+
+class Service:
+    """A model, a policy and a store, with a queue of posts. Opened by `Service.open`.
+
+    >>> import tempfile, watchword as ww
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> model = ww.TauSS3()
+    >>> model.learn_many(["cannot sleep", "lovely garden"], ["at risk", "control"])
+    >>> model.save(f"{folder.name}/model.ww")
+    >>> opened = Service.open(
+    ...     f"{folder.name}/watch.db", f"{folder.name}/model.ww", ww.Overtakes("at risk")
+    ... )
+    >>> with opened as service:
+    ...     sent = service.submit([IncomingPost("ann", "1", "I cannot sleep")])
+    ...     receipt = sent.result()
+    ...     [alert] = service.alerts()
+    >>> receipt
+    Receipt(accepted=1, duplicates=0, alerts=(1,))
+    >>> alert.subject, alert.label, alert.reasons.ngrams_for[0].ngram
+    ('ann', 'at risk', 'cannot')
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        versions: Versions,
+        policy: Policy,
+        *,
+        settings: Settings,
+        keep_texts_days: float | None = None,
+        round_seconds: float | None = None,
+        queue_posts: int = 50_000,
+        threads: int = 1,
+    ) -> None:
+        if policy.is_population and round_seconds is None:
+            raise ValueError(f"{policy!r} compares all subjects of a round: set round_seconds")
+        self.store = store
+        self._versions = versions
+        self._settings = settings
+        model, version = versions.start()
+        self._reading = Reading(model, policy, version)
+        self._reading.engine.known_label(policy.positive)
+        self._lock = threading.RLock()
+        self._changing = threading.RLock()  # held while the model is changed in store and memory
+        self._listeners: list[Listener] = []
+        self._intake = Intake(store, settings)
+        self._kept = KeptResults()
+        self._reloader = Reloader(self, store, versions)
+        self._writer = Writer(
+            self._intake,
+            lambda: self._reading,
+            lock=self._lock,
+            queue_posts=queue_posts,
+            committed=self._committed,
+            threads=threads,
+        )
+        if not settings.in_rounds:  # posts that an earlier run has left waiting
+            self.close_round()
+        self._upkeep = Upkeep(self._duties(keep_texts_days, round_seconds))
+
+    def _duties(self, days: float | None, seconds: float | None) -> list[Duty]:
+        duties = []
+        if days is not None:
+            self.expire(days)
+            duties.append(Duty("removing old texts", _RETENTION, lambda: self.expire(days)))
+        if seconds is not None:
+            closing = Duty("closing the round", seconds, lambda: None, on_the_clock=True)
+            closing.action = lambda: self.close_round(int(closing.next_at * 1_000_000))
+            duties.append(closing)
+        if self.store.is_shared:
+            follow = self._reloader.follow
+            duties.append(Duty("looking for a new model", _NEW_VERSION, follow))
+        return duties
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        store_url: str,
+        model_path: AnyPath,
+        policy: Policy,
+        *,
+        order: Order = "arrival",
+        store_texts: bool = False,
+        keep_texts_days: float | None = None,
+        round_seconds: float | None = None,
+        queue_posts: int = 50_000,
+        threads: int = 1,
+    ) -> Iterator[Service]:
+        """Open a store, or create it, and start to take posts in; stop at the end.
+
+        At the end, posts that are queued are committed first. `order` says how late posts are
+        read: as they arrive, or by time, with the subject replayed. Texts are kept only with
+        `store_texts`, and for `keep_texts_days` if given. `round_seconds` is the length of a round,
+        which population policies need. `submit` refuses posts while more than `queue_posts` wait.
+        """
+        as_choice("order", order, ORDERS)
+        if round_seconds is not None and not round_seconds > 0:
+            raise ValueError(f"round_seconds must be above 0, got {round_seconds}")
+        settings = Settings(order, store_texts, round_seconds is not None)
+        store = connect(store_url)
+        try:
+            service = cls(
+                store,
+                Versions(store, model_path),
+                policy,
+                settings=settings,
+                keep_texts_days=keep_texts_days,
+                round_seconds=round_seconds,
+                queue_posts=as_whole("queue_posts", queue_posts, 1),
+                threads=threads,
+            )
+            try:
+                yield service
+            finally:
+                service.close()
+        finally:
+            store.close()
+
+    def close(self) -> None:
+        """Commit what is queued, and end the threads."""
+        self._upkeep.close()
+        self._reloader.close()
+        self._writer.close()
+
+    @property
+    def reading(self) -> Reading:
+        """The model and the policy in use."""
+        return self._reading
+
+    @property
+    def settings(self) -> Settings:
+        """How posts are taken in."""
+        return self._settings
+
+    # Posts
+
+    def submit(
+        self, posts: Sequence[IncomingPost], position: Position | None = None
+    ) -> Future[Receipt]:
+        """Queue posts; the future has the receipt once they are committed.
+
+        Posts of one call are committed together, with the position of their source, which may come
+        without posts. Raise `TypeError` or `ValueError` for posts that cannot be kept, `BusyError`
+        if too many are waiting; the future raises `StoreUnavailableError` if the store cannot be
+        written now. In both cases nothing is stored, and the posts can be sent again.
+        """
+        check_posts(posts)
+        return self._writer.submit(Batch(posts, position))
+
+    def position(self, source: str) -> str | None:
+        """Return how far a source has been read, as committed; None at its beginning."""
+        found = self.store.rows("SELECT position FROM positions WHERE source = ?", encoded(source))
+        return decoded(found[0][0]) if found else None
+
+    # Subjects
+
+    def subject(
+        self, name: str, *, before: int | None = None, limit: int = 200
+    ) -> SubjectView | None:
+        """Return a subject with its latest `limit` posts, or those before the number `before`."""
+        return view_subject(self.store, self._intake.layouts, name, before=before, limit=limit)
+
+    def subjects(
+        self,
+        *,
+        query: str | None = None,
+        sort: SubjectSort = "score",
+        limit: int = 100,
+        offset: int = 0,
+        undecided: bool = False,
+    ) -> list[SubjectRow]:
+        """Return subjects whose ids contain `query`, sorted.
+
+        A list over many subjects takes a pass over them, so it is kept for a while (ten times as
+        long as it took) and may be some seconds old.
+        """
+        as_choice("sort", sort, tuple(SUBJECT_SORTS))
+        return self._kept.get(
+            (query, sort, limit, offset, undecided),
+            lambda: find_subjects(
+                self.store,
+                self._intake.layouts,
+                query=query,
+                sort=sort,
+                limit=limit,
+                offset=offset,
+                undecided=undecided,
+            ),
+        )
+
+    def story(self, name: str) -> dict[str, Any] | None:
+        """Return the story of a subject as plain data (`Story.to_dict`), by the current model.
+
+        None if the subject is unknown, or if the text of one of its posts is not stored.
+        """
+        by_time = self._settings.order == "time"
+        return tell_story(self.store, self._reading, name, by_time=by_time)
+
+    # Alerts
+
+    def alerts(
+        self,
+        *,
+        since: int = 0,
+        before: int | None = None,
+        limit: int = 100,
+        label: Label | None = None,
+        query: str | None = None,
+        sort: AlertSort = "newest",
+        unmarked: bool = False,
+    ) -> list[Alert]:
+        """Return alerts whose number is above `since` (and below `before`).
+
+        `query` is part of a subject's id. `sort` is "newest", "oldest", "score", "subject", "label"
+        or "time". Numbers grow in the order in which alerts become visible.
+        """
+        as_choice("sort", sort, tuple(ALERT_SORTS))
+        return find_alerts(
+            self.store,
+            self._intake.layouts,
+            since=since,
+            before=before,
+            limit=limit,
+            label=label,
+            query=query,
+            sort=sort,
+            unmarked=unmarked,
+        )
+
+    def alert(self, number: int) -> Alert:
+        """Return an alert; raise `UnknownAlertError` if there is none of this number."""
+        found = find_alerts(self.store, self._intake.layouts, ids=[number])
+        if not found:
+            raise UnknownAlertError(f"there is no alert {number}")
+        return found[0]
+
+    def last_alert(self) -> int:
+        """Return the number of the newest alert, 0 without one."""
+        return int(self.store.rows("SELECT coalesce(max(id), 0) FROM alerts")[0][0])
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call a function with the ids of new alerts of this process after each commit.
+
+        It is called in the thread that writes, so it must be quick. Return a function that ends it.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _committed(self, receipts: Sequence[Receipt]) -> None:
+        self.announce([key for receipt in receipts for key in receipt.alerts])
+
+    def announce(self, alerts: Sequence[int]) -> None:
+        """Tell listeners about new alerts."""
+        if alerts:
+            for listener in tuple(self._listeners):
+                listener(alerts)
+
+    # Marks
+
+    def mark(
+        self,
+        alert: int,
+        verdict: Verdict,
+        note: str = "",
+        *,
+        by: str = "",
+        label: Label | None = None,
+    ) -> Mark:
+        """Mark an alert "right", "wrong" or "unsure"; a later mark replaces it.
+
+        `label` is the true label; it follows from the verdict unless the alert is wrong and the
+        model has more than two labels. Raise `UnknownAlertError`, or `ValueError` for what cannot
+        be a mark.
+        """
+        return write_mark(
+            self.store, self._reading, alert, verdict=verdict, note=note, by=by, label=label
+        )
+
+    def training(self) -> Iterator[TrainingText]:
+        """Yield the posts of marked subjects up to their alerts as training data."""
+        return training_texts(self.store, self._intake.layouts)
+
+    # The model
+
+    def versions(self) -> list[ModelVersion]:
+        """Return all versions of the model that the store knows, oldest first."""
+        return self._versions.listed()
+
+    def teach(self, alerts: Sequence[int] | None = None) -> ModelVersion:
+        """Teach the model the marked texts, of these alerts or of all, that it does not know yet.
+
+        Each post up to the alert is learnt with the true label, with one step of correction if the
+        model is refined. The result is a new version, saved and switched to; posts read so far keep
+        their contributions. The texts are kept with the lessons until their subject is forgotten,
+        so that they can be taken back. Raise `StoreError` if there is nothing to teach.
+        """
+        layouts = self._intake.layouts
+        with self.changing():
+            taught = lessons.teach(self.store, self._versions, layouts, self._reading, alerts)
+            self.switch(taught)
+        return self._versions.get(taught.version)
+
+    def restore(self, version: int) -> ModelVersion:
+        """Go back to an earlier version of the model, or forward again."""
+        with self.changing():
+            self.switch(lessons.restore(self.store, self._versions, self._reading, version))
+        return self._versions.get(version)
+
+    def reload(
+        self, path: AnyPath | None = None, *, mode: ReloadMode = "keep"
+    ) -> Future[ModelVersion]:
+        """Load a model in the background and switch to it between two groups of posts.
+
+        Without `path`, the file given at the start is read again. With "keep", subjects keep their
+        sums; with "replay", those whose texts are all stored are read again, and the future is done
+        when all are. Raise `ValueError` for "replay" without stored texts.
+        """
+        return self._reloader.start(path, mode)
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Keep other threads from changing the model: the store and `reading` shall agree."""
+        return self._changing
+
+    def switch(self, reading: Reading) -> None:
+        """Use another model or policy from the next group of posts on."""
+        with self._lock:
+            self._reading = reading
+
+    # Removing
+
+    def forget(self, subject: str) -> Forgotten:
+        """Remove a subject everywhere: posts, texts, state, alert, mark, deliveries, lessons.
+
+        If the model was taught its texts, they are unlearnt exactly, and the files of all versions
+        that knew them are removed. Return what was removed; nothing if the subject is unknown.
+        """
+        with self.changing():
+            key, plan = plan_forgetting(self.store, self._versions, subject)
+            if key is None:
+                return Forgotten(subject)
+            with self._lock:
+                found, active = write_forgetting(
+                    self.store, self._versions, subject, key=key, plan=plan
+                )
+                if plan.model is not None and active is not None:
+                    self.switch(Reading(plan.model, self._reading.policy, active))
+        self._kept.clear()  # lists may have the subject
+        return found
+
+    def expire(self, days: float) -> int:
+        """Remove the texts that arrived more than some days ago; return how many."""
+        return expire_texts(self.store, days)
+
+    # Operation
+
+    def close_round(self, due: int | None = None) -> list[int]:
+        """Read the posts that wait for the end of the round; return the ids of new alerts."""
+        with self._lock:
+            alerts = close_round(
+                self.store,
+                Layouts(),  # not those of the intake: the transaction may be rolled back
+                self._reading,
+                texts_kept=self._settings.store_texts,
+                due=due,
+            )
+        self.announce(alerts)
+        return alerts
+
+    def statistics(self) -> Statistics:
+        """Return numbers about the service and its store."""
+        with self.store.reading() as session:
+            [(alerts,)] = session.run("SELECT count(*) FROM alerts")
+            [(waiting,)] = session.run("SELECT count(*) FROM posts WHERE number IS NULL")
+            facts: dict[str, str] = dict(session.run("SELECT name, value FROM facts"))
+            marks = precision_of(session)
+        query = "SELECT count(*), coalesce(sum(posts), 0) FROM subjects"
+        [(subjects, posts)] = self._kept.get(query, lambda: self.store.rows(query))
+        writer, reading = self._writer, self._reading
+        at = writer.last_commit
+        return Statistics(
+            subjects=subjects,
+            posts=int(posts) + waiting,
+            alerts=alerts,
+            marks=marks,
+            accepted=writer.accepted,
+            duplicates=writer.duplicates,
+            per_second=writer.rates.latest(),
+            queued=writer.queued,
+            last_commit=None if at is None else moment(int(at * 1_000_000)),
+            model=reading.fingerprint,
+            policy=reading.spelling,
+            version=reading.version,
+            labels=reading.engine.labels,
+            positive=reading.policy.positive,
+            rounds=int(facts.get("rounds", 0)) if self._settings.in_rounds else None,
+            waiting=waiting,
+            failures=writer.failures,
+        )

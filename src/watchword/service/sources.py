@@ -1,0 +1,217 @@
+"""Sources: threads that read posts and hand them to the service, batch by batch.
+
+A source goes on only after a batch has been committed. While the service is behind or the store is
+away, it waits and tries the same batch again; a batch that was committed after all changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from watchword.data.flaws import BadLines, Flaw
+from watchword.data.lines import Batch
+from watchword.data.texts import Texts, texts_in
+from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
+from watchword.service.bodies import first_bad_time, first_flaw, incoming
+from watchword.service.logs import say
+from watchword.service.records import IncomingPost, Position
+
+if TYPE_CHECKING:
+    from watchword.service.metrics import Metrics
+    from watchword.service.runner import Service
+
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
+_REPORTED = 1000  # bad lines of a source that are logged one by one
+_BAD_LINES = "Lines and entries that were skipped because they are invalid."
+
+
+class SourceError(WatchwordError):
+    """A source could not be read to its end."""
+
+
+class Stopped(BaseException):
+    """Raised inside a source to stop it."""
+
+
+class Source(Protocol):
+    """A source of posts: a name for logs, and a function that reads until it is stopped."""
+
+    name: str
+
+    def read(self, into: Sink) -> None:
+        """Read posts into a sink until the source ends or `Stopped` is raised."""
+
+
+class Sink:
+    """The way from a source into the service, which is tried until it has taken the posts."""
+
+    def __init__(self, service: Service, name: str, *, metrics: Metrics | None = None) -> None:
+        self._service = service
+        self._name = name
+        self._metrics = metrics
+        self._bad_lines = 0
+        self.stopping = threading.Event()
+
+    def position(self, source: str) -> str | None:
+        """Return the position of a source that was committed last."""
+        wait = _SHORTEST_WAIT
+        while True:
+            try:
+                return self._service.position(source)
+            except StoreUnavailableError as error:  # noqa: PERF203
+                wait = self._wait(wait, error)
+
+    def put(self, posts: Sequence[IncomingPost], position: Position | None) -> None:
+        """Hand over posts and the position after them; return when they are committed."""
+        wait = _SHORTEST_WAIT
+        while True:
+            try:
+                self._service.submit(posts, position).result()
+            except BusyError as error:  # noqa: PERF203
+                self.pause(min(error.retry_after, _LONGEST_WAIT))
+            except StoreUnavailableError as error:
+                wait = self._wait(wait, error)
+            else:
+                return
+
+    def texts(self, batch: Batch, place: Callable[[int], str] = "line {}".format) -> Texts:
+        """Return the posts of a batch of lines; report the others as bad lines.
+
+        `place` says where a line is, given its number.
+        """
+        bad = _Skipped(lambda flaw, line: self.skip(flaw, "" if line is None else place(line)))
+        return _without_flaws(texts_in(batch, bad, name=self._name), bad)
+
+    def skip(self, flaw: Flaw, place: str) -> None:
+        """Report a bad line or entry, which is left out."""
+        self._bad_lines += 1
+        if self._metrics is not None:
+            self._metrics.add("bad_lines", _BAD_LINES, source=self._name)
+        if self._bad_lines <= _REPORTED:
+            fields = {"source": self._name, "place": place, "reason": flaw.private}
+            say("line skipped", level=logging.WARNING, **fields)
+
+    def pause(self, seconds: float) -> None:
+        """Wait; raise `Stopped` if the service stops meanwhile."""
+        if self.stopping.wait(seconds):
+            raise Stopped
+
+    def check(self) -> None:
+        """Raise `Stopped` if the service stops."""
+        if self.stopping.is_set():
+            raise Stopped
+
+    def _wait(self, seconds: float, error: Exception) -> float:
+        fields = {"source": self._name, "reason": str(error), "seconds": seconds}
+        say("source waits for the store", level=logging.WARNING, **fields)
+        self.pause(seconds)
+        return min(2 * seconds, _LONGEST_WAIT)
+
+
+class _Skipped(BadLines):
+    """Passes each flaw and its line to a callback."""
+
+    def __init__(self, tell: Callable[[Flaw, int | None], None]) -> None:
+        super().__init__("skip", None)
+        self._tell_flaw = tell
+
+    def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:  # noqa: ARG002
+        """Report the flaw."""
+        self._tell_flaw(flaw, line)
+
+
+def _without_flaws(texts: Texts, bad: BadLines) -> Texts:
+    """Return the texts whose ids and times can be stored; a post needs no id of its own."""
+    given = [one for one in texts.ids if one is not None]
+    checked = first_flaw("subject", texts.subjects), first_flaw("id", given)
+    if checked == (None, None) and first_bad_time(texts.times) is None:
+        return texts
+    kept = []
+    for item in texts:
+        found = (
+            first_flaw("subject", [item.subject])
+            or (None if item.id is None else first_flaw("id", [item.id]))
+            or first_bad_time([item.time])
+        )
+        if found is not None:
+            bad.meet(found[1], name="", line=item.line)
+        kept.append(found is None)
+    return texts.only(kept)
+
+
+def posts_of(texts: Texts, place: Callable[[int], str]) -> list[IncomingPost]:
+    """Return texts as posts; those without an id get the place of their line as one.
+
+    Several posts on one line are numbered.
+    """
+    if None not in texts.ids:
+        return incoming(texts, texts.ids)
+    ids: list[str | None] = []
+    before: tuple[int | None, int] = (None, 0)
+    for given, line in zip(texts.ids, texts.lines, strict=True):
+        before = (line, before[1] + 1 if line == before[0] else 0)
+        more = f".{before[1]}" if before[1] else ""
+        ids.append(f"{place(line or 0)}{more}" if given is None else given)
+    return incoming(texts, ids)
+
+
+class Sources:
+    """Runs sources in threads of their own as long as the context lasts."""
+
+    def __init__(
+        self, service: Service, sources: Iterable[Source], *, metrics: Metrics | None = None
+    ) -> None:
+        self._pairs = [(one, Sink(service, one.name, metrics=metrics)) for one in sources]
+        self._failed: dict[str, str] = {}
+        self._threads = [
+            threading.Thread(target=self._run, args=pair, name=pair[0].name, daemon=True)
+            for pair in self._pairs
+        ]
+
+    def __enter__(self) -> Sources:
+        with ExitStack() as undo:
+            undo.callback(self.__exit__)
+            for thread in self._threads:
+                thread.start()
+            undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _one, sink in self._pairs:
+            sink.stopping.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The sources that ended with an error, and the errors."""
+        return dict(self._failed)
+
+    def wait(self) -> None:
+        """Wait until all sources have ended."""
+        for thread in self._threads:
+            thread.join()
+
+    def raise_failure(self) -> None:
+        """Raise `SourceError` for the first source that ended with an error."""
+        for name, reason in self._failed.items():
+            raise SourceError(f"{name} was not read to its end: {reason}")
+
+    def _run(self, source: Source, sink: Sink) -> None:
+        say("source started", source=source.name)
+        try:
+            source.read(sink)
+            say("source ended", source=source.name)
+        except Stopped:
+            say("source stopped", source=source.name)
+        except (WatchwordError, OSError) as error:
+            self._failed[source.name] = str(error)
+            say("source failed", level=logging.ERROR, source=source.name, reason=str(error))
+        except Exception as error:
+            self._failed[source.name] = type(error).__name__
+            logging.getLogger("watchword.service").exception("source failed")

@@ -1,0 +1,361 @@
+"""The store in an SQLite file: write-ahead log, every commit on the disk.
+
+One connection writes, others read at the same time. Other processes, such as commands of the
+operator, may open the same file: SQLite locks it for each transaction.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from watchword._database import FAILURES, schema_of
+from watchword._files import AnyPath, scratch_folder, writing_to
+from watchword.errors import StoreError, StoreUnavailableError
+from watchword.service import schema
+from watchword.service.reader_pool import ReaderPool
+from watchword.service.store import Row, Session, Store
+
+_OWNER_ONLY = 0o600
+_PAGE = 1_024  # small: a post changes two pages that hardly any other post of a group changes
+_CACHE_KIB = 512 * 1024  # of the connection that writes: at most, whatever the number of subjects
+_READER_CACHE_KIB = 8 * 1024
+_LOG = 128 * 1024 * 1024  # bytes in the log when its content moves to the file
+_LONGEST_LOG = 2 * _LOG  # from where on whoever writes moves it
+_MOST_KEYS = 1_024  # per statement
+_TIMEOUT = 5.0  # seconds to wait for another process
+
+
+class SqliteSession(Session):
+    """A connection to the file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def run(self, query: str, *values: Any) -> list[Row]:
+        """Run a statement and return its rows."""
+        return self.connection.execute(query, values).fetchall()
+
+    def many(self, query: str, rows: Sequence[Row]) -> int:
+        """Run a statement for each row of values; return how many rows it changed."""
+        return self.connection.executemany(query, rows).rowcount if rows else 0
+
+    def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query that ends in `{keys}`."""
+        found: list[Row] = []
+        for begin in range(0, len(keys), _MOST_KEYS):
+            part = list(keys[begin : begin + _MOST_KEYS])
+            # Few different statements, so that they stay prepared.
+            size = 1 << (len(part) - 1).bit_length()
+            part += part[-1:] * (size - len(part))
+            test = f"IN ({','.join('?' * size)})"
+            found += self.connection.execute(query.format(keys=test), part).fetchall()
+        return found
+
+    def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
+        """Return these columns of the subjects that exist; the transaction locks everything."""
+        return self.where(f"SELECT {columns} FROM subjects WHERE name {{keys}}", names)
+
+    def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
+        """Return the rows of `post_index` for pairs of a subject and a hash."""
+        query = "SELECT subject, hash, post FROM post_index WHERE subject = ? AND hash = ?"
+        run = self.connection.execute
+        return [row for pair in pairs for row in run(query, pair)]
+
+    def new_ids(self, table: str, count: int) -> Sequence[int]:
+        """Return unused ids for new rows of a table."""
+        [(last,)] = self.run(f"SELECT coalesce(max(id), 0) FROM {table}")
+        return range(last + 1, last + 1 + count)
+
+    def contains(self, column: str) -> str:
+        """Return the test whether a binary column contains a value."""
+        return f"instr({column}, ?) > 0"
+
+
+class SqliteStore(Store):
+    """An SQLite file. Created with its folder's permissions, readable by its owner only."""
+
+    is_shared = False
+
+    def __init__(
+        self,
+        path: AnyPath,
+        *,
+        steps: Mapping[int, tuple[str, ...]] = schema.STEPS,
+    ) -> None:
+        self.url = os.fspath(path)
+        self._target = os.path.realpath(path)
+        self._steps = steps
+        self._writer: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
+        self._readers = ReaderPool(self._reader)
+        self._is_closed = False
+        self._log_must_go = False
+        self._mover = _LogMover(self._target, self._lock)
+        self._create()
+        with self._named_errors(), self._lock:
+            self._connected()
+
+    # Opening
+
+    def _create(self) -> None:
+        target = Path(self._target)
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.url)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+        with suppress(FileExistsError), writing_to(self.url):
+            os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+        if target.stat().st_size == 1:  # empty to SQLite, which would overwrite it
+            raise self._other_kind()
+
+    def _connected(self) -> sqlite3.Connection:
+        """Return the connection that writes; open and check the file first if there is none."""
+        if self._is_closed:
+            raise StoreError(f"the store {self.url} is closed")
+        if self._writer is None:
+            connection = self._open()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._writer = connection
+        return self._writer
+
+    def _open(self) -> sqlite3.Connection:
+        return _connection(self._target)
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
+        with _transaction(connection):
+            [application_id] = connection.execute("PRAGMA application_id").fetchone()
+            [version] = connection.execute("PRAGMA user_version").fetchone()
+            found = schema_of(connection)
+            if application_id == version == 0 and not found:
+                connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+            elif application_id != schema.APPLICATION_ID:
+                raise self._other_kind()
+            session = SqliteSession(connection)
+            types = schema.SQLITE_TYPES
+            reached = schema.migrate(
+                session, version, types=types, steps=self._steps, where=self.url
+            )
+            if reached != version:
+                connection.execute(f"PRAGMA user_version = {reached}")
+            self._check(connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA journal_size_limit = 0")  # no remains in the log
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        with closing(sqlite3.connect(":memory:")) as expected:
+            expected.executescript(";".join(schema.statements(schema.SQLITE_TYPES, self._steps)))
+            if _tables(connection) != _tables(expected):
+                raise self._damaged("its tables are others")
+
+    # Using
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteSession]:
+        """Give a session that sees one state of the store."""
+        if self._is_closed:
+            raise StoreError(f"the store {self.url} is closed")
+        with self._named_errors(), self._readers.lent() as connection:
+            connection.execute("BEGIN")
+            yield SqliteSession(connection)
+            connection.execute("COMMIT")
+
+    def _reader(self) -> sqlite3.Connection:
+        connection = self._open()
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    @contextmanager
+    def writing(self) -> Iterator[SqliteSession]:
+        """Give a session whose changes are committed together at the end, or not at all."""
+        with self._lock, self._named_errors():
+            connection = self._connected()
+            if connection.in_transaction:
+                raise RuntimeError("a transaction is under way in this thread")
+            with _transaction(connection):
+                yield SqliteSession(connection)
+            if self._log_must_go:
+                self._empty_log(connection, seconds=0)
+            self._mover.look(connection)
+
+    def backup(self, path: AnyPath) -> None:
+        """Write a copy of the store as it is now to a file, while it is in use."""
+        if Path(path).exists() and os.path.realpath(path) == self._target:
+            raise ValueError(f"{os.fspath(path)} is the store itself: name another file")
+        with writing_to(path), self._named_errors(), scratch_folder(path, mode=0o700) as folder:
+            whole = folder / "copy"
+            os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
+            with closing(self._open()) as source, closing(sqlite3.connect(whole)) as copy:
+                source.backup(copy)  # in one step: in several, each commit would start it again
+                copy.execute("PRAGMA journal_mode = DELETE")
+            whole.replace(os.path.realpath(path))
+
+    def scrub(self) -> None:
+        """Overwrite what deleted rows have left behind: in the log, too.
+
+        While somebody reads an earlier state, the log cannot be emptied; then the next commits try
+        again, without waiting.
+        """
+        with self._lock, self._named_errors():
+            self._empty_log(self._connected(), seconds=_TIMEOUT)
+
+    def _empty_log(self, connection: sqlite3.Connection, seconds: float) -> None:
+        connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        [(is_busy, *_)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.execute(f"PRAGMA busy_timeout = {int(1000 * _TIMEOUT)}")
+        self._log_must_go = bool(is_busy)
+
+    def close(self) -> None:
+        """Close all connections; the log moves into the file."""
+        self._mover.close()
+        with self._lock:
+            self._is_closed = True
+            self._readers.close()
+            if self._writer is not None:
+                with self._named_errors():
+                    self._writer.close()
+                self._writer = None
+
+    # Errors
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Turn errors of SQLite into errors that name the file and say what to do."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise
+        except UnicodeDecodeError as error:  # of a message that quotes damaged text
+            raise self._damaged(error.reason) from error
+        except (sqlite3.IntegrityError, sqlite3.InterfaceError) as error:
+            raise self._damaged(error) from error
+        except sqlite3.Error as error:
+            raise self._named(str(error)) from error
+
+    def _named(self, message: str) -> StoreError:
+        # By message: error codes are there only since Python 3.11.
+        if "locked" in message or message == "database is busy":
+            return StoreUnavailableError(
+                f"{self.url} is locked by another process: try again, or stop that process"
+            )
+        if message in FAILURES:
+            return StoreUnavailableError(
+                f"{self.url} cannot be written ({message}): free some space, or check the disk",
+                retry_after=5.0,
+            )
+        if message in ("unable to open database file", "attempt to write a readonly database"):
+            self._disconnect()
+            return StoreUnavailableError(
+                f"{self.url} cannot be written ({message}): allow writing to it and its folder",
+                retry_after=5.0,
+            )
+        if message == "file is not a database":
+            return self._other_kind()
+        self._disconnect()
+        return self._damaged(message)
+
+    def _disconnect(self) -> None:
+        """Close the connection that writes, so that the next use opens the file again."""
+        if self._writer is not None:
+            with suppress(sqlite3.Error):
+                self._writer.close()
+            self._writer = None
+
+    def _other_kind(self) -> StoreError:
+        return StoreError(f"{self.url} is not a store of watchword: name another file")
+
+    def _damaged(self, reason: object) -> StoreError:
+        return StoreError(f"{self.url} is damaged ({reason}): restore a backup of it")
+
+
+class _LogMover:
+    """Moves the content of the log into the file while posts go on being written.
+
+    SQLite would do so within a commit, which would then take some tenths of a second. A thread
+    moves what is there; then what was added meanwhile, little, while nobody writes: only if all has
+    been moved can the log begin anew.
+    """
+
+    def __init__(self, target: str, lock: threading.RLock) -> None:
+        self._target = target
+        self._lock = lock
+        self._due = threading.Event()
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+
+    def look(self, connection: sqlite3.Connection) -> None:
+        """Begin to move the log if it is long; called after a commit."""
+        try:
+            size = Path(f"{self._target}-wal").stat().st_size
+        except OSError:
+            return
+        if size > _LONGEST_LOG:
+            _move(connection)
+        elif size > _LOG:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="watchword-log", daemon=True
+                )
+                self._thread.start()
+            self._due.set()
+
+    def _work(self) -> None:
+        while True:
+            self._due.wait()
+            self._due.clear()
+            if self._is_closing:
+                return
+            with suppress(sqlite3.Error), closing(_connection(self._target)) as connection:
+                _move(connection)
+                with self._lock:
+                    _move(connection)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_closing = True
+        self._due.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+def _move(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _connection(target: str) -> sqlite3.Connection:
+    return sqlite3.connect(target, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False)
+
+
+def _tables(connection: sqlite3.Connection) -> list[Any]:
+    """Return the definitions, without the tables of SQLite's own."""
+    return [one for one in schema_of(connection) if not one[1].startswith("sqlite_")]
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,161 @@
+"""Subjects as the store knows them: one with its history, and lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from watchword._checks import Label
+from watchword.data import Post, Subject
+from watchword.reasons.story import tell
+from watchword.service.alerts import texts_of
+from watchword.service.layouts import Layout, Layouts, Reading
+from watchword.service.post_index import posts_of
+from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
+from watchword.service.rows import NO_LAYOUT
+from watchword.service.store import Session, Store, decoded, encoded
+
+_COLUMNS = (
+    "s.id, s.name, s.layout, s.posts, s.delay, s.score, s.first_time, s.last_time, s.state, "
+    "a.id, a.label"
+)
+_TABLES = "subjects s LEFT JOIN alerts a ON a.subject = s.id"
+
+SORTS = {
+    "score": "s.score DESC, s.id",
+    "name": "s.name",
+    "newest": "s.last_time DESC, s.id",
+    "posts": "s.posts DESC, s.id",
+}
+_NONE = Layout(NO_LAYOUT, (), "", "", "")
+
+
+def view_subject(
+    store: Store, layouts: Layouts, name: str, *, before: int | None = None, limit: int = 200
+) -> SubjectView | None:
+    """Return a subject with its latest posts, or those before a number; None if it is unknown."""
+    with store.reading() as session:
+        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE s.name = ?"
+        found = session.run(query, encoded(name))
+        if not found:
+            return None
+        [(key, _, layout, posts, delay, score, first, last, state, alert, label)] = found
+        own = layouts.get(session, {layout} - {NO_LAYOUT}).get(layout, _NONE)
+        history = _history(session, layouts, key)
+        end = len(history) if before is None else max(0, min(before - 1, len(history)))
+        begin = max(0, end - limit)
+        page = _with_texts(session, history[begin:end])
+    return SubjectView(
+        id=name,
+        posts=posts,
+        score=score,
+        confidence=own.by_label(state),
+        label=None if label is None else json.loads(label),
+        delay=delay,
+        first_time=moment(first),
+        last_time=moment(last),
+        alert=alert,
+        model=own.model,
+        policy=own.policy,
+        history=page,
+        before=begin + 1 if begin else None,
+    )
+
+
+def _history(session: Session, layouts: Layouts, subject: int) -> list[tuple[int, HistoryPost]]:
+    """Return all posts of a subject with their row ids, in the order of their numbers."""
+    found = session.where(
+        "SELECT id, number, post_id, time, arrived, layout, contribution FROM posts "
+        "WHERE id {keys}",
+        posts_of(session, [subject]),
+    )
+    found.sort(key=lambda one: (one[1] is None, one[1] or 0, one[0]))
+    known = layouts.get(session, {one[5] for one in found})
+    total: dict[Label, float] = {}
+    posts = []
+    for key, number, post_id, time, arrived, layout, contribution in found:
+        gains = known[layout].by_label(contribution) if number is not None else {}
+        total = total | {label: total.get(label, 0.0) + own for label, own in gains.items()}
+        when = moment(time), moment(arrived)
+        one = HistoryPost(number, decoded(post_id), *when, gains, total)
+        posts.append((key, one))
+    return posts
+
+
+def _with_texts(
+    session: Session, posts: Sequence[tuple[int, HistoryPost]]
+) -> tuple[HistoryPost, ...]:
+    texts = texts_of(session, [key for key, _ in posts])
+    return tuple(replace(one, text=texts.get(key)) for key, one in posts)
+
+
+def find_subjects(
+    store: Store,
+    layouts: Layouts,
+    *,
+    query: str | None = None,
+    sort: str = "score",
+    limit: int = 100,
+    offset: int = 0,
+    undecided: bool = False,
+) -> list[SubjectRow]:
+    """Return subjects whose ids contain `query`; with `undecided`, those without an alert."""
+    tests, values = ["s.posts > 0"], []
+    if undecided:
+        tests.append("s.delay = 0")
+    with store.reading() as session:
+        if query:
+            tests.append(session.contains("s.name"))
+            values.append(encoded(query))
+        found = session.run(
+            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE {' AND '.join(tests)} "
+            f"ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?",
+            *values,
+            limit,
+            offset,
+        )
+        known = layouts.get(session, {one[2] for one in found})
+    return [_row(one, known) for one in found]
+
+
+def _row(row: Any, known: dict[int, Layout]) -> SubjectRow:
+    _, name, layout, posts, _, score, _, last, state, alert, label = row
+    return SubjectRow(
+        id=decoded(name),
+        posts=posts,
+        score=score,
+        confidence=known[layout].by_label(state),
+        label=None if label is None else json.loads(label),
+        last_time=moment(last),
+        alert=alert,
+    )
+
+
+def tell_story(
+    store: Store, reading: Reading, name: str, *, by_time: bool
+) -> dict[str, Any] | None:
+    """Return the story of a subject, with the stored alert; None if a text is missing."""
+    with store.reading() as session:
+        query = "SELECT id, delay FROM subjects WHERE name = ?"
+        found = session.run(query, encoded(name))
+        if not found:
+            return None
+        [(key, delay)] = found
+        rows = session.where(
+            "SELECT p.post_id, p.time, t.text, p.arrived, p.number "
+            "FROM posts p LEFT JOIN texts t ON t.post = p.id "
+            "WHERE p.number IS NOT NULL AND p.id {keys}",
+            posts_of(session, [key]),
+        )
+    if not rows or any(row[2] is None for row in rows):
+        return None
+    rows.sort(key=lambda row: ((row[3] if row[1] is None else row[1]) if by_time else 0, row[4]))
+    posts = [Post(decoded(row[2]), time=moment(row[1]), id=decoded(row[0])) for row in rows]
+    person, policy = Subject(name, posts), reading.policy
+    given = delay if policy.is_population else None
+    story = tell(reading.engine, person, policy, alert=given)
+    if story.decision.delay != delay:  # raised by another model, policy or order
+        story = tell(reading.engine, person, policy, alert=delay)
+    return story.to_dict()

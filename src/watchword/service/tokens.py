@@ -1,0 +1,149 @@
+"""Access tokens: who may send posts, read and administer.
+
+A token is 128 random bits, shown once. The store keeps SHA-256 hashes of it and of the cookie that
+browsers get in its place, so that nothing in the store, or in a backup of it, opens the door.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from watchword.errors import StoreUnavailableError, WatchwordError
+from watchword.service.logs import logger
+from watchword.service.records import moment, now
+from watchword.web.guard import cookie_of
+from watchword.web.listening import new_token
+
+if TYPE_CHECKING:
+    from watchword.service.store import Store
+
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+
+_NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
+_SIZE = 32  # bytes of a hash
+
+
+class TokenError(WatchwordError):
+    """A token cannot be added or removed."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The sender of a request: the name of a token and its scopes."""
+
+    name: str
+    scopes: frozenset[str]
+
+
+#: The sender of requests to a service that needs no tokens.
+ANYONE = Holder("anyone", frozenset(SCOPES))
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as the store knows it."""
+
+    name: str
+    scopes: tuple[str, ...]
+    created: datetime
+
+
+def add_token(store: Store, name: str, scopes: Iterable[str]) -> str:
+    """Add a token to a store and return it: the only time that it can be seen."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError("name must be 1 to 64 letters, digits or any of . _ @ -")
+    given = set(scopes)
+    if not given or given - set(SCOPES):
+        raise ValueError(f"scopes must be some of {', '.join(SCOPES)}, got {sorted(given)}")
+    secret = new_token()
+    kept = " ".join(one for one in SCOPES if one in given)
+    added = store.change(
+        "INSERT INTO tokens (name, hash, scopes, created) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (name) DO NOTHING RETURNING name",
+        *(name, _hash(secret) + _hash(cookie_of(secret.encode())), kept, now()),
+    )
+    if not added:
+        raise TokenError(f"there is a token {name!r} already: remove it first")
+    return secret
+
+
+def tokens_in(store: Store) -> list[Token]:
+    """Return all tokens of a store, without their secrets."""
+    rows = store.rows("SELECT name, scopes, created FROM tokens ORDER BY name")
+    return [Token(name, tuple(scopes.split()), moment(created)) for name, scopes, created in rows]
+
+
+def remove_token(store: Store, name: str) -> None:
+    """Remove a token; services that use the store refuse it within a second."""
+    if not store.change("DELETE FROM tokens WHERE name = ? RETURNING name", name):
+        known = ", ".join(repr(one.name) for one in tokens_in(store))
+        raise TokenError(f"there is no token {name!r} (known: {known or 'none'})")
+
+
+class Keyring:
+    """The tokens of a store, read again every second: they may change at any time.
+
+    Requests do not wait for the store. While it is away, the tokens that it had are still good.
+    """
+
+    def __init__(self, store: Store, *, every: float = 1.0) -> None:
+        self._store = store
+        self._every = every
+        self._holders = _holders(store)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tokens", daemon=True)
+
+    def __enter__(self) -> Keyring:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def holder_of(self, secret: str) -> Holder | None:
+        """Return the holder of this token, or of a cookie made of it."""
+        return self._holders.get(_hash(secret))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no tokens, so that every request is refused."""
+        return not self._holders
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._every):
+            try:
+                self._holders = _holders(self._store)
+            except StoreUnavailableError:  # noqa: PERF203
+                pass
+            except Exception:  # a thread that ends would let removed tokens in for ever
+                logger.exception("tokens could not be read")
+
+
+def _holders(store: Store) -> dict[bytes, Holder]:
+    found: dict[bytes, Holder] = {}
+    for name, hashes, scopes in store.rows("SELECT name, hash, scopes FROM tokens"):
+        holder = Holder(name, frozenset(scopes.split()))
+        found |= {bytes(hashes[:_SIZE]): holder, bytes(hashes[_SIZE:]): holder}
+    return found
+
+
+def _hash(secret: str) -> bytes:
+    # A plain hash is enough: nobody can try 2**128 tokens.
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def allowed(holder: Holder, scope: str) -> bool:
+    """Return whether a holder may do what needs a scope; an administrator may do everything.
+
+    >>> allowed(Holder("ann", frozenset({"read"})), "write")
+    False
+    """
+    return scope in holder.scopes or "admin" in holder.scopes

@@ -1,0 +1,173 @@
+"""Versions of the model: given by the operator, or taught from marks on top of another.
+
+The store knows which version is active. The file that the operator names is never written to:
+taught models, and a copy of the given one to go back to, are files in the folder
+`MODEL.versions` beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from watchword._files import AnyPath
+from watchword.errors import StoreError
+from watchword.model.tau_ss3 import TauSS3
+from watchword.service.records import ModelVersion, moment, now
+from watchword.service.store import Session, Store
+
+_COLUMNS = "id, parent, path, model, at"
+
+
+class Versions:
+    """The versions in a store, and their files."""
+
+    def __init__(self, store: Store, given: AnyPath) -> None:
+        self._store = store
+        self.given = Path(given).absolute()
+
+    def start(self) -> tuple[TauSS3, int]:
+        """Return the model to begin with, and the number of its version.
+
+        That is the active version if it was taught on top of the given file, as it is now;
+        otherwise the given file, which then becomes a new version.
+        """
+        model = TauSS3.load(self.given)
+        with self._store.writing() as session:
+            session.lock("lessons")
+            number = active_version(session)
+            if number is not None and self._root(session, number)[3] == model.fingerprint:
+                path, fingerprint = version_row(session, number)[2:4]
+            else:
+                number = self.add(session, None, self.given, model.fingerprint)
+                set_active(session, number)
+                path, fingerprint = str(self.given), model.fingerprint
+        if fingerprint != model.fingerprint:
+            model = self.load(path, fingerprint)
+        return model, number
+
+    def load(self, path: AnyPath, fingerprint: str) -> TauSS3:
+        """Load the file of a version; raise `StoreError` if it is missing or another one."""
+        try:
+            model = TauSS3.load(path)
+        except FileNotFoundError:
+            raise StoreError(
+                f"the model {path} is missing: put it back, or name another model to begin anew"
+            ) from None
+        if model.fingerprint != fingerprint:
+            raise StoreError(
+                f"the model {path} is not the one that the store knows: put that one back"
+            )
+        return model
+
+    def save(self, model: TauSS3) -> Path:
+        """Write a model to the folder of versions; return its path."""
+        folder = self.given.with_name(f"{self.given.name}.versions")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"{model.fingerprint}.ww"
+        if not path.exists():
+            model.save(path)
+        return path
+
+    def add(self, session: Session, parent: int | None, path: AnyPath, fingerprint: str) -> int:
+        """Add a version to the store; return its number."""
+        [(number,)] = session.run(
+            "INSERT INTO versions (parent, path, model, at) VALUES (?, ?, ?, ?) RETURNING id",
+            *(parent, os.fspath(path), fingerprint, now()),
+        )
+        return int(number)
+
+    def _root(self, session: Session, number: int) -> Any:
+        return version_row(session, ancestry(session, number)[-1])
+
+    def listed(self) -> list[ModelVersion]:
+        """Return all versions, oldest first."""
+        with self._store.reading() as session:
+            rows = session.run(f"SELECT {_COLUMNS} FROM versions ORDER BY id")
+            active = active_version(session)
+            counts: dict[int, int] = dict(
+                session.run("SELECT version, count(*) FROM lessons GROUP BY version")
+            )
+        parents = {row[0]: row[1] for row in rows}
+        found = []
+        for number, parent, path, model, at in rows:
+            line = lineage(parents, number)
+            found.append(
+                ModelVersion(
+                    number=number,
+                    kind="given" if parent is None else "taught",
+                    root=line[-1],
+                    path=path,
+                    model=model,
+                    lessons=sum(counts.get(one, 0) for one in line),
+                    at=moment(at),
+                    is_active=number == active,
+                )
+            )
+        return found
+
+    def get(self, number: int) -> ModelVersion:
+        """Return a version; raise `StoreError` if there is none of this number."""
+        for one in self.listed():
+            if one.number == number:
+                return one
+        raise StoreError(f"there is no version {number} of the model (see the list of versions)")
+
+
+def active_version(session: Session) -> int | None:
+    """Return the number of the active version; None in a new store."""
+    found = session.run("SELECT value FROM facts WHERE name = 'active version'")
+    return int(found[0][0]) if found else None
+
+
+def set_active(session: Session, number: int) -> None:
+    """Make a version the active one."""
+    set_fact(session, "active version", str(number))
+
+
+def set_fact(session: Session, name: str, value: str) -> None:
+    """Write a fact about the store."""
+    session.run(
+        "INSERT INTO facts (name, value) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        *(name, value),
+    )
+
+
+def version_row(session: Session, number: int) -> Any:
+    """Return the id, the parent, the path, the fingerprint and the time of a version."""
+    found = session.run(f"SELECT {_COLUMNS} FROM versions WHERE id = ?", number)
+    if not found:
+        raise StoreError(f"there is no version {number} of the model (see the list of versions)")
+    return found[0]
+
+
+def ancestry(session: Session, number: int) -> list[int]:
+    """Return a version and those that it was taught on top of, up to the given one."""
+    parents: dict[int, int | None] = dict(session.run("SELECT id, parent FROM versions"))
+    return lineage(parents, number)
+
+
+def lineage(parents: dict[int, int | None], number: int) -> list[int]:
+    """Return a version and its ancestors.
+
+    >>> lineage({1: None, 2: 1, 3: 2}, 3)
+    [3, 2, 1]
+    """
+    line: list[int] = []
+    at: int | None = number
+    while at is not None and at in parents and at not in line:
+        line.append(at)
+        at = parents[at]
+    return line or [number]
+
+
+def placeholders(values: Iterable[object]) -> str:
+    """Return a list of `?` for values.
+
+    >>> placeholders([1, 2])
+    '?, ?'
+    """
+    return ", ".join("?" for _ in values)

@@ -1,0 +1,139 @@
+"""Several processes for one service: they share the listening socket and the store.
+
+The first worker also reads the sources and delivers to webhooks. A worker that ends by itself is
+started again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+from watchword.errors import WatchwordError
+from watchword.service.logs import say
+
+_SOON = 5.0  # seconds: a worker that ends within them cannot work
+_MOST_FAILURES = 3
+_CHECK = 0.2  # seconds between looks at the workers
+
+
+class WorkersError(WatchwordError):
+    """The workers end as soon as they are started."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The place of a worker: its number, the listening socket, and a pipe from its parent."""
+
+    number: int
+    listener: int
+    lifeline: int
+
+    @classmethod
+    def parse(cls, text: str) -> Worker:
+        """Parse what `spelt` returns."""
+        return cls(*map(int, text.split(",")))
+
+    def spelt(self) -> str:
+        """Return it as an argument of a command.
+
+        >>> Worker.parse(Worker(0, 3, 4).spelt())
+        Worker(number=0, listener=3, lifeline=4)
+        """
+        return f"{self.number},{self.listener},{self.lifeline}"
+
+    def socket(self) -> socket.socket:
+        """Return the listening socket."""
+        return socket.socket(fileno=self.listener)
+
+    def end_with_parent(self) -> None:
+        """Stop this process when its parent is gone, however that ended."""
+
+        def wait() -> None:
+            os.read(self.lifeline, 1)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=wait, name="parent", daemon=True).start()
+
+
+class Supervisor:
+    """Starts workers as commands, passes signals on, and starts again what ends by itself."""
+
+    def __init__(self, command: Sequence[str], listener: socket.socket, workers: int) -> None:
+        self._command = list(command)
+        self._listener = listener
+        self._count = workers
+        self._ours, self._theirs = -1, -1
+        self._running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
+        self._failures = 0
+        self._stopping = False
+
+    def run(self) -> None:
+        """Run the workers until SIGTERM or Ctrl-C, then let them stop gracefully."""
+        self._theirs, self._ours = os.pipe()
+        handlers = {
+            signal.SIGTERM: self._stop,
+            signal.SIGINT: self._stop,
+            signal.SIGHUP: self._pass_on,
+        }
+        before = {number: signal.signal(number, one) for number, one in handlers.items()}
+        try:
+            while not self._stopping:
+                self._start_missing()
+                time.sleep(_CHECK)
+                self._check()
+        finally:
+            self._end()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(self._ours)
+            os.close(self._theirs)
+
+    def _start_missing(self) -> None:
+        for number in range(self._count):
+            if number not in self._running and not self._stopping:
+                own = Worker(number, self._listener.fileno(), self._theirs)
+                process = subprocess.Popen(  # noqa: S603
+                    [sys.executable, "-m", "watchword", *self._command, "--worker", own.spelt()],
+                    pass_fds=(own.listener, own.lifeline),
+                    stdin=None if number == 0 else subprocess.DEVNULL,
+                )
+                self._running[number] = process, time.monotonic()
+
+    def _check(self) -> None:
+        for number, (process, since) in list(self._running.items()):
+            code = process.poll()
+            if code is None or self._stopping:
+                continue
+            del self._running[number]
+            say("worker ended", level=logging.ERROR, worker=number, code=code)
+            if time.monotonic() - since > _SOON:
+                self._failures = 0
+                continue
+            self._failures += 1
+            if self._failures >= _MOST_FAILURES:
+                raise WorkersError("the workers end as soon as they are started: see the log")
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _pass_on(self, number: int, _frame: FrameType | None) -> None:
+        for process, _ in self._running.values():
+            if process.poll() is None:
+                process.send_signal(number)
+
+    def _end(self) -> None:
+        for process, _ in self._running.values():
+            if process.poll() is None:
+                process.terminate()
+        for process, _ in self._running.values():
+            process.wait()

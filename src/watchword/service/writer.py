@@ -1,0 +1,228 @@
+"""The two threads behind the service: one weighs posts, the other commits them.
+
+Batches that wait are joined into groups, each committed in one transaction. While a group is
+written, the next one is weighed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from watchword.errors import BusyError, StoreError
+from watchword.service.intake import Batch, Group, Intake
+from watchword.service.layouts import Reading
+from watchword.service.records import Receipt
+
+logger = logging.getLogger("watchword.service")
+
+_MOST_TOGETHER = 4_000  # posts in a group of several batches
+_SECONDS = 60  # for which arrivals are counted
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    batch: Batch
+    future: Future[Receipt] = field(default_factory=Future)
+
+
+class Rates:
+    """Counts posts per second for the latest seconds."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * _SECONDS
+        self._latest = int(time.monotonic())
+        self._lock = threading.Lock()
+
+    def add(self, count: int) -> None:
+        """Count posts as accepted now."""
+        with self._lock:
+            self._turn()
+            self._counts[self._latest % _SECONDS] += count
+
+    def latest(self) -> tuple[int, ...]:
+        """Return the counts of the latest seconds, newest last."""
+        with self._lock:
+            self._turn()
+            at = self._latest % _SECONDS + 1
+            return tuple(self._counts[at:] + self._counts[:at])
+
+    def _turn(self) -> None:
+        now = int(time.monotonic())
+        for second in range(max(self._latest + 1, now - _SECONDS + 1), now + 1):
+            self._counts[second % _SECONDS] = 0
+        self._latest = now
+
+
+class Writer:
+    """A queue of batches, and the threads that empty it."""
+
+    def __init__(
+        self,
+        intake: Intake,
+        reading: Callable[[], Reading],
+        *,
+        lock: threading.RLock,
+        queue_posts: int,
+        committed: Callable[[Sequence[Receipt]], None],
+        threads: int,
+    ) -> None:
+        self._intake = intake
+        self._reading = reading
+        self._lock = lock
+        self._most = queue_posts
+        self._on_commit = committed
+        self._threads = threads
+        self._state = threading.Lock()
+        self._to_weigh = threading.Condition(self._state)
+        self._to_write = threading.Condition(self._state)
+        self._queue: deque[_Waiting] = deque()
+        self._weighed: deque[tuple[list[_Waiting], Group]] = deque()
+        self._queued = 0  # posts without a receipt
+        self._is_closing = False
+        self._is_drained = False
+        self.rates = Rates()
+        self.accepted = self.duplicates = self.failures = 0
+        self.last_commit: float | None = None
+        self._workers = [
+            threading.Thread(target=self._weigh_all, name="watchword-weigh", daemon=True),
+            threading.Thread(target=self._write_all, name="watchword-write", daemon=True),
+        ]
+        for worker in self._workers:
+            worker.start()
+
+    @property
+    def queued(self) -> int:
+        """The number of posts that are not committed yet."""
+        return self._queued
+
+    def submit(self, batch: Batch) -> Future[Receipt]:
+        """Queue a batch; its future has the receipt once it is committed."""
+        waiting = _Waiting(batch)
+        waiting.future.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
+        with self._state:
+            if self._is_closing:
+                raise StoreError("the service is stopping: send the posts again after its restart")
+            if self._queued and self._queued + len(batch.posts) > self._most:
+                rate = max(sum(self.rates.latest()[-5:]) / 5, 1_000.0)
+                raise BusyError(
+                    f"{self._queued:,} posts are waiting: send these again later",
+                    retry_after=max(1.0, self._queued / rate),
+                )
+            self._queued += len(batch.posts)
+            self._queue.append(waiting)
+            self._to_weigh.notify()
+        return waiting.future
+
+    def close(self) -> None:
+        """Finish what is queued, and end the threads."""
+        with self._state:
+            self._is_closing = True
+            self._to_weigh.notify()
+        for worker in self._workers:
+            worker.join()
+
+    # Weighing
+
+    def _weigh_all(self) -> None:
+        while True:
+            with self._state:
+                while not self._is_closing and (not self._queue or len(self._weighed) > 1):
+                    self._to_weigh.wait()
+                if not self._queue:
+                    self._is_drained = True
+                    self._to_write.notify()
+                    return
+                group = self._next_group()
+            self._weigh(group)
+
+    def _next_group(self) -> list[_Waiting]:
+        group = [self._queue.popleft()]
+        posts = len(group[0].batch.posts)
+        while self._queue and posts + len(self._queue[0].batch.posts) <= _MOST_TOGETHER:
+            group.append(self._queue.popleft())
+            posts += len(group[-1].batch.posts)
+        return group
+
+    def _weigh(self, waiting: list[_Waiting]) -> None:
+        try:
+            batches = [one.batch for one in waiting]
+            group = Group.weigh(batches, self._reading(), threads=self._threads)
+        except Exception as error:
+            self._apart(waiting, error, self._weigh)
+            return
+        with self._state:
+            self._weighed.append((waiting, group))
+            self._to_write.notify()
+
+    # Writing
+
+    def _write_all(self) -> None:
+        while True:
+            with self._state:
+                while not self._weighed and not self._is_drained:
+                    self._to_write.wait()
+                if not self._weighed:
+                    return
+                waiting, group = self._weighed.popleft()
+                self._to_weigh.notify()
+            self._write(waiting, group)
+
+    def _write(self, waiting: list[_Waiting], group: Group) -> None:
+        try:
+            with self._lock:
+                if group.reading is not self._reading():  # loaded since the posts were weighed
+                    group = Group.weigh(group.batches, self._reading())
+                receipts = self._intake.accept(group)
+        except StoreError as error:
+            self.failures += 1
+            self._fail(waiting, error)
+            return
+        except Exception as error:
+            again = self._weigh_and_write
+            self._apart(waiting, error, again)
+            return
+        self._note(receipts)
+        for one, receipt in zip(waiting, receipts, strict=True):
+            one.future.set_result(receipt)
+        self._on_commit(receipts)
+
+    def _weigh_and_write(self, waiting: list[_Waiting]) -> None:
+        group = Group.weigh([one.batch for one in waiting], self._reading())
+        self._write(waiting, group)
+
+    def _note(self, receipts: Sequence[Receipt]) -> None:
+        accepted = sum(one.accepted for one in receipts)
+        duplicates = sum(one.duplicates for one in receipts)
+        self.accepted += accepted
+        self.duplicates += duplicates
+        self.last_commit = time.time()
+        self.rates.add(accepted)
+        with self._state:
+            self._queued -= accepted + duplicates
+
+    def _apart(
+        self,
+        waiting: list[_Waiting],
+        error: Exception,
+        again: Callable[[list[_Waiting]], None],
+    ) -> None:
+        """Try the batches of a group one by one, so that only the bad one fails."""
+        if len(waiting) == 1:
+            # Without the message, which may quote a text.
+            logger.error("a batch was refused: %s", type(error).__name__)
+            self._fail(waiting, error)
+            return
+        for one in waiting:
+            again([one])
+
+    def _fail(self, waiting: list[_Waiting], error: Exception) -> None:
+        with self._state:
+            self._queued -= sum(len(one.batch.posts) for one in waiting)
+        for one in waiting:
+            one.future.set_exception(error)
