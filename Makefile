@@ -9,7 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUILD_REQUIREMENTS := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]/\1/p' pyproject.toml)
 NATIVE := $(wildcard src/core/* src/bindings/*) CMakeLists.txt
 CPP := $(wildcard $(foreach folder,src/core src/bindings tests/fuzz,$(folder)/*.h $(folder)/*.cpp))
-PYTEST := $(BIN)/python -m pytest --numprocesses=auto --dist=loadgroup
+# One process more than there are cores: many tests wait for other processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadgroup
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
@@ -28,7 +30,9 @@ test-all: lint  ## all tests, the slow ones too: what CI checks
 	$(PYTEST)
 
 kill: build  ## kill every command that writes, again and again [KILLS=200]
-	WATCHWORD_KILLS=$(KILLS) $(BIN)/python -m pytest tests/crash/test_kills.py --durations=0
+	WATCHWORD_KILLS=$(KILLS) WATCHWORD_SPARK_KILLS=10 $(BIN)/python -m pytest \
+	    tests/crash/test_kills.py tests/crash/test_service_kills.py \
+	    tests/crash/test_door_kills.py tests/crash/test_spark_kills.py --durations=0
 
 build: .venv/dev .venv/built  ## .venv with watchword (editable) and the tools of development
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from browser import browser, browser_process  # noqa: F401  (fixtures; imported once, for all)
+from postgres import postgres, store_url  # noqa: F401
+from redis_server import redis_server  # noqa: F401
 from spark_cluster import HAS_SPARK, cluster, spark  # noqa: F401
 
 IN_CI = bool(os.environ.get("CI"))
@@ -27,7 +29,9 @@ def pytest_report_header():
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100
 )
-settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+settings.register_profile(
+    "ci", parent=settings.get_profile("default"), max_examples=50, derandomize=True
+)
 settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=20)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=2000)
 settings.load_profile("ci" if IN_CI else "default")
@@ -35,12 +39,18 @@ settings.load_profile("ci" if IN_CI else "default")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items):
-    """Keep the tests of Spark in one process, which starts one cluster, and out of `make test`."""
+    """Keep the tests of Spark in one process, which starts one cluster.
+
+    They are left out of `make test`, and so are those of PostgreSQL and of the service's board.
+    """
     for item in items:
-        if {"spark", "cluster"} & {*item.fixturenames, *item.keywords}:
+        needs = {*item.fixturenames, *item.keywords}
+        needs |= {getattr(item, "callspec", None) and item.callspec.params.get("store_url")}
+        if {"spark", "cluster"} & needs:
             item.add_marker(pytest.mark.xdist_group("spark"))
-            if "quick" not in item.keywords:
-                item.add_marker(pytest.mark.slow)
+        is_long = {"spark", "cluster", "postgres", "own_postgres", "board"} & needs
+        if is_long and "quick" not in item.keywords:
+            item.add_marker(pytest.mark.slow)
     # The longest group first: the other processes share what remains.
     items.sort(key=lambda item: "xdist_group" not in item.keywords)
 

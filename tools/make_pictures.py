@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import watchword as ww
+from watchword.erisk.paper.figures import FIGURES
 from watchword.reasons.story import Story
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
@@ -39,6 +40,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "overview-cloud.svg": lambda: taught().overview(30).cloud(RISK),
     "overview-distribution.svg": lambda: taught().overview(0).distribution(RISK, 3),
     "timeline.svg": lambda: story().timeline_svg(),
+    **{f"paper-{name}": draw for name, draw in FIGURES.items()},
 }
 
 

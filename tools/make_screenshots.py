@@ -8,15 +8,19 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import watchword as ww
 from watchword.searching.searcher import search
+from watchword.service.records import IncomingPost
+from watchword.service.runner import Service
+from watchword.service.serving import running_service
 from watchword.web import LivePage, running_page
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SIZE = {"width": 1180, "height": 760}
 TALL = {"width": 1140, "height": 800}
+TALLER = {"width": 1140, "height": 1020}
 TEXT = """We went to a gig on Friday, and it was fine. My sister tried a new recipe.
 
 I am not living, just working. Another day of being exhausted, and I cannot sleep.
@@ -57,6 +61,36 @@ def searching(page: Page, people: list[ww.Subject]) -> None:
     print(f"wrote {FOLDER / 'search.png'}")
 
 
+def judging(browser: Browser, people: list[ww.Subject], model: ww.TauSS3) -> None:
+    """The board of a service that has read the posts, with an alert that is marked."""
+    posts = [
+        IncomingPost(person.id, str(at), person.posts[at].content, person.posts[at].time)
+        for at in range(max(len(person.posts) for person in people))
+        for person in people
+        if at < len(person.posts)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.ww"
+        model.save(path)
+        policy = ww.Overtakes("at risk", margin=0.05)
+        with (
+            Service.open(f"{folder}/watch.db", path, policy) as service,
+            running_service(service) as running,
+        ):
+            for begin in range(0, len(posts), 100):
+                service.submit(posts[begin : begin + 100]).result()
+            for alert, verdict in zip(
+                service.alerts(), ("unsure", "right", "wrong", "right"), strict=False
+            ):
+                service.mark(alert.id, verdict, by="ann")
+            page = browser.new_page(viewport=TALLER)
+            page.goto(f"{running.url}/?token={running.token}#alerts/{service.alerts()[1].id}")
+            page.wait_for_selector("#alert-curves svg")
+            page.wait_for_selector("#closest li")
+            page.screenshot(path=FOLDER / "board.png")
+    print(f"wrote {FOLDER / 'board.png'}")
+
+
 def main() -> None:
     people = ww.make_risk_streams(160, seed=3)
     model = ww.TauSS3()
@@ -76,6 +110,7 @@ def main() -> None:
             page.screenshot(path=FOLDER / name)
             print(f"wrote {FOLDER / name}")
         searching(page, people)
+        judging(browser, people[80:], model)
         browser.close()
 
 

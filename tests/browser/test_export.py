@@ -11,6 +11,7 @@ import pytest
 import watchword as ww
 from browser import DESKTOP, PHONE
 from offline_pages import OfflineReader, exported, pruned
+from watchword.errors import UnknownLabelError
 from watchword.web.export import DEFAULT_FLOOR, export_page
 
 COMMON = [("I cannot sleep, I feel so sad", "at risk"), ("I feel so good today", "well")]
@@ -317,6 +318,24 @@ def test_the_label_can_be_chosen(opened):
     assert worth.all_text_contents() == ["good"]
     opened.locator("#scores button", has_text="at risk").click()
     assert worth.all_text_contents() == ["sad", "sad", "sad"]
+
+
+def test_blocks_can_be_painted_for_the_labels_they_speak_for(tmp_path, visit):
+    path = tmp_path / "page.html"
+    export_page(taught(), path, alert="well")
+    page = visit(path)
+    page.fill("#text", "I cannot sleep today")
+    page.select_option("#label", label="all labels")
+    read = "all => all.map((each) => [each.textContent, [...each.classList].at(-1)])"
+    found = page.locator("#painted .worth").evaluate_all(read)
+    assert [colour for text, colour in found if "sleep" in text] == ["c0"]
+    assert [colour for text, colour in found if "today" in text] == ["c-alert"]
+
+
+def test_an_unknown_label_to_alert_for_is_refused(tmp_path):
+    with pytest.raises(UnknownLabelError, match="unknown label 'ill'"):
+        export_page(taught(), tmp_path / "page.html", alert="ill")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pointing_at_a_block_shows_its_numbers(opened):

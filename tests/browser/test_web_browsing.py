@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 import watchword as ww
 from live_pages import outcomes, right_ones
+from watchword.show.blocks import as_value
 from watchword.web import running_page
 from web_pages import AT_RISK, documents, model, people
 
@@ -250,6 +251,22 @@ def test_playing_reads_to_the_end(visit):
     expect(page.locator("#replay-play")).to_have_text("Pause")
     expect(page.locator("#replay-told")).to_have_text(f"post {posts} of {posts}")
     expect(page.locator("#replay-play")).to_have_text("Play")
+
+
+def test_a_story_shows_the_features_that_the_policy_weighed(visit):
+    page = visit("subjects/0")
+    page.select_option("#policy-kind", "Weighs")
+    page.fill("#policy-field-gain", "-0.5")
+    policy = ww.Weighs(AT_RISK, gain=-0.5)
+    [weighed] = model().story(people()[0], policy).weighed
+    told = page.locator("#story-told")
+    expect(told).to_contain_text(f"Features weighed at post {weighed.post}: sum")
+    expect(told).to_contain_text(f"threshold {as_value(0.5)}")
+    chips = told.locator(".chips").first.locator("li")
+    expect(chips).to_have_count(2)
+    for at, one in enumerate(weighed.features):
+        expect(chips.nth(at)).to_contain_text(one.feature)
+        expect(chips.nth(at)).to_contain_text(as_value(abs(one.contribution)))
 
 
 def test_the_policy_moves_the_alert_of_a_subject(visit):

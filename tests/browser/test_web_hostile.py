@@ -162,6 +162,7 @@ PASTE = """(size) => {
 }"""
 
 
+@pytest.mark.slow
 def test_pasting_ten_megabytes_inserts_the_beginning_with_a_note(browser):
     with running_page(model()) as served:
         page = browser.open(served.url)

@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 
 from browser import DESKTOP, PHONE
 from live_pages import TEXT, block, scores, spelled, visitor, write
-from painted import Painted, shares_at, with_shares
+from painted import Painted, blocks_at, shares_at, with_shares
 from watchword import TauSS3
 from watchword.show import palette
-from watchword.show.blocks import as_value
+from watchword.show.blocks import Rules, as_value
 from watchword.show.terminal import largest_contributions
 from watchword.web import running_page
 from watchword.web.files import static_files
@@ -115,12 +115,59 @@ def test_largest_contributions_are_those_of_the_terminal(page, summary):
 
 def test_the_label_is_chosen_from_the_list_or_by_its_bar(page):
     write(page)
-    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc0\b"))
+    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc-alert\b"))
     page.select_option("#paint-label", label="control")
     expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc1\b"))
     page.locator("[data-reading=write] .score", has_text=AT_RISK).click()
-    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc0\b"))
+    expect(page.locator("#write-painted")).to_have_class(re.compile(r"\bc-alert\b"))
     assert page.locator("#paint-label").input_value() == "0"
+
+
+def speakers(page):
+    """Return the text and the classes of every painted block."""
+    read = "all => all.map((each) => [each.textContent, [...each.classList]])"
+    return page.locator("#write-painted .worth").evaluate_all(read)
+
+
+def test_painted_for_all_labels_each_block_has_the_colour_of_the_label_it_speaks_for(page):
+    write(page)
+    page.select_option("#paint-label", label="all labels")
+    explanation = model().explain(TEXT)
+    colours = {0: "c-alert", 1: "c1"}
+    expected = [
+        [TEXT[block["start"] : block["end"]], colours[block["speaks"]]]
+        for block in blocks_at(with_shares(explanation), "ngram")
+        if block["speaks"] is not None
+    ]
+    assert {colour for _, colour in expected} == set(colours.values())
+    found = [[text, names[-1]] for text, names in speakers(page)]
+    assert found == expected
+    expect(page.locator("#view-write [data-painted-for]")).to_have_text("for all labels")
+
+
+def test_largest_contributions_to_all_labels_are_listed_once_with_their_labels(page):
+    write(page)
+    page.select_option("#paint-label", label="all labels")
+    rows = page.locator("[data-reading=write] [data-strongest] tbody tr")
+    rules = Rules()
+    rules.add(model().explain(TEXT))
+    expected = [
+        [one.words, model().labels[column], as_value(one.total)]
+        for column, one in rules.largest_of_all("ngram", [0, 1], 12)
+    ]
+    expect(rows).to_have_count(len(expected))
+    cells = "all => all.map(({ cells }) => [0, 1, 4].map((at) => cells[at].textContent))"
+    assert rows.evaluate_all(cells) == expected
+
+
+def test_the_warm_colour_follows_the_label_to_alert_for(visit):
+    page = visit("subjects/0")
+    expect(page.locator("#subject-curves .positive polyline").first).to_have_class("c-alert")
+    page.select_option("#policy-positive", label="control")
+    expect(page.locator("#subject-curves .positive polyline").first).to_have_class("c-alert")
+    for label, colour in (("control", "c-alert"), (AT_RISK, "c0")):
+        line = page.locator("#subject-curves .legend li", has_text=label).locator("svg")
+        expect(line).to_have_class(colour)
 
 
 @pytest.mark.parametrize(("level", "blocks"), [("sentence", 3), ("paragraph", 2)])

@@ -5,6 +5,7 @@ import doctest
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -15,7 +16,8 @@ from ports import free_port
 from spark_cluster import HAS_SPARK
 from untyped import untyped
 from watchword.cli import cli
-from watchword.cli.policy_notation import NAMES, parse_policy
+from watchword.cli.policy_notation import parse_policy
+from watchword.streams.spelling import NAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 DATA = Path(__file__).parents[1] / "data"
@@ -85,22 +87,31 @@ def test_every_policy_on_the_page_can_be_parsed(text):
     parse_policy(text, "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.spark)])
 def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request, on_spark):
     monkeypatch.chdir(tmp_path)
-    shutil.copy(DATA / "old.ss3m", tmp_path)
+    for name in ("old.ss3m", "scores.jsonl", "own_scores.py"):
+        shutil.copy(DATA / name, tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "own_scores", raising=False)  # other tests have one, too
     if on_spark and HAS_SPARK:
         request.getfixturevalue("spark")  # the verbs use the session that is there
-    port = str(free_port())
+    # Servers of the page run to its end, each on a port of its own.
+    ports = {shown: str(free_port()) for shown in set(re.findall(r"\b87\d\d\b", PAGE))}
     wrong = []
     with contextlib.ExitStack() as stack:
         for command, expected in examples():
             if command.startswith("watchword spark") and not (on_spark and HAS_SPARK):
                 continue  # without pyspark tests/conftest.py says so
-            _, *arguments = shlex.split(command.replace("8765", port))
+            for shown, port in ports.items():
+                command = command.replace(shown, port)
+            _, *arguments = shlex.split(command)
             if arguments[-1] == "&":
                 process = stack.enter_context(started(*arguments[:-1]))
-                output = process.stdout.readline().decode().replace(port, "8765")
+                output = process.stdout.readline().decode()
+                for shown, port in ports.items():
+                    output = output.replace(port, shown)
             else:
                 output = call(*arguments).output
             if not doctest.OutputChecker().check_output(expected, output, FLAGS):

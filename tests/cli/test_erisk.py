@@ -188,6 +188,19 @@ def test_runs_by_chunk_are_scored_and_compared(here, collection):
     assert "Differences to theirs, paired (* excludes 0):" in table.output
 
 
+def test_runs_are_measured_as_by_mentalriskes_and_pan(here):
+    (here / "gold.csv").write_text("Subject,label\nann,anxiety\nbob,none\n")
+    (here / "log.csv").write_text("nick,decision,score,round\nann,anxiety,1,0\nbob,none,0,0\n")
+    own = ("--measures", "mentalriskes", "--latency-p", 0.0314)
+    [found] = records("erisk", "score", "gold.csv", "log.csv", *own)
+    assert found["accuracy"] == found["macro_f1"] == 1
+    assert "erde30" in found
+    (here / "predators.txt").write_text("ann\nbob\n")
+    (here / "run.txt").write_text("ann\n")
+    [found] = records("erisk", "score", "predators.txt", "run.txt", "--measures", "pan")
+    assert found["f05"] == pytest.approx(1.25 * 0.5 / 0.75)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -196,6 +209,7 @@ def test_runs_by_chunk_are_scored_and_compared(here, collection):
         (["truth.txt", "log.csv", "--rankings", "1,x"], 2, "'1,x' is not like 5,50"),
         (["truth.txt", "log.csv", "--deadlines", "0"], 2, "'0' is not like 5,50"),
         (["truth.txt", "log.csv", "--baseline", "log"], 2, "--baseline requires --intervals"),
+        (["truth.txt", "log.csv", "--measures", "mentalriskes"], 2, "requires --latency-p: 0.0411"),
         (["truth.txt", "log.csv", "--intervals", "--baseline", "x"], 1, "must be one of log"),
         (["truth.txt", "runs"], 1, "(use --counts FILE)"),
         ([".", "log.csv"], 1, "contains no golden truth"),

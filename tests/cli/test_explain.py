@@ -135,6 +135,21 @@ def test_a_text_can_be_painted_for_another_label():
     assert "Largest contributions to 'control'" in printed("--text", TEXT, "--label", "control")
 
 
+def test_a_text_can_be_painted_for_all_labels(here):
+    assert printed("--text", TEXT, "--all-labels", "--html", "all.html") == ""
+    page = (here / "all.html").read_text(encoding="utf-8")
+    assert page.count(" checked>") == 2
+    assert 'id="ww-la" checked>' in page
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("other", [("--label", "control"), ("--subject", "a")])
+def test_all_labels_exclude_one_label_and_subjects(other):
+    given = ("model.ww", "others.jsonl", "--all-labels", "--positive", "at risk", "--subject", "a")
+    message = failure("explain", *given, *other, code=2)
+    assert "--all-labels cannot be combined" in message
+
+
 def test_explain_text_writes_html(here):
     assert printed("--text", TEXT, "--html", "why.html") == ""
     page = (here / "why.html").read_text(encoding="utf-8")

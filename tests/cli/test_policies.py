@@ -1,5 +1,7 @@
 """Policies on the command line: syntax, meaning, and error messages."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,11 +10,12 @@ import watchword.streams.policies as wp
 from untyped import untyped
 from watchword.cli.policy_notation import (
     MOST_POLICIES,
-    NAMES,
     parse_policies,
     parse_policy,
-    spell_policy,
+    parse_tried,
 )
+from watchword.evaluation.learnt import Learnt
+from watchword.streams.spelling import NAMES, spell_policy
 
 RISK = "at risk"
 
@@ -38,6 +41,10 @@ def test_every_policy_is_known_by_its_name(name):
         ("Overtakes(ratio=1e-3)", wp.Overtakes(RISK, ratio=0.001)),
         ("reaches(threshold=.8, score=softmax)", wp.Reaches(RISK, threshold=0.8, score="softmax")),
         ("stands-out(gamma=2.5)", wp.StandsOut(RISK, gamma=2.5)),
+        (
+            "weighs(share=2, share_posts=-0.25, threshold=1)",
+            wp.Weighs(RISK, share=2, share_posts=-0.25, threshold=1),
+        ),
         ("reaches_falling(wait=3)", wp.ReachesFalling(RISK, wait=3)),
         ("repeats(times=2)", wp.Repeats(RISK, times=2)),
         ("reaches(score=log_ratio)", wp.Reaches(RISK, score="log_ratio")),
@@ -126,6 +133,64 @@ def test_any_text_is_parsed_or_rejected_with_a_message(text):
     assert all(isinstance(policy, wp.Policy) for policy in found)
 
 
+# Policies in files
+
+
+def saved(path, data):
+    path.write_text(json.dumps(data))
+    return str(path)
+
+
+def test_a_policy_is_read_from_a_file(tmp_path):
+    policy = wp.Weighs(RISK, share=2, rise=0.1).after(3) | wp.Leaps(RISK)
+    path = saved(tmp_path / "policy.json", policy.to_dict())
+    assert read(path) == policy
+    assert parse_tried([path, "leaps"], RISK) == [policy, wp.Leaps(RISK)]
+
+
+def test_a_policy_for_another_label_is_refused(tmp_path):
+    path = saved(tmp_path / "policy.json", wp.Leaps("control").to_dict())
+    with pytest.raises(ValueError, match="for the label 'control', not 'at risk'"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([1], "not a policy description"),
+        ({"policy": "Leaps"}, "missing"),
+        ({"policy": "Leaps", "positive": RISK, "ratio": 2}, "no parameter ratio"),
+        ({"policy": "AnyOf", "policies": 3}, "not a file with a policy"),
+        ({"policy": "Weighs", "positive": RISK, "share": "much"}, "share must be a number"),
+    ],
+)
+def test_a_file_with_something_else_is_refused(tmp_path, data, message):
+    path = saved(tmp_path / "policy.json", data)
+    with pytest.raises(ValueError, match=message) as error:
+        read(path)
+    assert path in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot read the policy .*missing\.json: No such file"):
+        read(str(tmp_path / "missing.json"))
+    (tmp_path / "broken.json").write_bytes(b"{\xff")
+    with pytest.raises(ValueError, match="is not a file with a policy"):
+        read(str(tmp_path / "broken.json"))
+    (tmp_path / "deep.json").write_text('{"policy":"After","of":' * 100_000)
+    with pytest.raises(ValueError, match=r"too many nested|not a file with a policy"):
+        read(str(tmp_path / "deep.json"))
+
+
+def test_learnt_policies_are_for_tune():
+    assert parse_tried(["learnt", "learnt after 2|5"], RISK) == [
+        Learnt(RISK),
+        Learnt(RISK, first_posts=(2, 5)),
+    ]
+    with pytest.raises(ValueError, match="unknown policy 'learnt'"):
+        read("learnt")
+
+
 # And back
 
 numbers = st.floats(0, 1e9) | st.integers(0, 1000)
@@ -137,6 +202,7 @@ single = st.one_of(
     st.builds(wp.Reaches, st.just(RISK), shares, scores),
     st.builds(wp.Stays, st.just(RISK), shares, st.integers(0, 9), scores),
     st.builds(wp.StandsOut, st.just(RISK), numbers),
+    st.builds(wp.Weighs, st.just(RISK), st.floats(-9, 9), gain=numbers, threshold=st.floats(-9, 9)),
 )
 policies = st.recursive(
     single,

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,11 @@ import watchword as ww
 from command_line import call, failure, records, write_lines
 from watchword.cli.policy_notation import parse_policy
 from watchword.data import write_jsonl
+from watchword.evaluation import nested_tune
+from watchword.streams.policies import policy_from_dict
 
 PEOPLE = ww.make_risk_streams(24, seed=3, prevalence=0.25, posts_per_subject=(8, 16))
+RISK_POLICY = ("--positive", "at risk", "--policy", "policy.json")
 OTHERS = ww.make_risk_streams(16, seed=4, prevalence=0.25, posts_per_subject=(8, 16))
 
 
@@ -35,7 +39,12 @@ def evaluate(*arguments):
 
 
 def tune(*arguments):
-    return records("tune", "people.jsonl", "--positive", "at risk", *arguments)
+    """Return the records that tune prints; it may warn about the best setting."""
+    done = call("tune", "people.jsonl", "--positive", "at risk", *arguments)
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.stderr.splitlines() == [f"Warning: {one}" for one in found[0]["warnings"]]
+    return found
 
 
 # evaluate
@@ -196,7 +205,7 @@ def test_tune_accepts_any_erde_deadline_and_rejects_other_measures():
     [best] = tune("--measure", "erde7", "--policy", "overtakes", "--top", 1)
     assert 0 <= best["erde7"] <= 1
     said = failure("tune", "people.jsonl", "--positive", "at risk", "--measure", "accuracy", code=2)
-    assert "'accuracy' is not like erde50, f1, f_latency or average_precision" in said
+    assert "'accuracy' is not like erde50, f1, f_latency, average_precision or erde5=.5" in said
 
 
 @pytest.mark.usefixtures("here")
@@ -210,7 +219,7 @@ def test_tune_checks_output_paths_first():
 @pytest.mark.usefixtures("here")
 def test_tune_tries_several_kinds_of_policies_for_another_measure():
     policies = ("--policy", "overtakes", "--policy", "reaches(threshold=0.6|0.8) after 2|4")
-    found = tune("--measure", "f1", *policies, "--top", 3)
+    found = tune("--measure", "f1", *policies, "--top", 3, "--no-refine")
     assert len(found) == 3
     assert [one["f1"] for one in found] == sorted((one["f1"] for one in found), reverse=True)
 
@@ -261,13 +270,132 @@ def test_the_best_policy_can_be_used_as_it_is_printed():
 
 
 @pytest.mark.usefixtures("here")
+def test_a_learnt_policy_is_saved_and_used_by_other_commands():
+    [best, *_] = tune("--policy", "learnt after 1|2", "--save-policy", "policy.json", "--no-refine")
+    assert parse_policy("policy.json", "at risk") == parse_policy(best["policy"], "at risk")
+    [found] = evaluate("--policy", "policy.json")
+    assert found["policy"] == best["policy"]
+    shown = call("explain", "model.ww", "others.jsonl", "--subject", OTHERS[0].id, *RISK_POLICY)
+    assert shown.exit_code == 0, shown.output
+    assert "Features weighed at post" in shown.output
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_writes_the_policy_to_standard_output():
+    done = call("tune", "people.jsonl", "--positive", "at risk", "--save-policy", "-")
+    [line] = done.stdout.splitlines()
+    assert policy_from_dict(json.loads(line)).positive == "at risk"
+
+
+def test_a_policy_file_for_another_label_is_refused(here):
+    (here / "policy.json").write_text(json.dumps(ww.Overtakes("control").to_dict()))
+    told = failure("evaluate", "model.ww", "others.jsonl", *RISK_POLICY)
+    assert "policy.json: the policy is for the label 'control', not 'at risk'" in told
+    told = failure("evaluate", "model.ww", "others.jsonl", "--policy", "no.json", code=2)
+    assert "cannot read the policy no.json" in told
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_prints_all_measures_with_intervals():
+    policies = ("--policy", "overtakes(margin=0|0.05)", "--no-refine")
+    best, other = tune(*policies, "--deadlines", "5,30", "--latency-p", "median")
+    margins = [ww.Overtakes("at risk", margin=margin) for margin in (0, 0.05)]
+    expected = ww.tune(PEOPLE, margins, deadlines=(5, 30), latency_p="median", refine=False)
+    for record, trial in zip((best, other), expected.trials, strict=True):
+        assert record["measures"] == trial.measures
+        assert list(record["measures"])[:3] == ["erde5", "erde30", "erde50"]
+        between = expected.intervals(trial)
+        assert record["intervals"]["f1"] == [between["f1"].low, between["f1"].high]
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_minimises_a_weighted_sum_within_limits():
+    policies = ("--policy", "overtakes(margin=0|0.05|0.5)", "--no-refine")
+    limits = ("--at-most", "median_delay=5", "--at-least", "recall=.5,f1=0.1")
+    best, *_ = tune("--measure", "erde5=.5, f1=1", *policies, *limits)
+    found = best["measures"]
+    assert best["erde5=0.5,f1=1"] == pytest.approx(0.5 * found["erde5"] + (1 - found["f1"]))
+    assert found["median_delay"] <= 5
+    assert found["recall"] >= 0.5
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_chooses_the_earliest_within_one_standard_error():
+    policies = ("--policy", "overtakes(margin=0|0.05|0.5)", "--no-refine", "--measure", "f1")
+    best, *_ = tune(*policies, "--one-standard-error")
+    margins = [ww.Overtakes("at risk", margin=margin) for margin in (0, 0.05, 0.5)]
+    expected = ww.tune(PEOPLE, margins, measure="f1", one_standard_error=True, refine=False)
+    assert parse_policy(best["policy"], "at risk") == expected.best.policy
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_prints_the_figure_of_nested_cross_validation():
+    policies = ("--policy", "overtakes(margin=0|0.05)", "--no-refine", "--folds", 2)
+    *_, last = tune(*policies, "--outer-folds", 3)
+    margins = [ww.Overtakes("at risk", margin=margin) for margin in (0, 0.05)]
+    expected = nested_tune(PEOPLE, margins, outer_folds=3, folds=2, refine=False)
+    assert last["nested"]["value"] == expected.value
+    assert last["nested"]["promised"] == expected.promised
+    chosen = [parse_policy(one["policy"], "at risk") for one in last["nested"]["folds"]]
+    assert chosen == [tuning.best.policy for tuning in expected.tunings]
+    done = call(
+        *("tune", "people.jsonl", "--positive", "at risk", *policies),
+        *("--outer-folds", 3, "--table", "--report", "report.json"),
+    )
+    assert f"ERDE50 {expected.value:.4f} on subjects that took no part in tuning" in done.stdout
+    report = json.loads(Path("report.json").read_text())
+    assert report["nested"]["by_fold"] == list(expected.by_fold)
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_warns_about_a_policy_that_waits_for_the_end():
+    policy = f"overtakes(margin=-100) after {max(len(one.posts) for one in PEOPLE)}"
+    [best] = tune("--policy", policy, "--no-refine")
+    assert any("waits for the end of the streams" in one for one in best["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--measure", "erde5=x", "'erde5=x' is not like erde50, f1"),
+        ("--measure", "erde5=-1", "'erde5=-1' is not like erde50, f1"),
+        ("--measure", "erde5=1,erde5=2", "duplicate 'erde5' in 'erde5=1,erde5=2'"),
+        ("--at-least", "f1=nan", "'f1=nan' is not like median_delay=10"),
+        ("--at-least", "f1=.5,f1=.7", "duplicate 'f1'"),
+        ("--seed", "-1", "Invalid value for '--seed'"),
+        ("--at-most", "median_delay", "'median_delay' is not like median_delay=10"),
+        ("--at-least", "speed=1", "unknown measure 'speed'; known are 'erde5'"),
+        ("--outer-folds", "1", "Invalid value for '--outer-folds'"),
+        ("--deadlines", "x", "'x' is not like 5,50"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_tune_rejects_bad_measures_and_limits(option, value, message):
+    said = failure("tune", "people.jsonl", "--positive", "at risk", option, value, code=2)
+    assert message in said
+
+
+@pytest.mark.usefixtures("here")
+def test_tune_names_the_nearest_setting_if_none_keeps_the_limits():
+    options = ("--policy", "overtakes(margin=0)", "--at-most", "median_delay=.5", "--no-refine")
+    said = failure("tune", "people.jsonl", "--positive", "at risk", *options)
+    assert "no setting has median_delay at most 0.5; the nearest has median_delay" in said
+
+
+@pytest.mark.usefixtures("here")
 def test_tune_as_a_table():
     settings = ("--max-ngram", "1,2", "--policy", "overtakes", "--table")
     first, *rows = call(
         "tune", "people.jsonl", "--positive", "at risk", *settings
     ).stdout.splitlines()
-    assert first.split()[0] == "erde50"
-    assert len(rows) == 3
+    assert first.split()[:3] == ["ERDE50", "ERDE5", "F1"]
+    assert first.split()[-1] == "setting"
+    assert {row.split("  ")[-1] for row in rows[:3]} == {
+        "max_ngram=1; overtakes", "max_ngram=1; refined; overtakes", "max_ngram=2; overtakes",
+    }  # fmt: skip
+    assert rows[3].strip().endswith("(never alert)")
+    assert rows[4].strip().endswith("(alert everyone at the first post)")
+    assert "95 % intervals of the first setting:" in rows
 
 
 @pytest.mark.usefixtures("here")

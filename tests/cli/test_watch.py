@@ -65,8 +65,30 @@ def test_each_alert_is_printed_once():
         "delay": 1,
         "posts": 1,
         "confidence": found[0]["confidence"],
+        "post": None,
+        "time": None,
+        "reasons": found[0]["reasons"],
     }
     assert found[0]["confidence"]["at risk"] > found[0]["confidence"]["control"]
+
+
+@pytest.mark.usefixtures("here")
+def test_an_alert_names_its_post_and_the_ngrams_that_speak_for_it():
+    named = {"id": "p7", "time": "2024-05-01T12:30:00Z"}
+    [alert] = watch(posts=[post("ann"), post("bob", ALARMING) | named, post("ann")])
+    assert (alert["post"], alert["time"]) == ("p7", "2024-05-01T12:30:00+00:00")
+    reasons = alert["reasons"]
+    assert reasons["rival"] == "control"
+    assert reasons["ngrams_for"][0]["difference"] > 0
+    for one in reasons["ngrams_for"]:
+        assert all(word in ALARMING.lower() for word in one["ngram"].split())
+        assert one["counted"] + one["correction"] == one["difference"]
+
+
+@pytest.mark.usefixtures("here")
+def test_with_all_only_the_alert_has_reasons():
+    found = watch("--all", posts=[post("ann"), post("bob", ALARMING), post("bob", ALARMING)])
+    assert ["reasons" in one for one in found] == [False, True, False]
 
 
 def test_files_are_read_one_after_the_other(here):
@@ -149,7 +171,7 @@ def test_a_decision_is_printed_as_json_in_ascii(subject, labels, value, posts):
     decision = ww.Decision(labels[0] if labels else None, posts, posts, confidence, subject)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        show_json("post", [decision])
+        show_json("post", [decision], {})
     record = {"event": "alert" if labels else "post", "subject": subject, "label": decision.label}
     record |= {"delay": posts, "posts": posts, "confidence": finite(confidence)}
     assert printed.getvalue() == json.dumps(record) + "\n"

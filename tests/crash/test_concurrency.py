@@ -203,6 +203,7 @@ def test_several_threads_may_learn_at_once():
     assert model.to_bytes() == taught({}, documents).to_bytes()
 
 
+@pytest.mark.slow
 def test_every_way_of_reading_survives_learning_and_unlearning_beside_it():
     documents = corpus()
     model = taught({}, documents[:10])

@@ -8,9 +8,6 @@ import json
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +17,12 @@ import pytest
 from starlette.applications import Starlette
 
 import watchword as ww
-from command_line import ENVIRONMENT
 from erisk_tasks import HastyTask, accepted
+from killing import KILLS, killable
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.server import make_app
 from watchword.web.listening import listening, running_in_thread, url_of
 
-KILLS = int(os.environ.get("WATCHWORD_KILLS", "5"))
 TOKEN = "a-token-of-some-length"
 
 pytestmark = [
@@ -35,39 +31,10 @@ pytestmark = [
 ]
 
 
-class Commands:
-    """The program that runs commands and kills them."""
-
-    def __init__(self, process, errors):
-        self._process = process
-        self._errors = errors
-
-    def run(self, folder, arguments, *, output, delay=None, point=0):
-        order = {"arguments": [str(one) for one in arguments], "folder": str(folder)}
-        order |= {"output": str(output), "errors": str(self._errors)}
-        order |= {"delay": delay, "point": point}
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        told = json.loads(self._process.stdout.readline())
-        said = self._errors.read_text(encoding="utf-8")
-        assert told["code"] in (0, -signal.SIGKILL), said
-        assert "Traceback" not in said
-        return told
-
-
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory):
-    program = Path(__file__).parents[1] / "support" / "command_killable.py"
-    single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        [sys.executable, str(program)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        env=ENVIRONMENT | single,
-    ) as process:
-        yield Commands(process, tmp_path_factory.mktemp("errors") / "errors")
-        process.stdin.close()
+    with killable("command_killable.py", tmp_path_factory.mktemp("errors")) as program:
+        yield program
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +203,27 @@ class EriskMake(Case):
         return self.files(folder)
 
 
+class EriskPaper(Case):
+    """Write results to a folder that must be new, unless a killed command left it unfinished."""
+
+    arguments: Sequence[Any]
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.arguments = ["erisk", "paper", "--data", data / "collection", "--out", "out"]
+        self.arguments += ["--task", "2018-anorexia", "--lengths", "1,3", "--no-search"]
+        self.whole = None
+
+    def check_killed(self, folder):
+        if (folder / "out").exists() and not (folder / "out" / "unfinished-paper.txt").exists():
+            assert self.files(folder / "out") in ({}, self.whole)
+            shutil.rmtree(folder / "out")
+
+    def result(self, folder, _output):
+        self.whole = self.whole or self.files(folder / "out")
+        return self.files(folder)
+
+
 CASES = {
     "make": simple("make", "made.jsonl", "--subjects", "40"),
     "train": Train,
@@ -256,6 +244,7 @@ CASES = {
         *("erisk", "run", "2018-anorexia", "--data", "@/collection", "--out", "out"),
         *("--json", "result.json"),
     ),
+    "erisk paper": EriskPaper,
     "erisk client": Client,
 }
 
@@ -287,10 +276,9 @@ def test_a_killed_command_loses_and_repeats_nothing_and_leaves_no_files(
         begin()
         kills = 0
         while kills < KILLS:
-            if chance.random() < 0.5:
-                told = run(delay=chance.uniform(0, undisturbed["seconds"]))
-            else:
-                told = run(point=chance.randint(1, undisturbed["points"]))
+            told = commands.run_for_a_while(
+                chance, undisturbed, folder, case.arguments, output=output
+            )
             if told["code"]:
                 kills += 1
                 case.check_killed(folder)

@@ -183,7 +183,7 @@ def test_predictions_survive_any_nick():
     ]
 
 
-@pytest.mark.parametrize("body", [[], [3], ["x"], ["[]"], ['{"predictions": []}'], {}])
+@pytest.mark.parametrize("body", [[], [3], ["x"], ["x", "y"], ["[]"], ['{"predictions": []}'], {}])
 def test_the_practice_server_refuses_wrong_predictions(body):
     with running_server(subjects(2), token=TOKEN, dialect="messages") as server:
         ask(server.url, f"/getmessages/{TOKEN}")

@@ -139,7 +139,7 @@ def test_subjects_outside_the_truth_are_left_out_with_a_warning(tmp_path):
         ('{"decision": 1, "score": 0, "round": 0}', 'line 1: "nick" is missing'),
         (
             '{"nick": "a", "decision": 2, "score": 0, "round": 0}',
-            '"decision" must be 0 or 1, got 2',
+            '"decision" must be 0, 1 or the name of a class, got 2',
         ),
         ('{"nick": "a", "decision": 1, "round": 0}', '"score" is missing'),
         ('{"nick": "a", "decision": 1, "score": NaN, "round": 0}', "finite number, got nan"),
@@ -219,6 +219,115 @@ def test_golden_truth_without_a_positive_subject_is_an_error(tmp_path):
         score_runs(dict.fromkeys(TRUTH, "negative"), [path])
 
 
+# MentalRiskES: classes, accuracy, and means over classes
+
+CLASSES = """Subject,label
+ann,anxiety
+bob,depression
+cid,none
+dee,none
+"""
+
+
+def class_log(path):
+    """Write a log in which cid is wrongly anxious, and ann's second class does not count."""
+    rows = [(nick, "none", 0, 0) for nick in TRUTH]
+    rows += [("ann", "anxiety", 1, 1), ("bob", "depression", 1, 3), ("cid", "anxiety", 1, 2)]
+    return log_of(path, [*rows, ("ann", "depression", 1, 4)])
+
+
+def test_classes_are_measured_by_means_over_them(tmp_path):
+    truth = write(tmp_path / "gold.csv", CLASSES)
+    log = class_log(tmp_path / "ours.jsonl")
+    [run] = score_runs(truth, [log], measures="mentalriskes", latency_p=0.0314).runs
+    found = run.measures
+    assert found["accuracy"] == 0.75
+    assert found["macro_precision"] == pytest.approx((1 / 2 + 1 + 1) / 3)
+    assert found["macro_recall"] == pytest.approx((1 + 1 + 1 / 2) / 3)
+    assert found["macro_f1"] == pytest.approx((2 / 3 + 1 + 2 / 3) / 3)
+    assert found["erde30"] == pytest.approx((cost(2, 30) + cost(4, 30) + 0.5) / 4)
+    assert found["f_latency"] == pytest.approx(
+        0.8 * (1 - (penalty(2, 0.0314) + penalty(4, 0.0314)) / 2)
+    )
+    assert list(found) == [
+        *("accuracy", "macro_precision", "macro_recall", "macro_f1", "erde5", "erde30"),
+        *("latency", "speed", "f_latency"),
+    ]
+
+
+def test_two_classes_are_measured_by_means_over_both(tmp_path):
+    path = log_of(tmp_path / "ours.jsonl", answers(6))
+    found = scored(path, measures="mentalriskes", latency_p=0.0411).measures
+    assert found["accuracy"] == found["macro_f1"] == 0.5
+
+
+def test_intervals_cover_means_over_classes(tmp_path):
+    truth = write(tmp_path / "gold.csv", CLASSES)
+    log = class_log(tmp_path / "ours.jsonl")
+    board = score_runs(truth, [log], measures="mentalriskes", latency_p=0.0314)
+    found = board.intervals(repeats=50)[0].intervals
+    assert found["macro_f1"].low < found["macro_f1"].value == board.runs[0].measures["macro_f1"]
+    assert "macro $F_1$" in board.to_latex()
+
+
+def test_the_latency_parameter_of_mentalriskes_must_be_given(tmp_path):
+    path = log_of(tmp_path / "ours.jsonl", answers(6))
+    with pytest.raises(ValueError, match=r"latency_p must be given for MentalRiskES: 0\.0411"):
+        scored(path, measures="mentalriskes")
+
+
+def test_a_class_outside_the_truth_is_an_error(tmp_path):
+    truth = write(tmp_path / "gold.csv", CLASSES)
+    log = log_of(tmp_path / "ours.jsonl", [("ann", 1, 0.5, 0)])
+    with pytest.raises(DataFormatError, match="run ours: positive is not a class of the golden"):
+        score_runs(truth, [log])
+
+
+def test_named_classes_are_positive_for_golden_truth_of_two_classes(tmp_path):
+    found = scored(class_log(tmp_path / "ours.jsonl")).measures
+    assert (found["precision"], found["recall"]) == (2 / 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nick,class\nann,1\n", "with the columns Subject and label, got 'nick,class'"),
+        ("Subject,label\nann,1\nann,1\n", "line 3: duplicate subject ann"),
+        ("Subject,label\nann\n", "line 2: must have a subject and a label"),
+        ("Subject,label\n", "contains no subject"),
+    ],
+)
+def test_wrong_golden_truth_with_classes_is_an_error(tmp_path, text, message):
+    with pytest.raises(DataFormatError, match=message):
+        score_runs(write(tmp_path / "gold.csv", text), [])
+
+
+# PAN 2012: lists of authors, F₀.₅
+
+
+def test_lists_of_authors_are_measured_by_f05(tmp_path):
+    predators = write(tmp_path / "predators.txt", "ann\nbob\ncid\ndee\n")
+    theirs = write(tmp_path / "theirs.txt", "ann\nbob\neve\n")
+    [run] = score_runs(predators, [theirs], measures="pan").runs
+    assert run.name == "theirs"
+    precision, recall = 2 / 3, 1 / 2
+    f05 = 1.25 * precision * recall / (0.25 * precision + recall)
+    assert run.measures == pytest.approx(
+        {"precision": precision, "recall": recall, "f1": 4 / 7, "f05": f05}
+    )
+
+
+def test_logs_have_f05_too(tmp_path):
+    found = scored(log_of(tmp_path / "ours.txt", answers(6)), measures="pan").measures
+    assert found["f05"] == 0.5
+
+
+def test_a_list_with_two_ids_in_a_line_is_an_error(tmp_path):
+    path = write(tmp_path / "theirs.txt", "ann\nbob eve\n")
+    with pytest.raises(DataFormatError, match="line 2: must be an id, got 'bob eve'"):
+        scored(path, measures="pan")
+
+
 # Several runs
 
 PEOPLE = {f"s{at:02}": "positive" if at < 10 else "negative" for at in range(40)}
@@ -245,6 +354,25 @@ def test_differences_are_paired():
     # Resamples change neither median, so the paired difference has no spread.
     latency = late.intervals["latency"]
     assert (latency.low, latency.value, latency.high) == (8, 8, 8)
+
+
+def test_p_values_are_small_where_runs_differ_for_every_positive():
+    found = BOARD.p_values(repeats=200)
+    assert list(found) == ["late", "late & later_1"]
+    assert found["late"]["erde5"] < 0.01
+    assert found["late"]["f1"] == 1.0  # both runs alert for the same subjects
+    assert not {"latency", "speed", "ndcg_at_10_after_1"} & found["late"].keys()
+
+
+def test_a_p_value_is_the_share_of_exchanges_with_a_difference_as_large():
+    # Two runs differ about one positive and one negative subject: by ERDE both ways, exchanging
+    # one of the two decisions gives another difference, exchanging both the same one.
+    truth = {"ann": "positive", "bob": "negative", "cid": "negative"}
+    everyone = frozenset(truth)
+    right = RoundRun("right", 1, everyone, {"ann": 1}, {})
+    wrong = RoundRun("wrong", 1, everyone, {"bob": 1}, {})
+    board = score_runs(truth, [right, wrong])
+    assert board.p_values(repeats=4000)["wrong"]["erde50"] == pytest.approx(0.5, abs=0.03)
 
 
 def test_any_run_can_be_the_baseline():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import transformer_standin
 from model_files import taught
 from spark_cluster import HAS_SPARK
 
@@ -35,16 +36,22 @@ def output_of(example):
     return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
 
 
+# Pages that tune or search for many seconds.
+LONG = {"any-model.md", "early-detection.md", "erisk.md", "searching.md", "settings.md"}
+
+
+def marks(page):
+    if page.name == "spark.md":
+        return [pytest.mark.spark]
+    return [pytest.mark.slow] if page.name in LONG else []
+
+
 @pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, marks=[pytest.mark.spark] if page.name == "spark.md" else [])
-        for page in PAGES
-    ],
-    ids=name,
+    "page", [pytest.param(page, marks=marks(page)) for page in PAGES], ids=name
 )
 def test_python_on_a_page_does_what_the_page_says(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "transformers", transformer_standin.module)
     if page.name == "spark.md":
         if not HAS_SPARK:
             return  # tests/conftest.py says so

@@ -24,6 +24,7 @@ from stream_samples import (
 from watchword.streams.driver import Histories, Series
 from watchword.streams.policy import compiled, ranking_score
 from watchword.streams.steps import Step, advance, log_ratio_of
+from watchword.streams.weighing import FEATURES
 
 # Eighths make ties and exact thresholds likely.
 VALUES = st.one_of(st.integers(0, 24).map(lambda whole: whole / 8), st.floats(0, 1e6))
@@ -245,3 +246,22 @@ def test_posts_are_read_from_a_refined_model_in_the_same_way(policy, places):
     assert [decision._replace(subject=None) for decision in each] == one_by_one
     report = ww.replay([ww.Subject("ann", [ww.Post(post) for post in posts])], model, policy)
     assert report.outcomes[0].delay == reader.decision.delay
+
+
+@given(st.lists(st.lists(st.tuples(VALUES, VALUES), max_size=6), max_size=4))
+def test_features_of_histories_are_those_of_their_formulas(gains):
+    subjects = [np.array(one, np.float64).reshape(-1, 2) for one in gains]
+    histories = Histories([Series.from_gains(one, 0) for one in subjects])
+    every = histories.steps
+    begin = 0
+    for length in histories.lengths.tolist():
+        memory = dict.fromkeys(reference.REMEMBERING, np.zeros(1))
+        memory = {name: column.copy() for name, column in memory.items()}
+        for row in range(begin, begin + length):
+            one = row_of(every, row)
+            wanted = {name: feature(one)[0] for name, feature in reference.FEATURES.items()}
+            for name, feature in reference.REMEMBERING.items():
+                wanted[name] = feature(one, memory[name])[0]
+            found = dict(zip(FEATURES, histories.features[row].tolist(), strict=True))
+            assert found == {name: float(value) for name, value in wanted.items()}
+        begin += length

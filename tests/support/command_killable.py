@@ -48,6 +48,17 @@ class Points:
 
 
 def run(order, answer):
+    watchword.erisk.journal._HASHINGS = 10
+    points = prepared(order)
+    sys.argv = ["watchword", *order["arguments"]]
+    put_points_in_transactions(points.passed)
+    code = watchword.cli.run()
+    os.write(answer, b"%d" % points.count)
+    return code
+
+
+def prepared(order):
+    """Enter the folder, redirect the output, and return the points at which to die."""
     os.chdir(order["folder"])
     for number, (name, flags) in enumerate(
         [
@@ -57,17 +68,13 @@ def run(order, answer):
         ]
     ):
         os.dup2(os.open(name, flags, 0o600), number)
-    sys.argv = ["watchword", *order["arguments"]]
     points = Points(order["point"])
     sys.addaudithook(points)
-    put_points_in_transactions(points.passed)
-    code = watchword.cli.run()
-    os.write(answer, b"%d" % points.count)
-    return code
+    return points
 
 
-def main():
-    watchword.erisk.journal._HASHINGS = 10
+def main(run=run):
+    """Fork a process for each order, and kill it if the order says so."""
     for line in sys.stdin:
         order = json.loads(line)
         reading, writing = os.pipe()

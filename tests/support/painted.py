@@ -82,7 +82,7 @@ def unquoted(string):
 
 
 def with_shares(explanation):
-    """Return an explanation as plain data, with the expected colour strength of each block."""
+    """Return an explanation as plain data, with the expected colours of each block."""
     plain = explanation.to_dict()
     levels = [plain["blocks"]]
     for _ in range(2):
@@ -95,12 +95,20 @@ def with_shares(explanation):
                 math.floor(part / highest * 10_000 + 0.5) / 10_000 if part > 0 else 0
                 for part in own
             ]
+            best = max(block["share"])
+            alone = best > 0 and block["share"].count(best) == 1
+            block["speaks"] = block["share"].index(best) if alone else None
     return plain
+
+
+def blocks_at(plain, level):
+    """Return the blocks of a level."""
+    blocks = plain["blocks"]
+    while blocks and blocks[0]["kind"] != level:
+        blocks = [inner for block in blocks for inner in block["blocks"]]
+    return blocks
 
 
 def shares_at(plain, level):
     """Return the expected colour strength for each label of every block of a level."""
-    blocks = plain["blocks"]
-    while blocks and blocks[0]["kind"] != level:
-        blocks = [inner for block in blocks for inner in block["blocks"]]
-    return [block["share"] for block in blocks]
+    return [block["share"] for block in blocks_at(plain, level)]

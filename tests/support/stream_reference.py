@@ -93,6 +93,47 @@ def speaks_for(policy, step):
     return gain > other
 
 
+def lean(values, positive):
+    value, other = against(values, positive)
+    return (value - other) / (value + other) if value + other > 0 else 0.0
+
+
+def times_in_a_row(history, holds):
+    return next((at for at, step in enumerate(history[::-1]) if not holds(step)), len(history))
+
+
+def features(policy, history):
+    """Return the features that `Weighs` weighs."""
+    now, positive = history[-1], policy["positive"]
+    value, other = against(now["sums"], positive)
+    pairs = [against(gains, positive) for gains in now["read"]]
+    ratios = [math.log((gain + 0.01) / (other_gain + 0.01)) for gain, other_gain in pairs]
+    share, posts = lean(now["sums"], positive), max(now["posts"], 1)
+    before = lean(history[-2]["sums"], positive) if len(history) > 1 else 0.0
+    streak = times_in_a_row(history, lambda step: speaks_for(policy, step))
+    ahead = times_in_a_row(history, lambda step: lean(step["sums"], positive) > 0)
+    return {
+        "share": share,
+        "softmax": math.tanh((value - other) / posts / 2),
+        "difference": (value - other) / (1 + abs(value - other)),
+        "log_ratio": math.tanh(sum(ratios) / posts / 2),
+        "posts": math.log(posts),
+        "share_posts": share * math.log(posts),
+        "evidence": math.log1p(value + other),
+        "gain": lean(now["gains"], positive),
+        "rise": share - before,
+        "streak": math.log1p(streak),
+        "ahead": math.log1p(ahead),
+    }
+
+
+def weighs(policy, history):
+    found = sum(policy[name] * value for name, value in features(policy, history).items())
+    if 0 < abs(found - policy["threshold"]) < 1e-12:
+        raise TooCloseError
+    return found >= policy["threshold"]
+
+
 def wants_alert(policy, history, number=0, scores=()):
     """Return whether the policy alerts in this round, given the scores of all subjects."""
     kind, now = policy["policy"], history[-1]
@@ -128,6 +169,8 @@ def wants_alert(policy, history, number=0, scores=()):
             return False
         drop = (policy["start"] - policy["end"]) * math.exp(-after / policy["scale"])
         return reaches(policy, now, policy["end"] + drop)
+    if kind == "Weighs":
+        return value > 0 and weighs(policy, history)
     assert kind == "StandsOut"
     middle = median(scores)
     spread = median([abs(each - middle) for each in scores])

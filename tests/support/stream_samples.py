@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import watchword as ww
 from strategies import examples
 from watchword.streams.policies import After, RankedBy
+from watchword.streams.weighing import FEATURES
 
 # Policies are slow to draw, and many tests draw them.
 FEWER = examples(0.5)
@@ -85,7 +86,15 @@ def simple_policies(positive):
             st.sampled_from([0.5, 2.0, 10.0]),
             SCORES,
         ),
+        weighing(label),
     )
+
+
+def weighing(label):
+    weights = st.sampled_from([0.0, 0.0, 1.0, -0.5, 2.5, 0.3])
+    thresholds = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
+    named = dict.fromkeys(FEATURES, weights)
+    return st.builds(ww.Weighs, label, **named, threshold=thresholds)
 
 
 def combined(first, second):

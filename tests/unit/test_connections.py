@@ -232,7 +232,34 @@ def test_several_requests_may_share_a_connection(start):
             answer.read()
 
 
+def test_requests_sent_at_once_are_answered_one_after_the_other(start):
+    last = HEAD + "Connection: close\r\n"
+    with start(PATIENT) as server:
+        sent = server.request() * 2 + server.request(head=last)
+        with server.connect(sent) as connection:
+            assert rest(connection).count(b"HTTP/1.1 200 ") == 3
+
+
 # Bytes
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        f"POST / HTTP/1.1\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n",
+    ],
+    ids=["header", "trailer"],
+)
+@pytest.mark.parametrize("field", ["One: " + "x" * 80_000, "Many: x\r\n" * 9_000])
+def test_endless_headers_and_trailers_are_refused(start, head, field):
+    with start(PATIENT) as server, server.connect(head) as connection:
+        try:
+            while True:  # until the server closes the connection
+                connection.sendall(field.encode())
+        except ConnectionError:
+            pass
+        assert server.answers()
 
 
 @pytest.mark.parametrize("length", [10**9, 10**19])

@@ -393,6 +393,14 @@ def test_cells_are_coloured_by_their_share_of_the_row():
     assert cells[1]["title"] == "1 of 4 texts of a predicted as b"
 
 
+def test_in_a_large_matrix_zeros_are_dots():
+    labels = list("abcdefgh")
+    drawn = confusion_html(labels, [[at, at, 5] for at in range(8)])
+    assert drawn.count(">·</td>") == 8 * 7
+    assert ">0</td>" not in drawn
+    assert confusion_html(["a", "b"], [[0, 0, 3]]).count(">0</td>") == 3
+
+
 def test_of_many_labels_those_with_most_mistakes_are_drawn():
     labels = [f"label {at:03}" for at in range(60)]
     html = Evaluation.of(labels, [*labels[:-1], labels[0]]).to_page()

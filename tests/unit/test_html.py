@@ -5,7 +5,9 @@ import hashlib
 import html
 import json
 import re
+from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 import watchword as ww
 from hooks import by_blanks, last_row
 from hostile import HOSTILE
-from painted import Painted, drawing, shares_at, unquoted, with_shares
+from painted import Painted, blocks_at, drawing, shares_at, unquoted, with_shares
 from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
 from watchword.show import palette
@@ -284,9 +286,53 @@ def test_a_snippet_and_a_page_paint_every_block_as_strongly(level, summary):
 
 
 def test_in_a_snippet_the_strongest_block_has_the_strongest_colour():
-    shown = MODEL.explain("learning").to_html("calm")
+    shown = MODEL.explain("learning").to_html("calm", alert="calm")
     assert max(MODEL.explain("learning").value) < 0.9
     assert f"background:rgba(217,72,28,{palette.short(palette.STRONGEST)})" in shown
+
+
+def test_a_snippet_for_all_labels_paints_each_block_for_the_label_it_speaks_for():
+    explanation = MODEL.explain(TEXT)
+    snippet = Painted(explanation.to_html(all_labels=True, alert="calm"))
+    blocks = blocks_at(with_shares(explanation), "ngram")
+    painted = [
+        palette.paint_style(block["share"][block["speaks"]], block["speaks"], alert=0)
+        for block in blocks
+        if block["speaks"] is not None
+    ]
+    assert len(painted) > 4
+    assert "217,72,28" in "".join(painted)
+    styles = [attributes["style"].removeprefix("color:inherit;") for attributes, _ in snippet.marks]
+    assert [style for style in styles if "rgba" in style] == painted
+
+
+def test_a_page_for_all_labels_has_colour_and_strength_of_the_label_each_block_speaks_for():
+    explanation = MODEL.explain(TEXT)
+    page = Painted(explanation.to_page(all_labels=True))
+    blocks = blocks_at(with_shares(explanation), "ngram")
+    expected = {
+        TEXT[block["start"] : block["end"]].lower(): (
+            f"--na:{palette.short(block['share'][block['speaks']], 4)};"
+            f"--nc:{palette.label_rgb(block['speaks'])};"
+        )
+        for block in blocks
+        if block["speaks"] is not None
+    }
+    found = re.findall(r'\.n\d+{.*?(--na:[^;]*;--nc:[^;]*;)--t:"([^\\]*)', page.style)
+    assert sorted(expected.items()) == sorted((words, own) for own, words in found)
+    assert [one["id"] for one in page.find("input", type="radio") if "checked" in one] == [
+        "ww-la",
+        "ww-ngram",
+    ]
+
+
+def test_an_ngram_that_speaks_as_much_for_two_labels_is_painted_for_neither():
+    taught = ww.TauSS3()
+    taught.learn_many(["both", "both", "other"], ["a", "b", "c"])
+    explanation = taught.explain("both")
+    assert explanation.value[0] == explanation.value[1] > 0
+    [(attributes, _)] = Painted(explanation.to_html(all_labels=True)).marks
+    assert attributes["style"].endswith("background:none")
 
 
 @pytest.mark.parametrize("page", [True, False])
@@ -606,7 +652,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize(("paper", "ink"), GROUNDS + NOTEBOOKS)
-@pytest.mark.parametrize("colour", palette.COLOURS)
+@pytest.mark.parametrize("colour", [palette.ALERT, *palette.COLOURS])
 def test_painted_text_can_be_read(colour, paper, ink):
     for share in (0, 0.25, 0.5, 0.75, 1):
         ground = palette.blend(colour, share * palette.STRONGEST, paper)
@@ -614,7 +660,7 @@ def test_painted_text_can_be_read(colour, paper, ink):
 
 
 @pytest.mark.parametrize(("paper", "_"), GROUNDS)
-@pytest.mark.parametrize("colour", palette.COLOURS)
+@pytest.mark.parametrize("colour", [palette.ALERT, *palette.COLOURS])
 def test_lines_and_bars_can_be_seen(colour, paper, _):
     assert contrast(colour, paper) >= 3
 
@@ -625,6 +671,48 @@ def test_lines_and_bars_can_be_seen(colour, paper, _):
 )
 def test_quiet_text_can_be_read(paper, quiet):
     assert contrast(quiet, paper) >= 4.5
+
+
+def test_twenty_labels_have_twenty_colours_and_only_the_alert_label_the_warm_one():
+    for alert in (None, 0, 7, 19):
+        colours = [palette.label_colour(at, alert) for at in range(20)]
+        assert len(set(colours)) == 20
+        assert [at for at in range(20) if colours[at] == palette.ALERT] == (
+            [] if alert is None else [alert]
+        )
+
+
+def test_other_labels_keep_their_colours_whatever_the_alert_label():
+    for alert in range(20):
+        for at in set(range(20)) - {alert}:
+            assert palette.label_colour(at, alert) == palette.label_colour(at)
+
+
+def oklab(colour):
+    """Return lightness and two chromatic axes (Ottosson 2020); distances are as seen."""
+    channels = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    cones = np.array(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+    )
+    axes = np.array(
+        [
+            [0.2104542553, 0.7936177850, -0.0040720468],
+            [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660],
+        ]
+    )
+    return axes @ np.cbrt(cones @ linear)
+
+
+def test_any_two_colours_can_be_told_apart():
+    every = [palette.ALERT, *palette.COLOURS]
+    for one, other in combinations(every, 2):
+        assert np.linalg.norm(oklab(one) - oklab(other)) > 0.075
 
 
 def test_equal_colours_have_different_dashes():

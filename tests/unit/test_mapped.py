@@ -201,6 +201,7 @@ def test_changes_are_refused_and_say_what_to_do(mapped, what, change):
 # --- no cost --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux tells it")
 def test_opening_reads_no_counts(path):
     """Only the directory, the manifest and a few headers of a large file are read."""

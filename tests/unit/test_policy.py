@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import get_args
 
 import numpy as np
@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 import watchword as ww
 from stream_samples import policies, population_policies, taught
 from untyped import untyped
+from watchword.model.native import StepFeature
 from watchword.streams.policies import POLICIES, After, AllOf, AnyOf, Step, policy_from_dict
 from watchword.streams.steps import ScoreName, log_ratio_of
+from watchword.streams.weighing import FEATURES
 
 
 def step(
@@ -73,8 +75,9 @@ def test_a_negative_margin_allows_earlier_alerts():
     assert says(ww.Overtakes("x", margin=-0.5), [0.6, 0.5], 1.0) == [True, False]
 
 
-def test_no_alert_without_evidence():
-    assert says(ww.Overtakes("x", margin=-0.5), [0.0, 0.1], [0.0, 0.0]) == [False, True]
+@pytest.mark.parametrize("policy", [ww.Overtakes("x", margin=-0.5), ww.Weighs("x", threshold=-0.5)])
+def test_no_alert_without_evidence(policy):
+    assert says(policy, [0.0, 0.1], [0.0, 0.0]) == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +198,7 @@ def test_a_custom_policy_can_ask_for_log_ratios():
     [
         (ww.Overtakes("x"), None),
         (ww.Repeats("x").after(2), None),
+        (ww.Weighs("x", log_ratio=1), None),
         (ww.Reaches("x", score="softmax"), "softmax"),
         (ww.Stays("x"), "share"),
         (ww.ReachesFalling("x", score="log_ratio").after(3), "log_ratio"),
@@ -275,6 +279,59 @@ def test_stands_out_raises_no_alert_before_the_fourth_round(number, alert):
 
 def test_stands_out_without_subjects_raises_no_alert():
     assert says(ww.StandsOut("x"), np.zeros(0), number=5) == []
+
+
+def test_weighs_compares_the_weighted_sum_of_features_with_the_threshold():
+    # Share (3 − 1) / (3 + 1) = .5, posts log 4 = 1.386: 2 · .5 + .25 · 1.386 = 1.347
+    for threshold, alert in ((1.34, True), (1.35, False)):
+        policy = ww.Weighs("x", share=2, posts=0.25, threshold=threshold)
+        assert says(policy, 3.0, 1.0, posts=4) == [alert]
+
+
+@pytest.mark.parametrize(
+    ("name", "feature"),
+    [
+        ("share", 1 / 3),
+        ("softmax", math.tanh(1 / 6)),  # the lead of 1 per post is 1 / 3
+        ("difference", 1 / 2),
+        ("log_ratio", math.tanh(1 / 2)),  # 3 in 3 posts
+        ("posts", math.log(3)),
+        ("share_posts", math.log(3) / 3),
+        ("evidence", math.log(4)),
+        ("gain", 3 / 5),  # (.8 − .2) / (.8 + .2)
+        ("rise", 1 / 3),
+        ("streak", math.log(2)),
+        ("ahead", math.log(2)),
+    ],
+)
+def test_each_feature_by_itself(name, feature):
+    for threshold, alert in ((feature - 1e-9, True), (feature + 1e-9, False)):
+        policy = ww.Weighs("x", **{"share": 0, name: 1, "threshold": threshold})
+        now = {"gain": 0.8, "other_gain": 0.2, "posts": 3, "log_ratios": 3.0}
+        assert says(policy, 2.0, 1.0, **now) == [alert]
+
+
+def test_features_count_consecutive_posts_and_the_rise_of_the_share():
+    gains = [(1, 0), (0, 1), (3, 1), (1, 0), (0, 9)]  # shares 1, 0, .33, .43, −.375
+    streak = ww.Weighs("x", share=0, streak=1, threshold=1.09)  # log 3 = 1.099
+    assert in_order(streak, gains) == [False, False, False, True, False]
+    ahead = ww.Weighs("x", share=0, ahead=1, threshold=1.09)
+    assert in_order(ahead, gains) == [False, False, False, True, False]
+    rise = ww.Weighs("x", share=0, rise=1, threshold=0.3)
+    assert in_order(rise, gains) == [True, False, True, False, False]
+
+
+def test_weighs_needs_and_remembers_what_its_features_use():
+    assert ww.Weighs("x").needs == {"shares"}
+    assert ww.Weighs("x", evidence=1, gain=1).needs == {"shares", "sums", "gains"}
+    assert ww.Weighs("x", share=0, posts=1).needs == frozenset()
+    assert [ww.Weighs("x").columns, ww.Weighs("x", rise=1, ahead=1, log_ratio=1).columns] == [0, 3]
+
+
+def test_features_have_the_same_names_and_order_in_the_core():
+    named = [feature.name for feature in sorted(StepFeature, key=lambda each: each.value)]
+    assert named == list(FEATURES)
+    assert [field.name for field in fields(ww.Weighs)] == ["positive", *FEATURES, "threshold"]
 
 
 # Combinations
@@ -363,6 +420,7 @@ def test_a_policy_is_not_combined_with_something_else():
         (lambda: ww.ReachesFalling("x", wait=-1), "wait must be at least 0"),
         (lambda: ww.ReachesFalling("x", scale=0), "scale must be above 0, got 0"),
         (lambda: ww.StandsOut("x", gamma=-2), "gamma must not be negative"),
+        (lambda: ww.Weighs("x", rise=math.nan), "rise must be finite"),
         (lambda: ww.Overtakes("x").after(0), "posts must be at least 1, got 0"),
         (lambda: ww.Overtakes("\ud800"), "a label must be valid Unicode"),
     ],

@@ -146,9 +146,34 @@ def test_the_largest_contributions_are_those_of_the_overlapping_ngrams(explanati
         assert largest_contributions(explanation.to_dict(), label, 3) == found[:3]
 
 
+def test_the_table_for_all_labels_lists_counted_and_corrected_parts_too(explanation):
+    page = explanation.to_page(all_labels=True)
+    [table] = re.findall(r"<table><caption>n-grams for all labels.*?</table>", page, re.DOTALL)
+    rows = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>(.*?)</tr>', table)
+    found = [(name, *re.findall(r"<td[^>]*>(.*?)</td>", cells)) for name, cells in rows]
+    best = {}
+    for label in explanation.labels:
+        for one in largest_contributions(explanation, label, 10):
+            if one.ngram not in best or best[one.ngram][1].total < one.total:
+                best[one.ngram] = label, one
+    ranked = sorted(best.values(), key=lambda pair: (-pair[1].total, pair[1].ngram))[:10]
+    assert len(ranked) > 1
+    assert found == [
+        (
+            one.ngram,
+            f"<bdi>{label}</bdi>",
+            f"{one.times:,}",
+            as_value(one.total),
+            as_value(one.counted),
+            as_value(one.corrected),
+        )
+        for label, one in ranked
+    ]
+
+
 def test_the_table_of_a_page_lists_counted_and_corrected_parts(explanation):
     page = explanation.to_page()
-    tables = re.findall(r"<table><caption>n-grams for .*?</table>", page, re.DOTALL)
+    tables = re.findall(r"<table><caption>n-grams for <bdi>.*?</table>", page, re.DOTALL)
     for column, (label, table) in enumerate(zip(explanation.labels, tables, strict=True)):
         assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table) == [
             "n-gram",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import watchword as ww
-from painted import shares_at, with_shares
+from painted import blocks_at, shares_at, with_shares
 from untyped import untyped
 from watchword._display import visible
 from watchword.show.blocks import LEVELS
@@ -48,6 +48,20 @@ def test_any_text_keeps_its_offsets(text):
     shown = to_terminal(MODEL.explain(text)).plain
     assert len(shown) == len(text)
     assert all(a == b or visible(a) == b for a, b in zip(text, shown, strict=True))
+
+
+def test_with_all_labels_blocks_have_the_colours_of_the_labels_they_speak_for():
+    explanation = MODEL.explain("machine learning. a match")
+    painted = to_terminal(explanation, all_labels=True, alert="tech")
+    blocks = blocks_at(with_shares(explanation), "ngram")
+    grounds = [
+        label_ground(block["share"][block["speaks"]], block["speaks"], alert)
+        for block in blocks
+        if block["speaks"] is not None
+        for alert in [explanation.labels.index("tech")]
+    ]
+    assert len(set(grounds)) > 1
+    assert [untyped(span.style).bgcolor.name for span in painted.spans] == grounds
 
 
 def test_an_ngram_is_one_block():

@@ -453,6 +453,13 @@ def test_intervals_are_those_of_the_measures():
     unknown = [ww.Subject(one.id, one.posts) for one in people]
     with pytest.raises(ValueError, match="need the true label"):
         replay(unknown, model, ww.Overtakes("at risk")).intervals()
+    others = [one for one in people if one.label != "at risk"]
+    with pytest.raises(ValueError, match="intervals need a subject with the label 'at risk'"):
+        replay(others, model, ww.Overtakes("at risk")).intervals()
+
+
+def test_a_deadline_given_twice_counts_once():
+    assert list(replay_scores(scored(), HIGH, deadlines=[7, 7]).measures.erde) == [7]
 
 
 def test_a_replay_and_a_tuning_are_short_in_a_notebook():

@@ -105,6 +105,13 @@ def test_measures_are_shown_with_their_bounds():
     assert re.findall(r">([\d.]+ %)<", row) == [f"{100 * number:.2f} %" for number in numbers]
 
 
+def test_the_page_has_pictures_of_thresholds_and_delays():
+    page = report_html(data(ww.Overtakes("at risk", margin=0.05), stories=0))
+    assert "Measures against the margin" in page
+    assert "Delays of" in page
+    assert "Measures against" not in report_html(data(ww.Repeats("at risk"), stories=0))
+
+
 def test_the_subjects_must_be_those_of_the_replay():
     found = ww.replay(OTHERS, MODEL, POLICY)
     with pytest.raises(ValueError, match="those of the replay"):

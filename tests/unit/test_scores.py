@@ -385,3 +385,120 @@ def test_steps_are_posts_or_chunks():
 def test_columns_of_scores_must_be_equally_long():
     with pytest.raises(ValueError, match="must have the same length"):
         Scores.from_shares(["a", "b"], [1, 0], [np.zeros(1)], positive=1)
+
+
+# Scores of single posts from other classifiers
+
+POSTS = [0.2, 0.9, 0.4]
+
+
+def from_posts(posts, **options):
+    return Scores.from_posts(["a"], [1], [posts], positive=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("combine", "value", "other"),
+    [
+        ("last", [0.2, 0.9, 0.4], [0.8, 0.1, 0.6]),
+        ("mean", [0.2, 0.55, 0.5], [0.8, 0.45, 0.5]),
+        ("sum", [0.2, 1.1, 1.5], [0.8, 0.9, 1.5]),
+        ("max", [0.2, 0.9, 0.9], [0.8, 0.1, 0.1]),
+        # .3 · .9 + .7 · .2 = .41, then .3 · .4 + .7 · .41 = .407
+        ("ema", [0.2, 0.41, 0.407], [0.8, 0.59, 0.593]),
+    ],
+)
+def test_scores_of_posts_are_combined(combine, value, other):
+    [series] = from_posts(POSTS, combine=combine).series
+    assert series.value.tolist() == pytest.approx(value)
+    assert series.other.tolist() == pytest.approx(other)
+    assert series.gain.tolist() == POSTS
+    assert series.other_gain.tolist() == pytest.approx([0.8, 0.1, 0.6])
+    assert series.posts.tolist() == [1, 2, 3]
+    assert series.log_ratios[0] == pytest.approx(np.log(0.21 / 0.81))
+
+
+@pytest.mark.parametrize(
+    ("combine", "share"), [("last", 0.4), ("mean", 0.5), ("sum", 0.5), ("max", 0.9), ("ema", 0.407)]
+)
+def test_the_share_is_the_combined_score(combine, share):
+    scores = from_posts(POSTS, combine=combine)
+    assert scores.histories.scores("share").tolist() == pytest.approx([share])
+
+
+def test_a_moving_average_with_full_weight_is_the_last_score():
+    last = from_posts(POSTS, combine="last").series[0].value
+    assert from_posts(POSTS, combine="ema", alpha=1).series[0].value.tolist() == last.tolist()
+
+
+@pytest.mark.parametrize("combine", ["last", "mean", "ema", "max"])
+def test_policies_that_need_sums_are_refused_unless_scores_are_summed(combine):
+    for score in ("softmax", "difference"):
+        policy = ww.Reaches(1, 0.1, score)
+        with pytest.raises(ValueError, match=r"needs sums .* but these scores have only gains, sh"):
+            alerts_of(from_posts(POSTS, combine=combine), policy)
+        assert alerts_of(from_posts(POSTS, combine="sum"), policy)[0].tolist() == [True]
+
+
+def test_series_of_positive_posts_are_found_however_scores_are_combined():
+    posts = [0.1, 0.6, 0.4, 0.7, 0.8]
+    for combine in ("last", "mean", "sum", "max", "ema"):
+        scores = from_posts(posts, combine=combine)
+        assert alerts_of(scores, ww.Repeats(1, times=2))[1].tolist() == [5]
+        assert alerts_of(scores, ww.Leaps(1, factor=4))[1].tolist() == [5]
+
+
+@given(st.lists(st.floats(0, 1), max_size=20), st.floats(0, 1))
+def test_the_highest_score_reaches_exactly_the_thresholds_up_to_itself(posts, threshold):
+    scores = from_posts(posts, combine="max")
+    first = next((at for at, one in enumerate(posts, 1) if one >= max(threshold, 1e-9)), 0)
+    policy = ww.Reaches(1, threshold=max(threshold, 1e-9))
+    assert alerts_of(scores, policy)[1].tolist() == [first]
+
+
+@pytest.mark.parametrize("posts", [[1.5], [-0.1], [np.nan], [[0.5]], 0.5])
+def test_scores_of_posts_must_be_probabilities(posts):
+    with pytest.raises(ValueError, match="scores must be numbers from 0 to 1, one per post"):
+        from_posts(posts)
+
+
+def test_a_combination_must_be_known():
+    with pytest.raises(ValueError, match="combine must be one of 'sum', 'mean', 'last', 'ema'"):
+        from_posts(POSTS, combine="median")
+    with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\], got 0"):
+        from_posts(POSTS, combine="ema", alpha=0)
+
+
+# Values accumulated by other classifiers
+
+
+def test_values_of_another_classifier_serve_every_policy():
+    value, other = [0.1, 0.5, 1.5], [0.3, 0.4, 0.4]
+    scores = Scores.from_values(["a"], [1], [value], [other], positive=1)
+    [series] = scores.series
+    assert (series.value.tolist(), series.other.tolist()) == (value, other)
+    assert series.gain.tolist() == pytest.approx([0.1, 0.4, 1.0])
+    assert series.other_gain.tolist() == pytest.approx([0.3, 0.1, 0.0])
+    found = {
+        ww.Overtakes(1): 2,
+        ww.Overtakes(1, margin=1): 3,
+        ww.Reaches(1, threshold=0.7): 3,
+        ww.Reaches(1, 0.6, "difference"): 3,  # .5 + .5 · 1.1 / 2.1 = .762; before .545
+        ww.Reaches(1, 0.51, "softmax"): 2,  # 1 / (1 + e^-.05) = .512
+        ww.Leaps(1, factor=3): 2,
+        ww.Repeats(1, times=2): 3,
+    }
+    assert {policy: alerts_of(scores, policy)[1].tolist()[0] for policy in found} == found
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "message"),
+    [
+        ([0.5, 0.4], [0, 0], "values must be numbers from 0 on that never fall"),
+        ([-0.5], [0], "values must be numbers from 0 on"),
+        ([0.5], [np.inf], "others must be numbers from 0 on"),
+        ([0.5], [0.1, 0.2], "must have the same number of posts"),
+    ],
+)
+def test_accumulated_values_must_be_sums(value, other, message):
+    with pytest.raises(ValueError, match=message):
+        Scores.from_values(["a"], [1], [value], [other], positive=1)

@@ -48,6 +48,40 @@ def synthetic():
     return model
 
 
+WEIGHS = ww.Weighs("at risk", share=2, log_ratio=-0.25, posts=0.3, streak=0.4, threshold=1.2)
+
+
+@given(posts, st.sampled_from([WEIGHS, WEIGHS.after(2) | ww.Repeats("at risk", 9)]))
+def test_weighed_features_add_up_to_what_the_policy_compares(history, policy):
+    story = taught().story(history, policy)
+    assert len(story.weighed) == (1 if history else 0)
+    for weighed in story.weighed:
+        products = [one.value * one.weight for one in weighed.features]
+        assert [one.contribution for one in weighed.features] == products
+        assert [abs(one) for one in products] == sorted(map(abs, products), reverse=True)
+        assert weighed.total == pytest.approx(sum(products))
+        assert weighed.post == (story.decision.delay or len(history))
+        if story.decision:
+            assert weighed.total >= weighed.threshold - 1e-12
+        elif weighed.post >= 2:
+            assert weighed.total <= weighed.threshold + 1e-12
+
+
+def test_other_policies_weigh_no_features():
+    assert told().weighed == ()
+    assert told().to_dict()["weighed"] == []
+
+
+def test_weighed_features_are_shown_with_their_sum_and_the_threshold():
+    story = told(policy=WEIGHS)
+    assert is_plain(story.to_dict())
+    for written in (story.to_html(), story.to_page()):
+        assert f"Features weighed at post {story.weighed[0].post}" in written
+        assert "sum, compared with the threshold 1.2" in written
+        assert "streak" in written
+    assert "Features weighed" not in told().to_page()
+
+
 # What was read
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import stream_reference as reference
 import watchword as ww
+from sanitizing import SANITIZED
 from stream_samples import (
     EVENTS,
     FEWER,
@@ -473,6 +474,7 @@ def test_a_subject_without_a_post_counts_in_the_comparison_but_is_not_alerted():
     assert [alert.subject for alert in watcher.read_round({"ann": ""})] == ["ann"]
 
 
+@pytest.mark.skipif(SANITIZED, reason="the sanitizers allocate more")
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux tells it")
 def test_a_watcher_of_two_labels_needs_at_most_200_bytes_a_subject():
     program = (

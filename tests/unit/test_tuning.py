@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import watchword as ww
 from watchword.evaluation import metrics, scores
-from watchword.evaluation.folds import folds_of
+from watchword.evaluation.folds import folds_of, folds_of_scores
+from watchword.evaluation.objectives import MEASURES
 from watchword.evaluation.tuning import grid
 from watchword.streams.driver import Series
 from watchword.streams.policies import After
 from watchword.streams.policy import ranking_score
+from watchword.streams.spelling import spell_policy
 
 tune = partial(ww.tune, refine=False)
 RISK = ww.Overtakes("at risk")
@@ -47,7 +49,7 @@ class Calls:
             return score(subjects, *arguments, **options)
 
         monkeypatch.setattr(ww.TauSS3, "learn_many", learn_many)
-        monkeypatch.setattr("watchword.evaluation.tuning.score_streams", score_streams)
+        monkeypatch.setattr("watchword.evaluation.tuning_sources.score_streams", score_streams)
 
 
 @pytest.fixture
@@ -343,6 +345,66 @@ def test_the_model_is_refined_if_that_is_better(sign):
     assert (found.model(PEOPLE).refinement is not None) == found.best.refined
 
 
+def in_turn(counted, refined):
+    """Return a measure with these values on the folds of one policy, counted and then refined."""
+    values = iter([*counted, *refined])
+    return lambda *_, **__: next(values)
+
+
+@pytest.mark.parametrize(("gain", "is_refined"), [(1.05, False), (1.25, True), (-3, False)])
+def test_a_refined_model_must_be_ahead_by_twice_the_standard_error(gain, is_refined):
+    # The standard error of these gains is 1 / √3, twice that is 1.15.
+    gains = [gain + 1, gain - 1, gain + 1, gain - 1]
+    measure = in_turn([5, 6, 7, 8], np.subtract([5, 6, 7, 8], gains))
+    found = ww.tune(PEOPLE, RISK, measure=measure, folds=4)
+    assert found.best.refined == is_refined
+    assert (found.model(PEOPLE).refinement is not None) == is_refined
+
+
+def test_a_refined_model_must_be_clearly_better_where_higher_is_better():
+    tunings = [
+        ww.tune(
+            ww.make_risk_streams(30, seed=seed, prevalence=0.4, posts_per_subject=(3, 8)),
+            ww.Reaches("at risk", 0.5),
+            measure="f1",
+            folds=3,
+        )
+        for seed in (0, 1)
+    ]
+    clear, unclear = ({trial.refined: trial for trial in one.trials} for one in tunings)
+    for each in (clear, unclear):
+        assert each[True].value > each[False].value
+    gains = np.subtract(unclear[True].by_fold, unclear[False].by_fold)
+    assert gains.mean() < 2 * gains.std(ddof=1) / 3**0.5
+    assert [one.best.refined for one in tunings] == [True, False]
+
+
+def test_refined_settings_that_are_not_clearly_better_stay_in_their_places():
+    measure = in_turn([5, 5, 6, 6, 7, 7, 8, 8], [5, 5, 1, 6, 7, 9, 8, 8])
+    found = ww.tune(PEOPLE, MARGINS[:2], measure=measure, folds=4)
+    best, *others = found.trials
+    assert not best.refined
+    assert [trial.refined for trial in others] == [True, False, True]
+    assert others[0].value < best.value == others[1].value < others[2].value
+
+
+def test_the_earliest_setting_is_not_refined_unless_that_is_clearly_better():
+    late, early = RISK.after(9), RISK
+    measure = in_turn([5, 7, 5, 7, 5, 7, 5, 7], [4, 5, 6, 5, 4, 5, 6, 5])
+    found = ww.tune(PEOPLE, [late, early], measure=measure, folds=4, one_standard_error=True)
+    assert not found.best.refined
+
+
+def test_a_refined_model_is_chosen_if_only_it_keeps_the_limits():
+    people = ww.make_risk_streams(30, seed=1, prevalence=0.4, posts_per_subject=(3, 8))
+    policy = ww.Reaches("at risk", 0.5)
+    found = ww.tune(people, policy, measure="f1", folds=3, at_least={"f1": 0.6})
+    assert [(trial.refined, trial.meets_limits) for trial in found.trials] == [
+        (True, True),
+        (False, False),
+    ]
+
+
 def test_of_equals_the_counted_model_is_the_best():
     never = ww.Reaches("at risk", 1.0, score="share").after(1000)
     found = ww.tune(PEOPLE, never, measure="f1")
@@ -357,7 +419,7 @@ def test_models_that_cannot_be_refined_are_only_counted():
 
 def test_output_tells_refined_trials_apart():
     found = ww.tune(PEOPLE, RISK, folds=2)
-    assert [line.split()[1] == "refined;" for line in str(found).splitlines()[1:]] == [
+    assert ["refined;" in line.split() for line in str(found).splitlines()[1:3]] == [
         trial.refined for trial in found.trials
     ]
     assert [one["refined"] for one in found.to_dict()["trials"]].count(True) == 1
@@ -437,12 +499,24 @@ def some_tuning():
 def test_the_table_shows_the_best_ten():
     tuning = some_tuning()
     lines = str(tuning).splitlines()
-    assert lines[0].split() == ["erde50", "setting"]
-    assert len(lines) == 12
+    heads = ["ERDE50", "ERDE5", "F1", "F_latency", "precision", "recall", "delay", "alerted", "AP"]
+    assert lines[0].split() == [*heads, "setting"]
     best = tuning.best
-    shown = f"max_ngram={best.parameters['max_ngram']}; {best.policy!r}"
-    assert lines[1] == f"{best.value:10.4f}  {shown}"
-    assert lines[-1] == "and 2 more"
+    numbers, _, setting = lines[1].partition("max_ngram=")
+    assert setting == f"{best.parameters['max_ngram']}; {spell_policy(best.policy)}"
+    found = best.measures
+    assert numbers.split() == [
+        f"{found['erde50']:.4f}",
+        f"{found['erde5']:.4f}",
+        *(f"{found[name]:.3f}" for name in ("f1", "f_latency", "precision", "recall")),
+        f"{found['median_delay']:.1f}",
+        *(f"{found[name]:.3f}" for name in ("alert_rate", "average_precision")),
+    ]
+    assert lines[11] == "and 2 more"
+    assert lines[12].endswith("  (never alert)")
+    assert lines[13].endswith("  (alert everyone at the first post)")
+    assert lines[15] == "95 % intervals of the first setting:"
+    assert [line.split()[0] for line in lines[17:26]] == ["ERDE5", "ERDE50", *heads[2:]]
 
 
 def test_plain_data_holds_every_trial():
@@ -457,13 +531,20 @@ def test_plain_data_holds_every_trial():
         "value": tuning.best.value,
         "by_fold": list(tuning.best.by_fold),
         "refined": False,
+        "measures": tuning.best.measures,
+        "meets_limits": True,
     }
+    assert data["bounds"]["never alert"]["median_delay"] is None  # JSON has no infinity
+    assert data["warnings"] == list(tuning.warnings)
+    assert data["intervals"]["f1"] == [tuning.intervals()["f1"].low, tuning.intervals()["f1"].high]
 
 
 def test_csv_has_a_line_per_trial():
     tuning = some_tuning()
     rows = list(csv.DictReader(io.StringIO(tuning.to_csv(), newline="")))
-    assert list(rows[0]) == ["max_ngram", "refined", "policy", "erde50"]
+    before, after = ["max_ngram", "refined", "policy", "erde50", "erde5"], ["meets_limits"]
+    assert list(rows[0]) == [*before, *MEASURES, *after]
+    assert float(rows[0]["median_delay"]) == tuning.best.measures["median_delay"]
     assert [float(row["erde50"]) for row in rows] == [trial.value for trial in tuning.trials]
     assert rows[0]["policy"] == repr(tuning.best.policy)
 
@@ -735,3 +816,80 @@ def test_subjects_without_a_label_teach_nothing():
     with pytest.raises(ValueError, match="subject 'ann' has no label"):
         ww.teach(model, [ww.Subject("bob", [ww.Post("x")], "y"), ww.Subject("ann", [])])
     assert model.labels == ()
+
+
+# Scores instead of subjects
+
+
+def some_shares():
+    """Return the shares of twelve subjects; at risk are the first six, which reach .8 or more."""
+    random = np.random.default_rng(5)
+    shares = [random.uniform(0, 0.6, size=6) for _ in range(12)]
+    for at, own in enumerate(shares[:6]):
+        own[at % 4 :] += 0.35
+    names, truth = [f"s{at}" for at in range(12)], ["at risk"] * 6 + ["control"] * 6
+    return ww.Scores.from_shares(names, truth, shares, positive="at risk")
+
+
+@pytest.mark.parametrize("measure", ["erde5", "f1", "f_latency", "average_precision"])
+@pytest.mark.parametrize("order", ["random", "time"])
+def test_scores_are_tuned_fold_by_fold(measure, order):
+    given, policies = some_shares(), grid(ww.Reaches, "at risk", threshold=[0.4, 0.6, 0.9])
+    tuning = ww.tune(given, policies, measure=measure, folds=3, order=order, seed=2)
+    parts = folds_of_scores(given, folds=3, order=order, seed=2)
+    assert sorted(at for part in parts for at in part) == list(range(12))
+    assert len(tuning.trials) == 3
+    for trial in tuning.trials:
+        assert not trial.refined
+        for part, value in zip(parts, trial.by_fold, strict=True):
+            found = ww.replay_scores(given.chosen(part), trial.policy).measures
+            assert found is not None
+            assert value == pytest.approx(getattr(found, measure), abs=1e-12)
+
+
+def test_folds_of_scores_are_those_of_their_subjects():
+    model = ww.TauSS3()
+    ww.teach(model, PEOPLE)
+    given = ww.score_streams(PEOPLE, model, "at risk")
+    assert folds_of_scores(given, folds=4, seed=3) == folds_of(PEOPLE, "at risk", folds=4, seed=3)
+
+
+def test_thresholds_are_fitted_to_scores():
+    tuning = ww.tune(some_shares(), ww.Thresholds("at risk", (1, 3)), measure="f1", folds=2)
+    assert tuning.best.value == max(trial.value for trial in tuning.trials) > 0.8
+
+
+def test_scores_by_chunk_are_tuned_by_chunk():
+    model = ww.TauSS3()
+    ww.teach(model, PEOPLE)
+    given = ww.score_streams(PEOPLE, model, "at risk", by="chunk")
+    [trial] = ww.tune(given, RISK, folds=2).trials
+    part = folds_of_scores(given, folds=2)[0]
+    found = ww.replay_scores(given.chosen(part), RISK).measures
+    assert found is not None
+    assert trial.by_fold[0] == found.erde50
+
+
+def test_a_tuning_of_scores_has_no_model():
+    tuning = ww.tune(some_shares(), ww.Reaches("at risk"), folds=2)
+    with pytest.raises(ValueError, match="there is no model: the policies were tuned on scores"):
+        tuning.model(PEOPLE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"parameters": {"max_ngram": [1]}}, "parameters cannot be used with scores"),
+        ({"model": ww.TauSS3()}, "model cannot be used with scores, which have no model"),
+        ({"by": "chunk"}, "by='chunk' cannot be used with scores after each post"),
+        (
+            {"policies": ww.Reaches("control")},
+            "the scores are for the label 'at risk', but the policies for 'control'",
+        ),
+        ({"policies": ww.Leaps("at risk")}, "needs gains"),
+        ({"folds": 7}, "7 folds need at least 7 subjects"),
+    ],
+)
+def test_tuning_of_scores_rejects_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ww.tune(some_shares(), **({"policies": ww.Reaches("at risk"), "folds": 2} | arguments))

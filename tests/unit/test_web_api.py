@@ -14,7 +14,7 @@ from painted import with_shares
 from watchword.data import Document, Post, Subject
 from watchword.errors import EmptyModelError, HookError
 from watchword.show.terminal import largest_contributions
-from watchword.streams.policies import Overtakes, Repeats, StandsOut
+from watchword.streams.policies import Overtakes, Repeats, StandsOut, Weighs
 from watchword.web import Content
 from watchword.web.app import make_app
 from watchword.web.models import LatestUsed, text_limit
@@ -33,11 +33,11 @@ NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted
 
 
 def expand(sent):
-    """Return a compact explanation in the shape of to_dict with shares, as page.js does."""
+    """Return a compact explanation in the shape of to_dict with shares, as paint.js does."""
 
     def block_of(start, end, rule):
-        kind, ngram, columns, *numbers = sent["rules"][rule]
-        block = {"kind": kind, "start": start, "end": end}
+        kind, ngram, speaks, columns, *numbers = sent["rules"][rule]
+        block = {"kind": kind, "speaks": speaks, "start": start, "end": end}
         block |= {"ngram": ngram} if kind == "ngram" else {"blocks": []}
         for name, own in zip(NUMBERS, numbers, strict=True):
             if own == 0:
@@ -548,6 +548,17 @@ def test_a_story_tells_what_tipped_it(page):
         one.ngram for one in expected.tipped.ngrams_for
     ]
     assert [one["aim"] for one in found["changes"]] == ["delay", "cancel"]
+
+
+def test_a_story_tells_which_features_were_weighed(page):
+    policy = Weighs(AT_RISK, share=2, gain=0.5, threshold=0.3)
+    _, _, found = ask(page, f"/api/subjects/0/story?{policy_query(policy)}")
+    [expected] = model().story(people()[0], policy).weighed
+    [weighed] = found["weighed"]
+    assert weighed["total"] == expected.total
+    assert [one["feature"] for one in weighed["features"]] == [
+        one.feature for one in expected.features
+    ]
 
 
 def test_population_policies_have_stories_too(page):

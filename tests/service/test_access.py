@@ -1,0 +1,214 @@
+"""Who may use which route: every route without a token, with wrong ones and with too weak ones."""
+
+import re
+import threading
+
+import pytest
+from starlette.routing import Route
+
+from doors import Asker, open_door
+from waiting import wait_until
+from watchword.errors import StoreError
+from watchword.service.app import make_app
+from watchword.service.operations import OPERATIONS
+from watchword.service.routes import Door
+from watchword.service.tokens import (
+    SCOPES,
+    Keyring,
+    TokenError,
+    add_token,
+    remove_token,
+    tokens_in,
+)
+from watchword.web.guard import HEADERS
+
+OPEN = {"/health", "/ready"}
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory):
+    with open_door(tmp_path_factory.mktemp("door")) as door:
+        tokens = {
+            scope: add_token(door.service.store, f"only-{scope}", [scope]) for scope in SCOPES
+        }
+        wait_until(lambda: door.get("/statistics", token=tokens["read"]).status == 200)
+        door.tokens = tokens
+        yield door
+
+
+def routes_of(app):
+    """Return the method and the path of every route that an application has."""
+    inner = app._app
+    assert all(isinstance(one, Route) for one in inner.routes)
+    return [(method, one.path) for one in inner.routes for method in one.methods]
+
+
+def asked(door, method, path, **options):
+    path = re.sub(r"\{(\w+)(:\w+)?\}", lambda found: {"number": "1"}.get(found[1], "x"), path)
+    body = {} if method == "POST" else None
+    return door.ask(method, path, body, **options)
+
+
+@pytest.fixture(scope="module")
+def routes(door):
+    from watchword.service.metrics import Metrics
+
+    inner = Door(door.service, metrics=Metrics(), sources=None, body_limit=1, most_posts=1)
+    return routes_of(make_app(inner, keyring=None))
+
+
+def test_every_route_is_an_operation(routes):
+    known = {(one.method, one.route) for one in OPERATIONS}
+    assert {(method, path) for method, path in routes if method != "HEAD"} == known
+
+
+def test_only_health_is_open_to_all():
+    assert {one.path for one in OPERATIONS if one.scope is None} == OPEN
+
+
+@pytest.mark.parametrize(
+    "token",
+    [None, "wrong", "", "x" * 10_000, "tök€n"],
+    ids=["none", "wrong", "empty", "long", "odd"],
+)
+def test_every_route_refuses_a_missing_or_wrong_token(door, routes, token):
+    sent = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
+    for method, path in routes:
+        answer = asked(door, method, path, token=None, **sent)
+        assert answer.status == (200 if path in OPEN else 401), (method, path)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_every_route_refuses_a_token_that_is_too_weak(door, routes, scope):
+    needed = {(one.method, one.route): one.scope for one in OPERATIONS}
+    for method, path in routes:
+        if path == "/alerts/events" and scope != "write":
+            continue  # it would not end
+        wanted = needed["GET" if method == "HEAD" else method, path]
+        status = asked(door, method, path, token=door.tokens[scope]).status
+        if wanted in (None, scope) or scope == "admin":
+            assert status not in (401, 403, 500), (method, path)
+        else:
+            assert status == 403, (method, path)
+
+
+def test_a_refusal_says_which_scope_is_needed(door):
+    answer = door.get("/admin/models", token=door.tokens["read"])
+    assert answer.json == {"error": "the token 'only-read' does not allow this: it needs admin"}
+    assert door.get("/alerts", token=None).headers["www-authenticate"] == "Bearer"
+
+
+def test_a_removed_token_is_refused_soon(door):
+    store = door.service.store
+    token = add_token(store, "short-lived", ["read"])
+    wait_until(lambda: door.get("/statistics", token=token).status == 200)
+    remove_token(store, "short-lived")
+    wait_until(lambda: door.get("/statistics", token=token).status == 401)
+
+
+def test_tokens_are_read_again_after_any_failure_of_the_store(door, monkeypatch):
+    store = door.service.store
+    failed = threading.Event()
+
+    def failing(*_):
+        failed.set()
+        raise StoreError("damaged")
+
+    with Keyring(store, every=0.01) as keyring:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "rows", failing)
+            assert failed.wait(60)
+        token = add_token(store, "after-a-failure", ["read"])
+        wait_until(lambda: keyring.holder_of(token) is not None)
+
+
+def test_no_secret_is_in_the_store(door, tmp_path):
+    copy = tmp_path / "copy.db"
+    door.service.store.backup(copy)
+    content = copy.read_bytes()
+    assert b"only-read" in content
+    for token in door.tokens.values():
+        assert token.encode() not in content
+        assert bytes.fromhex(token) not in content
+
+
+def test_browsers_exchange_the_token_for_a_cookie(door):
+    token = door.tokens["read"]
+    answer = door.get(f"/?token={token}", token=None)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert "httponly" in cookie.lower()
+    assert token not in cookie
+    value = cookie.partition(";")[0]
+    assert door.get("/statistics", token=None, Cookie=value).status == 200
+    assert door.get("/admin/models", token=None, Cookie=value).status == 403
+
+
+def test_a_cookie_is_no_bearer_token_for_another_site(door):
+    answer = door.post("/posts", {}, token=door.tokens["write"], Origin="http://evil.example")
+    assert answer.status == 403
+    answer = door.get("/alerts", Sec_Fetch_Site="cross-site")
+    assert answer.status == 403
+
+
+def test_another_host_name_is_refused(door):
+    assert door.get("/health", Host="evil.example").status == 403
+
+
+@pytest.mark.parametrize("host", ["watch.example.org", None])
+def test_a_reverse_proxy_may_pass_on_its_own_name_or_not(tmp_path, host):
+    named = {} if host is None else {"Host": host}
+    with open_door(tmp_path, public_url="https://watch.example.org/") as door:
+        assert door.get("/health", **named).status == 200
+        for origin, status in (("https://watch.example.org", 200), ("https://evil.example", 403)):
+            sent = {"subject": "ann", "id": "1", "text": "Hello."}
+            assert door.post("/posts", sent, Origin=origin, **named).status == status
+        assert door.get("/health", Host="evil.example").status == 403
+
+
+def test_every_answer_has_the_security_headers(door):
+    for path in ("/", "/alerts", "/nothing", "/health"):
+        headers = door.get(path).headers
+        assert {name: headers[name.lower()] for name in HEADERS} == HEADERS
+
+
+def test_unknown_paths_and_methods_are_refused(door):
+    assert door.get("/nothing").status == 404
+    assert door.ask("PUT", "/posts", {}).status == 405
+    assert door.get("/alerts/one").status == 404
+
+
+def test_without_tokens_everyone_on_this_machine_may_do_everything(tmp_path):
+    with open_door(tmp_path, open_to_all_users=True) as door:
+        assert door.token is None
+        assert door.get("/admin/models").status == 200
+
+
+def test_a_service_open_to_all_listens_on_this_machine_only(tmp_path):
+    with (
+        pytest.raises(ValueError, match="needs tokens"),
+        open_door(tmp_path, open_to_all_users=True, host="0.0.0.0"),
+    ):
+        pass
+
+
+def test_tokens_are_listed_without_secrets_and_have_unique_names(door):
+    store = door.service.store
+    listed = {one.name: one for one in tokens_in(store)}
+    assert listed["only-read"].scopes == ("read",)
+    with pytest.raises(TokenError, match="already"):
+        add_token(store, "only-read", ["admin"])
+    with pytest.raises(TokenError, match="no token 'nobody'"):
+        remove_token(store, "nobody")
+
+
+@pytest.mark.parametrize(
+    ("name", "scopes"), [("", ["read"]), ("a b", ["read"]), ("x", []), ("x", ["root"])]
+)
+def test_bad_names_and_scopes_are_refused(door, name, scopes):
+    with pytest.raises(ValueError, match=r"name|scopes"):
+        add_token(door.service.store, name, scopes)
+
+
+def test_an_asker_without_a_token_is_refused(door):
+    assert Asker(door.url).get("/alerts").status == 401

@@ -1,0 +1,268 @@
+"""Growing files and standard input as sources."""
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import watchword as ww
+from services import RISK, opened, saved_model
+from waiting import wait_until
+from watchword.errors import StoreUnavailableError
+from watchword.service.following import FollowedFile, StandardInput
+from watchword.service.logs import json_logs
+from watchword.service.metrics import Metrics
+from watchword.service.sources import SourceError, Sources
+
+LATER = ww.Overtakes(RISK, margin=1e9)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    saved_model(tmp_path)
+    return tmp_path
+
+
+def service_in(folder):
+    return opened(str(folder / "watch.db"), folder / "model.ww", LATER)
+
+
+def line(subject, **more):
+    return json.dumps({"subject": subject, "text": "a lovely garden", **more}) + "\n"
+
+
+def append(path, *lines):
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(lines))
+
+
+def posts(service):
+    return {one.id: one.posts for one in service.subjects(limit=1000)}
+
+
+def wait_for(service, expected):
+    wait_until(lambda: posts(service) == expected, expected)
+
+
+def following(service, path, **options):
+    return Sources(service, [FollowedFile(path, poll=0.02, **options)])
+
+
+def test_lines_are_read_as_they_are_appended(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+        append(path, line("bob"), line("ann"))
+        wait_for(service, {"ann": 2, "bob": 1})
+
+
+def test_a_line_counts_once_its_end_is_written(folder):
+    path = folder / "posts.jsonl"
+    whole = line("bob")
+    append(path, line("ann"), whole[:20])
+    with service_in(folder) as service:
+        with following(service, path):
+            wait_for(service, {"ann": 1})
+        append(path, whole[20:])
+        with following(service, path):
+            wait_for(service, {"ann": 1, "bob": 1})
+
+
+def test_reading_goes_on_where_it_ended(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"), line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 2})
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 3})
+
+
+def test_a_file_may_appear_later(folder):
+    path = folder / "posts.jsonl"
+    with service_in(folder) as service, following(service, path):
+        append(path, line("ann"))
+        wait_for(service, {"ann": 1})
+
+
+def test_bad_lines_are_skipped_and_reported_with_their_numbers(folder):
+    path = folder / "posts.jsonl"
+    append(path, "nonsense\n", line("ann"), '{"text": "no subject"}\n', "\n", line("ann", id=""))
+    path.write_bytes(path.read_bytes() + b'{"subject": "\xff"}\n' + line("bob").encode())
+    written, metrics = io.StringIO(), Metrics()
+    source = FollowedFile(path, poll=0.02)
+    with (
+        json_logs("warning", written),
+        service_in(folder) as service,
+        Sources(service, [source], metrics=metrics),
+    ):
+        wait_for(service, {"ann": 1, "bob": 1})
+    told = [json.loads(one) for one in written.getvalue().splitlines()]
+    assert [one["place"] for one in told] == ["line 1", "line 6", "line 3", "line 5"]
+    assert told[2]["reason"] == '"subject" is missing'
+    assert "watchword_bad_lines_total" in metrics.text()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '"a secret"',
+        '["a secret"]',
+        '{"subject": "ann", "text": ["a secret"]}',
+        '{"subject": "ann", "text": "a", "title": ["a secret"]}',
+        '{"subject": "ann", "text": "a", "time": "a secret"}',
+        '{"subject": "ann", "text": "a", "label": ["a secret", {}]}',
+        '{"subject": {"a secret": 1}, "text": "a"}',
+        '{"subject": "ann", "posts": [["a secret"]]}',
+        '{"subject": "ann", "posts": {"text": "a secret"}}',
+        '{"subject": "ann", "text": "a secret", nonsense}',
+    ],
+)
+def test_what_bad_lines_say_is_not_logged(folder, bad):
+    path = folder / "posts.jsonl"
+    append(path, bad + "\n")
+    written = io.StringIO()
+    with json_logs("debug", written), service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        assert posts(service) == {}
+    assert "line skipped" in written.getvalue()
+    assert "secret" not in written.getvalue()
+
+
+def test_posts_without_an_id_are_told_apart_by_their_lines(folder):
+    path = folder / "posts.jsonl"
+    several = {"subject": "ann", "posts": ["a", "b"]}
+    append(path, line("ann"), line("ann", id="own"), json.dumps(several) + "\n")
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 4})
+        ids = [one.post_id for one in service.subject("ann").history]
+    assert ids == [f"{path}#0:1", "own", f"{path}#0:3", f"{path}#0:3.1"]
+
+
+def test_a_rotated_file_is_read_to_its_end_and_then_its_successor(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+        path.rename(folder / "posts.jsonl.1")
+        append(folder / "posts.jsonl.1", line("late"))
+        append(path, line("ann"), line("new"))
+        wait_for(service, {"ann": 2, "late": 1, "new": 1})
+
+
+def test_a_file_rotated_while_the_service_was_down_is_read_to_its_end(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+    append(path, line("late"))
+    path.rename(folder / "posts.jsonl.1")
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 2, "late": 1})
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_truncated_file_is_read_from_its_beginning(folder, is_down):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"), line("ann"))
+    written = io.StringIO()
+    with json_logs("warning", written), service_in(folder) as service:
+        with following(service, path):
+            wait_for(service, {"ann": 2})
+            if not is_down:
+                path.write_text(line("bob"), encoding="utf-8")
+                wait_for(service, {"ann": 2, "bob": 1})
+        if is_down:
+            path.write_text(line("bob"), encoding="utf-8")
+            with following(service, path):
+                wait_for(service, {"ann": 2, "bob": 1})
+    assert "file was truncated" in written.getvalue()
+
+
+def test_a_replaced_file_that_is_longer_is_noticed_by_its_first_bytes(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service:
+        with following(service, path):
+            wait_for(service, {"ann": 1})
+        content = line("carl") + line("carl") + line("carl")
+        with path.open("r+", encoding="utf-8") as file:  # the same inode
+            file.write(content)
+        with following(service, path):
+            wait_for(service, {"ann": 1, "carl": 3})
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(folder):
+    path = folder / "posts.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + line("ann").encode())
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+        append(path, line("ann"))
+        wait_for(service, {"ann": 2})
+
+
+def test_a_compressed_file_is_refused(folder):
+    path = folder / "posts.jsonl"
+    path.write_bytes(b"\x1f\x8b\x08\x00")
+    with service_in(folder) as service, following(service, path) as sources:
+        sources.wait()
+        assert "is compressed" in sources.failed[f"file:{path}"]
+
+
+@pytest.mark.parametrize(("kind", "make"), [("folder", Path.mkdir), ("pipe", os.mkfifo)])
+def test_what_is_not_a_file_is_refused(folder, kind, make):
+    make(folder / "posts")
+    with service_in(folder) as service, following(service, folder / "posts") as sources:
+        sources.wait()
+        assert f"is a {kind}" in sources.failed[f"file:{folder / 'posts'}"]
+
+
+def test_once_a_missing_file_is_a_failure(folder):
+    path = folder / "posts.jsonl"
+    with service_in(folder) as service, following(service, path, once=True) as sources:
+        sources.wait()
+        with pytest.raises(SourceError, match=r"posts.jsonl was not read to its end: .*No such"):
+            sources.raise_failure()
+
+
+def test_once_a_file_is_read_to_its_present_end(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"), line("bob").rstrip("\n"))
+    with service_in(folder) as service, following(service, path, once=True) as sources:
+        sources.wait()
+        assert posts(service) == {"ann": 1, "bob": 1}
+
+
+def test_a_source_tries_again_until_the_store_is_back(folder, monkeypatch):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service:
+        real, failures = service._intake.accept, []
+
+        def accept(group):
+            if len(failures) < 3:
+                failures.append(group)
+                raise StoreUnavailableError("away")
+            return real(group)
+
+        monkeypatch.setattr(service._intake, "accept", accept)
+        with following(service, path):
+            wait_for(service, {"ann": 1})
+        assert len(failures) == 3
+
+
+def test_standard_input_is_read_to_its_end(folder, monkeypatch):
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write(line("ann", id="1") + line("bob"))
+    with os.fdopen(reading, "rb") as given, service_in(folder) as service:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given))
+        with Sources(service, [StandardInput()]) as sources:
+            sources.wait()
+            assert posts(service) == {"ann": 1, "bob": 1}

@@ -1,0 +1,301 @@
+"""What the routes return: subjects, alerts, events, marks, models, metrics."""
+
+import json
+import re
+import threading
+from urllib.parse import quote
+
+import pytest
+
+import watchword as ww
+from doors import open_door
+from services import OTHER, RISK, post, send
+from watchword.errors import StoreError
+
+
+@pytest.fixture
+def door(tmp_path):
+    with open_door(tmp_path, options={"store_texts": True}) as door:
+        yield door
+
+
+def two_alerts(door):
+    send(door.service, post("ann", 1, "hello"), post("ann", 2), post("bob", 1))
+    return door.get("/alerts").json["alerts"]
+
+
+def test_a_subject_has_its_state_its_history_and_its_alert(door):
+    two_alerts(door)
+    found = door.get("/subjects/ann").json
+    assert (found["id"], found["posts"], found["label"], found["delay"]) == ("ann", 2, RISK, 2)
+    assert [one["number"] for one in found["history"]] == [1, 2]
+    assert found["history"][1]["total"] == found["confidence"]
+    assert found["history"][1]["text"] == "I cannot sleep"
+
+
+def test_a_history_is_paged(door):
+    send(door.service, *(post("ann", number) for number in range(1, 8)))
+    page = door.get("/subjects/ann?limit=3").json
+    assert [one["number"] for one in page["history"]] == [5, 6, 7]
+    earlier = door.get(f"/subjects/ann?limit=3&before={page['before']}").json
+    assert [one["number"] for one in earlier["history"]] == [2, 3, 4]
+
+
+def test_an_unknown_subject_is_not_found(door):
+    answer = door.get("/subjects/nobody")
+    assert (answer.status, answer.json) == (
+        404,
+        {"error": "no posts of the subject 'nobody' were read"},
+    )
+
+
+@pytest.mark.parametrize("path", ["/subjects%2Fann", "/stories%2Fann", "/subjects%2Fann/bob"])
+def test_a_path_whose_slash_is_encoded_has_no_subject(door, path):
+    answer = door.get(path)
+    assert (answer.status, answer.json) == (400, {"error": "the subject's id is missing"})
+
+
+@pytest.mark.parametrize("number", ["0", "7", "9" * 19, "9" * 5000, "-1", "1.0", "one", "%D9%A1"])
+def test_an_unknown_number_is_not_found(door, number):
+    assert door.get(f"/alerts/{number}").status == 404
+
+
+def test_subjects_are_searched_and_sorted(door):
+    two_alerts(door)
+    send(door.service, post("carl", 1, "a lovely day"), post("cara", 1, "sleep, lovely day"))
+    assert [one["id"] for one in door.get("/subjects?sort=name").json["subjects"]] == [
+        *("ann", "bob", "cara", "carl")
+    ]
+    assert [one["id"] for one in door.get("/subjects?query=car&sort=name").json["subjects"]] == [
+        *("cara", "carl")
+    ]
+    assert {one["id"] for one in door.get("/subjects").json["subjects"]} == {"cara", "carl"}
+
+
+def test_alerts_are_newest_first_and_can_be_read_from_an_id_on(door):
+    first, second = two_alerts(door)
+    assert (first["subject"], second["subject"]) == ("bob", "ann")
+    later = door.get(f"/alerts?since={second['id']}").json
+    assert [one["id"] for one in later["alerts"]] == [first["id"]]
+    assert later["last"] == first["id"]
+    assert door.get("/alerts?query=an").json["alerts"] == [second]
+    assert door.get(f"/alerts?label={quote(OTHER)}").json["alerts"] == []
+    assert len(door.get(f"/alerts?label={quote(RISK)}").json["alerts"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("limit=0", '"limit" must be a whole number from 1 to 1000'),
+        ("limit=many", '"limit" must be a whole number from 1 to 1000'),
+        ("since=-1", '"since" must be a whole number'),
+        ("since=99999999999999999999", '"since" must be a whole number'),
+        ("sort=random", '"sort" must be one of newest'),
+        ("unmarked=yes", '"unmarked" must be true or false'),
+        ("limits=3", "unknown parameter 'limits' (known: since, "),
+    ],
+)
+def test_wrong_parameters_are_refused(door, query, message):
+    answer = door.get(f"/alerts?{query}")
+    assert answer.status == 400
+    assert message in answer.json["error"]
+
+
+# Events
+
+
+def test_alerts_are_sent_as_they_are_raised(door):
+    with door.events() as next_event:
+        send(door.service, post("ann", 1))
+        event = next_event("alert")
+        assert json.loads(event["data"])["subject"] == "ann"
+        send(door.service, post("bob", 1))
+        assert json.loads(next_event("alert")["data"])["subject"] == "bob"
+
+
+def test_a_stream_is_resumed_after_the_last_event(door):
+    newest, oldest = two_alerts(door)
+    with door.events(Last_Event_ID=str(oldest["id"])) as next_event:
+        event = next_event("alert")
+        assert (event["id"], json.loads(event["data"])) == (str(newest["id"]), newest)
+    with door.events("/alerts/events?since=0") as next_event:
+        assert next_event("alert")["id"] == str(oldest["id"])
+
+
+def test_events_go_on_after_any_failure_of_the_store(door, monkeypatch):
+    failed = threading.Event()
+
+    def failing():
+        failed.set()
+        raise StoreError("damaged")
+
+    with door.events() as next_event:
+        next_event("statistics")
+        with monkeypatch.context() as patch:
+            patch.setattr(door.service, "last_alert", failing)
+            assert failed.wait(60)
+        send(door.service, post("ann", 1))
+        assert next_event("alert")["id"] == "1"
+
+
+def test_statistics_are_sent_when_they_change(door):
+    with door.events() as next_event:
+        assert json.loads(next_event("statistics")["data"])["alerts"] == 0
+        send(door.service, post("ann", 1))
+        while json.loads(next_event("statistics")["data"])["alerts"] == 0:
+            pass
+
+
+def test_a_wrong_last_event_id_is_refused(door):
+    assert door.get("/alerts/events", Last_Event_ID="soon").status == 400
+
+
+# Marks, models, people
+
+
+def test_an_alert_is_marked_and_counted(door):
+    newest, oldest = two_alerts(door)
+    marked = door.post(f"/alerts/{newest['id']}/mark", {"verdict": "right", "note": "seen"}).json
+    assert (marked["mark"]["verdict"], marked["mark"]["note"]) == ("right", "seen")
+    assert marked["mark"]["by"].startswith("running-")
+    door.post(f"/alerts/{oldest['id']}/mark", {"verdict": "wrong"})
+    assert door.get("/statistics").json["marks"] == {
+        "right": 1,
+        "wrong": 1,
+        "unsure": 0,
+        "value": 0.5,
+    }
+    exported = [json.loads(line) for line in door.get("/marks").body.splitlines()]
+    assert {(one["subject"], one["label"]) for one in exported} == {("bob", RISK), ("ann", OTHER)}
+    assert door.get("/alerts?unmarked=true").json["alerts"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, '"verdict" must be one of right, wrong, unsure'),
+        ({"verdict": "maybe"}, '"verdict" must be one of'),
+        ({"verdict": "right", "note": 3}, '"note" must be text'),
+        ([], "the body must be a JSON object"),
+    ],
+)
+def test_wrong_marks_are_refused(door, body, message):
+    newest, _ = two_alerts(door)
+    answer = door.post(f"/alerts/{newest['id']}/mark", body)
+    assert answer.status == 400
+    assert message in answer.json["error"]
+
+
+def test_a_label_must_be_one_of_the_model(door):
+    newest, _ = two_alerts(door)
+    body = {"verdict": "wrong", "label": "unheard of"}
+    answer = door.post(f"/alerts/{newest['id']}/mark", body)
+    assert (answer.status, answer.json["error"]) == (409, '"label" must be a label of the model')
+
+
+def test_an_unknown_alert_cannot_be_marked(door):
+    assert door.post("/alerts/7/mark", {"verdict": "right"}).status == 404
+
+
+def test_the_model_is_taught_restored_and_reloaded(door):
+    newest, _ = two_alerts(door)
+    assert door.post("/admin/teach", {}).status == 409  # nothing is marked
+    door.post(f"/alerts/{newest['id']}/mark", {"verdict": "right"})
+    taught = door.post("/admin/teach", {}).json
+    assert (taught["kind"], taught["is_active"]) == ("taught", True)
+    restored = door.post("/admin/models/1/restore", {}).json
+    assert restored["number"] == 1
+    assert door.post("/admin/reload", {}).json["is_active"]
+    assert len(door.get("/admin/models").json["models"]) == 2
+    assert door.post("/admin/reload", {"mode": "soon"}).status == 400
+    assert door.post("/admin/reload", {"path": "/nothing/there.ww"}).status == 409
+
+
+def test_a_model_without_the_label_is_refused_and_named(door, tmp_path):
+    other = ww.TauSS3()
+    other.learn_one("football", "sports")
+    other.save(tmp_path / "other.ww")
+    answer = door.post("/admin/reload", {"path": str(tmp_path / "other.ww")})
+    assert (answer.status, answer.json["error"][:23]) == (409, "unknown label 'at risk'")
+
+
+def test_a_forgotten_subject_is_gone(door):
+    two_alerts(door)
+    gone = door.ask("DELETE", "/subjects/ann").json
+    assert gone["rows"]["posts"] == 2
+    assert door.get("/subjects/ann").status == 404
+    assert [one["subject"] for one in door.get("/alerts").json["alerts"]] == ["bob"]
+    assert door.ask("DELETE", "/subjects/ann").status == 404
+
+
+def test_a_story_needs_texts(tmp_path):
+    with open_door(tmp_path) as door:
+        two_alerts(door)
+        assert door.get("/stories/ann").status == 409
+        assert door.get("/stories/nobody").status == 404
+
+
+def test_a_story_has_all_posts(door):
+    two_alerts(door)
+    story = door.get("/stories/ann").json
+    assert (story["subject"], len(story["sums"])) == ("ann", 2)
+
+
+# Operation
+
+
+def test_metrics_are_in_the_format_of_prometheus(door):
+    two_alerts(door)
+    door.post("/posts", {})
+    answer = door.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    text = answer.body.decode()
+    sample = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [-+0-9.e]+(Inf)?')
+    for line in text.splitlines():
+        assert line.startswith(("# HELP watchword_", "# TYPE watchword_")) or sample.fullmatch(line)
+    assert "watchword_posts 3" in text
+    assert "watchword_alerts 2" in text
+    assert 'watchword_http_requests_total{method="POST",route="/posts",status="400"} 1' in text
+    assert 'watchword_http_request_seconds_count{method="POST",route="/posts"} 1' in text
+
+
+def test_health_and_readiness(door):
+    assert door.get("/health", token=None).json == {"status": "ok", "reasons": []}
+    assert door.get("/ready", token=None).json == {"status": "ready", "reasons": []}
+
+
+def test_a_store_that_does_not_answer_makes_the_service_not_ready(door):
+    from watchword.errors import StoreUnavailableError
+
+    def away(*_):
+        raise StoreUnavailableError("away")
+
+    door.service.store.rows = away
+    answer = door.get("/ready", token=None)
+    assert (answer.status, answer.json["reasons"]) == (503, ["the store does not answer"])
+
+
+def test_the_board_and_its_files_are_served(door):
+    page = door.get("/").body.decode()
+    named = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    assert named
+    assert {door.get(path).status for path in named} == {200}
+    assert door.get("/static/nothing.js").status == 404
+
+
+def test_logs_are_json_without_texts(door):
+    import io
+
+    from watchword.service.logs import json_logs
+
+    written = io.StringIO()
+    with json_logs("debug", written):
+        door.post("/posts", {"subject": "ann", "id": 1, "text": "I cannot sleep, secretly"})
+        door.post("/posts", {"subject": "ann", "id": 2, "text": ["secretly"]})
+        door.get("/subjects/ann")
+    found = [json.loads(line) for line in written.getvalue().splitlines()]
+    requests = [one for one in found if one["event"] == "request"]
+    assert [(one["route"], one["status"]) for one in requests] == [
+        *(("/posts", 200), ("/posts", 400), ("/subjects/{id}", 200))
+    ]
+    assert "secretly" not in written.getvalue()

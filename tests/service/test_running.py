@@ -1,0 +1,222 @@
+"""The command `watchword service run` as a process: signals, logs, workers, usage."""
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import watchword as ww
+from command_line import failure, next_line, started
+from doors import LINES, Asker
+from services import OTHER, RISK, opened, saved_model, small_model, watched
+from waiting import wait_until
+from watchword.service.records import IncomingPost
+
+slow = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path):
+    saved_model(tmp_path)
+    return tmp_path
+
+
+def service_run(folder, *more):
+    return started(*run_arguments("--open", "--port", "0", *more), cwd=folder)
+
+
+def run_arguments(*more):
+    return ["service", "run", "--model", "model.ww", "--positive", RISK, *more]
+
+
+def line(subject, number, text="a lovely garden"):
+    return json.dumps({"subject": subject, "id": str(number), "text": text}) + "\n"
+
+
+def logged(process):
+    """Return what a process that has ended logged."""
+    return [json.loads(line) for line in process.stderr.read().splitlines()]
+
+
+@slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_service_after_what_it_has_taken(folder, number):
+    with service_run(folder) as process:
+        asker = Asker(next_line(process)["url"])
+        body = "".join(line("ann", at) for at in range(2000))
+        answers = []
+        sending = threading.Thread(
+            target=lambda: answers.append(asker.post("/posts", body, kind=LINES))
+        )
+        with asker.events() as next_event:
+            next_event("statistics")
+            sending.start()
+            wait_until(lambda: asker.get("/statistics").json["accepted"] or answers)
+            process.send_signal(number)
+            assert process.wait(60) == 0
+        sending.join()
+        events = [one["event"] for one in logged(process)]
+    assert answers[0].json["accepted"] == 2000
+    assert events[-2:] == ["service stopping", "service stopped"]
+    with opened(str(folder / "watchword.db"), folder / "model.ww") as service:
+        assert service.subject("ann").posts == 2000
+
+
+@slow
+def test_a_hangup_loads_the_model_again(folder):
+    with service_run(folder) as process:
+        asker = Asker(next_line(process)["url"])
+        before = asker.get("/statistics").json["model"]
+        other = small_model()
+        other.learn_one("another day", OTHER)
+        other.save(folder / "model.ww")
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: asker.get("/statistics").json["model"] == other.fingerprint)
+        assert before != other.fingerprint
+        (folder / "model.ww").write_bytes(b"nonsense")
+        process.send_signal(signal.SIGHUP)
+        told = [json.loads(process.stderr.readline())]
+        while "not reloaded" not in told[-1]["event"]:
+            told.append(json.loads(process.stderr.readline()))
+        assert asker.post("/posts", line("ann", 1)).status == 200
+        process.terminate()
+        assert process.wait(60) == 0
+    assert "model reloaded" in [one["event"] for one in told]
+    assert told[-1]["level"] == "error"
+
+
+@slow
+def test_posts_come_from_standard_input_too(folder):
+    with service_run(folder, "--follow", "-") as process:
+        asker = Asker(next_line(process)["url"])
+        process.stdin.write(line("ann", 1).encode() + b"nonsense\n" + line("bob", 1).encode())
+        process.stdin.flush()
+        wait_until(lambda: asker.get("/statistics").json["accepted"] == 2)
+        process.stdin.close()
+        assert asker.get("/ready").status == 200
+
+
+@slow
+def test_a_source_that_cannot_be_read_fails_the_command(folder):
+    arguments = run_arguments("--open", "--port", "0", "--once", "--follow", "posts.jsonl")
+    with started(*arguments, cwd=folder) as process:
+        assert process.wait(60) == 1
+        assert b"posts.jsonl was not read to its end" in process.stderr.read()
+
+
+@slow
+def test_workers_share_a_store_and_are_started_again(folder, postgres):
+    url = postgres.new_database()
+    more = ["--store", url, "--workers", "2", "--rate", "100000"]
+    posts = {
+        name: [
+            IncomingPost(name, str(at), "cannot sleep again lovely day"[at % 9 :])
+            for at in range(40)
+        ]
+        for name in ("ann", "bob", "carl")
+    }
+    with service_run(folder, *more) as process:
+        asker = Asker(next_line(process)["url"])
+        wait_until(lambda: is_up(asker))
+
+        def send(own):
+            for one in own:
+                while not stored(asker, one):
+                    time.sleep(0.05)
+
+        threads = [threading.Thread(target=send, args=(own,)) for own in posts.values()]
+        for thread in threads:
+            thread.start()
+        [worker, *_] = children(process.pid)
+        os.kill(worker, signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: len(children(process.pid)) == 2)
+        ended = children(process.pid)
+        process.terminate()
+        assert process.wait(60) == 0
+        assert not any(map(is_alive, ended))
+        assert "worker ended" in [one["event"] for one in logged(process)]
+    expected = watched(
+        small_model(), ww.Overtakes(RISK), [one for own in posts.values() for one in own]
+    )
+    with opened(url, folder / "model.ww") as service:
+        for name, own in expected.items():
+            view = service.subject(name)
+            assert (view.posts, view.delay, view.confidence) == own
+        assert len(service.alerts()) == sum(1 for _, delay, _ in expected.values() if delay)
+
+
+def is_up(asker):
+    try:
+        return asker.get("/ready").status == 200
+    except OSError:
+        return False
+
+
+def stored(asker, one):
+    try:
+        return asker.post("/posts", line(one.subject, one.id, one.text)).status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def children(pid):
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    return [int(one) for one in listed.split()]
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@slow
+def test_workers_end_with_their_parent(folder, postgres):
+    with service_run(folder, "--store", postgres.new_database(), "--workers", "2") as process:
+        asker = Asker(next_line(process)["url"])
+        wait_until(lambda: is_up(asker))
+        own = children(process.pid)
+        process.kill()
+        process.wait()
+        wait_until(lambda: not any(map(is_alive, own)))
+
+
+# Usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--workers", "2"], "--workers needs a store that they can share"),
+        (["--keep-texts", "3"], "--keep-texts requires --store-texts"),
+        (["--open", "--host", "0.0.0.0"], "a service there needs tokens"),
+        (["--open", "--public-url", "https://a.org"], "it needs tokens"),
+        (["--public-url", "a.org"], "must be like https://watch.example.org"),
+        (["--redis", "redis://host"], "is not like redis://host:6379/0/stream"),
+        (["--once"], "--once requires --follow"),
+        (["--follow", "a", "--follow", "./a"], "given twice"),
+        (["--policy", "stands_out"], "give --round SECONDS"),
+    ],
+)
+def test_wrong_usage_is_refused(folder, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    assert message in failure(*run_arguments(*arguments), code=2)
+
+
+def test_a_store_of_another_kind_is_refused(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "watchword.db").write_bytes(b"something else entirely, and long enough" * 100)
+    assert "is not a store of watchword" in failure(*run_arguments("--port", "0"))
+
+
+def test_a_command_says_when_no_service_answers():
+    assert "no service answers" in failure("service", "reload", "--url", "http://127.0.0.1:1")

@@ -1,0 +1,324 @@
+"""The store: versions, other files, damage, and what happens when it is not there."""
+
+import contextlib
+import resource
+import signal
+import sqlite3
+import sys
+import threading
+
+import pytest
+
+from services import opened, post, saved_model, send, vectors
+from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
+from watchword.service import schema, sqlite_store
+from watchword.service.postgres_store import PostgresStore
+from watchword.service.sqlite_store import SqliteStore
+from watchword.service.store import connect, open_store
+
+SECOND = {**schema.STEPS, 2: ("ALTER TABLE positions ADD COLUMN remark {text} DEFAULT 'old'",)}
+
+
+def store_of(url, steps):
+    kind = PostgresStore if url.startswith("postgresql") else SqliteStore
+    return contextlib.closing(kind(url, steps=steps))
+
+
+@pytest.fixture
+def model(tmp_path):
+    return saved_model(tmp_path)
+
+
+# Versions
+
+
+def test_a_store_of_an_earlier_version_is_brought_up_to_date(store_url):
+    with store_of(store_url, schema.STEPS) as store:
+        store.change("INSERT INTO positions (source, position) VALUES (?, ?)", b"a", b"1")
+    with store_of(store_url, SECOND) as store:
+        assert store.rows("SELECT remark FROM positions") == [("old",)]
+        store.change(
+            "INSERT INTO positions (source, position, remark) VALUES (?, ?, ?)", b"b", b"2", "new"
+        )
+    with store_of(store_url, SECOND) as store:
+        assert len(store.rows("SELECT remark FROM positions")) == 2
+
+
+def test_a_store_of_a_later_version_is_refused_and_left_alone(store_url):
+    with store_of(store_url, SECOND):
+        pass
+    with (
+        pytest.raises(StoreError, match=r"later version of watchword \(schema 2, this one knows 1"),
+        store_of(store_url, schema.STEPS),
+    ):
+        pass
+    with store_of(store_url, SECOND) as store:
+        assert store.rows("SELECT count(*) FROM positions") == [(0,)]
+
+
+def test_a_step_that_fails_changes_nothing(store_url):
+    with store_of(store_url, schema.STEPS):
+        pass
+    broken = {**SECOND, 3: ("ALTER TABLE nothing ADD COLUMN remark {text}",)}
+    with pytest.raises(StoreError), store_of(store_url, broken):
+        pass
+    with store_of(store_url, schema.STEPS) as store:
+        assert store.rows("SELECT count(*) FROM positions") == [(0,)]
+
+
+# Other files
+
+
+@pytest.mark.parametrize("content", [b"x", b"subject,text\n" * 100, b"\0" * 5000])
+def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path, content):
+    path = tmp_path / "notes"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="notes is not a store of watchword: name another file"):
+        connect(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused(tmp_path):
+    path = tmp_path / "other.db"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE people (name)")
+    with pytest.raises(StoreError, match="is not a store of watchword"):
+        connect(str(path))
+
+
+def test_a_schema_of_another_program_is_refused(postgres):
+    import psycopg
+
+    url = postgres.new_database()
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA watchword")
+        connection.execute("CREATE TABLE watchword.people (name TEXT)")
+    with pytest.raises(StoreError, match="that is not a store of watchword: name another database"):
+        connect(url)
+
+
+def test_a_folder_and_a_missing_folder_are_named(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        connect(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        connect(str(tmp_path / "no" / "watch.db"))
+
+
+def test_an_unknown_kind_of_store_is_named():
+    with pytest.raises(StoreError, match="unknown kind of store 'mysql'"):
+        connect("mysql://localhost/x")
+
+
+@pytest.mark.parametrize("url", ["//ann:secret@/x?host={}", "///x?host={}&password=secret&user=a"])
+def test_a_missing_server_is_named_without_the_password(tmp_path, url):
+    with pytest.raises(StoreUnavailableError, match="cannot be reached") as error:
+        connect("postgresql:" + url.format(tmp_path))
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["//ann:secret@[::1/x", "//x?password=secret&nonsense=1"])
+def test_an_invalid_address_is_refused_without_the_password(url):
+    with pytest.raises(StoreError, match="is not an address of PostgreSQL") as error:
+        connect(f"postgresql:{url}")
+    assert "secret" not in str(error.value)
+
+
+def test_space_is_freed_while_others_write(postgres):
+    with open_store(postgres.new_database()) as store:
+        freeing = threading.Thread(target=store.scrub)
+        with store.writing():
+            freeing.start()
+            freeing.join(60)
+            assert not freeing.is_alive()
+
+
+def test_without_psycopg_the_line_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'watchword\[postgres\]'"):
+        connect("postgresql:///x")
+
+
+def test_a_damaged_file_is_named_and_no_post_is_acknowledged(tmp_path, model):
+    path = tmp_path / "watch.db"
+    with opened(str(path), model) as service:
+        send(service, *(post(f"s{number}", 1) for number in range(2_000)))
+    whole = bytearray(path.read_bytes())
+    whole[20_000:] = b"\xff" * (len(whole) - 20_000)
+    path.write_bytes(whole)
+    with (
+        pytest.raises(StoreError, match=r"watch.db is damaged \(.*\): restore a backup"),
+        opened(str(path), model) as service,
+    ):
+        send(service, *(post(f"s{number}", 2) for number in range(2_000)))
+
+
+def test_other_tables_are_damage(tmp_path):
+    path = tmp_path / "watch.db"
+    with open_store(str(path)):
+        pass
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("DROP TABLE marks")
+    with pytest.raises(StoreError, match="is damaged"):
+        connect(str(path))
+
+
+def test_only_its_owner_may_read_the_file(tmp_path):
+    path = tmp_path / "watch.db"
+    with open_store(str(path)):
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+# A store that is not there for a while
+
+
+def refused(service, *posts):
+    """Send posts that cannot be stored now; return the message."""
+    with pytest.raises(StoreUnavailableError) as error:
+        send(service, *posts)
+    assert error.value.retry_after > 0
+    return str(error.value)
+
+
+def test_a_locked_file_is_named_and_the_service_lives_on(tmp_path, model, monkeypatch):
+    monkeypatch.setattr(sqlite_store, "_TIMEOUT", 0.05)
+    path = tmp_path / "watch.db"
+    with opened(str(path), model) as service:
+        send(service, post("ann", 1))
+        before = vectors(service)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert "watch.db is locked by another process" in refused(service, post("ann", 2))
+            assert vectors(service) == before  # reading goes on
+            other.execute("ROLLBACK")
+        assert send(service, post("ann", 2)).accepted == 1
+        assert service.statistics().failures == 1
+
+
+def test_a_full_disk_is_named_and_the_service_lives_on(tmp_path, model):
+    path = tmp_path / "watch.db"
+    many = [post(f"subject {number}", 1) for number in range(3_000)]
+    with opened(str(path), model) as service:
+        send(service, post("ann", 1))
+        with service.store._lock:
+            service.store._writer.execute("PRAGMA max_page_count = 60")
+        assert "database or disk is full" in refused(service, *many)
+        assert [one.id for one in service.subjects()] == ["ann"]
+        with service.store._lock:
+            service.store._writer.execute("PRAGMA max_page_count = 1000000")
+        assert send(service, *many, post("ann", 1)).accepted == 3_000
+
+
+@pytest.mark.slow
+def test_a_limit_on_the_size_of_files_is_named_and_the_service_lives_on(tmp_path, model):
+    many = [post(f"subject {number}", 1) for number in range(3_000)]
+    with opened(str(tmp_path / "watch.db"), model) as service:
+        send(service, post("ann", 1))
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+            assert "cannot be written" in refused(service, *many)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert send(service, *many, post("ann", 1)).accepted == 3_000
+
+
+def test_a_server_that_goes_away_and_returns_loses_and_repeats_nothing(own_postgres, model):
+    with opened(own_postgres.new_database(), model) as service:
+        send(service, post("ann", 1), post("bob", 1, "lovely"))
+        before = vectors(service)
+        own_postgres.stop()
+        assert "cannot be reached" in refused(service, post("ann", 2))
+        with pytest.raises(StoreUnavailableError):
+            service.alerts()
+        own_postgres.start()
+        assert vectors(service) == before
+        assert send(service, post("ann", 1), post("ann", 2)).accepted == 1
+
+
+@pytest.fixture
+def own_postgres():
+    """A server that a test may stop."""
+    from postgres import Server
+
+    server = Server()
+    server.start()
+    yield server
+    server.remove()
+
+
+def test_the_log_is_emptied_after_forgetting_as_soon_as_nobody_reads(tmp_path, model, monkeypatch):
+    monkeypatch.setattr(sqlite_store, "_TIMEOUT", 0.1)
+    log = tmp_path / "watch.db-wal"
+    with opened(str(tmp_path / "watch.db"), model) as service:
+        send(service, post("ann", 1))
+        with contextlib.closing(sqlite3.connect(tmp_path / "watch.db")) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM subjects").fetchall()
+            service.forget("ann")
+            assert log.stat().st_size
+        send(service, post("bob", 1))
+        assert not log.stat().st_size
+
+
+def test_the_log_moves_into_the_file_while_posts_are_written(tmp_path, model, monkeypatch):
+    monkeypatch.setattr(sqlite_store, "_LOG", 100_000)
+    monkeypatch.setattr(sqlite_store, "_LONGEST_LOG", 2_000_000)
+    path = tmp_path / "watch.db"
+    with opened(str(path), model) as service:
+        largest = 0
+        for number in range(60):
+            send(service, *(post(f"subject {at}", number) for at in range(200)))
+            largest = max(largest, (tmp_path / "watch.db-wal").stat().st_size)
+        written = path.stat().st_size
+        assert all(own[0] == 60 for own in vectors(service).values())
+    assert written > 500_000
+    assert largest < 4_000_000
+
+
+# Backups
+
+
+def test_a_backup_is_a_whole_store_of_one_moment(tmp_path, model):
+    copy = tmp_path / "copy.db"
+    with opened(str(tmp_path / "watch.db"), model) as service:
+        send(service, *(post(f"s{number}", 1) for number in range(500)))
+        stop = threading.Event()
+
+        def feed():
+            number = 2
+            while not stop.is_set():
+                send(service, *(post(f"s{at}", number) for at in range(50)))
+                number += 1
+
+        feeding = threading.Thread(target=feed)
+        feeding.start()
+        try:
+            service.store.backup(copy)
+        finally:
+            stop.set()
+            feeding.join()
+        later = vectors(service)
+    with opened(str(copy), model) as service:
+        found = vectors(service)
+        assert len(found) == 500
+        assert all(own[0] <= later[name][0] for name, own in found.items())
+        assert service.store.rows("PRAGMA integrity_check") == [("ok",)]
+        posts = service.store.rows("SELECT count(*) FROM posts")[0][0]
+        assert posts == sum(own[0] for own in found.values())  # of one moment
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_backup_onto_the_store_itself_is_refused(tmp_path):
+    path = str(tmp_path / "watch.db")
+    with open_store(path) as store, pytest.raises(ValueError, match="is the store itself"):
+        store.backup(path)
+
+
+def test_the_backup_of_postgresql_names_its_command(postgres):
+    with (
+        open_store(postgres.new_database()) as store,
+        pytest.raises(StoreError, match="pg_dump --schema=watchword --file=x"),
+    ):
+        store.backup("x")

@@ -1,0 +1,200 @@
+"""Webhooks: signed deliveries, retries, dead letters."""
+
+import json
+import threading
+import time
+
+import pytest
+
+import watchword as ww
+from doors import open_door, receiving
+from services import RISK, opened, post, saved_model, send
+from waiting import wait_until
+from watchword.service import webhooks
+from watchword.service.metrics import Metrics
+from watchword.service.records import plain
+from watchword.service.webhooks import (
+    RETRIES,
+    TOLERANCE,
+    Dispatcher,
+    WebhookError,
+    add_webhook,
+    dead_letters,
+    is_signed,
+    post_signed,
+    remove_webhook,
+    retry_dead_letters,
+    signature,
+    webhooks_in,
+)
+from watchword.web.wire import to_json
+
+
+@pytest.fixture
+def receiver():
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def service(tmp_path):
+    with opened(str(tmp_path / "watch.db"), saved_model(tmp_path)) as service:
+        yield service
+
+
+def dispatcher(service, **options):
+    body = lambda alert: to_json(plain(service.alert(alert)))  # noqa: E731
+    return Dispatcher(service.store, body, every=0.02, **options)
+
+
+def counts(service):
+    [one] = webhooks_in(service.store)
+    return one.due, one.done, one.dead
+
+
+def test_an_alert_is_delivered_with_a_signature(tmp_path, receiver):
+    with open_door(tmp_path) as door:
+        _, secret = add_webhook(door.service.store, receiver.url)
+        send(door.service, post("ann", 1))
+        [(path, headers, body)] = receiver.wait_for(1)
+        wait_until(lambda: counts(door.service) == (0, 1, 0))
+        assert path == "/alerts"
+        assert json.loads(body) == door.get("/alerts").json["alerts"][0]
+        assert headers["Watchword-Alert"] == "1"
+        assert is_signed(headers["Watchword-Signature"], secret, body, now=time.time())
+
+
+def test_alerts_before_the_webhook_are_not_delivered(service, receiver):
+    send(service, post("ann", 1))
+    add_webhook(service.store, receiver.url)
+    send(service, post("bob", 1))
+    with dispatcher(service):
+        [(_, headers, _)] = receiver.wait_for(1)
+        wait_until(lambda: counts(service) == (0, 1, 0))
+    assert headers["Watchword-Alert"] == "2"
+
+
+def test_a_failed_delivery_is_tried_again(service, receiver):
+    receiver.statuses = [500, 404]
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    metrics = Metrics()
+    with dispatcher(service, retries=(0, 0), metrics=metrics):
+        receiver.wait_for(3)
+        wait_until(lambda: counts(service) == (0, 1, 0))
+    assert 'watchword_deliveries_total{outcome="failed"} 2' in metrics.text()
+
+
+def test_a_delivery_that_always_fails_becomes_a_dead_letter_and_can_be_retried(service, receiver):
+    receiver.statuses = [500, 500]
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    with dispatcher(service, retries=(0,)):
+        wait_until(lambda: counts(service) == (0, 0, 1))
+        [letter] = dead_letters(service.store)
+        assert (letter.alert, letter.attempts) == (1, 2)
+        assert letter.error == "the receiver answered with status 500"
+        assert retry_dead_letters(service.store) == 1
+        wait_until(lambda: counts(service) == (0, 1, 0))
+    assert len(receiver.received) == 3
+
+
+def test_retries_wait_longer_and_longer_for_about_a_day():
+    assert list(RETRIES) == sorted(RETRIES)
+    assert 12 * 3600 <= sum(RETRIES) <= 36 * 3600
+
+
+def test_a_failed_delivery_is_not_tried_before_its_time(service, receiver):
+    receiver.statuses = [500]
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    with dispatcher(service, retries=(3600,)):
+        receiver.wait_for(1)
+        wait_until(lambda: service.store.rows("SELECT attempts FROM deliveries") == [(1,)])
+        time.sleep(0.2)
+    assert len(receiver.received) == 1
+
+
+def test_redirects_are_not_followed(receiver):
+    receiver.statuses = [302]
+    reason = post_signed(receiver.url, "secret", b"{}", 1)
+    assert reason == "the receiver answered with status 302"
+    assert [path for path, _, _ in receiver.received] == ["/alerts"]
+
+
+def test_a_receiver_that_cannot_be_reached_is_a_failure():
+    assert "refused" in post_signed("http://127.0.0.1:1/", "secret", b"{}", 1).lower()
+
+
+def test_one_receiver_that_fails_holds_up_no_other(service, receiver):
+    add_webhook(service.store, "http://127.0.0.1:1/down")
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1), post("bob", 1), post("carl", 1))
+    with dispatcher(service):
+        receiver.wait_for(3)
+    assert {headers["Watchword-Alert"] for _, headers, _ in receiver.received} == {"1", "2", "3"}
+
+
+def test_a_slow_receiver_holds_up_no_other_and_gets_nothing_twice(service, receiver, monkeypatch):
+    monkeypatch.setattr(webhooks, "_AT_ONCE", 1)
+    with receiving() as slow:
+        slow.wait = threading.Event()
+        for one in (slow, receiver):
+            add_webhook(service.store, one.url)
+        send(service, post("ann", 1), post("bob", 1), post("carl", 1))
+        with dispatcher(service):
+            receiver.wait_for(3)
+            wait_until(lambda: sum(one.done for one in webhooks_in(service.store)) == 3)
+            assert len(slow.received) == 1
+            slow.wait.set()
+            wait_until(lambda: sum(one.done for one in webhooks_in(service.store)) == 6)
+        assert len(slow.received) == 3
+
+
+def test_a_forgotten_alert_is_not_delivered(tmp_path, receiver):
+    path = saved_model(tmp_path)
+    with opened(str(tmp_path / "watch.db"), path, ww.Overtakes(RISK)) as service:
+        add_webhook(service.store, receiver.url)
+        send(service, post("ann", 1), post("bob", 1))
+        service.forget("ann")
+        with dispatcher(service):
+            wait_until(lambda: counts(service) == (0, 1, 0))
+    assert [headers["Watchword-Alert"] for _, headers, _ in receiver.received] == ["2"]
+
+
+def test_a_removed_webhook_gets_nothing(service, receiver):
+    number, _ = add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    remove_webhook(service.store, number)
+    assert webhooks_in(service.store) == []
+    assert service.store.rows("SELECT * FROM deliveries") == []
+    with pytest.raises(WebhookError, match="no webhook"):
+        remove_webhook(service.store, number)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("example.org", "ftp://example.org", "http://", "http://[::1", "http://a:b@c/d"),
+        *("http://example.org/#x", "http://exämple.org", "http://example.org:99999", "http://a b"),
+    ],
+)
+def test_other_urls_are_refused(service, url):
+    with pytest.raises(WebhookError):
+        add_webhook(service.store, url)
+
+
+def test_a_url_is_added_once(service, receiver):
+    add_webhook(service.store, receiver.url)
+    with pytest.raises(WebhookError, match="already"):
+        add_webhook(service.store, receiver.url)
+
+
+def test_an_old_or_changed_signature_is_refused():
+    header = signature("secret", b"body", 1000)
+    assert is_signed(header, "secret", b"body", now=1000 + TOLERANCE)
+    assert not is_signed(header, "secret", b"body", now=1001 + TOLERANCE)
+    assert not is_signed(header, "secret", b"bodY", now=1000)
+    assert not is_signed(header.replace("t=1000", "t=1001"), "secret", b"body", now=1000)
+    for other in ("", "t=,v1=", "t=x,v1=y", f"t={'9' * 99},v1=y"):
+        assert not is_signed(other, "secret", b"body", now=1000)

@@ -1,0 +1,67 @@
+"""A program that feeds a service and kills the process that does; see `command_killable`.
+
+The arguments are the store, the model, the file of posts and the number of posts in a batch. Each
+run goes on from the committed position, a few posts before it: those are sent a second time.
+"""
+
+import contextlib
+import os
+
+import msgspec
+
+import watchword as ww
+from command_killable import main, prepared
+from untyped import untyped
+from watchword.service.postgres_store import PostgresStore
+from watchword.service.records import IncomingPost, Position
+from watchword.service.runner import Service
+from watchword.service.sqlite_store import SqliteStore
+
+AGAIN = 7  # posts that are sent a second time
+POLICY = ww.Overtakes("at risk", margin=0.05) & ww.Repeats("at risk", times=2)
+
+
+def put_points_in_writing(passed):
+    """Call a function before, within and after every transaction that writes."""
+    for kind in (SqliteStore, PostgresStore):
+        writing = kind.writing
+
+        @contextlib.contextmanager
+        def marked(self, writing=writing):
+            passed()
+            with writing(self) as session:
+                yield session
+                passed()
+            passed()
+
+        untyped(kind).writing = marked
+
+
+def feed(url, model, posts, size):
+    """Send all posts that are not committed yet, in batches, several at a time."""
+    with Service.open(url, model, POLICY, store_texts=True) as service:
+        begin = int(service.position("feed") or 0)
+        sent = []
+        for at in range(begin, len(posts), size):
+            end = min(at + size, len(posts))
+            batch = posts[max(0, at - AGAIN) : end]
+            sent.append(service.submit(batch, Position("feed", str(end))))
+            if len(sent) > 3:
+                sent.pop(0).result()
+        for one in sent:
+            one.result()
+
+
+def run(order, answer):
+    points = prepared(order)
+    put_points_in_writing(points.passed)
+    url, model, path, size = order["arguments"]
+    with open(path, "rb") as lines:  # noqa: PTH123
+        posts = msgspec.json.Decoder(IncomingPost).decode_lines(lines.read())
+    feed(url, model, posts, int(size))
+    os.write(answer, b"%d" % points.count)
+    return 0
+
+
+if __name__ == "__main__":
+    main(run)
