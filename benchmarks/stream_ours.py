@@ -29,8 +29,9 @@ PAPERS: dict[str, Sequence[Any]] = {
     "smoothness": (0.2, 0.3, 0.455),
     "significance": (0.5, 1.0, 2.0),
 }
+LEARNT = "tau-ss3-learnt"
 REFINED = "tau-ss3-refined"
-NAMES = ("tau-ss3", REFINED, "tau-ss3-paper", "ss3")
+NAMES = ("tau-ss3", LEARNT, REFINED, "tau-ss3-paper", "ss3")
 
 
 def thresholds() -> Any:
@@ -77,14 +78,14 @@ def run(name: str, job: Job) -> dict[str, Any]:
         with watch.step("learn"):
             tuning = ww.tune(
                 train,
-                thresholds(),
+                ww.Learnt(POSITIVE) if name == LEARNT else thresholds(),
                 measure=measure,
                 parameters=parameters,
                 model=base,
                 folds=FOLDS,
                 order=job.order,
                 seed=SEED,
-                refine=name == "tau-ss3",
+                refine=name in ("tau-ss3", LEARNT),
                 threads=1,
             )
             model = tuning.model(train)
@@ -100,7 +101,7 @@ def run(name: str, job: Job) -> dict[str, Any]:
 def _begin(name: str) -> tuple[Any, dict[str, Sequence[Any]]]:
     """The model that is given, and what is tuned."""
     ww = watchword()
-    if name == "tau-ss3":
+    if name in ("tau-ss3", LEARNT):
         return ww.TauSS3(), OURS
     if name == "tau-ss3-paper":
         return ww.TauSS3.paper(), PAPERS

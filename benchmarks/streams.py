@@ -35,6 +35,7 @@ class Contestant:
 
 CONTESTANTS = {
     "tau-ss3": Contestant("τ-SS3 (3-grams)", "stream_ours.py"),
+    "tau-ss3-learnt": Contestant("τ-SS3, learnt stopping", "stream_ours.py"),
     "tau-ss3-refined": Contestant("τ-SS3, refined", "stream_ours.py"),
     "tau-ss3-paper": Contestant("τ-SS3, the paper's values", "stream_ours.py"),
     "ss3": Contestant("SS3 (words)", "stream_ours.py"),
