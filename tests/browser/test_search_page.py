@@ -648,6 +648,7 @@ def test_snippets_live_in_frames_of_their_own(browser, tmp_path):
     assert page.locator("iframe").first.get_attribute("sandbox") == "allow-scripts"
     for at, count in enumerate((10, 20)):
         frame = page.frame_locator("iframe").nth(at)
+        expect(frame.locator("body[data-ready]")).to_be_attached()
         frame.locator("#settings tbody tr").nth(at + 2).click()
         assert (
             frame.locator("#picked-head h2").inner_text().startswith(f"Setting {at + 3} of {count}")

@@ -16,7 +16,7 @@ from watchword.errors import (
     UnknownAlertError,
     UnknownLabelError,
 )
-from watchword.service import kept, lessons
+from watchword.service import forgetting, kept, lessons
 from watchword.service.records import IncomingPost
 from watchword.service.rounds import close_round
 
@@ -69,6 +69,53 @@ def test_another_given_model_replaces_what_was_taught(store_url, model):
     with opened(store_url, model) as service:
         assert service.statistics().model == other.fingerprint
         assert [one.kind for one in service.versions()] == ["given", "taught", "given"]
+
+
+def test_reload_of_the_unchanged_file_keeps_what_was_taught(store_url, model):
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann")
+        taught = service.teach()
+        assert service.reload().result(60).number == taught.number
+        assert service.statistics().model == taught.model
+        named = service.reload(model).result(60)  # named by the operator: used as it is
+        assert (named.kind, service.statistics().model) == ("given", small_model().fingerprint)
+
+
+def test_a_file_taught_before_a_crash_is_removed(store_url, model, monkeypatch):
+    def crash(*_):
+        raise SystemExit
+
+    folder = model.with_name(f"{model.name}.versions")
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann")
+        with monkeypatch.context() as patch:
+            patch.setattr(lessons, "_refuse_changed", crash)
+            with pytest.raises(SystemExit):
+                service.teach()
+        assert len(list(folder.iterdir())) == 2
+    with opened(store_url, model) as service:
+        assert list(folder.iterdir()) == []
+        assert service.statistics().model == small_model().fingerprint
+        taught = service.teach()
+        assert Path(taught.path).exists()
+
+
+def test_a_file_removed_as_unsettled_is_not_used(postgres, model, monkeypatch):
+    url = postgres.new_database()
+    with opened(url, model, store_texts=True) as service:
+        marked(service, "ann")
+        save = service._versions.save
+
+        def saved(own):
+            path = save(own)
+            with opened(url, model):  # another process starts and tidies up
+                pass
+            return path
+
+        monkeypatch.setattr(service._versions, "save", saved)
+        with pytest.raises(StoreError, match="changed meanwhile"):
+            service.teach()
+        assert service.statistics().model == small_model().fingerprint
 
 
 def test_a_refined_model_takes_a_step_of_correction(tmp_path):
@@ -229,8 +276,7 @@ def test_a_subject_forgotten_while_it_is_taught_is_in_no_version(postgres, model
             one.teach()
         assert [version.kind for version in one.versions()] == ["given"]
         assert one.statistics().model == small_model().fingerprint
-    files = model.with_name("model.ww.versions").iterdir()
-    assert [path.stem for path in files] == [small_model().fingerprint]
+    assert list(model.with_name("model.ww.versions").iterdir()) == []
 
 
 def test_a_subject_taught_while_it_is_forgotten_is_refused(postgres, model, monkeypatch):
@@ -336,6 +382,22 @@ def test_forgetting_removes_versions_that_are_not_in_use_too(store_url, model):
         assert service.forget("ann").versions == (taught.number,)
         assert not Path(taught.path).exists()
         assert [one.number for one in service.versions()] == [taught.root]
+
+
+def test_files_of_a_forgotten_subject_are_removed_after_a_crash(store_url, model, monkeypatch):
+    def crash(*_):
+        raise SystemExit
+
+    with opened(store_url, model, store_texts=True) as service:
+        marked(service, "ann")
+        taught = service.teach()
+        with monkeypatch.context() as patch:
+            patch.setattr(forgetting, "remove_unsettled", crash)
+            with pytest.raises(SystemExit):
+                service.forget("ann")
+        assert Path(taught.path).exists()
+    with opened(store_url, model):
+        assert not Path(taught.path).exists()
 
 
 def test_nothing_of_a_forgotten_subject_stays_in_the_file(tmp_path, model):
@@ -449,6 +511,18 @@ def test_waiting_posts_are_read_by_a_service_without_rounds(store_url, model):
         assert vectors(service) == watched(small_model(), ww.Overtakes(RISK), posts)
         assert [one.subject for one in service.alerts()] == ["ann"]
         assert service.store.rows("SELECT count(*) FROM texts") == [(0,)]
+
+
+def test_another_policy_begins_a_round_with_the_memory_of_the_stored_posts(store_url, model):
+    posts = [post("ann", 1, "cannot"), post("ann", 2, "sleep"), post("ann", 3, "tired")]
+    with opened(store_url, model, ww.Overtakes(RISK, margin=100), round_seconds=NEVER) as service:
+        send(service, *posts[:2])
+        service.close_round()
+    policy = ww.Repeats(RISK, times=3)
+    with opened(store_url, model, policy, round_seconds=NEVER) as service:
+        send(service, posts[2])
+        assert len(service.close_round()) == 1
+        assert vectors(service) == watched(small_model(), policy, posts)
 
 
 def test_a_round_that_cannot_be_committed_is_closed_later(tmp_path, model, monkeypatch):

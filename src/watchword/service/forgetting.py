@@ -6,7 +6,7 @@ from watchword.service import lessons
 from watchword.service.post_index import posts_of
 from watchword.service.records import Forgotten, now
 from watchword.service.store import Session, Store, encoded
-from watchword.service.versions import Versions
+from watchword.service.versions import Versions, remove_unsettled, unsettle
 
 _AT_ONCE = 5_000  # texts per transaction
 
@@ -36,19 +36,24 @@ def write_forgetting(
 ) -> tuple[Forgotten, int | None]:
     """Remove a subject; return what was removed, and the active version afterwards."""
     rows = {}
+    path = versions.save(plan.model) if plan.model is not None and plan.rest else None
     with store.writing() as session:
         _key(session, name, lock=True)
         posts = [(post,) for post in posts_of(session, [key])]
         for table, where in _OF_SUBJECT.items():
             [(count,)] = session.run(f"SELECT count(*) FROM {table} WHERE {where}", key)
             rows[table] = int(count)
-        active = lessons.write_unlearning(session, versions, plan, key)
+        active = lessons.write_unlearning(session, versions, plan, key, path)
         for table, column in _OF_POST.items():
             rows[table] = session.many(f"DELETE FROM {table} WHERE {column} = ?", posts)
         session.run("DELETE FROM post_index WHERE subject = ?", key)
         for table, where in _OF_SUBJECT.items():
             session.run(f"DELETE FROM {table} WHERE {where}", key)
-    lessons.remove_files(store, plan.files)
+        for file in plan.files:
+            unsettle(session, file)
+    with store.writing() as session:  # after the commit: files cannot be rolled back
+        session.lock("lessons")
+        remove_unsettled(session)
     store.scrub()
     return Forgotten(name, rows, plan.unlearned, plan.removed), active
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,16 +21,17 @@ from watchword.service.layouts import Layouts, Reading
 from watchword.service.records import now
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.versions import (
+    CHANGED,
     Versions,
     active_version,
     ancestry,
     lineage,
     placeholders,
+    remove_unsettled,
     set_active,
+    settle,
     version_row,
 )
-
-_CHANGED = "the model was changed meanwhile: try again"
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,17 @@ def teach(
             session.lock("lessons")
             _refuse_changed(session, reading.version)
             _refuse_forgotten(session, lessons)
+            settle(session, kept)
+            settle(session, path)
             session.run("UPDATE versions SET path = ? WHERE id = ?", str(kept), reading.version)
             number = versions.add(session, reading.version, path, taught.fingerprint)
             _write(session, number, lessons)
             set_active(session, number)
     except StoreError:
-        remove_files(store, [path])  # it may know what a forgotten subject wrote
+        # The file may contain texts of a forgotten subject. If this fails, the next start does it.
+        with suppress(StoreError), store.writing() as session:
+            session.lock("lessons")
+            remove_unsettled(session)
         raise
     return Reading(taught, reading.policy, number)
 
@@ -135,7 +142,7 @@ def _write(session: Session, version: int, lessons: Sequence[Lesson]) -> None:
 
 def _refuse_changed(session: Session, version: int | None) -> None:
     if active_version(session) != version:
-        raise StoreError(_CHANGED)
+        raise StoreError(CHANGED)
 
 
 def _refuse_forgotten(session: Session, lessons: Sequence[Lesson]) -> None:
@@ -203,15 +210,16 @@ def _knowing(session: Session, subject: int) -> list[int]:
 
 
 def write_unlearning(
-    session: Session, versions: Versions, plan: Unlearning, subject: int
+    session: Session, versions: Versions, plan: Unlearning, subject: int, path: Path | None
 ) -> int | None:
     """Write the plan; return the number of the version that is active afterwards.
 
-    Raise `StoreError` if the model was changed since the plan was made.
+    `path` is the file of the plan's model, if it is a new one. Raise `StoreError` if the model was
+    changed since the plan was made.
     """
     session.lock("lessons")
     if set(_knowing(session, subject)) != set(plan.removed):
-        raise StoreError(_CHANGED)
+        raise StoreError(CHANGED)
     if not plan.removed:
         return plan.active
     _refuse_changed(session, plan.active)
@@ -221,17 +229,9 @@ def write_unlearning(
     if plan.base is None or plan.model is None:
         return plan.active
     number = plan.base
-    if plan.rest:
-        path = versions.save(plan.model)
+    if path is not None:
+        settle(session, path)
         number = versions.add(session, plan.base, path, plan.model.fingerprint)
         _write(session, number, plan.rest)
     set_active(session, number)
     return number
-
-
-def remove_files(store: Store, files: Sequence[Path]) -> None:
-    """Remove the files of versions that are no longer in the store."""
-    used = {path for (path,) in store.rows("SELECT path FROM versions")}
-    for path in files:
-        if str(path) not in used and path.parent.name.endswith(".versions"):
-            path.unlink(missing_ok=True)

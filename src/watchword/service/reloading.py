@@ -46,33 +46,46 @@ class Reloader:
             raise ValueError(
                 "a policy that compares all subjects cannot be replayed: keep the sums"
             )
-        given = self._versions.given if path is None else Path(os.fspath(path)).absolute()
-        return self._worker.submit(self._reload, given, mode)
+        chosen = None if path is None else Path(os.fspath(path)).absolute()
+        return self._worker.submit(self._reload, chosen, mode)
 
     def close(self) -> None:
         """Wait for a model that is being loaded; leave off reading subjects again."""
         self._stop.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
 
-    def _reload(self, path: Path, mode: ReloadMode) -> ModelVersion:
-        model = TauSS3.load(path)
+    def _reload(self, path: Path | None, mode: ReloadMode) -> ModelVersion:
+        model = TauSS3.load(self._versions.given if path is None else path)
         policy = self._service.reading.policy
         reading = Reading(model, policy, 0)
         reading.engine.known_label(policy.positive)
-        fingerprint = reading.fingerprint
         with self._service.changing():
-            with self._store.writing() as session:
-                session.lock("lessons")
-                number = active_version(session)
-                if number is None or version_row(session, number)[3] != fingerprint:
-                    number = self._versions.add(session, None, path, fingerprint)
-                    set_active(session, number)
+            number, used, fingerprint = self._activate(path, reading.fingerprint)
+            if fingerprint != reading.fingerprint:
+                model = self._versions.load(used, fingerprint)
             reading = Reading(model, policy, number)
             self._service.switch(reading)
-        logger.info("version %d of the model is in use: %s", number, fingerprint)
+        logger.info("version %d of the model is in use: %s", number, reading.fingerprint)
         if mode == "replay":
             self._reread(reading)
         return self._versions.get(number)
+
+    def _activate(self, path: Path | None, fingerprint: str) -> tuple[int, str, str]:
+        """Make the version of a file the active one; return its number, file and fingerprint.
+
+        The file given at the start, if it has not changed, keeps what was taught on top of it, as
+        at a restart; a file that the operator names is used as it is.
+        """
+        with self._store.writing() as session:
+            session.lock("lessons")
+            number = active_version(session)
+            if path is None:
+                number = self._versions.adopt(session, fingerprint)
+            elif number is None or version_row(session, number)[3] != fingerprint:
+                number = self._versions.add(session, None, path, fingerprint)
+                set_active(session, number)
+            own = version_row(session, number)
+            return number, own[2], own[3]
 
     def _reread(self, reading: Reading) -> None:
         """Read the stored texts of all subjects again, some at a time."""

@@ -74,6 +74,13 @@ def replayed(
     return raised
 
 
+def rebuild_memory(session: Session, layouts: Layouts, rows: SubjectRows) -> None:
+    """Give stale rows the memory of the policy from their old posts, in the order of reading."""
+    entries = _stored(session, layouts, rows, rows.stale)
+    entries.sort(key=lambda one: one.number)
+    _rebuilt(rows, entries, late=set(), stale=rows.stale)
+
+
 def _rebuilt(
     rows: SubjectRows, entries: list[_Entry], *, late: set[int], stale: set[int]
 ) -> list[Raised]:

@@ -16,6 +16,7 @@ from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.layouts import Layouts, Reading
 from watchword.service.records import moment, now
+from watchword.service.replays import rebuild_memory
 from watchword.service.rows import COLUMNS, SubjectRows
 from watchword.service.store import Session, Store, decoded
 from watchword.service.versions import set_fact
@@ -72,6 +73,8 @@ def _read(
     found = session.run(f"SELECT {COLUMNS} FROM subjects ORDER BY id" + session.for_update)
     found = [one for one in found if one[3] or one[0] in new]  # others have had no post yet
     rows = SubjectRows.load_all(session, layouts, reading, found)
+    if rows.stale and not reading.policy.is_population:  # which remembers what others wrote, too
+        rebuild_memory(session, layouts, rows)
     own = rows.contents()
     arrays = own["posts"], own["delays"], own["sums"], own["memory"]
     rows.restore(rows.ledger.labels, *arrays, rounds=rounds)

@@ -371,9 +371,10 @@ class Service:
     ) -> Future[ModelVersion]:
         """Load a model in the background and switch to it between two groups of posts.
 
-        Without `path`, the file given at the start is read again. With "keep", subjects keep their
-        sums; with "replay", those whose texts are all stored are read again, and the future is done
-        when all are. Raise `ValueError` for "replay" without stored texts.
+        Without `path`, the file given at the start is read again; if it has not changed, the model
+        keeps what it was taught. With "keep", subjects keep their sums; with "replay", those whose
+        texts are all stored are read again, and the future is done when all are. Raise
+        `ValueError` for "replay" without stored texts.
         """
         return self._reloader.start(path, mode)
 

@@ -19,6 +19,9 @@ from watchword.service.records import ModelVersion, moment, now
 from watchword.service.store import Session, Store
 
 _COLUMNS = "id, parent, path, model, at"
+CHANGED = "the model was changed meanwhile: try again"
+
+_UNSETTLED = "unsettled file "  # begins the names of facts about files that no version uses yet
 
 
 class Versions:
@@ -37,16 +40,24 @@ class Versions:
         model = TauSS3.load(self.given)
         with self._store.writing() as session:
             session.lock("lessons")
-            number = active_version(session)
-            if number is not None and self._root(session, number)[3] == model.fingerprint:
-                path, fingerprint = version_row(session, number)[2:4]
-            else:
-                number = self.add(session, None, self.given, model.fingerprint)
-                set_active(session, number)
-                path, fingerprint = str(self.given), model.fingerprint
+            number = self.adopt(session, model.fingerprint)
+            path, fingerprint = version_row(session, number)[2:4]
+            remove_unsettled(session)
         if fingerprint != model.fingerprint:
             model = self.load(path, fingerprint)
         return model, number
+
+    def adopt(self, session: Session, fingerprint: str) -> int:
+        """Return the version to use with the given file, whose fingerprint this is.
+
+        That is the active version if it was taught on top of the file as it is now; otherwise a
+        new one, which becomes the active one.
+        """
+        number = active_version(session)
+        if number is None or self._root(session, number)[3] != fingerprint:
+            number = self.add(session, None, self.given, fingerprint)
+            set_active(session, number)
+        return number
 
     def load(self, path: AnyPath, fingerprint: str) -> TauSS3:
         """Load the file of a version; raise `StoreError` if it is missing or another one."""
@@ -63,11 +74,17 @@ class Versions:
         return model
 
     def save(self, model: TauSS3) -> Path:
-        """Write a model to the folder of versions; return its path."""
+        """Write a model to the folder of versions; return its path.
+
+        Until `settle`, the store lists the file as unsettled. If the process ends before that, the
+        next start removes the file: it may contain texts of a subject that is forgotten later.
+        """
         folder = self.given.with_name(f"{self.given.name}.versions")
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{model.fingerprint}.ww"
         if not path.exists():
+            with self._store.writing() as session:
+                unsettle(session, path)
             model.save(path)
         return path
 
@@ -134,6 +151,32 @@ def set_fact(session: Session, name: str, value: str) -> None:
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         *(name, value),
     )
+
+
+def unsettle(session: Session, path: Path) -> None:
+    """List a file as one that no version uses: `remove_unsettled` removes it."""
+    set_fact(session, f"{_UNSETTLED}{path}", "")
+
+
+def settle(session: Session, path: Path) -> None:
+    """Let a version use a file that was saved for it; the caller holds the lock of lessons.
+
+    Raise `StoreError` if another process has removed the file as unsettled.
+    """
+    if not path.exists():
+        raise StoreError(CHANGED)
+    session.run("DELETE FROM facts WHERE name = ?", f"{_UNSETTLED}{path}")
+
+
+def remove_unsettled(session: Session) -> None:
+    """Remove unsettled files unless a version uses them; the caller holds the lock of lessons."""
+    found = session.run("SELECT name FROM facts WHERE name LIKE ?", f"{_UNSETTLED}%")
+    used = {path for (path,) in session.run("SELECT path FROM versions")} if found else set()
+    for (name,) in found:
+        path = Path(name.removeprefix(_UNSETTLED))
+        if str(path) not in used and path.parent.name.endswith(".versions"):
+            path.unlink(missing_ok=True)
+    session.many("DELETE FROM facts WHERE name = ?", found)
 
 
 def version_row(session: Session, number: int) -> Any:

@@ -56,8 +56,8 @@ def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
 def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool) -> None:
     """Load the model again and switch to it without a stop.
 
-    Subjects keep their sums, unless they are replayed, which needs stored texts. SIGHUP does the
-    same.
+    Subjects keep their sums, unless they are replayed, which needs stored texts. A model file that
+    has not changed keeps what was taught on top of it. SIGHUP does the same.
     """
     body: dict[str, Any] = {"mode": "replay" if replay else "keep"}
     if model is not None:
