@@ -4,6 +4,8 @@ CORPUS ?=
 SECONDS ?= 60
 KILLS ?= 200
 BIN := .venv/bin
+# Tests start hundreds of processes: without bytecode on the disk each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 BUILD_REQUIREMENTS := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]/\1/p' pyproject.toml)

@@ -30,9 +30,9 @@ settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100
 )
 settings.register_profile(
-    "ci", parent=settings.get_profile("default"), max_examples=50, derandomize=True
+    "ci", parent=settings.get_profile("default"), max_examples=30, derandomize=True
 )
-settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=20)
+settings.register_profile("quick", parent=settings.get_profile("default"), max_examples=10)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=2000)
 settings.load_profile("ci" if IN_CI else "default")
 

@@ -88,21 +88,21 @@ def test_every_policy_on_the_page_can_be_parsed(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.spark)])
-def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request, on_spark):
+@pytest.mark.spark
+def test_every_example_prints_what_the_page_shows(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     for name in ("old.ss3m", "scores.jsonl", "own_scores.py"):
         shutil.copy(DATA / name, tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "own_scores", raising=False)  # other tests have one, too
-    if on_spark and HAS_SPARK:
+    if HAS_SPARK:
         request.getfixturevalue("spark")  # the verbs use the session that is there
     # Servers of the page run to its end, each on a port of its own.
     ports = {shown: str(free_port()) for shown in set(re.findall(r"\b87\d\d\b", PAGE))}
     wrong = []
     with contextlib.ExitStack() as stack:
         for command, expected in examples():
-            if command.startswith("watchword spark") and not (on_spark and HAS_SPARK):
+            if command.startswith("watchword spark") and not HAS_SPARK:
                 continue  # without pyspark tests/conftest.py says so
             for shown, port in ports.items():
                 command = command.replace(shown, port)

@@ -62,13 +62,11 @@ def test_truncated_anywhere():
         refusal(SMALL[:size])
 
 
-@pytest.mark.parametrize(
-    "mask", [0x01, *(pytest.param(one, marks=pytest.mark.slow) for one in (0xFF, 0x80, 0x08))]
-)
-def test_any_byte_flipped(mask):
+@pytest.mark.slow
+def test_any_byte_flipped():
     for at in range(len(SMALL)):
         damaged = bytearray(SMALL)
-        damaged[at] ^= mask
+        damaged[at] ^= (0x01, 0xFF, 0x80, 0x08)[at % 4]
         assert is_refused_or_the_same(bytes(damaged), SMALL), at
 
 

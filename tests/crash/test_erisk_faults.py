@@ -102,7 +102,7 @@ def test_killed_anywhere_every_round_is_answered_once(killable, undisturbed, tmp
     assert not known & again
 
 
-@pytest.mark.parametrize("point", range(1, POINTS + 1))
+@pytest.mark.parametrize("point", range(1, POINTS + 1, 2))
 def test_killed_anywhere_a_server_that_refuses_duplicates_gets_every_answer(
     killable, undisturbed, tmp_path, point
 ):
@@ -140,7 +140,7 @@ def test_killed_again_and_again_behind_a_proxy_that_drops_replies(
     assert accepted(task) == accepted(calm)
 
 
-@pytest.mark.parametrize("point", range(1, POINTS + 1))
+@pytest.mark.parametrize("point", range(2, POINTS + 1, 3))
 def test_killed_anywhere_every_round_is_reported_at_least_once(
     killable, undisturbed, tmp_path, point
 ):
@@ -193,7 +193,7 @@ def crew():
 
 @pytest.mark.parametrize("refuse_duplicates", [False, True])
 @pytest.mark.parametrize("task", [PracticeTask, HastyTask])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", ["drop", "lose", "cut", "error", "garbage", "lag", "everything"])
 def test_whatever_the_server_does_every_round_is_answered_once(
     undisturbed, crew, tmp_path, monkeypatch, kind, seed, task, refuse_duplicates

@@ -28,7 +28,7 @@ from spark_samples import (
     write_batches,
 )
 
-KILLS = int(os.environ.get("WATCHWORD_SPARK_KILLS", "2"))  # per test; each takes half a minute
+KILLS = int(os.environ.get("WATCHWORD_SPARK_KILLS", "1"))  # per test; each takes half a minute
 SUPPORT = Path(__file__).parents[1] / "support"
 
 

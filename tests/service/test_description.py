@@ -83,7 +83,7 @@ def test_answers_to_generated_requests_are_as_described(door, operation, mode):
     headers = {"Authorization": f"Bearer {door.token}"}
 
     @settings(
-        max_examples=40,
+        max_examples=20,
         derandomize=True,
         deadline=None,
         database=None,

@@ -268,9 +268,9 @@ def survives(data, path):
 @pytest.mark.slow
 def test_any_byte_flipped_is_survived(path):
     small = taught(max_ngram=2).to_bytes()
-    for at in range(len(small)):
+    for number, at in enumerate(range(0, len(small), 4)):
         damaged = bytearray(small)
-        damaged[at] ^= (0xFF, 0x01, 0x80)[at % 3]
+        damaged[min(at + number % 4, len(small) - 1)] ^= (0xFF, 0x01, 0x80)[number % 3]
         survives(bytes(damaged), path)
 
 
