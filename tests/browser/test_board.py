@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 import watchword as ww
 from boards import ALERTING, HARMLESS, OTHER, POLICY, RISK, alert_about, listed, running_board
 from browser import DESKTOP, PHONE
+from page_steps import go, holding, settled, turn_to
 from ports import free_port
 from services import post, send
 from web_pages import HOSTILE, hostile_model
@@ -35,19 +36,6 @@ def rows(page, name="alerts"):
     return page.locator(f"#{name}-list tbody tr")
 
 
-def settled(page):
-    """Wait until no request is pending."""
-    expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
-
-
-def go(page, address):
-    """Open another view of the board, and wait until it is filled."""
-    page.evaluate("(address) => { location.hash = address; }", address)
-    view = re.sub(r"s/.*", "", address)
-    expect(page.locator(f"#view-{view}")).to_be_visible()
-    settled(page)
-
-
 # Alerts arrive
 
 
@@ -71,7 +59,7 @@ def test_alerts_that_arrive_are_new_until_they_are_opened(service, board):
     expect(rows(page).first.locator(".fresh")).to_have_text("new")
     rows(page).first.locator("a").click()
     expect(page.locator("#alert-title")).to_contain_text("bea")
-    page.evaluate("location.hash = '#alerts'")
+    go(page, "alerts")
     expect(rows(page)).to_have_count(2)
     expect(page.locator(".fresh")).to_have_count(0)
 
@@ -306,9 +294,8 @@ def test_marks_with_notes_are_stored_and_counted_into_precision(service, board):
     numbers = alert_about(service, "ann", "bea", "cid", "dan")
     page = board(f"alerts/{numbers[0]}")
     for number, verdict in zip(numbers, ("right", "right", "wrong", "unsure"), strict=True):
-        page.evaluate(f"location.hash = '#alerts/{number}'")
+        go(page, f"alerts/{number}")
         expect(page.locator("#alert-title")).to_contain_text(f"Alert {number}:")
-        settled(page)
         page.fill("#mark-note", f"note {number}")
         page.locator(f"[data-verdict={verdict}]").click()
         expect(page.locator("#mark-told")).to_contain_text(f"Marked {verdict}")
@@ -332,18 +319,14 @@ def test_a_mark_can_be_changed(service, board):
 def test_the_next_mark_does_not_cancel_the_one_before(service, board):
     first, second = alert_about(service, "ann", "bea")
     page = board(f"alerts/{first}")
-    settled(page)
-    held = []
-    page.route("**/mark", lambda route: held.append(route))
-    page.keyboard.press("r")
-    page.evaluate(f"location.hash = '#alerts/{second}'")
-    expect(page.locator("#alert-title")).to_contain_text(f"Alert {second}:")
-    page.keyboard.press("w")
-    while len(held) < 2:
-        page.wait_for_timeout(20)
-    for route in held:
-        route.continue_()
-    page.unroute("**/mark")  # pages are used again
+    with holding(page, "**/mark") as held:
+        page.keyboard.press("r")
+        held.wait(1)
+        turn_to(page, f"alerts/{second}")
+        expect(page.locator("#alert-title")).to_contain_text(f"Alert {second}:")
+        page.keyboard.press("w")
+        held.wait(2)
+        held.release()
     expect(page.locator("#mark-told")).to_contain_text("Marked wrong")
     settled(page)
     assert [service.alert(number).mark.verdict for number in (first, second)] == ["right", "wrong"]
@@ -401,6 +384,28 @@ def test_a_reader_without_the_right_to_write_is_told(browser, tmp_path):
         page.locator("[data-verdict=right]").click()
         expect(page.locator("#message")).to_contain_text("it needs write")
         assert service.alert(number).mark is None
+        # What the board asks for by itself does not remove the message.
+        send(service, post("bea", 1, HARMLESS))
+        alert_about(service, "cid")
+        expect(page.locator("#closest")).to_contain_text("bea")
+        settled(page)
+        expect(page.locator("#message")).to_contain_text("it needs write")
+
+
+def test_an_unknown_alert_is_told(board):
+    page = board("alerts/999")
+    expect(page.locator("#message")).to_contain_text("999")
+
+
+def test_a_late_search_does_not_cancel_what_is_opened(service, board):
+    [number] = alert_about(service, "ann")
+    page = board("subjects")
+    with holding(page, f"**/alerts/{number}") as held:
+        turn_to(page, f"alerts/{number}")
+        held.wait()
+        page.evaluate("document.querySelector('#subjects-sort').dispatchEvent(new Event('change'))")
+        held.release()
+    expect(page.locator("#alert-title")).to_contain_text("ann")
 
 
 # Keys
@@ -517,9 +522,8 @@ def test_hostile_ids_labels_texts_and_notes_run_nothing(browser, hostile):
     assert sorted(listed(page).all_text_contents()) == sorted(NAMES)
     for number, name in zip(numbers, NAMES, strict=True):
         service.mark(number, "wrong", note=name, by=name, label=HOSTILE[1])
-        page.evaluate(f"location.hash = '#alerts/{number}'")
+        go(page, f"alerts/{number}")
         expect(page.locator("#alert-title")).to_contain_text(f"Alert {number}:")
-        settled(page)
         assert content(page, "#alert-title bdi") == name
         assert content(page, "#alert-story .sheet") == text
         page.locator("#alert-title a").click()
@@ -535,5 +539,5 @@ def test_hostile_ids_labels_texts_and_notes_run_nothing(browser, hostile):
 def test_unknown_addresses_leave_the_board_usable(service, board, address):
     alert_about(service, "ann")
     page = board(address)
-    page.evaluate("location.hash = '#alerts'")
+    go(page, "alerts")
     expect(rows(page)).to_have_count(1)

@@ -7,9 +7,10 @@ import re
 import socket
 
 import pytest
+from playwright.sync_api import expect
 
 import watchword as ww
-from browser import DESKTOP, PHONE
+from browser import DESKTOP, PHONE, eventually
 from offline_pages import OfflineReader, exported, pruned
 from watchword.errors import UnknownLabelError
 from watchword.web.export import DEFAULT_FLOOR, export_page
@@ -197,9 +198,9 @@ def test_file_has_no_external_references(tmp_path):
 def test_browser_writing_aids_are_off(opened):
     text = opened.locator("#text")
     for attribute in ("spellcheck", "writingsuggestions"):
-        assert text.get_attribute(attribute) == "false"
-    assert text.get_attribute("autocomplete") == "off"
-    assert opened.get_attribute("html", "translate") == "no"
+        expect(text).to_have_attribute(attribute, "false")
+    expect(text).to_have_attribute("autocomplete", "off")
+    expect(opened.locator("html")).to_have_attribute("translate", "no")
 
 
 def test_page_makes_no_network_requests(tmp_path, browser):
@@ -208,7 +209,9 @@ def test_page_makes_no_network_requests(tmp_path, browser):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.fill("#text", "I feel so good. http://localhost/ <img src=http://localhost/x.png>")
+    expect(page.locator("#painted")).to_contain_text("x.png>")
     page.check("input[value=sentence]")
+    expect(page.locator("#painted .block").first).to_contain_text("I feel so good.")
     assert asked == []
 
 
@@ -226,15 +229,17 @@ def test_policy_blocks_sending_data(tmp_path, browser):
                 script.textContent = "window.hacked = 1";
                 document.body.append(image, script);
                 document.body.setAttribute("style", "display: none");
-                await new Promise((done) => setTimeout(done, 100));
             }""",
             f"http://127.0.0.1:{server.getsockname()[1]}/",
+        )
+        # Each attempt is reported only after it was blocked.
+        eventually(
+            lambda: {one.split()[0] for one in page.evaluate("window.violations")},
+            {"connect-src", "img-src", "script-src-elem", "style-src-attr"},
         )
         server.settimeout(0.2)
         with pytest.raises(TimeoutError):
             server.accept()
-    blocked = [violation.split()[0] for violation in page.evaluate("window.violations")]
-    assert set(blocked) == {"connect-src", "img-src", "script-src-elem", "style-src-attr"}
     assert page.evaluate("window.hacked") is None
     page.evaluate("window.violations = []")
     browser.elsewhere.clear()
@@ -249,25 +254,27 @@ def test_hostile_labels_titles_and_texts_stay_text(tmp_path, visit):
     page = visit(path)
     text = "\n".join(texts)
     page.fill("#text", text)
-    page.wait_for_selector("#painted .block")  # painting does not wait for typing
-    assert page.evaluate("document.getElementById('painted').textContent") == text
-    assert page.locator("#scores button").count() == len(HOSTILE)
+    expect(page.locator("#painted")).to_have_js_property("textContent", text)
+    expect(page.locator("#scores button")).to_have_count(len(HOSTILE))
     assert "{{model}}" in page.title()
-    assert page.evaluate("document.querySelectorAll('img, iframe').length") == 0
+    expect(page.locator("img, iframe")).to_have_count(0)
     page.select_option("#label", "2")
     page.locator("#painted .block.worth").first.hover()
-    assert "onerror" in page.inner_text("#details")
+    expect(page.locator("#details")).to_contain_text("onerror")
 
 
 # What it does
 
 
 def scores(page):
-    rows = page.locator("#scores button")
-    return {
-        row.locator(".name").inner_text(): row.locator(".number").inner_text()
-        for row in map(rows.nth, range(rows.count()))
-    }
+    """Return the values of the bars by label, as they are at one moment."""
+    cells = "all => all.map((row) => [row.children[0].textContent, row.children[2].textContent])"
+    return dict(page.locator("#scores button").evaluate_all(cells))
+
+
+def expect_painted(page, text):
+    """Wait until a text is painted."""
+    expect(page.locator("#painted")).to_have_js_property("textContent", text)
 
 
 @pytest.fixture
@@ -277,11 +284,12 @@ def opened(tmp_path, visit):
 
 def test_text_is_painted_as_it_is_typed(opened):
     opened.locator("#text").press_sequentially("So sad, I cannot")
-    assert opened.evaluate("document.getElementById('painted').textContent") == "So sad, I cannot"
+    expect_painted(opened, "So sad, I cannot")
     before = scores(opened)
     opened.locator("#text").press_sequentially(" sleep")
-    assert scores(opened)["at risk"] > before["at risk"]
-    assert "at risk" in opened.locator("#label option").first.inner_text()
+    expect_painted(opened, "So sad, I cannot sleep")
+    eventually(lambda: scores(opened)["at risk"] > before["at risk"], True)
+    expect(opened.locator("#label option").first).to_contain_text("at risk")
 
 
 def test_painted_values_add_up_to_the_score(opened):
@@ -296,28 +304,29 @@ def test_painted_values_add_up_to_the_score(opened):
                 [label, ngrams.reduce((sum, block) => sum + block.value[at], 0)]);
         }"""
     )
-    assert {label: f"{value:.3f}" for label, value in total} == scores(opened)
+    eventually(lambda: scores(opened), {label: f"{value:.3f}" for label, value in total})
 
 
 def test_the_level_can_be_chosen(opened):
-    opened.fill("#text", "I cannot sleep. So sad!\nToday I feel good.")
-    counts = {}
-    for level in ("paragraph", "sentence", "ngram"):
+    text = "I cannot sleep. So sad!\nToday I feel good."
+    opened.fill("#text", text)
+    expect_painted(opened, text)
+    blocks = opened.locator("#painted .block")
+    for level, count in (("paragraph", 2), ("sentence", 3)):
         opened.check(f"input[value={level}]")
-        counts[level] = opened.locator("#painted .block").count()
-    assert counts["paragraph"] == 2
-    assert counts["sentence"] == 3
-    assert counts["ngram"] > 3
+        expect(blocks).to_have_count(count)
+    opened.check("input[value=ngram]")
+    eventually(lambda: blocks.count() > 3, True)
 
 
 def test_the_label_can_be_chosen(opened):
     opened.fill("#text", "sad sad sad good")
     worth = opened.locator("#painted .block.worth")
-    assert worth.all_text_contents() == ["sad", "sad", "sad"]
+    expect(worth).to_have_text(["sad", "sad", "sad"])
     opened.select_option("#label", label="well")
-    assert worth.all_text_contents() == ["good"]
+    expect(worth).to_have_text(["good"])
     opened.locator("#scores button", has_text="at risk").click()
-    assert worth.all_text_contents() == ["sad", "sad", "sad"]
+    expect(worth).to_have_text(["sad", "sad", "sad"])
 
 
 def test_blocks_can_be_painted_for_the_labels_they_speak_for(tmp_path, visit):
@@ -325,11 +334,11 @@ def test_blocks_can_be_painted_for_the_labels_they_speak_for(tmp_path, visit):
     export_page(taught(), path, alert="well")
     page = visit(path)
     page.fill("#text", "I cannot sleep today")
+    expect_painted(page, "I cannot sleep today")
     page.select_option("#label", label="all labels")
-    read = "all => all.map((each) => [each.textContent, [...each.classList].at(-1)])"
-    found = page.locator("#painted .worth").evaluate_all(read)
-    assert [colour for text, colour in found if "sleep" in text] == ["c0"]
-    assert [colour for text, colour in found if "today" in text] == ["c-alert"]
+    for word, colour in (("sleep", "c0"), ("today", "c-alert")):
+        painted = page.locator("#painted .worth", has_text=word)
+        expect(painted).to_have_class([re.compile(rf" {colour}$")])
 
 
 def test_an_unknown_label_to_alert_for_is_refused(tmp_path):
@@ -342,25 +351,27 @@ def test_pointing_at_a_block_shows_its_numbers(opened):
     opened.fill("#text", "so sad")
     opened.locator("#painted .block", has_text="sad").hover()
     details = opened.locator("#details")
-    assert details.is_visible()
-    assert re.search(r"at risk\s+\S+\s+12\b", details.inner_text())
+    expect(details).to_be_visible()
+    row = details.locator("tr", has_text="at risk")
+    expect(row.locator("td").nth(1)).to_have_text("12")
     opened.mouse.move(0, 0)
-    details.wait_for(state="hidden")
+    expect(details).to_be_hidden()
 
 
 def test_everything_can_be_reached_by_keyboard(opened):
     opened.keyboard.press("Tab")
     opened.keyboard.type("so sad good")
-    assert opened.input_value("#text") == "so sad good"
+    expect(opened.locator("#text")).to_have_value("so sad good")
+    expect_painted(opened, "so sad good")
     for _ in range(20):
         opened.keyboard.press("Tab")
         if opened.evaluate("document.activeElement.closest('#painted') !== null"):
             break
     opened.keyboard.press("End")
-    assert opened.evaluate("document.activeElement.textContent") == "good"
-    assert "good" in opened.inner_text("#details")
+    expect(opened.locator("#painted .block:focus")).to_have_text("good")
+    expect(opened.locator("#details")).to_contain_text("good")
     opened.keyboard.press("Escape")
-    assert opened.locator("#details").is_hidden()
+    expect(opened.locator("#details")).to_be_hidden()
 
 
 def test_lone_surrogates_are_kept(opened):
@@ -379,9 +390,9 @@ def test_lone_surrogates_are_kept(opened):
 
 
 def test_page_states_its_floor(opened, tmp_path, visit):
-    assert f"at most {DEFAULT_FLOOR} times" in opened.inner_text("#facts")
+    expect(opened.locator("#facts")).to_contain_text(f"at most {DEFAULT_FLOOR} times")
     path, _ = exported(tmp_path, taught(), floor=0)
-    assert "No n-grams were dropped" in visit(path).inner_text("#facts")
+    expect(visit(path).locator("#facts")).to_contain_text("No n-grams were dropped")
 
 
 def test_a_very_long_text_leaves_the_page_usable(opened):
@@ -389,13 +400,13 @@ def test_a_very_long_text_leaves_the_page_usable(opened):
     opened.evaluate("navigator.clipboard.writeText('I cannot sleep so well, 😀. '.repeat(400_000))")
     opened.locator("#text").focus()
     opened.keyboard.press("Control+v")
-    opened.locator("#status", has_text="first 200,000 characters").wait_for()
+    expect(opened.locator("#status")).to_contain_text("first 200,000 characters")
     painted = opened.evaluate("document.getElementById('painted').textContent")
     assert painted == opened.input_value("#text")
     assert len(painted.encode("utf-16-le")) == 2 * 200_000
     opened.fill("#text", "so sad")
-    assert opened.inner_text("#status") == ""
-    assert opened.locator("#painted .block.worth").all_text_contents() == ["so sad"]
+    expect(opened.locator("#status")).to_be_empty()
+    expect(opened.locator("#painted .block.worth")).to_have_text(["so sad"])
 
 
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])

@@ -1,9 +1,12 @@
 """Painted pages in a real browser: no scripts run, and everything is reachable by keyboard."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 import watchword as ww
-from browser import DESKTOP, PHONE
+from browser import DESKTOP, PHONE, eventually
 from hooks import by_blanks
 from hostile import HOSTILE
 
@@ -17,7 +20,10 @@ TEXT = (
 )
 
 PAINT = "element => getComputedStyle(element).backgroundColor"
-TOLD = "element => getComputedStyle(element, '::after')"
+TOLD = """element => {
+    const { display, content } = getComputedStyle(element, "::after");
+    return display === "none" ? "" : content;
+}"""
 
 
 @pytest.fixture
@@ -38,15 +44,18 @@ def opacity(page, words):
 
 
 def told(locator):
-    """Return the details shown for a block, or None."""
-    display = locator.evaluate(f"element => ({TOLD})(element).display")
-    content = locator.evaluate(f"element => ({TOLD})(element).content")
-    return "" if display == "none" else content
+    """Return the details shown for a block; nothing if there are none."""
+    return locator.evaluate(TOLD)
+
+
+def expect_told(locator, words):
+    """Wait until the details of a block are shown."""
+    eventually(lambda: words in told(locator), True)
 
 
 def test_browser_text_content_equals_the_text(opened):
     page = opened()
-    assert page.locator(".ww-text").evaluate("element => element.textContent") == TEXT
+    expect(page.locator(".ww-text")).to_have_js_property("textContent", TEXT)
 
 
 def test_browser_text_content_equals_a_long_text(opened):
@@ -57,73 +66,73 @@ def test_browser_text_content_equals_a_long_text(opened):
 
 def test_choosing_a_label_paints_for_it(opened):
     page = opened("machine learning, a match", label="tech")
-    assert opacity(page, "machine learning") > 0.5
-    assert opacity(page, "match") == 0
+    eventually(lambda: opacity(page, "machine learning") > 0.5, True)
+    eventually(lambda: opacity(page, "match"), 0)
     page.get_by_label("sports").check()
-    assert opacity(page, "machine learning") == 0
-    assert opacity(page, "match") > 0.2
+    eventually(lambda: opacity(page, "machine learning"), 0)
+    eventually(lambda: opacity(page, "match") > 0.2, True)
 
 
 def test_choosing_a_level_paints_its_blocks(opened):
     page = opened("machine learning. a match", label="tech")
     sentence = page.locator(".ww-text .s").first
-    assert opacity(page, "machine learning") > 0.5
+    eventually(lambda: opacity(page, "machine learning") > 0.5, True)
     page.get_by_label("sentences").check()
-    assert opacity(page, "machine learning") == 0
-    assert "0.275" in sentence.evaluate(PAINT)  # the other sentence is worth twice as much
+    eventually(lambda: opacity(page, "machine learning"), 0)
+    # The other sentence is worth twice as much.
+    expect(sentence).to_have_css("background-color", re.compile(r"0\.275"))
 
 
 def test_tables_follow_label_and_level(opened):
     page = opened(label="tech")
-    assert page.locator("table:visible caption").all_inner_texts() == ["n-grams for tech"]
+    expect(page.locator("table:visible caption")).to_have_text(["n-grams for tech"])
     page.get_by_label("calm").check()
     page.get_by_label("paragraphs").check()
-    assert page.locator("table:visible caption").all_inner_texts() == ["paragraphs for calm"]
+    expect(page.locator("table:visible caption")).to_have_text(["paragraphs for calm"])
 
 
 def test_pointing_at_a_block_shows_its_numbers(opened):
     page = opened()
     block = page.locator("mark", has_text="machine learning").first
-    assert told(block) == ""
+    eventually(lambda: told(block), "")
     block.hover()
-    assert "count 3" in told(block)
+    expect_told(block, "count 3")
 
 
 def test_details_in_a_long_text_stay_within_the_window(opened):
     page = opened("machine learning, a match\n" * 3_000)
     block = page.locator("mark", has_text="machine learning").first
     block.hover()
-    assert "count 3" in told(block)
-    part = page.locator(".ww-part").first
-    assert part.evaluate("element => getComputedStyle(element).contentVisibility") == "visible"
+    expect_told(block, "count 3")
+    expect(page.locator(".ww-part").first).to_have_css("content-visibility", "visible")
 
 
 def test_the_keyboard_reaches_blocks_and_choices(opened):
     page = opened("machine learning, a match", label="sports")  # the highest is the first
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
-    assert page.get_by_label("tech").is_checked()
+    expect(page.get_by_label("tech")).to_be_checked()
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
-    assert page.get_by_label("sentences").is_checked()
+    expect(page.get_by_label("sentences")).to_be_checked()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Tab")
     focused = page.locator("mark:focus")
-    assert focused.inner_text() == "machine learning"
-    assert "count 3" in told(focused)
+    expect(focused).to_have_text("machine learning")
+    expect_told(focused, "count 3")
 
 
 def test_focus_inside_a_sentence_shows_its_numbers(opened):
     page = opened("machine learning. a match", level="sentence")
     page.locator("mark[tabindex]").first.focus()
-    assert "this sentence" in told(page.locator(".ww-text .s").first)
+    expect_told(page.locator(".ww-text .s").first, "this sentence")
 
 
 def test_numbers_are_described_for_screen_readers(opened):
     page = opened()
     block = page.locator("mark[tabindex]", has_text="machine learning").first
     described = page.locator("#" + block.get_attribute("aria-describedby"))
-    assert "count 3" in described.text_content()
+    expect(described).to_contain_text("count 3")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -145,9 +154,9 @@ def test_hostile_texts_labels_ngrams_and_titles_do_not_run(opened, hostile):
     model = ww.TauSS3(tokenizer=by_blanks)
     model.learn_many([f"{hostile} x", "x y"], [hostile, "other"])
     page = opened(f"{hostile} x", model, title=hostile)
-    assert page.locator("script, img, a, iframe").count() == 0
+    expect(page.locator("script, img, a, iframe")).to_have_count(0)
     page.locator("mark").first.hover()
-    assert told(page.locator("mark").first)
+    eventually(lambda: bool(told(page.locator("mark").first)), True)
 
 
 def test_overrides_do_not_reorder_the_words_behind_them(opened):
@@ -164,8 +173,8 @@ def test_snippet_works_in_any_page(browser, tmp_path):
     snippet = MODEL.explain("machine learning").to_html()
     path.write_bytes(f"<!doctype html><meta charset=utf-8>{snippet}".encode())
     page = browser.open(path.as_uri(), wait=False)
-    assert opacity(page, "machine learning") == 0.55
+    eventually(lambda: opacity(page, "machine learning"), 0.55)
     block = page.locator("mark")
-    assert "count 3" in block.get_attribute("title")
+    expect(block).to_have_attribute("title", re.compile("count 3"))
     block.focus()
-    assert "count 3" in told(block)
+    expect_told(block, "count 3")

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 import watchword as ww
+from browser import eventually
 from live_pages import TEXT, scores, visitor, write
 from offline_pages import exported, pruned
 from painted import shares_at, with_shares
@@ -44,9 +45,17 @@ def cells(page, selector):
     )
 
 
+def strengths(page, selector):
+    """Return how strongly each block is painted."""
+    return page.locator(selector).evaluate_all(
+        "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
+    )
+
+
 def assert_bars(page, selector, explanation):
     """Check where the bars begin, how long they are, and whether they show a negative score."""
     ordered = sorted(explanation.value, reverse=True)
+    expect(page.locator(selector)).to_have_count(len(ordered))
     found = page.locator(selector).evaluate_all(
         """all => all.map((bar) => {
             const track = bar.parentElement.getBoundingClientRect();
@@ -56,7 +65,6 @@ def assert_bars(page, selector, explanation):
                 bar.classList.contains("below")];
         })"""
     )
-    assert len(found) == len(ordered)
     for (start, width, drawn, below), bar, score in zip(
         found, score_bars(ordered), ordered, strict=True
     ):
@@ -67,14 +75,14 @@ def assert_bars(page, selector, explanation):
 
 
 def test_scores_keep_their_signs(page, refined):
-    page.emulate_media(reduced_motion="reduce")  # bars move at once
     write(page)
     explanation = refined.explain(TEXT)
     assert max(explanation.value) > 0 > min(explanation.value)
-    assert scores(page) == {
+    expected = {
         label: as_value(value)
         for label, value in zip(explanation.labels, explanation.value, strict=True)
     }
+    eventually(lambda: scores(page), expected)
     assert_bars(page, "[data-reading=write] .bar", explanation)
 
 
@@ -83,20 +91,17 @@ def test_blocks_that_lower_the_score_are_not_painted(page, refined):
     plain = with_shares(refined.explain(TEXT))
     for column in range(len(plain["labels"])):
         page.select_option("#paint-label", str(column))
-        painted = page.locator("#write-painted .block").evaluate_all(
-            "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
-        )
-        assert painted == [own[column] for own in shares_at(plain, "ngram")]
-        assert 0 in painted
+        expected = [own[column] for own in shares_at(plain, "ngram")]
+        assert 0 in expected
+        eventually(lambda: strengths(page, "#write-painted .block"), expected)
 
 
 def test_the_largest_contributions_have_two_parts(page, refined):
     write(page)
     explanation = refined.explain(TEXT)
     table = "[data-reading=write] [data-strongest]"
-    assert cells(page, f"{table} thead tr") == [
-        ["n-gram", "times", "counted", "corrected", "total"]
-    ]
+    heads = [["n-gram", "times", "counted", "corrected", "total"]]
+    eventually(lambda: cells(page, f"{table} thead tr"), heads)
     for column, label in enumerate(explanation.labels):
         page.select_option("#paint-label", str(column))
         rows = [
@@ -104,7 +109,8 @@ def test_the_largest_contributions_have_two_parts(page, refined):
             for one in largest_contributions(explanation, label, 12)
         ]
         bias = ["bias", "", "", "", as_value(explanation.bias[column])]
-        assert cells(page, f"{table} tbody tr") == [*(rows or [["none"]]), bias]
+        expected = [*(rows or [["none"]]), bias]
+        eventually(lambda: cells(page, f"{table} tbody tr"), expected)
 
 
 def test_details_show_both_parts_of_a_value(page, refined):
@@ -112,34 +118,32 @@ def test_details_show_both_parts_of_a_value(page, refined):
     block = refined.explain(TEXT).blocks[0].blocks[0].blocks[0]
     page.locator("#write-painted .block").first.hover()
     expect(page.locator("#details .what")).to_have_text(block.ngram)
-    [heads] = cells(page, "#details thead tr")
-    assert heads == ["label", "value", "counted", "corrected", "count", "lv", "sg", "sn"]
-    found = {row[0]: row[1:4] for row in cells(page, "#details tbody tr")}
-    assert found == {
+    heads = ["label", "value", "counted", "corrected", "count", "lv", "sg", "sn"]
+    eventually(lambda: cells(page, "#details thead tr"), [heads])
+    expected = {
         label: [as_value(numbers[at]) for numbers in (block.value, block.counted, block.corrected)]
         for at, label in enumerate(refined.labels)
     }
-    heard = page.locator("#details .heard").text_content()
-    assert as_value(min(block.value)) in heard
+    eventually(lambda: {row[0]: row[1:4] for row in cells(page, "#details tbody tr")}, expected)
+    expect(page.locator("#details .heard")).to_contain_text(as_value(min(block.value)))
 
 
 def test_another_setting_drops_the_corrections_and_the_page_says_so(page, refined):
     write(page)
     expect(page.locator("#dropped")).to_be_hidden()
-    own = scores(page)
+    explanation = refined.explain(TEXT)
+    own = dict(zip(explanation.labels, map(as_value, explanation.value), strict=True))
+    eventually(lambda: scores(page), own)
     page.fill("#smoothness", "0.7")
     expect(page.locator("#dropped")).to_be_visible()
-    expected = model().replace(smoothness=0.7).confidence_one(TEXT)
-    first = page.locator("[data-reading=write] .score .number").first
-    expect(first).to_have_text(as_value(max(expected.values())))
-    assert scores(page) == {label: as_value(value) for label, value in expected.items()}
-    assert cells(page, "[data-reading=write] [data-strongest] thead tr") == [
-        ["n-gram", "value", "times", "total"]
-    ]
+    values = model().replace(smoothness=0.7).confidence_one(TEXT)
+    eventually(lambda: scores(page), {label: as_value(value) for label, value in values.items()})
+    table = "[data-reading=write] [data-strongest]"
+    heads = [["n-gram", "value", "times", "total"]]
+    eventually(lambda: cells(page, f"{table} thead tr"), heads)
     page.locator("#reset").click()
     expect(page.locator("#dropped")).to_be_hidden()
-    expect(first).to_have_text(as_value(max(refined.explain(TEXT).value)))
-    assert scores(page) == own
+    eventually(lambda: scores(page), own)
 
 
 def test_what_would_change_the_label_is_that_of_the_refined_model(page, refined):
@@ -175,24 +179,21 @@ def test_an_exported_page_scores_and_paints_as_the_pruned_model(tmp_path, browse
     path, report = exported(tmp_path, refined, floor=2)
     assert report.dropped > 0
     page = browser.open(path.as_uri(), offline=True)
-    page.emulate_media(reduced_motion="reduce")
     page.fill("#text", TEXT)
     explanation = pruned(refined, 2).explain(TEXT)
     assert explanation.bias is not None
-    rows = page.locator("#scores .score").evaluate_all(
-        "all => all.map((row) => [row.children[0].textContent, row.children[2].textContent])"
-    )
-    assert dict(rows) == {
+    read = "all => all.map((row) => [row.children[0].textContent, row.children[2].textContent])"
+    expected = {
         label: as_value(value)
         for label, value in zip(explanation.labels, explanation.value, strict=True)
     }
+    eventually(lambda: dict(page.locator("#scores .score").evaluate_all(read)), expected)
     assert_bars(page, "#scores .bar", explanation)
-    painted = page.locator("#painted .block").evaluate_all(
-        "all => all.map((span) => Number(span.style.getPropertyValue('--part')))"
-    )
     column = explanation.labels.index(explanation.label)
     shares = [own[column] for own in shares_at(with_shares(explanation), "ngram")]
-    assert painted == pytest.approx(shares, abs=1.01e-4)
+    eventually(lambda: strengths(page, "#painted .block"), pytest.approx(shares, abs=1.01e-4))
     page.locator("#painted .block").first.hover()
-    [heads] = cells(page, "#details thead tr")
-    assert heads[1:4] == ["value", "counted", "corrected"]
+    eventually(
+        lambda: [heads[1:4] for heads in cells(page, "#details thead tr")],
+        [["value", "counted", "corrected"]],
+    )

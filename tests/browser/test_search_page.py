@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 import watchword as ww
-from browser import DESKTOP, PHONE
+from browser import DESKTOP, PHONE, eventually
 from hostile import HOSTILE
 from watchword.show.search import search_html, search_page
 from watchword.show.search_axes import FULL, measure_axis, parameter_axis
@@ -320,19 +320,28 @@ def opened(browser, tmp_path):
 
 
 def picked(page):
-    """Return the number of the selected setting, which all parts of the page must agree on."""
-    heading = page.locator("#picked-head h2").inner_text()
-    number = re.match(r"Setting ([\d,]+) of", heading)[1]
-    current = page.locator("#settings tr[aria-current]")
-    assert current.count() == 1
-    assert current.locator("th").inner_text() == number
-    assert f"Setting {number} " in page.locator("#report-heading").inner_text()
-    return int(number.replace(",", ""))
+    """Return the number of the selected setting as each part of the page tells it."""
+    return page.evaluate(
+        """() => {
+            const parts = ["#picked-head h2", "#report-heading", "#settings tr[aria-current] th"];
+            const texts = parts.map((part) => [...document.querySelectorAll(part)]
+                .map((each) => each.textContent.match(/^(?:Setting )?([\\d,]+)/)?.[1]));
+            return texts.flat().map((number) => Number(number.replaceAll(",", "")));
+        }"""
+    )
+
+
+def expect_picked(page, number):
+    """Wait until a setting is the selected one, which all parts of the page must agree on."""
+    eventually(lambda: picked(page), [number] * 3)
 
 
 def ring(page, plot):
-    circle = page.locator(f"{plot} .ww-ring")
-    return tuple(round(float(circle.get_attribute(name)), 1) for name in ("cx", "cy"))
+    return tuple(
+        page.locator(f"{plot} .ww-ring").evaluate(
+            "ring => ['cx', 'cy'].map((name) => Number(ring.getAttribute(name)).toFixed(1))"
+        )
+    )
 
 
 def place_of(page, plot, setting):
@@ -356,10 +365,10 @@ def place_of(page, plot, setting):
 def test_the_best_is_picked_at_first(opened):
     plain = made_up(30)
     page = opened(plain)
-    assert picked(page) == 1
-    assert "best" in page.locator("#picked-head").inner_text()
+    expect_picked(page, 1)
+    expect(page.locator("#picked-head")).to_contain_text("best")
     line = python_line(plain["settings"][0]["parameters"], plain["base"])
-    assert page.locator("#picked-rest code").first.inner_text() == line
+    expect(page.locator("#picked-rest code").first).to_have_text(line)
 
 
 def test_picking_a_point_shows_its_report_everywhere(opened):
@@ -368,19 +377,18 @@ def test_picking_a_point_shows_its_report_everywhere(opened):
     page = opened(plain)
     before = [ring(page, f"svg[data-plot='{at}']") for at in range(len(VARIED))]
     page.mouse.click(*place_of(page, "svg[data-plot='0']", 17))
-    assert picked(page) == 18
+    expect_picked(page, 18)
     after = [ring(page, f"svg[data-plot='{at}']") for at in range(len(VARIED))]
     assert all(one != other for one, other in zip(before, after, strict=True))
     setting = plain["settings"][17]
-    rows = page.locator("#label-table tbody tr").all_inner_texts()
     support, predicted, right = setting["per_label"][0]
     numbers = [f"{right / predicted:.3f}", f"{right / support:.3f}"]
-    assert rows[0].split("\t")[:3] == ["tech", *numbers]
-    cells = page.locator(".ww-confusion tbody td").all_inner_texts()
+    first = page.locator("#label-table tbody tr").first
+    eventually(lambda: first.inner_text().split("\t")[:3], ["tech", *numbers])
     counts = {(row, column): count for row, column, count in setting["confusion"]}
-    assert [int(one.replace(",", "")) for one in cells] == [
-        counts.get((row, column), 0) for row in range(3) for column in range(3)
-    ]
+    expect(page.locator(".ww-confusion tbody td")).to_have_text(
+        [f"{counts.get((row, column), 0):,}" for row in range(3) for column in range(3)]
+    )
 
 
 def test_the_lines_to_copy_refine_a_refined_setting(opened):
@@ -391,6 +399,7 @@ def test_the_lines_to_copy_refine_a_refined_setting(opened):
     page = opened(plain)
     for at in (2, 3):
         page.locator("#settings tbody tr").nth(at).click()
+        expect_picked(page, at + 1)
         python, command = page.locator("#picked-rest code").all_text_contents()
         assert python == python_line(plain["settings"][at]["parameters"], plain["base"])
         assert ("model.refine(texts, labels)" in python) == (at == 2)
@@ -406,6 +415,7 @@ def test_the_lines_to_copy_are_those_of_the_picked_setting(opened):
     page = opened(plain)
     for at in (6, 7):
         page.locator("#settings tbody tr").nth(at).click()
+        expect_picked(page, at + 1)
         python, command = page.locator("#picked-rest code").all_text_contents()
         parameters = plain["settings"][at]["parameters"]
         line = python_line(parameters, plain["base"])
@@ -422,12 +432,12 @@ def test_pointing_at_a_point_shows_its_setting(opened):
     plain = made_up(30)
     page = opened(plain)
     told = page.locator("#told")
-    assert not told.is_visible()
+    expect(told).to_be_hidden()
     page.mouse.move(*place_of(page, "svg[data-plot='2']", 9))
-    assert "accuracy 0.8100" in told.inner_text()
-    assert f"smoothness {plain['settings'][9]['parameters']['smoothness']}" in told.inner_text()
+    expect(told).to_contain_text("accuracy 0.8100")
+    expect(told).to_contain_text(f"smoothness {plain['settings'][9]['parameters']['smoothness']}")
     page.keyboard.press("Escape")
-    assert not told.is_visible()
+    expect(told).to_be_hidden()
 
 
 def test_the_keyboard_walks_through_points_and_picks(opened):
@@ -438,47 +448,45 @@ def test_the_keyboard_walks_through_points_and_picks(opened):
     page.locator("#across").select_option(label="smoothness")
     page.locator("#large .ww-cursor").focus()
     page.keyboard.press("ArrowDown")
-    assert "(#2)" in page.locator("#told").inner_text()
-    assert "#2: accuracy" in page.locator("#large .ww-cursor").get_attribute("aria-label")
-    assert picked(page) == 1
+    expect(page.locator("#told")).to_contain_text("(#2)")
+    expect(page.locator("#large .ww-cursor")).to_have_attribute(
+        "aria-label", re.compile("#2: accuracy")
+    )
+    expect_picked(page, 1)
     page.keyboard.press("Enter")
-    assert picked(page) == 2
+    expect_picked(page, 2)
     order = sorted(one["parameters"]["smoothness"] for one in plain["settings"])
+    first = page.locator("#picked-rest dd").first
     for keys, expected in (("Home", 0), ("ArrowRight", 1), ("End", -1), ("ArrowLeft", -2)):
         page.keyboard.press(keys)
         page.keyboard.press(" ")
-        assert float(page.locator("#picked-rest dd").first.inner_text()) == pytest.approx(
-            order[expected], rel=1e-3
-        )
+        eventually(lambda: float(first.inner_text()), pytest.approx(order[expected], rel=1e-3))
 
 
 def test_the_keyboard_reaches_every_plot_with_one_tab(opened):
     page = opened(made_up(40))
-    reached = []
-    for _ in range(len(VARIED) + 3):
+    reached = "document.activeElement.getAttribute('class') || document.activeElement.id"
+    for expected in ["ww-cursor"] * len(VARIED) + ["across", "colour", "ww-cursor"]:
         page.keyboard.press("Tab")
-        reached.append(
-            page.evaluate(
-                "document.activeElement.getAttribute('class') || document.activeElement.id"
-            )
-        )
-    assert reached == ["ww-cursor"] * len(VARIED) + ["across", "colour", "ww-cursor"]
+        eventually(lambda: page.evaluate(reached), expected)
 
 
 def test_rows_are_picked_by_mouse_and_by_arrows(opened):
     page = opened(made_up(30))
     page.locator("#settings tbody tr").nth(3).click()
-    assert picked(page) == 4
+    expect_picked(page, 4)
     page.locator("#settings tr[aria-current] button").focus()
     page.keyboard.press("ArrowDown")
-    assert picked(page) == 5
+    expect_picked(page, 5)
     page.keyboard.press("End")
-    assert picked(page) == 30
-    assert page.evaluate("document.activeElement.textContent") == "30"
-    box = page.locator(".ww-scroll").bounding_box()
-    row = page.locator("#settings tr[aria-current]").bounding_box()
-    assert box["y"] <= row["y"]
-    assert row["y"] + row["height"] <= box["y"] + box["height"] + 1
+    expect_picked(page, 30)
+    eventually(lambda: page.evaluate("document.activeElement.textContent"), "30")
+    in_sight = """() => {
+        const box = document.querySelector(".ww-scroll").getBoundingClientRect();
+        const row = document.querySelector("#settings tr[aria-current]").getBoundingClientRect();
+        return box.top <= row.top && row.bottom <= box.bottom + 1;
+    }"""
+    eventually(lambda: page.evaluate(in_sight), True)
 
 
 def column(page, place):
@@ -490,82 +498,87 @@ def test_every_column_of_the_table_sorts_both_ways(opened):
     plain["settings"][4]["value"] = math.nan
     page = opened(plain)
     heads = page.locator("#settings thead th")
-    assert heads.first.get_attribute("aria-sort") == "ascending"
+    expect(heads.first).to_have_attribute("aria-sort", "ascending")
     heads.nth(4).locator("button").click()
-    assert heads.nth(4).get_attribute("aria-sort") == "ascending"
-    assert heads.first.get_attribute("aria-sort") is None
+    expect(heads.nth(4)).to_have_attribute("aria-sort", "ascending")
+    expect(heads.first).not_to_have_attribute("aria-sort", re.compile("."))
     numbers = [float(one) for one in column(page, 5)]
     assert numbers == sorted(numbers)
     heads.nth(4).locator("button").press("Enter")
-    assert heads.nth(4).get_attribute("aria-sort") == "descending"
+    expect(heads.nth(4)).to_have_attribute("aria-sort", "descending")
     assert [float(one) for one in column(page, 5)] == numbers[::-1]
     heads.nth(8).locator("button").click()
+    expect(heads.nth(8)).to_have_attribute("aria-sort", "ascending")
     assert column(page, 9) == sorted(column(page, 9))
-    for _ in range(2):  # what is not known stays last
+    for order in ("descending", "ascending"):  # what is not known stays last
         heads.nth(1).locator("button").click()
+        expect(heads.nth(1)).to_have_attribute("aria-sort", order)
         assert column(page, 2)[-1] == "–"
-    assert picked(page) == 1
+    expect_picked(page, 1)
 
 
 def test_labels_stay_sorted_when_another_setting_is_picked(opened):
     page = opened(made_up(10))
-    page.locator("#label-table thead button").nth(3).click()
-    page.locator("#settings tbody tr").nth(5).click()
     head = page.locator("#label-table thead th").nth(3)
-    assert head.get_attribute("aria-sort") == "ascending"
+    head.locator("button").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    page.locator("#settings tbody tr").nth(5).click()
+    expect_picked(page, 6)
+    expect(head).to_have_attribute("aria-sort", "ascending")
     values = page.locator("#label-table tbody tr > :nth-child(4)").all_inner_texts()
     assert values == sorted(values)
 
 
 def test_the_best_and_the_dropped_ones_are_marked(opened):
     page = opened(made_up(20, dropped=5))
-    assert page.locator("#settings tr.ww-first").count() == 1
-    assert page.locator("#settings tr.ww-dropped").count() == 5
+    expect(page.locator("#settings tr.ww-first")).to_have_count(1)
+    expect(page.locator("#settings tr.ww-dropped")).to_have_count(5)
     page.locator("#settings tr.ww-dropped").last.click()
-    assert "stopped after 1 of 4 folds" in page.locator("#picked-head").inner_text()
+    expect(page.locator("#picked-head")).to_contain_text("stopped after 1 of 4 folds")
 
 
 def test_the_large_plot_shows_the_chosen_parameters(opened):
     page = opened(made_up(30))
     page.locator("#across").select_option(label="max_ngram")
     page.locator("#colour").select_option(label="significance_function")
-    assert page.locator("#large svg").get_attribute("aria-label") == "accuracy by max_ngram"
-    assert page.locator("#legend bdi").all_inner_texts() == ["ratio", "vanilla", "xai"]
+    expect(page.locator("#large svg")).to_have_attribute("aria-label", "accuracy by max_ngram")
+    expect(page.locator("#legend bdi")).to_have_text(["ratio", "vanilla", "xai"])
     page.locator("#colour").select_option(label="significance")
-    assert page.locator("#legend bdi").count() == 5
+    expect(page.locator("#legend bdi")).to_have_count(5)
     page.locator("#colour").select_option(label="none")
-    assert page.locator("#legend bdi").count() == 0
+    expect(page.locator("#legend bdi")).to_have_count(0)
 
 
 def test_tab_reaches_a_row_when_the_selected_one_is_not_drawn(opened):
     page = opened(made_up(260))
     page.locator("#settings thead button").first.click()
-    assert column(page, 1)[0] == "260"
+    expect(page.locator("#settings tbody tr > :nth-child(1)").first).to_have_text("260")
     reachable = page.locator("#settings tbody button[tabindex='0']")
-    assert reachable.all_inner_texts() == ["260"]
+    expect(reachable).to_have_text(["260"])
     reachable.press("ArrowDown")
-    assert picked(page) == 259
+    expect_picked(page, 259)
 
 
 def test_thousands_of_settings_can_be_shown_and_picked(opened):
     page = opened(made_up(1_200))
-    assert page.locator("#settings tbody tr").count() == 200
+    expect(page.locator("#settings tbody tr")).to_have_count(200)
     page.mouse.click(*place_of(page, "svg[data-plot='1']", 1_199))
-    at = picked(page)
-    assert at > 200
-    assert page.locator("#settings tbody tr").count() == 1_200
+    eventually(lambda: [at > 200 for at in picked(page)], [True] * 3)
+    assert len(set(picked(page))) == 1
+    expect(page.locator("#settings tbody tr")).to_have_count(1_200)
     page.locator("#settings tr[aria-current] button").focus()
     page.keyboard.press("End")
-    assert "only" in page.locator("#left-out").inner_text()
-    assert page.locator(".ww-confusion").count() == 0
+    expect_picked(page, 1_200)
+    expect(page.locator("#left-out")).to_contain_text("only")
+    expect(page.locator(".ww-confusion")).to_have_count(0)
 
 
 def test_many_labels_are_merged_in_the_matrix(opened):
     plain = made_up(2, [f"label {at:03}" for at in range(60)], texts=6_000)
     page = opened(plain)
     heads = page.locator(".ww-confusion thead th")
-    assert heads.count() == 41
-    assert heads.last.inner_text() == "(20 other labels)"
+    expect(heads).to_have_count(41)
+    expect(heads.last).to_have_text("(20 other labels)")
     cells = page.locator(".ww-confusion tbody td").all_inner_texts()
     total = sum(count for _, _, count in plain["settings"][0]["confusion"])
     counts = [one.replace(",", "").replace("·", "0") for one in cells]  # a dot is a zero
@@ -574,28 +587,29 @@ def test_many_labels_are_merged_in_the_matrix(opened):
 
 def test_several_labels_per_text_have_no_matrix(opened):
     page = opened(made_up(5, several=True) | {"measure": "hamming", "better": "less"})
-    assert page.locator(".ww-confusion").count() == 0
-    assert page.locator("#label-table tbody tr").count() == 3
-    assert "micro F1" in page.locator("#picked-rest").inner_text()
-    assert "hamming loss" in page.locator("#settings thead").inner_text()
+    expect(page.locator("#label-table tbody tr")).to_have_count(3)
+    expect(page.locator(".ww-confusion")).to_have_count(0)
+    expect(page.locator("#picked-rest")).to_contain_text("micro F1")
+    expect(page.locator("#settings thead")).to_contain_text("hamming loss")
 
 
 def test_a_single_setting_without_parameters_has_a_page(opened):
     page = opened(made_up(1) | {"varied": []})
-    assert picked(page) == 1
-    assert not page.locator("#large").is_visible()
+    expect_picked(page, 1)
+    expect(page.locator("#large")).to_be_hidden()
 
 
 @pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\ud800" not in one])
 def test_hostile_labels_and_values_do_not_run(opened, hostile):
     page = opened(with_hostile(hostile), title=hostile)
     page.locator("#settings tbody tr").nth(1).click()
+    expect_picked(page, 2)
     page.locator("#colour").select_option(index=1)
     page.locator("#large .ww-cursor").focus()
     page.keyboard.press("ArrowDown")
-    assert page.locator("#told").is_visible()
-    assert page.locator("img, iframe, script[src], a").count() == 0
-    assert page.locator("#label-table tbody tr").count() == 2
+    expect(page.locator("#told")).to_be_visible()
+    expect(page.locator("img, iframe, script[src], a")).to_have_count(0)
+    expect(page.locator("#label-table tbody tr")).to_have_count(2)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -616,7 +630,6 @@ def test_the_large_plot_follows_the_window(opened):
     # By its attribute: waiting for a function would be evaluating, which the page forbids.
     expect(page.locator("#large svg")).to_have_attribute("viewBox", re.compile(r"0 0 [23]\d\d "))
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    page.set_viewport_size(DESKTOP)
 
 
 def test_without_scripts_the_page_has_table_and_plots(browser_process, tmp_path):
@@ -624,10 +637,10 @@ def test_without_scripts_the_page_has_table_and_plots(browser_process, tmp_path)
     path.write_bytes(search_page(made_up(60)).encode())
     page, idle = browser_process.take(viewport=DESKTOP, java_script_enabled=False)
     page.goto(path.as_uri())
-    assert page.locator("#settings tbody tr").count() == 50
-    assert page.locator("svg[data-plot]").last.is_visible()
-    assert not page.locator("#across").is_visible()
-    assert page.get_by_text("Enable JavaScript to select points").is_visible()
+    expect(page.locator("#settings tbody tr")).to_have_count(50)
+    expect(page.locator("svg[data-plot]").last).to_be_visible()
+    expect(page.locator("#across")).to_be_hidden()
+    expect(page.get_by_text("Enable JavaScript to select points")).to_be_visible()
     page.goto("about:blank")
     idle.append(page)
 
@@ -645,14 +658,13 @@ def test_snippets_live_in_frames_of_their_own(browser, tmp_path):
     snippets = [search_html(made_up(count)) for count in (10, 20)]
     path.write_bytes(f"<!doctype html><meta charset=utf-8>{''.join(snippets)}".encode())
     page = browser.open(path.as_uri(), wait=False)
-    assert page.locator("iframe").first.get_attribute("sandbox") == "allow-scripts"
+    expect(page.locator("iframe").first).to_have_attribute("sandbox", "allow-scripts")
     for at, count in enumerate((10, 20)):
         frame = page.frame_locator("iframe").nth(at)
         expect(frame.locator("body[data-ready]")).to_be_attached()
         frame.locator("#settings tbody tr").nth(at + 2).click()
-        assert (
-            frame.locator("#picked-head h2").inner_text().startswith(f"Setting {at + 3} of {count}")
-        )
+        told = re.compile(f"^Setting {at + 3} of {count}")
+        expect(frame.locator("#picked-head h2")).to_have_text(told)
         said = frame.locator("#picked-rest button").first.evaluate(CLICK_AND_LISTEN)
         assert re.search("Ctrl|Copied", said)
         assert frame.locator("body").evaluate("() => window.violations") == []

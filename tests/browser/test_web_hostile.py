@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 import watchword as ww
 from browser import PHONE, watched
 from live_pages import write
+from page_steps import go, settled
 from watchword.data import Document
 from watchword.web import running_page
 from watchword.web.models import text_limit
@@ -31,11 +32,6 @@ def live():
 
 def text_of(page, selector):
     return page.locator(selector).first.evaluate("e => e.textContent")
-
-
-def settle(page):
-    """Wait until no request is pending."""
-    expect(page.locator("main")).not_to_have_attribute("aria-busy", "true")
 
 
 def test_the_fixture_detects_executed_scripts(browser_process, live):
@@ -65,7 +61,9 @@ def test_labels_and_model_name_stay_text(browser, live):
     assert set(names.evaluate_all("all => all.map((each) => each.textContent)")) == set(HOSTILE)
     for column in range(len(HOSTILE)):
         page.select_option("#paint-label", str(column))
-        assert text_of(page, "#view-write [data-painted-for]") == f"for {sorted(HOSTILE)[column]}"
+        expect(page.locator("#view-write [data-painted-for]")).to_have_js_property(
+            "textContent", f"for {sorted(HOSTILE)[column]}"
+        )
 
 
 @pytest.mark.parametrize("size", [None, PHONE], ids=["desktop", "phone"])
@@ -75,12 +73,11 @@ def test_documents_stay_text(browser, live, size):
     assert HOSTILE[0] in text_of(page, "#documents-list tbody")
     for cell in page.locator("#documents-matrix tbody th button").all():
         cell.click()
-        settle(page)
+        settled(page)
     for at in range(0, len(HOSTILE) ** 2, len(HOSTILE)):
-        page.evaluate(f"location.hash = '#documents/{at}'")
+        go(page, f"documents/{at}")
         name = HOSTILE[at // len(HOSTILE)]
         expect(page.locator("#document-trail a").first).to_be_visible()
-        settle(page)
         assert text_of(page, "#document-title") == f"Document {name}"
         assert text_of(page, "#document-painted") == name
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
@@ -90,13 +87,13 @@ def test_subjects_stay_text(browser, live):
     page = browser.open(f"{live.url}#subjects")
     expect(page.locator("#subjects-list tbody tr")).to_have_count(len(HOSTILE))
     for at, name in enumerate(HOSTILE):
-        page.evaluate(f"location.hash = '#subjects/{at}'")
+        go(page, f"subjects/{at}")
         expect(page.locator("#story-told p").first).to_be_visible()
-        settle(page)
         assert text_of(page, "#subject-title") == f"Subject {name}"
         page.locator("#replay-at").fill("1")
-        settle(page)
-        assert text_of(page, "#subject-painted") == f"{name}\n\n{HOSTILE[0]}"
+        expect(page.locator("#subject-painted")).to_have_js_property(
+            "textContent", f"{name}\n\n{HOSTILE[0]}"
+        )
 
 
 def test_model_overview_stays_text(browser, live):
@@ -111,7 +108,7 @@ def test_model_overview_stays_text(browser, live):
     for text in HOSTILE[:3]:
         page.fill("#ngram", text)
         page.keyboard.press("Enter")
-        settle(page)
+        settled(page)
 
 
 def test_errors_with_hostile_text_stay_text(browser, live):
@@ -126,7 +123,7 @@ def test_picture_opened_directly_runs_nothing(browser, live):
         page = browser.open(
             f"{live.address}/api/overview/{column}/bars.svg?token={live.token}", wait=False
         )
-        assert page.locator("svg").count() == 1
+        expect(page.locator("svg")).to_have_count(1)
         assert page.evaluate("window.hacked") is None
     browser.pages.clear()  # that such a picture has no style of its own is a violation, and fine
 
@@ -182,7 +179,7 @@ def test_ten_megabyte_document_is_cut_with_a_note(browser):
         expect(page.locator("#document-note")).to_contain_text(
             "Only the first 200,000 of 10,500,000"
         )
-        page.evaluate("location.hash = '#write'")
+        go(page, "write")
         write(page, "I cannot sleep")
 
 
@@ -197,7 +194,7 @@ def test_fifty_thousand_ngrams_are_painted_and_can_be_pointed_at(browser):
         )
         page.locator("#text").dispatch_event("input")
         expect(page.locator("#write-status")).to_contain_text("101,000 char")
-        assert page.locator("#write-painted .block").count() == 50_000
+        expect(page.locator("#write-painted .block")).to_have_count(50_000)
         page.locator("#write-painted .block").nth(3).hover()
         expect(page.locator("#details .what")).to_have_text("b")
         write(page, "a")

@@ -343,7 +343,8 @@ def test_waits_grow_with_jitter_determined_by_the_seed():
 def test_a_request_that_times_out_is_retried(model, journal):
     faults = Faults(slow=0.3, delay=1, seed=4)
     with running_server(subjects(5, posts=(1, 2)), faults=faults) as server:
-        take_part(server, runs(1, model), journal, timeout=0.4)
+        # On a busy machine, replies that are not slow may come too late as well.
+        take_part(server, runs(1, model), journal, timeout=0.4, retries=1000)
         assert server.task.finished
 
 
@@ -486,7 +487,7 @@ def test_a_body_in_pieces_is_read_completely():
     drops = [b"[1,", b" 2", b"]"]
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
     with dripping(head, drops=drops) as (url, _):
-        found = Transport(url, TOKEN, timeout=5, size_limit=100).get_round("getwritings")
+        found = Transport(url, TOKEN, timeout=60, size_limit=100).get_round("getwritings")
     assert found == b"[1, 2]"
 
 

@@ -137,6 +137,7 @@ def test_one_receiver_that_fails_holds_up_no_other(service, receiver):
 
 def test_a_slow_receiver_holds_up_no_other_and_gets_nothing_twice(service, receiver, monkeypatch):
     monkeypatch.setattr(webhooks, "_AT_ONCE", 1)
+    monkeypatch.setattr(webhooks, "_TIMEOUT", 120.0)
     with receiving() as slow:
         slow.wait = threading.Event()
         for one in (slow, receiver):
@@ -145,7 +146,7 @@ def test_a_slow_receiver_holds_up_no_other_and_gets_nothing_twice(service, recei
         with dispatcher(service):
             receiver.wait_for(3)
             wait_until(lambda: sum(one.done for one in webhooks_in(service.store)) == 3)
-            assert len(slow.received) == 1
+            assert len(slow.wait_for(1)) == 1
             slow.wait.set()
             wait_until(lambda: sum(one.done for one in webhooks_in(service.store)) == 6)
         assert len(slow.received) == 3

@@ -5,10 +5,14 @@
 
 Every page is watched: a request to any other server, a violation of its Content-Security-Policy or
 an error in a script fails the test at its end, unless the test expects it.
+
+A page answers most actions after a while: it asks a server, loads a frame or draws anew. Tests wait
+for the answer, with Playwright's `expect` or with `eventually`, and never read it at once.
 """
 
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -20,7 +24,7 @@ PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 
 # Milliseconds; a busy machine may need many times as long as an idle one.
-_PATIENCE = 60_000
+PATIENCE = 60_000
 
 _FLAGS = [
     "--no-sandbox",  # tests may run as root
@@ -39,6 +43,9 @@ document.addEventListener("securitypolicyviolation", (event) => {
   window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
 });
 """
+
+
+_READY = "body[data-ready]:not(:has(main[aria-busy]))"
 
 
 def chromium():
@@ -67,7 +74,7 @@ def browser_process():
         pytest.skip("there is no chromium")
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=_PATIENCE)
+    expect.set_options(timeout=PATIENCE)
 
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=_FLAGS)
@@ -89,7 +96,7 @@ class Pages:
         if idle:
             return idle.pop(), idle
         context = self._process.new_context(**options)
-        context.set_default_timeout(_PATIENCE)
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(_WATCH)
         return context.new_page(), idle
 
@@ -105,7 +112,10 @@ class Browser:
         self.elsewhere = []
 
     def open(self, url, *, wait=True, **options):
-        """Return a page with the URL open; with `wait`, only when its scripts report ready."""
+        """Return a page with the URL open.
+
+        With `wait`, only when its scripts report ready and no request of them is pending.
+        """
         options = {"viewport": DESKTOP, "reduced_motion": "reduce"} | options
         page, idle = self._pages.take(**options)
         own = urlsplit(url).netloc
@@ -116,11 +126,11 @@ class Browser:
         }
         for event, listener in listeners.items():
             page.on(event, listener)
-        self._taken.append((page, idle, listeners))
+        self._taken.append((page, idle, listeners, options["viewport"]))
         self.pages.append(page)
         page.goto(url)
         if wait:
-            page.wait_for_selector("body[data-ready]")
+            page.wait_for_selector(_READY)
         return page
 
     def _refuse(self, dialog):
@@ -141,13 +151,26 @@ class Browser:
         assert self.elsewhere == []
 
     def close(self):
-        """Empty the pages and return them to the pool."""
-        for page, idle, listeners in self._taken:
+        """Empty the pages and return them to the pool, with nothing left of what a test set."""
+        for page, idle, listeners, viewport in self._taken:
             for event, listener in listeners.items():
                 page.remove_listener(event, listener)
+            page.unroute_all()
             page.context.clear_cookies()
+            page.context.clear_permissions()
             page.goto("about:blank")
+            if page.viewport_size != viewport:
+                page.set_viewport_size(viewport)
+            page.mouse.move(0, 0)
             idle.append(page)
+
+
+def eventually(read, expected):
+    """Check that what a function reads from a page becomes what is expected."""
+    end = time.monotonic() + PATIENCE / 1000
+    while (found := read()) != expected and time.monotonic() < end:
+        time.sleep(0.02)
+    assert found == expected
 
 
 @contextmanager

@@ -128,7 +128,7 @@ class _Receiving(BaseHTTPRequestHandler):
             self.server.received.append((self.path, dict(self.headers), body))
             self.server.changed.notify_all()
         if self.server.wait is not None:
-            self.server.wait.wait(9)
+            self.server.wait.wait(60)
         self.send_response(status)
         self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", "0")

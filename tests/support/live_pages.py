@@ -32,6 +32,15 @@ def write(page, text=TEXT):
     expect(page.locator("#write-status")).to_contain_text(re.compile(rf"^{units:,} char"))
 
 
+def choose_level(page, level):
+    """Choose what is painted: "ngram", "sentence" or "paragraph"."""
+    from playwright.sync_api import expect
+
+    radio = f"[name=level][value={level}]"
+    page.locator(f"label:has({radio})").click()  # the radio button itself is invisible
+    expect(page.locator(radio)).to_be_checked()
+
+
 def block(page, text, view="write"):
     """Return the painted block with exactly this text."""
     exactly = re.compile(f"^{re.escape(text)}$")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import watchword as ww
-from browser import PHONE, browser, browser_process  # noqa: F401
+from browser import PHONE, browser, browser_process, eventually  # noqa: F401
 from hooks import by_blanks
 from model_files import taught
 from overview_samples import HOSTILE, hostile_model, learn
@@ -230,7 +230,7 @@ def test_words_of_a_cloud_do_not_overlap_in_a_browser(browser, tmp_path):  # noq
 def test_tables_are_opened_with_the_keyboard(browser, tmp_path):  # noqa: F811
     page = open_page(browser, tmp_path, taught().overview().to_page())
     table = page.locator("details table").first
-    assert not table.is_visible()
+    eventually(table.is_visible, False)
     page.locator("summary", has_text="As tables").first.focus()
     page.keyboard.press("Enter")
-    assert table.is_visible()
+    eventually(table.is_visible, True)

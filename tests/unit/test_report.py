@@ -6,7 +6,7 @@ from itertools import groupby
 import pytest
 
 import watchword as ww
-from browser import DESKTOP, PHONE
+from browser import DESKTOP, PHONE, eventually
 from hostile import HOSTILE_TEXT
 from story_pages import Page, is_plain
 from watchword.reasons.report import VERDICTS, report_data
@@ -169,27 +169,27 @@ def test_subjects_can_be_filtered(opened):
     present = set(plain["verdicts"])
     assert present == {"missed", "false alarm", "found", "left alone"}
     page = opened(report_html(plain))
-    assert visible_verdicts(page) == present
+    eventually(lambda: visible_verdicts(page), present)
     page.get_by_label("wrong", exact=True).check()
-    assert visible_verdicts(page) == {"missed", "false alarm"}
-    assert page.locator("section.v-found:visible").count() == 0
+    eventually(lambda: visible_verdicts(page), {"missed", "false alarm"})
+    eventually(page.locator("section.v-found:visible").count, 0)
     page.get_by_label("right", exact=True).check()
-    assert visible_verdicts(page) == {"found", "left alone"}
+    eventually(lambda: visible_verdicts(page), {"found", "left alone"})
     page.get_by_label("missed").check()
-    assert visible_verdicts(page) == {"missed"}
+    eventually(lambda: visible_verdicts(page), {"missed"})
 
 
 def test_the_filter_works_with_the_keyboard(opened):
     page = opened(report_html(data(ww.Overtakes("at risk", margin=1.5))))
     page.get_by_label("all", exact=True).focus()
     page.keyboard.press("ArrowRight")
-    assert visible_verdicts(page) == {"missed", "false alarm"}
+    eventually(lambda: visible_verdicts(page), {"missed", "false alarm"})
 
 
 def test_a_subject_leads_to_its_story(opened):
     page = opened(report_html(data()))
     page.locator("tbody a").nth(2).click()
-    assert page.locator(":target h3").first.is_visible()
+    eventually(page.locator(":target h3").first.is_visible, True)
 
 
 @pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
@@ -209,17 +209,17 @@ def test_nothing_of_a_hostile_report_is_executed(opened):
 def test_the_posts_of_a_story_can_be_painted_for_another_label(opened):
     story = MODEL.story(max(OTHERS, key=lambda one: one.label == "at risk"), POLICY)
     page = opened(story.to_page())
-    paint = "element => getComputedStyle(element).backgroundColor"
+    paint = "all => all.map((element) => getComputedStyle(element).backgroundColor)"
     marks = page.locator("mark")
-    before = [mark.evaluate(paint) for mark in marks.all()]
+    before = marks.evaluate_all(paint)
     page.get_by_label("control").check()
-    assert [mark.evaluate(paint) for mark in marks.all()] != before
+    eventually(lambda: marks.evaluate_all(paint) != before, True)
 
 
 def test_a_link_in_a_story_leads_to_the_post(opened):
     page = opened(MODEL.story(OTHERS[0], POLICY).to_page())
     page.locator('a[href^="#post-"]').first.click()
-    assert page.locator(":target").is_visible()
+    eventually(page.locator(":target").is_visible, True)
 
 
 def test_the_page_shows_erde_with_the_deadlines_of_the_replay():

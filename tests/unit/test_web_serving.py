@@ -74,7 +74,7 @@ def test_temporary_file_redirects_to_the_page(browser):
     with running_page(model()) as live, way_to(live.url) as address:
         page = browser.open(address, wait=False)
         page.wait_for_url(f"{live.address}/")
-        page.wait_for_selector("#text")
+        page.wait_for_selector("body[data-ready]")
         page.wait_for_load_state("networkidle")
     browser.elsewhere.clear()  # from a file, the page is elsewhere
 

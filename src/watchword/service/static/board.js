@@ -9,6 +9,7 @@
   const { state, fact } = board;
   const AGAIN = 2000; // milliseconds until a closed connection is opened again
   const SETTLE = 400; // milliseconds between two refreshes after events
+  const QUIET = { quiet: true }; // of requests that the reader did not make
   let unseen = 0; // alerts that arrived while the list was not in sight
   let refreshing = 0;
   let last = 0; // id of the latest alert that arrived
@@ -85,12 +86,10 @@
   function refreshSoon() {
     refreshing ||= setTimeout(async () => {
       refreshing = 0;
-      await attempt(async () => {
-        if (byId("view-alerts").hidden) await alerts.load();
-        else await alerts.showList();
-        await subjects.showClosest();
-        showState(await ask("statistics", "/statistics"));
-      });
+      // One by one: what the reader asks for may cancel the first request, not the others.
+      await attempt(() => (byId("view-alerts").hidden ? alerts.load(QUIET) : alerts.showList(QUIET)), QUIET);
+      await attempt(() => subjects.showClosest(), QUIET);
+      await attempt(async () => showState(await ask("statistics", "/statistics", QUIET)), QUIET);
     }, SETTLE);
   }
 
@@ -208,11 +207,13 @@
     alerts.prepare();
     subjects.prepare();
     document.addEventListener("keydown", press);
-    for (const button of document.querySelectorAll("[data-verdict]")) button.addEventListener("click", refreshSoon);
+    for (const button of document.querySelectorAll("[data-verdict]")) {
+      button.addEventListener("click", () => judge(button.dataset.verdict));
+    }
     addEventListener("hashchange", show);
     await show();
     await attempt(async () => {
-      last = (await alerts.load()).last;
+      last = (await alerts.load(QUIET)).last;
       await subjects.showClosest();
     });
     listen();

@@ -19,18 +19,18 @@ const alerts = (() => {
 
   // The list
 
-  async function load() {
+  async function load(options = {}) {
     const given = {
       query: byId("alerts-query").value, label: byId("alerts-label").value, sort: byId("alerts-sort").value,
       unmarked: byId("alerts-unmarked").checked ? "true" : "", limit,
     };
-    const found = await ask("alerts", "/alerts", { given });
+    const found = await ask("alerts", "/alerts", { given, ...options });
     listed = found.alerts.map(({ id }) => id);
     return found;
   }
 
-  async function showList() {
-    const found = await load();
+  async function showList(options = {}) {
+    const found = await load(options);
     seen ||= found.last;
     const wanted = JSON.stringify([found.alerts, ...opened]);
     if (wanted !== drawn) {
@@ -65,7 +65,7 @@ const alerts = (() => {
   // One alert
 
   async function showOne(id) {
-    const [found] = await Promise.all([ask("view", `/alerts/${id}`), listed.length ? null : load()]);
+    const [found] = await Promise.all([ask("view", `/alerts/${id}`), listed.length ? null : attempt(load)]);
     open = found;
     opened.add(found.id);
     byId("alert-title").replaceChildren(words.alert(found.id), ": ", subjectLink(found.subject));
@@ -185,9 +185,6 @@ const alerts = (() => {
     });
     byId("alert-next").addEventListener("click", () => move(1));
     byId("alert-previous").addEventListener("click", () => move(-1));
-    for (const button of document.querySelectorAll("[data-verdict]")) {
-      button.addEventListener("click", () => attempt(() => judge(button.dataset.verdict)));
-    }
     for (const id of ["mark-note", "mark-label"]) {
       byId(id).addEventListener("change", () => {
         if (open?.mark) attempt(() => judge(open.mark.verdict));

@@ -16,7 +16,7 @@ const subjects = (() => {
 
   async function showList() {
     const given = { query: byId("subjects-query").value, sort: byId("subjects-sort").value, limit };
-    const { subjects: found } = await ask("view", "/subjects", { given });
+    const { subjects: found } = await ask("subjects", "/subjects", { given });
     fill(byId("subjects-list"), found.map(row));
     byId("subjects-none").hidden = found.length > 0;
     byId("subjects-more").hidden = found.length < limit || limit >= 1000;
@@ -38,7 +38,7 @@ const subjects = (() => {
 
   async function showClosest() {
     const given = { sort: "closest", limit: CLOSEST };
-    const { subjects: found } = await ask("closest", "/subjects", { given });
+    const { subjects: found } = await ask("closest", "/subjects", { given, quiet: true });
     const items = found.map((one) =>
       element("li", {}, subjectLink(one.id), element("span", { class: "number quiet" }, ` ${score(one.score)}`)));
     byId("closest").replaceChildren(...items);

@@ -78,13 +78,16 @@
     attempt(() => works[view](...numbers));
   }
 
-  const again = soon((view, numbers) => attempt(() => works[view](...numbers)), 40);
+  /** Ask the server again for what is in sight by then: another view may have been opened. */
+  const again = soon(() => {
+    const [view, ...numbers] = wanted();
+    attempt(() => works[view](...numbers.slice(0, 1)));
+  }, 40);
 
   /** Handle a changed setting: repaint, or ask the server again. */
   function changed(what) {
-    const [view, number] = wanted();
     if (what === "paint") reading.showAgain();
-    else again(view, number === undefined ? [] : [number]);
+    else again();
   }
 
   attempt(async () => {

@@ -5,23 +5,30 @@
 const asking = (() => {
   const pending = new Map(); // channel → pending request
   let waits = () => {}; // called when a request is sent
+  let messages = 0; // shown so far
+  let isQuiet = false; // whether the latest message is about a quiet request
   const byId = (id) => document.getElementById(id);
 
   class Refused extends Error {} // an error response, or none at all
+  class Unanswered extends Refused {}
 
-  /** Ask the server; a new request in a channel cancels the previous one. */
-  async function ask(channel, path, { given = {}, body = null } = {}) {
+  /**
+   * Ask the server; a new request in a channel cancels the previous one. An answer removes the message
+   * that was shown before the request; a quiet request, which the reader did not make, leaves it.
+   */
+  async function ask(channel, path, { given = {}, body = null, quiet = false } = {}) {
     pending.get(channel)?.abort();
     const control = new AbortController();
     pending.set(channel, control);
     byId("main").setAttribute("aria-busy", "true");
+    const before = messages;
     waits();
     try {
       const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
       const [status, text] = await send(query.size ? `${path}?${query}` : path, body, control.signal);
       const found = parsed(text);
       if (status !== 200) throw new Refused(found?.error ?? `The server refused the request (${status}).`);
-      say(null);
+      if (messages === before && (!quiet || isQuiet)) say(null);
       return found;
     } finally {
       if (pending.get(channel) === control) pending.delete(channel);
@@ -36,7 +43,7 @@ const asking = (() => {
       return [answer.status, await answer.text()];
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Refused("The server does not answer. Is it still running?");
+      throw new Unanswered("The server does not answer. Is it still running?");
     }
   }
 
@@ -48,8 +55,8 @@ const asking = (() => {
     }
   }
 
-  /** Run work that asks the server; show errors, and ignore cancelled requests. */
-  async function attempt(work) {
+  /** Run work that asks the server, quietly or not; show errors, and ignore cancelled requests. */
+  async function attempt(work, { quiet = false } = {}) {
     try {
       await work();
     } catch (error) {
@@ -58,7 +65,7 @@ const asking = (() => {
         say("Internal error of this page: see the browser's console.");
         throw error;
       }
-      say(error.message);
+      say(error.message, quiet || error instanceof Unanswered); // any later answer proves that wrong
     }
   }
 
@@ -71,8 +78,10 @@ const asking = (() => {
     };
   }
 
-  function say(message) {
+  function say(message, quiet = false) {
     const place = byId("message");
+    if (message) messages += 1;
+    isQuiet = quiet;
     place.hidden = !message;
     place.textContent = message ?? "";
   }

@@ -11,9 +11,11 @@ const replay = (() => {
   const PACE = 700; // milliseconds for each post while playing
   let subject = null; // response of /api/subjects/…
   let playing = 0;
+  let stops = 0; // how often it was stopped
 
   async function show(at, post) {
     const found = await ask("view", `/api/subjects/${at}`, { given: asked() });
+    if (byId("view-subject").hidden) return; // another view was opened meanwhile
     const same = subject?.at === at;
     subject = found;
     byId("subject-title").replaceChildren("Subject ", shown(found.id));
@@ -137,16 +139,19 @@ const replay = (() => {
     const slider = byId("replay-at");
     let post = Number(slider.value) >= subject.posts ? 0 : Number(slider.value); // at the end, start again
     byId("replay-play").textContent = "Pause";
+    const before = stops;
     const next = async () => {
       post += 1;
       await attempt(() => goTo(post));
-      if (playing && post < subject.posts) playing = setTimeout(next, PACE);
+      if (before !== stops) return; // stopped, and perhaps started again
+      if (post < subject.posts) playing = setTimeout(next, PACE);
       else stop();
     };
     playing = setTimeout(next, 0);
   }
 
   function stop() {
+    stops += 1;
     clearTimeout(playing);
     playing = 0;
     byId("replay-play").textContent = "Play";
