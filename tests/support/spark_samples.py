@@ -82,8 +82,16 @@ def stream_of(spark, folder):
 
 def run(decisions, folder):
     """Read a stream to its end; return all rows written so far."""
-    query = start(decisions, folder)
-    query.awaitTermination()
+    from pyspark.errors import StreamingQueryException
+
+    for last in (False, True):
+        try:
+            start(decisions, folder).awaitTermination()
+            break
+        except StreamingQueryException as error:
+            # Spark waits ten seconds for a Python process, which a busy machine may need.
+            if last or "failed to connect back" not in str(error):
+                raise
     return rows_in(decisions.sparkSession, folder)
 
 
