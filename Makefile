@@ -14,6 +14,7 @@ CPP := $(wildcard $(foreach folder,src/core src/bindings tests/fuzz,$(folder)/*.
 # One process more than there are cores: many tests wait for other processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadgroup
+QUICK = -m "not slow" --hypothesis-profile=quick
 STUB := src/watchword/_native.pyi
 STUBGEN = $(BIN)/python -m nanobind.stubgen --quiet --module watchword._native --output-file
 
@@ -26,7 +27,7 @@ demo: .venv/built  ## learn from synthetic subjects, recognise others, show why
 	$(BIN)/watchword demo
 
 test: lint  ## what to run before every commit: five minutes on two cores
-	$(PYTEST) -m "not slow" --hypothesis-profile=quick
+	$(PYTEST) $(QUICK)
 
 test-all: lint  ## all tests, the slow ones too: what CI checks
 	$(PYTEST)
@@ -77,10 +78,11 @@ fuzz: build  ## look for inputs that break something [SECONDS=60]; needs clang++
 	cd build/fuzz && ./mapped $(FUZZ) corpus-mapped
 	$(BIN)/python tests/fuzz/kept.py $$(($(SECONDS) / 3))
 
-# The interpreter is not instrumented, so the libraries are loaded ahead of it, and what it never
+# With the sanitizers for addresses and undefined behaviour. The other tests take long there and reach
+# the core in the same ways. The interpreter is not instrumented, so the libraries are loaded ahead of it, and what it never
 # frees is no leak. libstdc++ comes along because exceptions are intercepted.
 SANITIZERS = $(foreach library,libasan.so libubsan.so libstdc++.so.6,$(shell g++ -print-file-name=$(library)))
-sanitize:  ## the tests with the address and undefined-behaviour sanitizers; needs g++
+sanitize:  ## the tests that use the core most, with two sanitizers; needs g++
 	$(PYTHON) -m venv .venv-sanitize
 	$(PIP:.venv/%=.venv-sanitize/%) $(BUILD_REQUIREMENTS) cmake ninja
 	CXX=g++ $(PIP:.venv/%=.venv-sanitize/%) --no-build-isolation --editable . \
@@ -88,7 +90,8 @@ sanitize:  ## the tests with the address and undefined-behaviour sanitizers; nee
 	    --config-settings=cmake.define.WATCHWORD_SANITIZE=ON
 	$(PIP:.venv/%=.venv-sanitize/%) 'watchword[dev]'
 	LD_PRELOAD="$(SANITIZERS)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1 $(PYTEST:.venv/%=.venv-sanitize/%)
+	    UBSAN_OPTIONS=print_stacktrace=1 $(PYTEST:.venv/%=.venv-sanitize/%) $(QUICK) \
+	    tests/unit tests/properties tests/crash
 
 clean:  ## remove all that was made here
 	rm -rf .venv .venv-sanitize build .hypothesis .mypy_cache .pytest_cache .ruff_cache
