@@ -1,20 +1,30 @@
 #include "valuer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace watchword {
 
 void Valuer::prepare(const Scale& scale, const ValueParameters& parameters) {
+    const bool keeps_values = labels_ == scale.words.size() &&
+                              units_.size() == scale.largest.size() &&
+                              parameters_.smoothness == parameters.smoothness &&
+                              parameters_.min_count == parameters.min_count;
     parameters_ = parameters;
     labels_ = scale.words.size();
     parameters_.prior = labels_ == 0 ? 0 : grown_prior(parameters, scale.documents);
     weights_ = label_weights(scale.documents, parameters.label_weight);
     const std::size_t lengths = scale.largest.size();
-    units_.resize(lengths);
+    const std::size_t tabled = labels_ <= kTabledLabels ? labels_ * kTabledCounts : 0;
+    if (!keeps_values) {
+        units_.assign(lengths, std::vector<double>(labels_, 0));
+        local_values_.assign(lengths * tabled, -1);
+    }
+    compared_values_.assign(parameters_.prior > 0 ? lengths * tabled : 0, -1);
     priors_.assign(lengths, {});
     for (std::size_t at = 0; at < lengths; ++at) {
         const std::size_t scaled = parameters.ngram_scale == NgramScale::Length ? at : 0;
-        units_[at] = units_of(scale.largest[scaled], scale.words, parameters.ngram_scale);
+        set_units(at, units_of(scale.largest[scaled], scale.words, parameters.ngram_scale));
         double sum = 0;
         for (const double unit : units_[at]) sum += unit;
         if (parameters_.prior > 0 && sum > 0) {
@@ -22,9 +32,16 @@ void Valuer::prepare(const Scale& scale, const ValueParameters& parameters) {
             priors_[at] = {share, compared_value(0, 1, share, parameters_)};
         }
     }
-    const std::size_t tabled = labels_ <= kTabledLabels ? labels_ * kTabledCounts : 0;
-    local_values_.assign(lengths * tabled, -1);
-    compared_values_.assign(parameters_.prior > 0 ? lengths * tabled : 0, -1);
+}
+
+// Forgets what was computed with other units.
+void Valuer::set_units(std::size_t at, std::vector<double> units) {
+    for (std::size_t position = 0; position < labels_ && !local_values_.empty(); ++position) {
+        if (units[position] == units_[at][position]) continue;
+        double* const values = &local_values_[(at * labels_ + position) * kTabledCounts];
+        std::fill_n(values, kTabledCounts, -1.);
+    }
+    units_[at] = std::move(units);
 }
 
 void Valuer::value(unsigned length, ValueRow& row) {

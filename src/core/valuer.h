@@ -38,6 +38,7 @@ class Valuer {
     };
 
     double compared_value_of(unsigned length, LabelPosition position, Count count);
+    void set_units(std::size_t at, std::vector<double> units);
 
     ValueParameters parameters_{};
     std::size_t labels_ = 0;
@@ -45,7 +46,8 @@ class Valuer {
     std::vector<Prior> priors_;               // by length - 1
     std::vector<double> weights_;             // by position
     // lv, and what is compared instead of it with a prior, of small counts by length - 1, position
-    // and count; negative: not computed yet.
+    // and count; negative: not computed yet. A text that is learnt changes few units, but the share
+    // of the prior under all labels: lv is kept from one state of the counts to the next.
     std::vector<double> local_values_, compared_values_;
 };
 
