@@ -179,7 +179,7 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
     adopt_words(workspace, batch);
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
-    FeatureReader reader(parser, *counts_, corrections.fit.decay, workspace.memo, &corrections);
+    FeatureReader reader(parser, *counts_, corrections.fit.decay, workspace.memo);
     Scorer scorer(*counts_, corrections, parameters_.alpha, workspace.memo);
     const std::span<const Symbol> symbols(workspace.symbols);
     for (std::size_t document = 0; document < batch.documents(); ++document) {
@@ -257,8 +257,7 @@ std::optional<FitTotals> Model::fit_totals() const {
 void Model::score_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
     Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
                   workspace.memo);
-    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo,
-                         corrections_.get());
+    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
     Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
     const std::size_t labels = counts_->labels().size();
     const std::span<const Symbol> symbols(workspace.symbols);

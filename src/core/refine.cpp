@@ -22,6 +22,9 @@ std::array<double, kTabledTimes> tabled_frequencies() {
     return known;
 }
 
+// Not local to its function, where every call would have to ask whether it is ready.
+const std::array<double, kTabledTimes> kFrequencies = tabled_frequencies();
+
 }  // namespace
 
 Count documents_of(const Counts& counts) {
@@ -40,8 +43,7 @@ double inverse_frequency(Count documents, Count of_ngram) {
 }
 
 double term_weight(Count times, double inverse_frequency, double decay) {
-    static const std::array<double, kTabledTimes> kKnown = tabled_frequencies();
-    const double frequency = times < kTabledTimes ? kKnown[times] : frequency_of(times);
+    const double frequency = times < kTabledTimes ? kFrequencies[times] : frequency_of(times);
     return frequency * inverse_frequency * decay;
 }
 
@@ -51,11 +53,9 @@ double dual_step(double dual, double score, double squares, double slack) {
 
 // Features
 
-FeatureReader::FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo,
-                             const Corrections* corrections)
+FeatureReader::FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo)
     : parser_(parser),
       memo_(memo),
-      corrections_(corrections),
       documents_(documents_of(counts)),
       decays_(counts.max_ngram(), 1),
       slots_(kLeastSlots),

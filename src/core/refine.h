@@ -51,9 +51,7 @@ struct FeatureOccurrence {
 // Reads the features of documents; keeps its buffers between them.
 class FeatureReader {
    public:
-    // Fetches memory that is needed to score the features, too, if corrections are given.
-    FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo,
-                  const Corrections* corrections = nullptr);
+    FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo);
 
     // In the order in which they occur first; valid until the next call.
     std::span<const Feature> read(std::span<const Symbol> document,
@@ -71,7 +69,6 @@ class FeatureReader {
 
     Parser& parser_;
     Memo& memo_;
-    const Corrections* corrections_;
     const Count documents_;
     std::vector<double> decays_;  // of an n-gram, by length - 1
     std::vector<Feature> features_;
