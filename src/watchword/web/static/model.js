@@ -79,6 +79,7 @@ const overview = (() => {
       return;
     }
     const found = await ask("ngram", "/api/ngram", { given: { ...state.settings, ngram } });
+    if (!byId("ngram").value.trim()) return; // emptied meanwhile
     const rows = found.values.map((value, at) => {
       const numbers = [count(value.count), ...STEPS.map((step) => number(value[step]))];
       return row([withSwatch(state.about.labels[at]), ...numbers], { class: colourClass(at) });
