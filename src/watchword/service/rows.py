@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -132,8 +131,7 @@ class SubjectRows:
         rounds: int = 0,
     ) -> None:
         """Replace all rows of the ledger."""
-        state = State("", None, "", labels, rounds, posts, delays, sums, memory)
-        self.ledger.restore(replace(state))
+        self.ledger.restore(State("", None, "", labels, rounds, posts, delays, sums, memory))
 
     def contents(self) -> dict[str, Any]:
         """Return the arrays of the ledger."""

@@ -24,10 +24,13 @@ from watchword.service.store import Row, Session, Store
 
 _OWNER_ONLY = 0o600
 _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a group changes
-_CACHE_KIB = 512 * 1024  # of the connection that writes: at most, whatever the number of subjects
+# Of the connection that writes. Not larger: a commit that moved rows between pages looks at every
+# page of the cache (in pcache1TruncateUnsafe, as long as the file has less than 1 GiB), which takes
+# milliseconds if these are hundreds of thousands. The system keeps the rest of the file in memory.
+_CACHE_KIB = 32 * 1024
 _READER_CACHE_KIB = 8 * 1024
-_LOG = 128 * 1024 * 1024  # bytes in the log when its content moves to the file
-_LONGEST_LOG = 2 * _LOG  # from where on whoever writes moves it
+_LOG = 32 * 1024 * 1024  # bytes in the log when its content moves to the file
+_LONGEST_LOG = 8 * _LOG  # from where on whoever writes moves it
 _MOST_KEYS = 1_024  # per statement
 _TIMEOUT = 5.0  # seconds to wait for another process
 
@@ -60,7 +63,8 @@ class SqliteSession(Session):
 
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
         """Return these columns of the subjects that exist; the transaction locks everything."""
-        return self.where(f"SELECT {columns} FROM subjects WHERE name {{keys}}", names)
+        # Sorted, because SQLite sorts the keys, too, which is then quicker.
+        return self.where(f"SELECT {columns} FROM subjects WHERE name {{keys}}", sorted(names))
 
     def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
         """Return the rows of `post_index` for pairs of a subject and a hash."""
@@ -295,6 +299,7 @@ class _LogMover:
 
     def __init__(self, target: str, lock: threading.RLock) -> None:
         self._target = target
+        self._log = f"{target}-wal"
         self._lock = lock
         self._due = threading.Event()
         self._is_closing = False
@@ -303,7 +308,7 @@ class _LogMover:
     def look(self, connection: sqlite3.Connection) -> None:
         """Begin to move the log if it is long; called after a commit."""
         try:
-            size = Path(f"{self._target}-wal").stat().st_size
+            size = os.stat(self._log).st_size  # noqa: PTH116 - after every commit, so quickly
         except OSError:
             return
         if size > _LONGEST_LOG:
