@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -322,7 +323,9 @@ def test_an_unreachable_server_is_an_error(model, journal):
 )
 def test_retry_after_sets_the_wait(model, journal, monkeypatch, header, least, most):
     waits = []
-    monkeypatch.setattr("watchword.erisk.transport.time.sleep", waits.append)
+    # Only there: other threads of the process sleep, too.
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=waits.append)
+    monkeypatch.setattr("watchword.erisk.transport.time", clock)
     task = PracticeTask(subjects())
     spoil = once((503, {"Retry-After": header}, b""))
     with scripted(playing(task, spoil=spoil)) as server:

@@ -157,6 +157,7 @@ def test_bad_evaluations_are_refused(clf):
         Evaluation.kfold_cross_validation(clf, TEXTS, LABELS, k=1)
     with pytest.raises(ValueError, match="4 folds need"):
         Evaluation.kfold_cross_validation(clf, ["a", "b"], ["x", "y"])
+    Evaluation.clear_cache()
     with pytest.raises(LookupError, match="not been evaluated"):
         Evaluation.plot()
     with pytest.raises(LeftOutError, match="no cache"):

@@ -5,6 +5,7 @@ import io
 import json
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -500,7 +501,9 @@ def test_settings_are_compared_on_the_same_folds(tmp_path):
 @pytest.mark.parametrize("late_after", [1, 3, 9, 11])
 def test_the_budget_ends_the_search(method, late_after, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("watchword.searching.searcher.time.monotonic", lambda: now[0])
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    for module in ("searcher", "run"):
+        monkeypatch.setattr(f"watchword.searching.{module}.time", clock)
 
     def progress(items, total):
         del total
