@@ -41,14 +41,15 @@ settings.load_profile("ci" if IN_CI else "default")
 def pytest_collection_modifyitems(items):
     """Keep the tests of Spark in one process, which starts one cluster.
 
-    They are left out of `make test`, and so are those of PostgreSQL and of the service's board.
+    They are left out of `make test`, and so are those of PostgreSQL and of browsers, but for those
+    that are marked as quick.
     """
     for item in items:
         needs = {*item.fixturenames, *item.keywords}
         needs |= {getattr(item, "callspec", None) and item.callspec.params.get("store_url")}
         if {"spark", "cluster"} & needs:
             item.add_marker(pytest.mark.xdist_group("spark"))
-        is_long = {"spark", "cluster", "postgres", "own_postgres", "board"} & needs
+        is_long = {"spark", "cluster", "postgres", "own_postgres", "browser_process"} & needs
         if is_long and "quick" not in item.keywords:
             item.add_marker(pytest.mark.slow)
     # The longest group first: the other processes share what remains.

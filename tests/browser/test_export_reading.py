@@ -16,6 +16,8 @@ from painted import with_shares
 from strategies import any_texts, corpora, parameters
 from watchword.show.blocks import as_value
 
+pytestmark = pytest.mark.quick
+
 TEACHING = [
     ("I want to kill myself, I cannot sleep.", "at risk"),
     ("Cannot sleep again. I want to sleep! Nothing matters…", "at risk"),

@@ -10,6 +10,8 @@ from browser import DESKTOP, PHONE, eventually
 from hooks import by_blanks
 from hostile import HOSTILE
 
+pytestmark = pytest.mark.quick
+
 MODEL = ww.TauSS3.paper()
 MODEL.learn_many(
     ["machine learning " * 3, "learning to rest", "the machine rests", "a match"],

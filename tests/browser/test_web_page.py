@@ -19,6 +19,8 @@ from watchword.web import running_page
 from watchword.web.files import static_files
 from web_pages import AT_RISK, documents, model
 
+pytestmark = pytest.mark.quick
+
 VIEWS = ["write", "documents", "documents/3", "subjects", "subjects/2", "model"]
 
 
