@@ -1,5 +1,6 @@
 // Adding documents: the part of Counts that learns (Algorithm 1).
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -58,10 +59,16 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         lessons[at].batch = &batches[at];
         lessons[at].labels = labels.subspan(first, batches[at].documents());
         first += batches[at].documents();
-        adopt_words(batches[at], ids_of[at]);
     }
+    // One thread at a time adopts words, batch after batch, while others prepare what has its ids.
+    std::mutex adopting;
+    std::size_t adopted = 0;
     std::vector<std::vector<Count>> words_in(batches.size());  // by document
     parallel_for(batches.size(), threads, [&](std::size_t at, unsigned) {
+        {
+            const std::lock_guard guard(adopting);
+            for (; adopted <= at; ++adopted) adopt_words(batches[adopted], ids_of[adopted]);
+        }
         words_in[at] = prepare(lessons[at], ids_of[at]);
     });
 

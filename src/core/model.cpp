@@ -48,6 +48,16 @@ std::vector<std::size_t> slice_ends(const std::vector<TextView>& texts, const Wa
     return ends;
 }
 
+// The size of slices of which every thread gets the same number.
+std::size_t even_slice(std::size_t characters, unsigned threads) {
+    const auto shares = [](std::size_t whole, std::size_t part) {
+        return (whole + part - 1) / part;
+    };
+    const std::size_t per_thread = shares(characters, threads * kSliceCharacters);
+    const std::size_t slices = std::max<std::size_t>(per_thread, 1) * threads;
+    return std::max(shares(characters, slices), kLeastSlice);
+}
+
 }  // namespace
 
 Model::Model(const Parameters& parameters)
@@ -110,7 +120,7 @@ void Model::learn(const std::vector<TextView>& texts, const std::vector<Label>& 
     const bool pruning = parameters_.prune_period.has_value();
     const std::size_t characters =
         pruning ? std::min<std::size_t>(kSliceCharacters, *parameters_.prune_period)
-                : kSliceCharacters;
+                : even_slice(characters_of(texts), threads);
     const std::vector<std::size_t> ends =
         slice_ends(texts, [characters](std::size_t) { return characters; });
     std::size_t at_once = pruning ? 1 : std::min(kSlicesAtOnce * threads, ends.size());

@@ -23,10 +23,17 @@ _MOST_THREADS = 256
 def as_texts(texts: Iterable[str]) -> list[str]:
     """Return the texts of any iterable as a list."""
     listed = as_list(texts, "texts")
+    if _are_plain(listed):
+        return listed
     for index, text in enumerate(listed):
         if not isinstance(text, str):
             raise TypeError(f"text {index} must be str, got {type(text).__name__}")
     return listed
+
+
+def _are_plain(values: Sequence[object]) -> bool:
+    """Return whether all are `str` and nothing derived from it: there is nothing to convert."""
+    return set(map(type, values)) <= {str}
 
 
 def as_text(text: str) -> str:
@@ -38,7 +45,12 @@ def as_text(text: str) -> str:
 
 def as_labels(labels: Iterable[Label]) -> list[Label]:
     """Return the labels as plain `str` or `int`."""
-    return [as_label(label) for label in as_list(labels, "labels")]
+    listed = as_list(labels, "labels")
+    if _are_plain(listed):
+        for label in set(listed):
+            as_label(label)
+        return listed
+    return [as_label(label) for label in listed]
 
 
 def as_label(label: object) -> Label:
@@ -71,7 +83,10 @@ def are_several(labels: Sequence[object], what: str = "labels") -> bool:
     >>> are_several(["a", "b"]), are_several([("a",), ()])
     (False, True)
     """
-    kinds = {isinstance(one, Collection) and not isinstance(one, str | bytes) for one in labels}
+    kinds = {
+        issubclass(kind, Collection) and not issubclass(kind, str | bytes)
+        for kind in set(map(type, labels))
+    }
     if len(kinds) > 1:
         raise TypeError(f"{what} must be one label per text or one collection per text, not both")
     return True in kinds
