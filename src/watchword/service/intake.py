@@ -23,7 +23,7 @@ from watchword.service.post_index import hashed
 from watchword.service.records import IncomingPost, Position, Receipt, micros
 from watchword.service.replays import replayed
 from watchword.service.rows import SubjectRows
-from watchword.service.store import MOST_ID_BYTES, Session, Store, encoded, encoded_all
+from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
 
 Order = Literal["arrival", "time"]
 ORDERS: tuple[Order, ...] = ("arrival", "time")
@@ -195,21 +195,21 @@ class Intake:
             return
         layout = self.layouts.id_of(session, group.reading, group.labels)
         ids = session.new_ids("posts", count)
-        blobs = cut(group.gains if count == len(group.posts) else group.gains[taken.order])
+        contributions = cut(group.gains if count == len(group.posts) else group.gains[taken.order])
         if count == len(group.posts) and taken.order != list(range(count)):
-            blobs = [blobs[at] for at in taken.order]
+            contributions = [contributions[at] for at in taken.order]
         rows.index.add(session, rows.ids, taken.rows, taken.hashes, ids)
         owners = [rows.ids[row] for row in taken.rows]
         read: list[int | None] = [None] * count if numbers is None else [*numbers]
         values = zip(
             ids,
             owners,
-            taken.ids,
+            blobs(taken.ids),
             read,
             taken.times,
             [arrived] * count,
             [layout] * count,
-            blobs,
+            contributions,
             strict=True,
         )
         session.many(INSERT_POSTS, list(values))

@@ -129,14 +129,14 @@ def aligned(blobs: Sequence[bytes], labels: Sequence[Label], wanted: Sequence[La
     return whole
 
 
-def cut(values: FloatArray) -> list[bytes]:
-    """Return each row of numbers as bytes.
+def cut(values: FloatArray) -> list[bytearray]:
+    """Return each row of numbers as bytes, in the type that `blobs` explains.
 
     >>> [len(row) for row in cut(np.zeros((3, 2)))]
     [16, 16, 16]
     """
-    raw = np.ascontiguousarray(values, "<f8").tobytes()
+    raw = bytearray(np.ascontiguousarray(values, "<f8"))
     width = values.shape[1] * 8
     if not width:
-        return [b""] * len(values)
+        return [bytearray()] * len(values)
     return [raw[at : at + width] for at in range(0, len(raw), width)]

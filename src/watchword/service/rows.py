@@ -12,7 +12,7 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.layouts import Layouts, Reading, aligned, cut
 from watchword.service.post_index import PostIndex
-from watchword.service.store import Session, decoded, encoded, encoded_all
+from watchword.service.store import Session, blobs, decoded, encoded, encoded_all
 from watchword.streams.ledger import Ledger
 from watchword.streams.states import State
 
@@ -178,7 +178,7 @@ class SubjectRows:
                 self.first_times,
                 self.last_times,
                 cut(np.concatenate([now["sums"], now["memory"]], axis=1)),
-                self.index.recent,
+                blobs(self.index.recent),
                 self.index.older,
                 self.ids,
                 strict=True,

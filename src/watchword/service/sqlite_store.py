@@ -20,7 +20,7 @@ from watchword._files import AnyPath, scratch_folder, writing_to
 from watchword.errors import StoreError, StoreUnavailableError
 from watchword.service import schema
 from watchword.service.reader_pool import ReaderPool
-from watchword.service.store import Row, Session, Store
+from watchword.service.store import Row, Session, Store, blobs
 
 _OWNER_ONLY = 0o600
 _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a group changes
@@ -64,7 +64,8 @@ class SqliteSession(Session):
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
         """Return these columns of the subjects that exist; the transaction locks everything."""
         # Sorted, because SQLite sorts the keys, too, which is then quicker.
-        return self.where(f"SELECT {columns} FROM subjects WHERE name {{keys}}", sorted(names))
+        query = f"SELECT {columns} FROM subjects WHERE name {{keys}}"
+        return self.where(query, blobs(sorted(names)))
 
     def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
         """Return the rows of `post_index` for pairs of a subject and a hash."""
