@@ -6,6 +6,9 @@ it holds many posts, they move to the table `post_index` together, into few page
 
 An entry is a hash of the post's id and the row id of the post. Hashes may collide: whoever looks
 for a post compares the ids, too.
+
+The row has room for some more entries, zeros, so that most posts leave its length as it is: a row
+that grows may not fit into its page any more, and SQLite then changes the pages beside it, too.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from watchword.service.store import Session
 
 _MOST_RECENT = 32  # posts in the row of a subject
 _ENTRY = np.dtype([("hash", "<i8"), ("post", "<i8")])
+_SIZE = _ENTRY.itemsize
+_ROOM = 4 * _SIZE  # the length of entries in a row is a multiple of it
 
 _INSERT = "INSERT INTO post_index (subject, hash, post) VALUES (?, ?, ?)"
 
@@ -57,7 +62,8 @@ class PostIndex:
         for at, (row, own) in enumerate(zip(rows, hashes, strict=True)):
             if own in recent[row]:
                 entries = np.frombuffer(recent[row], _ENTRY)
-                same = entries["post"][entries["hash"] == _number(own)].tolist()
+                is_same = (entries["hash"] == _number(own)) & (entries["post"] > 0)
+                same = entries["post"][is_same].tolist()
                 if same:  # not only a part of other entries
                     found[at] = same
             if older[row]:
@@ -78,15 +84,17 @@ class PostIndex:
         """Enter new posts, given as for `find` with their row ids."""
         recent = self.recent
         for row, own, post in zip(rows, hashes, posts, strict=True):
-            recent[row] += own + post.to_bytes(8, "little")
-        most = _MOST_RECENT * _ENTRY.itemsize
-        full = [row for row in dict.fromkeys(rows) if len(recent[row]) > most]
+            entries = _without_room(recent[row]) + own + post.to_bytes(8, "little")
+            recent[row] = entries.ljust(-(-len(entries) // _ROOM) * _ROOM, b"\0")
+        most = _MOST_RECENT * _SIZE
         moved = []
-        for row in full:
-            entries = np.frombuffer(recent[row], _ENTRY).tolist()
-            moved += [(subjects[row], number, post) for number, post in entries]
-            recent[row] = b""
-            self.older[row] += len(entries)
+        for row in dict.fromkeys(row for row in rows if len(recent[row]) > most):
+            entries = _without_room(recent[row])
+            if len(entries) > most:
+                old = np.frombuffer(entries, _ENTRY).tolist()
+                moved += [(subjects[row], number, post) for number, post in old]
+                recent[row] = b""
+                self.older[row] += len(old)
         session.many(_INSERT, moved)
 
 
@@ -95,8 +103,13 @@ def posts_of(session: Session, subjects: Sequence[int]) -> list[int]:
     older = session.where("SELECT post FROM post_index WHERE subject {keys}", subjects)
     found = [post for (post,) in older]
     for (recent,) in session.where("SELECT recent FROM subjects WHERE id {keys}", subjects):
-        found += np.frombuffer(recent, _ENTRY)["post"].tolist()
+        found += np.frombuffer(_without_room(recent), _ENTRY)["post"].tolist()
     return sorted(found)
+
+
+def _without_room(recent: bytes) -> bytes:
+    """Return the entries of a row. None of them is all zeros, because no post has the row id 0."""
+    return recent[: -(-len(recent.rstrip(b"\0")) // _SIZE) * _SIZE]
 
 
 def _number(digest: bytes) -> int:
