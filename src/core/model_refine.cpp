@@ -17,11 +17,21 @@ struct Model::FeatureBatch {
         const std::size_t begin = document == 0 ? 0 : ends[document - 1];
         return {features.data() + begin, ends[document] - begin};
     }
+    void clear() {
+        features.clear();
+        ends.clear();
+        counted.clear();
+    }
 };
 
 // The documents of a batch, and those that are held out as if they had not been learnt.
 struct Model::FittedBatch {
     FeatureBatch learnt, left_out;
+
+    void clear() {
+        learnt.clear();
+        left_out.clear();
+    }
 };
 
 Corrections& Model::writable_corrections() {
@@ -111,9 +121,9 @@ std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
         const std::size_t begin = slice * kTexts;
         return std::span(fitted).subspan(begin, std::min(kTexts, texts.size() - begin));
     };
+    std::vector<FittedBatch> read(threads);  // kept, because the system clears what it gives anew
     for (std::size_t first = 0; first < slices; first += threads) {
         const std::size_t at_once = std::min<std::size_t>(threads, slices - first);
-        std::vector<FittedBatch> read(at_once);
         parallel_for(at_once, threads, [&](std::size_t at, unsigned) {
             Lease lease(*this);
             Workspace& workspace = lease.prepared_to_refine();
@@ -123,6 +133,7 @@ std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
             for (std::size_t text = 0; text < own.size(); ++text) {
                 reader.read(texts[(first + at) * kTexts + text], workspace.batch);
             }
+            read[at].clear();
             read_features(workspace, workspace.batch, settings.decay, own, read[at]);
         });
         for (std::size_t at = 0; at < at_once; ++at) {

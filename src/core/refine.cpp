@@ -51,17 +51,27 @@ double dual_step(double dual, double score, double squares, double slack) {
     return std::max(0., dual - (score - 1 + slack * dual) / (squares + slack));
 }
 
-// Features
-
-FeatureReader::FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo)
-    : parser_(parser),
-      memo_(memo),
-      documents_(documents_of(counts)),
+TermWeights::TermWeights(const Counts& counts, double decay)
+    : documents_(documents_of(counts)),
       decays_(counts.max_ngram(), 1),
-      slots_(kLeastSlots),
       inverse_frequencies_(kTabledFrequencies, 0) {
     for (std::size_t at = 1; at < decays_.size(); ++at) decays_[at] = decays_[at - 1] * decay;
 }
+
+double TermWeights::weight(unsigned length, Count times, Count of_ngram) {
+    const double decay = decays_[length - 1];
+    if (of_ngram >= kTabledFrequencies) {
+        return term_weight(times, inverse_frequency(documents_, of_ngram), decay);
+    }
+    double& known = inverse_frequencies_[of_ngram];
+    if (known == 0) known = inverse_frequency(documents_, of_ngram);
+    return term_weight(times, known, decay);
+}
+
+// Features
+
+FeatureReader::FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo)
+    : parser_(parser), memo_(memo), weights_(counts, decay), slots_(kLeastSlots) {}
 
 std::span<const Feature> FeatureReader::read(std::span<const Symbol> document,
                                              std::vector<FeatureOccurrence>* occurrences) {
@@ -96,8 +106,8 @@ std::span<const Feature> FeatureReader::read(std::span<const Symbol> document,
     }
     double squares = 0;
     for (Feature& feature : features_) {
-        feature.x =
-            term_weight(feature.times, inverse_frequency_of(feature), decays_[feature.length - 1]);
+        feature.x = weights_.weight(feature.length, feature.times,
+                                    static_cast<Count>(memo_.total(feature.entry)));
         squares += feature.x * feature.x;
     }
     const double scale = squares > 0 ? 1 / std::sqrt(squares) : 1;
@@ -121,14 +131,6 @@ void FeatureReader::grow() {
     for (std::uint32_t index = 0; index < features_.size(); ++index) {
         slot_of(features_[index].length, features_[index].ngram) = {stamp_, index};
     }
-}
-
-double FeatureReader::inverse_frequency_of(const Feature& feature) {
-    const auto own = static_cast<Count>(memo_.total(feature.entry));
-    if (own >= kTabledFrequencies) return inverse_frequency(documents_, own);
-    double& known = inverse_frequencies_[own];
-    if (known == 0) known = inverse_frequency(documents_, own);
-    return known;
 }
 
 // Scores
@@ -223,11 +225,7 @@ void Scorer::parts(const Feature& feature, double* counted, double* corrected) {
 // Leaving a text out
 
 LeaveOneOut::LeaveOneOut(const Counts& counts, double decay, double alpha, Memo& memo)
-    : counts_(counts),
-      documents_(documents_of(counts)),
-      decay_(decay),
-      alpha_(alpha),
-      memo_(memo) {}
+    : counts_(counts), weights_(counts, decay), alpha_(alpha), memo_(memo) {}
 
 bool LeaveOneOut::is_frequent(const Feature& feature, const TextLabels& labels) const {
     return std::all_of(labels.begin(), labels.end(), [&](LabelId label) {
@@ -238,8 +236,7 @@ bool LeaveOneOut::is_frequent(const Feature& feature, const TextLabels& labels) 
 void LeaveOneOut::add(const Feature& feature, Count of_ngram, const ConfidenceRow& row,
                       double* counted) {
     Feature left = feature;
-    left.x = term_weight(feature.times, inverse_frequency(documents_, of_ngram),
-                         std::pow(decay_, feature.length - 1));
+    left.x = weights_.weight(feature.length, feature.times, of_ngram);
     features_.push_back(left);
     for (std::size_t at = 0; at < row.size; ++at) {
         if (!(row.values[at] > alpha_)) continue;

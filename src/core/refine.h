@@ -34,6 +34,19 @@ double term_weight(Count times, double inverse_frequency, double decay);
 // The new dual variable of a text and label: `score` is y·S, `squares` Σ x² + β, `slack` 1/(2C).
 double dual_step(double dual, double score, double squares, double slack);
 
+// The numerators of x, with logarithms and powers from tables.
+class TermWeights {
+   public:
+    TermWeights(const Counts& counts, double decay);
+
+    double weight(unsigned length, Count times, Count of_ngram);
+
+   private:
+    const Count documents_;
+    std::vector<double> decays_;               // by length - 1
+    std::vector<double> inverse_frequencies_;  // of small numbers of documents; 0: not known yet
+};
+
 // A distinct n-gram of a document.
 struct Feature {
     NgramId ngram;
@@ -65,17 +78,14 @@ class FeatureReader {
     // Where a feature is, or has to be added.
     Slot& slot_of(unsigned length, NgramId ngram);
     void grow();
-    double inverse_frequency_of(const Feature& feature);
 
     Parser& parser_;
     Memo& memo_;
-    const Count documents_;
-    std::vector<double> decays_;  // of an n-gram, by length - 1
+    TermWeights weights_;
     std::vector<Feature> features_;
     std::vector<Slot> slots_;
     std::size_t used_slots_ = 0;  // for this document: a table that fits stays in the cache
     std::uint32_t stamp_ = 0;
-    std::vector<double> inverse_frequencies_;  // of small numbers of documents
 };
 
 // Scores documents with one memo, by label position.
@@ -124,8 +134,7 @@ class LeaveOneOut {
     static constexpr Count kFrequent = 32;
 
     const Counts& counts_;
-    const Count documents_;
-    const double decay_;
+    TermWeights weights_;
     const double alpha_;
     Memo& memo_;
     std::vector<Feature> features_;

@@ -32,21 +32,28 @@ bool has(const TextLabels& labels, LabelId label) {
 
 // Texts
 
-std::uint32_t Refiner::feature_of(const TextFeature& feature) {
-    const std::size_t part = feature.length == 1 ? Counts::kShards : feature.ngram >> 24;
-    const std::size_t at = feature.length == 1 ? feature.ngram : Counts::node_index(feature.ngram);
-    if (indices_.empty()) indices_.resize(Counts::kShards + 1);
-    if (at >= indices_[part].size()) {
-        indices_[part].resize(part == Counts::kShards ? counts_->words().id_limit()
-                                                      : counts_->shard(part).size());
+void Refiner::add_uses(std::span<const TextFeature> features, Table<Use>& uses) {
+    if (indices_.empty()) {
+        for (std::size_t shard = 0; shard < Counts::kShards; ++shard) {
+            indices_.emplace_back(counts_->shard(shard).size());
+        }
+        indices_.emplace_back(counts_->words().id_limit());
     }
-    std::uint32_t& known = indices_[part][at];
-    if (known == 0) {
-        ngrams_.emplace_back(feature.length, feature.ngram);
-        only_.push_back(feature.only);
-        known = static_cast<std::uint32_t>(ngrams_.size());
+    const auto index_of = [this](const TextFeature& feature) {
+        if (feature.length == 1) return &indices_.back()[feature.ngram];
+        return &indices_[feature.ngram >> 24][Counts::node_index(feature.ngram)];
+    };
+    for (std::size_t at = 0; at < features.size(); ++at) {
+        if (at + 2 * kAhead < features.size()) prefetch(index_of(features[at + 2 * kAhead]));
+        const TextFeature& feature = features[at];
+        std::uint32_t& known = *index_of(feature);
+        if (known == 0) {
+            ngrams_.emplace_back(feature.length, feature.ngram);
+            only_.push_back(feature.only);
+            known = static_cast<std::uint32_t>(ngrams_.size());
+        }
+        uses.push_back({known - 1, feature.x});
     }
-    return known - 1;
 }
 
 void Refiner::append_counted(const double* counted, std::vector<float>& rows) const {
@@ -61,9 +68,7 @@ void Refiner::append_counted(const double* counted, std::vector<float>& rows) co
 void Refiner::add(std::size_t fold, std::span<const TextFeature> features, const double* counted,
                   const TextLabels& labels) {
     const std::uint64_t begin = uses_.size();
-    for (const TextFeature& feature : features) {
-        uses_.push_back({feature_of(feature), feature.x});
-    }
+    add_uses(features, uses_);
     append_counted(counted, counted_);
     double margin = 0;
     for (const LabelId label : labels) margin += counted[counts_->labels().position(label)];
@@ -73,9 +78,7 @@ void Refiner::add(std::size_t fold, std::span<const TextFeature> features, const
 
 void Refiner::hold_out(std::span<const TextFeature> features, const double* counted) {
     const std::uint64_t begin = held_out_uses_.size();
-    for (const TextFeature& feature : features) {
-        held_out_uses_.push_back({feature_of(feature), feature.x});
-    }
+    add_uses(features, held_out_uses_);
     held_out_.push_back({texts_.back().fold, {begin, begin, begin, held_out_uses_.size()}});
     append_counted(counted, held_out_counted_);
 }
@@ -99,7 +102,7 @@ void Refiner::lay_out() {
     const std::size_t labels = counts_->labels().id_limit();
     squares_.assign(texts_.size() * labels, static_cast<float>(settings_.bias));
     unique_.assign(texts_.size() * labels, 0);
-    std::vector<Use> room;
+    SortRoom room;
     for (std::size_t text = 0; text < texts_.size(); ++text) {
         sort_uses(uses_, texts_[text].uses, room);
         add_squares(text);
@@ -135,23 +138,27 @@ void Refiner::lay_out_rows(const std::vector<std::uint32_t>& used) {
 }
 
 // Sorts uses by their kind, and gives them the number of their row instead of the feature.
-void Refiner::sort_uses(Table<Use>& all, Uses& uses, std::vector<Use>& room) const {
-    room.assign(all.begin() + static_cast<std::ptrdiff_t>(uses.begin),
-                all.begin() + static_cast<std::ptrdiff_t>(uses.end));
+void Refiner::sort_uses(Table<Use>& all, Uses& uses, SortRoom& room) const {
     Use* to = all.data() + uses.begin;
-    for (const Use& use : room) {
+    const std::span<const Use> own(to, all.data() + uses.end);
+    room.sparse.clear();
+    room.unique.clear();
+    for (std::size_t at = 0; at < own.size(); ++at) {
+        if (at + 2 * kAhead < own.size()) prefetch(&places_[own[at + 2 * kAhead].feature]);
+        const Use use = own[at];
         const std::uint32_t place = places_[use.feature];
-        if (place < dense_rows_) *to++ = {place, use.x};
+        if (place < dense_rows_) {
+            *to++ = {place, use.x};  // never ahead of what is read
+        } else if (place != kUnique) {
+            room.sparse.push_back({place - dense_rows_, use.x});
+        } else {
+            room.unique.push_back(use);
+        }
     }
     uses.sparse = static_cast<std::uint64_t>(to - all.data());
-    for (const Use& use : room) {
-        const std::uint32_t place = places_[use.feature];
-        if (place >= dense_rows_ && place != kUnique) *to++ = {place - dense_rows_, use.x};
-    }
+    to = std::copy(room.sparse.begin(), room.sparse.end(), to);
     uses.unique = static_cast<std::uint64_t>(to - all.data());
-    for (const Use& use : room) {
-        if (places_[use.feature] == kUnique) *to++ = use;
-    }
+    std::copy(room.unique.begin(), room.unique.end(), to);
 }
 
 void Refiner::add_squares(std::size_t text) {

@@ -91,11 +91,14 @@ class Refiner {
         double margin;  // the mean counted score of its labels
         std::size_t fold;
     };
-    std::uint32_t feature_of(const TextFeature& feature);
+    void add_uses(std::span<const TextFeature> features, Table<Use>& uses);
     void append_counted(const double* counted, std::vector<float>& rows) const;
     void lay_out();
     void lay_out_rows(const std::vector<std::uint32_t>& used);
-    void sort_uses(Table<Use>& all, Uses& uses, std::vector<Use>& room) const;
+    struct SortRoom {
+        std::vector<Use> sparse, unique;
+    };
+    void sort_uses(Table<Use>& all, Uses& uses, SortRoom& room) const;
     void add_squares(std::size_t text);
     template <class Visit>
     void for_each_label(std::uint32_t feature, const Visit& visit) const;
