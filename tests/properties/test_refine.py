@@ -180,6 +180,14 @@ def test_the_temperature_equals_the_reference(seed, counting):
     assert len(scores) == len(learnt)
 
 
+def test_the_temperature_is_fitted_to_texts_of_all_labels_though_they_are_sorted():
+    folds = Folds.drawn(20_000, 0)
+    (scored,) = folds.scored
+    assert {folds.of_text[index] for index in scored} == {0}
+    per_label = np.histogram(scored, bins=20, range=(0, 20_000))[0]
+    assert per_label.min() > 0.5 * per_label.mean()
+
+
 def test_no_text_takes_part_in_calibrating_itself():
     # Every text has a word of its own, which says nothing about others.
     corpus = random_corpus(0, 200, informative=False)

@@ -218,11 +218,15 @@ class Folds:
         """Return random folds, with enough texts to score; none for few texts."""
         if texts < _LEAST_TEXTS:
             return Folds([], [])
-        of_text = np.random.default_rng(seed).permutation(texts) % _FOLDS
+        # Scored texts are drawn, too: files are often sorted by label.
+        order = np.random.default_rng(seed).permutation(texts)
+        of_text = np.empty(texts, int)
         scored = []
         left = _SCORED
         for fold in range(_FOLDS):
-            own = np.flatnonzero(of_text == fold)[:left].tolist()
+            drawn = order[fold::_FOLDS]
+            of_text[drawn] = fold
+            own = np.sort(drawn[:left]).tolist()
             left -= len(own)
             scored += [own] if own else []
         return Folds(of_text.tolist(), scored)
