@@ -21,6 +21,36 @@ Named value_dict(ValueTable&& table) {
     return out;
 }
 
+// Rows as tuples: quicker than an array for the few rows of a text, which Python reads one by one.
+template <class T>
+nb::list row_tuples(const std::vector<T>& values, std::size_t columns) {
+    nb::list rows;
+    for (std::size_t begin = 0; begin < values.size(); begin += columns) {
+        nb::object row = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(columns)));
+        if (!row.is_valid()) nb::raise_python_error();
+        for (std::size_t at = 0; at < columns; ++at) {
+            PyTuple_SET_ITEM(row.ptr(), static_cast<Py_ssize_t>(at),
+                             nb::cast(values[begin + at]).release().ptr());
+        }
+        rows.append(std::move(row));
+    }
+    return rows;
+}
+
+// The values of the distinct n-grams of a text; Python computes with the confidences only.
+Named explained_values(ValueTable&& table) {
+    const std::size_t columns = table.labels.size();
+    const std::size_t rows = columns == 0 ? 0 : table.count.size() / columns;
+    nb::dict out;
+    out["labels"] = table.labels;
+    out["count"] = row_tuples(table.count, columns);
+    out["lv"] = row_tuples(table.lv, columns);
+    out["sg"] = row_tuples(table.sg, columns);
+    out["sn"] = row_tuples(table.sn, columns);
+    out["cv"] = to_matrix(std::move(table.cv), columns, rows);
+    return out;
+}
+
 Named score_dict(ExplainedScore&& score, std::size_t columns, std::size_t blocks) {
     const std::size_t rows = score.ngrams.size();
     nb::list ngrams;
@@ -60,7 +90,7 @@ Named explained_dict(Explained&& explained) {
     out["paragraph_values"] = to_matrix(std::move(explained.reading.paragraph_values), columns,
                                         explained.reading.paragraphs.size());
     out["value"] = to_vector(std::move(explained.document));
-    out["values"] = value_dict(std::move(explained.values));
+    out["values"] = explained_values(std::move(explained.values));
     out["score"] = nb::none();
     if (explained.score) {
         out["score"] = score_dict(std::move(*explained.score), columns, blocks);

@@ -298,7 +298,7 @@ class BlockValues:
         return paragraph_shares, sentence_shares, ngram_shares
 
     def _ngram_blocks(self, shares: _Shares | None) -> list[Block]:
-        count, lv, sg, sn = (_tuples(self._table[name]) for name in ("count", "lv", "sg", "sn"))
+        count, lv, sg, sn = (self._table[name] for name in ("count", "lv", "sg", "sn"))
         nothing = [None] * len(self._ngrams)
         counted, corrected = (
             nothing if self._score is None else _tuples(self._score[name])
