@@ -78,6 +78,7 @@ void bind_refining(nb::module_& m, nb::class_<Model>& model) {
                  const std::size_t rows = labels == 0 ? 0 : scores.size() / labels;
                  return to_matrix(std::move(scores), labels, rows);
              })
+        .def("leanings", &Refiner::leanings)
         .def("texts", &Refiner::texts);
     model
         .def(
@@ -105,7 +106,8 @@ void bind_refining(nb::module_& m, nb::class_<Model>& model) {
                 });
             },
             "batch"_a, "labels"_a, "folds"_a, "scored"_a, "settings"_a)
-        .def("adopt", &Model::adopt, "refiner"_a, "temperature"_a, nb::call_guard<ReleasedGil>())
+        .def("adopt", &Model::adopt, "refiner"_a, "temperature"_a, "lean"_a,
+             nb::call_guard<ReleasedGil>())
         .def(
             "correct",
             [](Model& self, const TermBatch& batch, const Model::TextPositions& labels,

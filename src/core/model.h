@@ -147,8 +147,8 @@ class Model {
                                      const RefineSettings& settings, unsigned threads) const;
     std::unique_ptr<Refiner> refiner(const TermBatch& batch, const TextPositions& labels,
                                      const Folds& folds, const RefineSettings& settings) const;
-    // Takes what was fitted; false if the counts have changed meanwhile.
-    bool adopt(const Refiner& refiner, double temperature);
+    // Takes what was fitted, without the lean; false if the counts have changed meanwhile.
+    bool adopt(const Refiner& refiner, double temperature, double lean);
     // One step for each document, which was learnt under these labels just now.
     void correct(const TermBatch& batch, const TextPositions& labels,
                  const RefineSettings& settings);

@@ -155,8 +155,8 @@ std::unique_ptr<Refiner> Model::refiner(const TermBatch& batch, const TextPositi
     return found;
 }
 
-bool Model::adopt(const Refiner& refiner, double temperature) {
-    auto fitted = refiner.finish();
+bool Model::adopt(const Refiner& refiner, double temperature, double lean) {
+    auto fitted = refiner.finish(lean);
     fitted->fit.temperature = temperature;
     const std::lock_guard guard(lock_);
     if (&refiner.counts() != counts_.get()) return false;

@@ -51,6 +51,21 @@ double dual_step(double dual, double score, double squares, double slack) {
     return std::max(0., dual - (score - 1 + slack * dual) / (squares + slack));
 }
 
+std::vector<double> leanings_of(std::span<const Count> texts) {
+    double sum = 0, labels = 0;
+    for (const Count own : texts) {
+        if (own == 0) continue;
+        sum += std::log(static_cast<double>(own));
+        ++labels;
+    }
+    std::vector<double> leanings(texts.size(), 0);
+    for (std::size_t label = 0; label < texts.size(); ++label) {
+        if (texts[label] == 0) continue;
+        leanings[label] = std::log(static_cast<double>(texts[label])) - sum / labels;
+    }
+    return leanings;
+}
+
 TermWeights::TermWeights(const Counts& counts, double decay)
     : documents_(documents_of(counts)),
       decays_(counts.max_ngram(), 1),

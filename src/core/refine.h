@@ -7,6 +7,12 @@
 //
 // The weights w and biases b are those of a linear classifier with squared hinge loss, one label
 // against the others, centred on the counted values; found by dual coordinate descent.
+//
+// A text that was learnt has n-grams of its own, whose counted values are higher the fewer texts
+// its label has. Seen from them, b leans too far towards labels with many texts. What new texts
+// need is measured on held-out ones (model/refining.py) and taken back:
+//
+//     b_c -= lean · (ln n_c - mean of ln n)     n: texts; labels without any are left
 #pragma once
 
 #include <cstdint>
@@ -33,6 +39,9 @@ double term_weight(Count times, double inverse_frequency, double decay);
 
 // The new dual variable of a text and label: `score` is y·S, `squares` Σ x² + β, `slack` 1/(2C).
 double dual_step(double dual, double score, double squares, double slack);
+
+// ln n_c - mean of ln n, by label, over the labels that have texts; 0 for the others.
+std::vector<double> leanings_of(std::span<const Count> texts);
 
 // The numerators of x, with logarithms and powers from tables.
 class TermWeights {

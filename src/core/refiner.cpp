@@ -193,12 +193,12 @@ void Refiner::begin(std::size_t left_out) {
     left_out_ = left_out;
     order_.clear();
     margins_ = 0;
-    std::vector<double> inside(labels, 0);
+    inside_.assign(labels, 0);
     for (std::uint32_t text = 0; text < texts_.size(); ++text) {
         if (texts_[text].fold == left_out) continue;
         order_.push_back(text);
         margins_ += texts_[text].margin;
-        for (const LabelId label : texts_[text].labels) ++inside[label];
+        for (const LabelId label : texts_[text].labels) ++inside_[label];
     }
     scale_ = static_cast<float>(fit().scale());
     random_ = settings_.seed;
@@ -213,8 +213,9 @@ void Refiner::begin(std::size_t left_out) {
     if (!settings_.balanced) return;
     const double texts = static_cast<double>(order_.size());
     for (std::size_t label = 0; label < labels; ++label) {
-        slack_inside_[label] *= 2 * inside[label] / texts;
-        slack_outside_[label] *= 2 * (texts - inside[label]) / texts;
+        const double inside = static_cast<double>(inside_[label]);
+        slack_inside_[label] *= 2 * inside / texts;
+        slack_outside_[label] *= 2 * (texts - inside) / texts;
     }
 }
 
@@ -330,12 +331,23 @@ Fit Refiner::fit() const {
     return fit;
 }
 
-std::shared_ptr<Corrections> Refiner::finish() const {
+std::vector<double> Refiner::leanings() const {
+    const LabelTable& known = counts_->labels();
+    std::vector<Count> texts;
+    for (LabelPosition position = 0; position < known.size(); ++position) {
+        texts.push_back(inside_[known.id_at(position)]);
+    }
+    return leanings_of(texts);
+}
+
+std::shared_ptr<Corrections> Refiner::finish(double lean) const {
     auto found = std::make_shared<Corrections>(*counts_);
     found->fit = fit();
     const LabelTable& known = counts_->labels();
+    const std::vector<double> leaning = leanings();
     for (LabelPosition position = 0; position < known.size(); ++position) {
-        found->set_bias(known.id_at(position), biases_[known.id_at(position)]);
+        const LabelId label = known.id_at(position);
+        found->set_bias(label, biases_[label] - lean * leaning[position]);
     }
     const auto set = [&](std::uint32_t feature, LabelId label, float weight) {
         const auto [length, ngram] = ngrams_[feature];

@@ -55,7 +55,10 @@ class Refiner {
     void begin(std::size_t left_out);
     // One pass of descent over the texts, in a random order.
     void run_pass();
-    std::shared_ptr<Corrections> finish() const;
+    // How far the biases of labels lean towards those with many texts, in units of the lean that is
+    // to be taken back; by label position.
+    std::vector<double> leanings() const;
+    std::shared_ptr<Corrections> finish(double lean) const;
     // The scores of texts of the fold that is left out, one row of label positions for each.
     std::vector<double> held_out_scores();
 
@@ -146,6 +149,7 @@ class Refiner {
     std::vector<std::uint32_t> order_;
     std::vector<float> duals_;                          // a·y by text and label id
     std::vector<double> biases_;                        // by label id
+    std::vector<Count> inside_;                         // texts by label id
     std::vector<double> slack_inside_, slack_outside_;  // 1/(2C) by label id
     std::vector<float> scores_, steps_;                 // room, by label id
 };

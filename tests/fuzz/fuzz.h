@@ -165,7 +165,7 @@ inline void refine(ww::Model& model, const std::vector<Document>& documents) {
     for (const double score : refiner->held_out_scores()) REQUIRE(std::isfinite(score));
     refiner->begin(ww::Refiner::kNoFold);
     refiner->run_pass();
-    REQUIRE(model.adopt(*refiner, 1));
+    REQUIRE(model.adopt(*refiner, 1, .5));
 }
 
 inline std::vector<Document> documents_from(Data& data, unsigned most) {

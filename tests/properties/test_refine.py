@@ -12,7 +12,7 @@ from reference import Reference
 from refine_reference import RefinedReference
 from strategies import corpora, examples, parameters, texts
 from watchword.model.presets import PAPER
-from watchword.model.refining import ONLINE_COST, Folds, best_temperature
+from watchword.model.refining import ONLINE_COST, Folds, RefineSettings, best_calibration
 
 CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}  # the core has 32-bit weights
 
@@ -159,7 +159,7 @@ def random_corpus(seed, texts, *, informative):
 
 @pytest.mark.parametrize("counting", ["occurrences", "documents"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_temperature_equals_the_reference(seed, counting):
+def test_temperature_and_lean_equal_the_reference(seed, counting):
     corpus = random_corpus(seed, 24, informative=True)
     model, reference = both(corpus, PAPER | {"counting": counting, "prior": 3})
     learnt, sets = [text for text, _ in corpus], [{label} for _, label in corpus]
@@ -174,10 +174,60 @@ def test_the_temperature_equals_the_reference(seed, counting):
         )
         scores += [refined.scores_without_itself(learnt[index], sets[index]) for index in scored]
         columns += [reference.labels.index(*sets[index]) for index in scored]
-    expected = best_temperature(np.array(scores), np.array(columns))
+    sizes = np.log([sum(label in own for own in sets) for label in reference.labels])
+    temperature, lean = best_calibration(np.array(scores), np.array(columns), sizes - sizes.mean())
     assert model.refinement is not None
-    assert model.refinement.temperature == pytest.approx(expected, rel=1e-3)
+    assert model.refinement.temperature == pytest.approx(temperature, rel=1e-3)
     assert len(scores) == len(learnt)
+    refined = RefinedReference(reference)
+    refined.fit(learnt, sets, passes=2, seed=seed)
+    refined.take_back(lean, sets)
+    expected = np.array([refined.scores(text) for text in learnt])
+    np.testing.assert_allclose(model.confidence_many(learnt), expected, rtol=0, atol=2e-3)
+
+
+@given(texts=st.lists(st.integers(0, 5), min_size=1, max_size=4), lean=st.floats(0, 1))
+def test_the_lean_that_is_taken_back_equals_the_reference(texts, lean):
+    corpus = [(f"word{n} all", f"label{n}") for n, own in enumerate(texts) for _ in range(own + 1)]
+    model, reference = both(corpus, PAPER)
+    fitted = [(f"word{n} all", f"label{n}") for n, own in enumerate(texts) for _ in range(own)]
+    learnt, sets = [text for text, _ in fitted], [{label} for _, label in fitted]
+    columns = [[model.labels.index(*own)] for own in sets]
+    native = model._engine.native
+    settings = RefineSettings().for_native()
+    refiner = native.refiner(learnt, columns, [], [], settings, 1)
+    refiner.begin(None)
+    refiner.run_pass()
+    assert native.adopt(refiner, 1.0, lean)
+    refined = RefinedReference(reference)
+    refined.fit(learnt, sets, passes=1)
+    if sets:
+        refined.take_back(lean, sets)
+    read = [text for text, _ in corpus]
+    expected = np.array([refined.scores(text) for text in read])
+    np.testing.assert_allclose(model.confidence_many(read), expected, **CLOSE)
+
+
+def unequal_corpus(seed, texts):
+    """Long texts with many words of their own; one in five has the rare label."""
+    random = np.random.default_rng(seed)
+    corpus = []
+    for index in range(texts):
+        label = "rare" if index % 5 == 0 else "common"
+        words = random.zipf(1.2, 150).tolist()
+        hints = random.integers(0, 40, 12) + (0 if label == "rare" else 6)
+        text = " ".join([*(f"w{word}" for word in words), *(f"hint{hint}" for hint in hints)])
+        corpus.append((text, label))
+    return corpus
+
+
+def test_new_texts_of_a_rare_label_are_recognised():
+    learnt, new = unequal_corpus(2, 400), unequal_corpus(3, 400)
+    model = ww.TauSS3()
+    model.learn_many([text for text, _ in learnt], [label for _, label in learnt])
+    model.refine([text for text, _ in learnt], [label for _, label in learnt])
+    found = model.predict_many([text for text, _ in new])
+    assert found.count("rare") > 60  # of 80; 41 if the lean is left in
 
 
 def test_the_temperature_is_fitted_to_texts_of_all_labels_though_they_are_sorted():

@@ -87,6 +87,13 @@ class RefinedReference:
             for index in order:
                 self.correct(texts[index], label_sets[index], index, duals, label_sets, balanced)
 
+    def take_back(self, lean, label_sets):
+        """Move the biases away from labels with many texts."""
+        texts = Counter(label for own in label_sets for label in own)
+        mean = sum(math.log(own) for own in texts.values()) / len(texts)
+        for label, own in texts.items():
+            self.biases[label] -= lean * (math.log(own) - mean)
+
     def scores_without_itself(self, text, own):
         """Return the scores of a learnt text without its own counts; totals stay as they are."""
         counted, whole = self.counted, self.counted.trees

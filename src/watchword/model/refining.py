@@ -1,19 +1,20 @@
 """Refinement: corrections fitted around the counts, and calibrated probabilities.
 
 The core fits and applies corrections (src/core/refine.h holds the equations); this module chooses
-the settings, runs the passes and fits the temperature of probabilities.
+the settings, runs the passes and fits to held-out texts what cannot be fitted to learnt ones: the
+temperature of probabilities, and the lean towards labels with many texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from watchword import _native
-from watchword._arrays import FloatArray
+from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label, as_above_zero, as_threads, as_whole
 from watchword._display import many
 from watchword._progress import Progress, tracked
@@ -30,11 +31,14 @@ POST_SETTINGS: dict[str, Any] = {"cost": 0.1, "balanced": True}
 _DECAY = 0.5
 _STRENGTH = 1.0
 _BIAS = 0.05
-# The temperature is fitted by cross-validation to this many texts, if there are so many.
+# Temperature and lean are fitted by cross-validation to this many texts, if there are so many.
 _FOLDS = 2
 _SCORED = 2000
-_LEAST_TEXTS = 20  # with fewer, the temperature stays 1
+_LEAST_TEXTS = 20  # with fewer, the temperature stays 1 and the lean 0
 _STEPS = 40  # of the search for the temperature
+_LEAN_STEPS = 8
+_ROUGH_STEPS = 14  # of the search for the temperature that suits a lean
+_MOST_LEAN = 1.0
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def refine(
     threads: int | None,
     progress: Progress | None,
 ) -> None:
-    """Fit corrections to texts, and the temperature to texts that are held out."""
+    """Fit corrections to texts, and temperature and lean to texts that are held out."""
     check_refinable(engine)
     engine.refuse_if_mapped("refining")
     engine.refuse_if_unreadable()
@@ -146,7 +150,8 @@ def refine(
             yield from _run(refiner, settings, left_out=fold)
             scores.append(refiner.held_out_scores())
         yield from _run(refiner, settings, left_out=None)
-        _adopt(engine, refiner, _temperature(scores, positions, folds))
+        held_out = _held_out(scores, positions, folds)
+        _adopt(engine, refiner, *best_calibration(*held_out, np.array(refiner.leanings())))
 
     for _ in tracked(passes(), total, progress):
         pass
@@ -185,7 +190,7 @@ def refine_terms(
     refiner = engine.native.refiner_terms(terms, positions, [], [], settings.for_native())
     for _ in _run(refiner, settings, left_out=None):
         pass
-    _adopt(engine, refiner, 1.0)
+    _adopt(engine, refiner, 1.0, 0.0)
 
 
 def _run(
@@ -198,8 +203,8 @@ def _run(
         yield
 
 
-def _adopt(engine: Engine, refiner: _native.Refiner, temperature: float) -> None:
-    if not engine.native.adopt(refiner, temperature):
+def _adopt(engine: Engine, refiner: _native.Refiner, temperature: float, lean: float) -> None:
+    if not engine.native.adopt(refiner, temperature, lean):
         raise RuntimeError("the model was changed by another thread while it was refined")
 
 
@@ -232,8 +237,10 @@ class Folds:
         return Folds(of_text.tolist(), scored)
 
 
-def _temperature(scores: list[FloatArray], positions: list[list[int]], folds: Folds) -> float:
-    """Return the temperature that fits the scores of texts by fits that left them out.
+def _held_out(
+    scores: list[FloatArray], positions: list[list[int]], folds: Folds
+) -> tuple[FloatArray, IntArray]:
+    """Return the scores of texts by fits that left them out, and the true column of each row.
 
     A label without a text in such a fit is ignored there.
     """
@@ -248,12 +255,36 @@ def _temperature(scores: list[FloatArray], positions: list[list[int]], folds: Fo
             true = [label for label in positions[index] if fitted[label]]
             rows += [known[row]] * len(true)
             columns += true
-    if not rows or len(rows[0]) < 2:
-        return 1.0
-    return best_temperature(np.array(rows), np.array(columns))
+    return np.array(rows), np.array(columns, np.int64)
 
 
-def best_temperature(scores: FloatArray, columns: Any) -> float:
+def best_calibration(
+    scores: FloatArray, columns: IntArray, leanings: FloatArray
+) -> tuple[float, float]:
+    """Return the temperature and the lean of lowest log-loss; 1 and 0 if there is nothing to fit.
+
+    The lean is what has to be taken back, so it is not negative. It is at most 1: what the fit
+    wants of a margin.
+
+    >>> scores = np.array([[0.9, -0.9], [0.5, -0.5], [0.7, -0.7], [0.1, -0.1], [-0.1, 0.1]])
+    >>> columns, leanings = np.array([0, 0, 0, 1, 1]), np.array([0.2, -0.2])
+    >>> round(best_calibration(scores, columns, leanings)[1], 1)
+    1.0
+    """
+    if not len(columns) or len(leanings) < 2:
+        return 1.0, 0.0
+
+    def loss(lean: float) -> float:
+        shifted = scores - lean * leanings
+        return log_loss(shifted, columns, best_temperature(shifted, columns, _ROUGH_STEPS))
+
+    lean = _lowest(loss, 0.0, _MOST_LEAN, _LEAN_STEPS) if leanings.any() else 0.0
+    if lean and loss(lean) >= loss(0.0):
+        lean = 0.0
+    return best_temperature(scores - lean * leanings, columns), lean
+
+
+def best_temperature(scores: FloatArray, columns: IntArray, steps: int = _STEPS) -> float:
     """Return the temperature of lowest log-loss, given the scores of texts and their true columns.
 
     >>> scores = np.array([[2.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 0.0]])
@@ -262,15 +293,24 @@ def best_temperature(scores: FloatArray, columns: Any) -> float:
     """
 
     def loss(logarithm: float) -> float:
-        chances = softmax(scores, float(np.exp(logarithm)))
-        true = chances[np.arange(len(columns)), columns]
-        return float(-np.log(np.maximum(true, 1e-300)).mean())
+        return log_loss(scores, columns, float(np.exp(logarithm)))
 
-    low, high = np.log(0.01), np.log(100.0)
+    return float(np.exp(_lowest(loss, np.log(0.01), np.log(100.0), steps)))
+
+
+def log_loss(scores: FloatArray, columns: IntArray, temperature: float) -> float:
+    """Return the mean log-loss of the probabilities that scores give to the true columns."""
+    chances = softmax(scores, temperature)
+    true = chances[np.arange(len(columns)), columns]
+    return float(-np.log(np.maximum(true, 1e-300)).mean())
+
+
+def _lowest(loss: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Return where a function with one valley is lowest: search by the golden section."""
     golden = (np.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
     at_left, at_right = loss(left), loss(right)
-    for _ in range(_STEPS):
+    for _ in range(steps):
         if at_left < at_right:
             high, right, at_right = right, left, at_left
             left = high - golden * (high - low)
@@ -279,7 +319,7 @@ def best_temperature(scores: FloatArray, columns: Any) -> float:
             low, left, at_left = left, right, at_right
             right = low + golden * (high - low)
             at_right = loss(right)
-    return float(np.exp((low + high) / 2))
+    return float((low + high) / 2)
 
 
 def softmax(scores: FloatArray, temperature: float) -> FloatArray:
