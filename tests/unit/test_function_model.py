@@ -128,10 +128,10 @@ def test_a_watcher_resumes_from_its_state():
 def test_a_reader_resumes_from_its_state():
     reader = model_of().reader(POLICY)
     reader.read("0.5")
-    for state in (reader.to_bytes(), reader.to_json()):
-        assert model_of().reader(POLICY, state=state).read("0.9") == model_of().reader(
-            POLICY, state=state
-        ).read("0.9")
+    states = reader.to_bytes(), reader.to_json()
+    expected = reader.read("0.9")
+    for state in states:
+        assert model_of().reader(POLICY, state=state).read("0.9") == expected
 
 
 @pytest.mark.parametrize(
