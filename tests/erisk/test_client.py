@@ -638,6 +638,10 @@ def test_unusual_fields_of_a_writing_are_accepted():
         (" 2019-01-02 03:04:05 ", datetime(2019, 1, 2, 3, 4, 5)),
         ("2023-03-08T17:26:33.000+00:00", datetime(2023, 3, 8, 17, 26, 33, tzinfo=timezone.utc)),
         ("2023-03-08T17:26:33Z", datetime(2023, 3, 8, 17, 26, 33, tzinfo=timezone.utc)),
+        ("2023-03-08 17:26:33 UTC", datetime(2023, 3, 8, 17, 26, 33, tzinfo=timezone.utc)),
+        ("2023-03-08T17:26:33+0000", datetime(2023, 3, 8, 17, 26, 33, tzinfo=timezone.utc)),
+        ("20230308T172633", None),  # which only later Pythons read
+        ("2023-W10-3", None),
         ("yesterday", None),
     ],
 )

@@ -17,6 +17,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from watchword.data.flaws import Flaw
+from watchword.data.records import as_time
 from watchword.data.subjects import Post
 from watchword.errors import DataFormatError, WatchwordError
 
@@ -237,10 +239,9 @@ def as_identifier(value: object) -> int | str | None:
 
 def time_of(date: str) -> datetime | None:
     """Return the time that a date says, or None if it is unreadable."""
-    text = re.sub(r"Z$| UTC$", "+00:00", date.strip())
     try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+        return as_time(re.sub(r" UTC$", "Z", date.strip()))
+    except Flaw:
         return None
 
 
