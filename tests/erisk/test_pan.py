@@ -4,7 +4,7 @@ import pytest
 
 import watchword as ww
 from erisk_files import write
-from watchword.erisk.pan import read_pan
+from watchword.erisk import read_pan
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import f_score
 

@@ -9,6 +9,7 @@ from watchword.erisk.layout import (
     read_collection,
     read_erisk,
 )
+from watchword.erisk.pan import read_pan
 from watchword.erisk.paper_tasks import TaskResult, find_sets, run_task
 from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named
 from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
@@ -51,6 +52,7 @@ __all__ = [
     "read_collection",
     "read_counts",
     "read_erisk",
+    "read_pan",
     "read_runs",
     "read_submissions",
     "read_truth",
