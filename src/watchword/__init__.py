@@ -131,7 +131,7 @@ __all__ = [
 UNICODE_VERSION: str = _native.unicode_version
 
 # They need more than NumPy, or are not needed by most programs.
-_LOADED_ON_DEMAND = ("pyss3", "sklearn", "spark", "web")
+_LOADED_ON_DEMAND = ("pyss3", "service", "sklearn", "spark", "web")
 
 
 def __getattr__(name: str) -> object:
