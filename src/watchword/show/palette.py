@@ -97,8 +97,8 @@ def palette_css() -> str:
     """Return the CSS of all colours, and of blocks painted with a share `--part`.
 
     Under the classes `.c0` to `.c19` and `.c-alert`, `currentColor` and `rgb(var(--rgb))` are the
-    label's colour; `--colours` is the number of those that repeat and `--dashes` has `DASHES`,
-    for scripts.
+    label's colour. `--alert` is `ALERT`; for scripts, `--colours` is the number of colours that
+    repeat and `--dashes` has `DASHES`.
     """
     names = ("paper", "ink", "quiet", "line")
     light, dark = (
@@ -111,7 +111,7 @@ def palette_css() -> str:
     every = [*enumerate(COLOURS), ("-alert", ALERT)]
     labels = (f".c{name}{{color:{colour};--rgb:{rgb(colour)}}}\n" for name, colour in every)
     return (
-        f":root{{color-scheme:light dark;--colours:{len(COLOURS)};"
+        f":root{{color-scheme:light dark;--alert:{ALERT};--colours:{len(COLOURS)};"
         f'--dashes:"{"|".join(DASHES)}";{light}}}\n'
         f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{''.join(labels)}"
         f":is(.ww-text :is(mark,.s,.p),.painted .worth){{"

@@ -5,7 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const MOST_ROWS = 200; // of the table, until all are requested
 const NEAR = 24; // pixels: largest distance of a click from its point
 const RAMP = [1, 5, 2, 4, 0]; // colours from low to high, distinct in light and dark mode
-const PALETTE = 10;
+const PALETTE = Number(getComputedStyle(document.documentElement).getPropertyValue("--colours"));
 
 const at = (id) => document.getElementById(id);
 const data = JSON.parse(at("data").textContent);
