@@ -1,4 +1,4 @@
-"""The command line's notation for policies: parsing and formatting.
+"""The command line's notation for policies, parsed.
 
     overtakes
     overtakes(ratio=2, margin=1)
