@@ -100,7 +100,8 @@ class Measures:
     @property
     def counted(self) -> str:
         """The numbers of subjects, positives and alerts, in words."""
-        return f"{self.subjects} subjects, {self.positives} positive, {self.alerts} alerts"
+        subjects, alerts = many(self.subjects, "subject"), many(self.alerts, "alert")
+        return f"{subjects}, {self.positives:,} positive, {alerts}"
 
     def cells(self) -> list[tuple[str, ...]]:
         """Return a table, headed: each ERDE with its bounds, and the other measures."""
@@ -163,15 +164,17 @@ class Replay(ReplayPictures):
     measures: Measures | None
 
     def __repr__(self) -> str:
-        alerts = sum(outcome.label is not None for outcome in self.outcomes)
-        counted = f"{many(len(self.outcomes), 'subject')}, {many(alerts, 'alert')}"
-        return f"<Replay of {counted}, policy {self.policy!r}>"
+        return f"<Replay of {self._counted}, policy {self.policy!r}>"
 
     def __str__(self) -> str:
         if self.measures is None:
-            alerts = sum(outcome.label is not None for outcome in self.outcomes)
-            return f"{len(self.outcomes)} subjects, {alerts} alerts; true labels unknown"
+            return f"{self._counted}; true labels unknown"
         return str(self.measures)
+
+    @property
+    def _counted(self) -> str:
+        alerts = sum(outcome.label is not None for outcome in self.outcomes)
+        return f"{many(len(self.outcomes), 'subject')}, {many(alerts, 'alert')}"
 
     def intervals(
         self, *, seed: int = 0, repeats: int = 1000, confidence_level: float = 0.95
