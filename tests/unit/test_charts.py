@@ -283,7 +283,7 @@ def test_every_curve_is_in_the_legend_and_every_bar_is_drawn(found):
 
 def test_matplotlib_draws_the_same_numbers(found):
     pytest.importorskip("matplotlib")
-    axes = found.plot_thresholds()
+    axes = found.plot("thresholds")
     drawn = {line.get_label(): line for line in axes.lines}
     chart = found.chart("thresholds")
     for one in chart.curves:
@@ -294,17 +294,17 @@ def test_matplotlib_draws_the_same_numbers(found):
 def test_matplotlib_draws_into_axes_that_are_given(found, tuning):
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.add_subplot()
-    assert found.plot_delays(axes) is axes
-    assert found.plot_frontier(axes) is axes
-    assert found.plot_subjects(None, axes) is axes
-    assert found.plot_policies([ww.Overtakes("at risk")], axes) is axes
+    assert found.plot("delays", axes) is axes
+    assert found.plot("frontier", axes) is axes
+    assert found.plot("subjects", axes) is axes
+    assert found.plot("policies", axes, policies=[ww.Overtakes("at risk")]) is axes
     assert tuning.plot(ax=axes) is axes
 
 
 def test_without_matplotlib_the_message_says_what_to_install(found, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ww.errors.MissingExtraError, match=r"watchword\[plot\]"):
-        found.plot_delays()
+        found.plot("delays")
     with pytest.raises(ww.errors.MissingExtraError, match=r"watchword\[plot\]"):
         found.chart("delays").save(tmp_path / "delays.png")
     assert not list(tmp_path.iterdir())

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
-
-from watchword.streams.policies import Policy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,27 +37,9 @@ class ReplayPictures:
 
         return replay_chart(cast("Replay", self), kind, **options)
 
-    def plot_thresholds(self, ax: Axes | None = None) -> Axes:
-        """Plot each ERDE and F₁ against the policy's threshold; see `chart`."""
-        return self.chart("thresholds").plot(ax)
-
-    def plot_frontier(
-        self, ax: Axes | None = None, *, measure: str = "precision", least_recall: float = 0.5
-    ) -> Axes:
-        """Plot the best precision for each median delay; see `chart`."""
-        return self.chart("frontier", measure=measure, least_recall=least_recall).plot(ax)
-
-    def plot_delays(self, ax: Axes | None = None) -> Axes:
-        """Plot a histogram of the delays of alerts; see `chart`."""
-        return self.chart("delays").plot(ax)
-
-    def plot_subjects(self, subjects: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-        """Plot the scores of several subjects over their posts, with their alerts; see `chart`."""
-        return self.chart("subjects", subjects=subjects).plot(ax)
-
-    def plot_policies(self, policies: Iterable[Policy], ax: Axes | None = None) -> Axes:
-        """Plot the measures of this and other policies, with intervals; see `chart`."""
-        return self.chart("policies", policies=policies).plot(ax)
+    def plot(self, kind: ReplayChart, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw one of the charts with matplotlib (`watchword[plot]`) on the given or new axes."""
+        return self.chart(kind, **options).plot(ax)
 
     def _repr_html_(self) -> str:
         from watchword.evaluation.early_charts import usual_charts

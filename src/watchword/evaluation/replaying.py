@@ -154,7 +154,7 @@ class Ranking:
 class Replay(ReplayPictures):
     """The decisions of a replay, with their measures if all true labels are known.
 
-    `print` shows the measures, a notebook also a picture; `chart` and `plot_…` draw others.
+    `print` shows the measures, a notebook also a picture; `chart` and `plot` draw others.
     `to_csv` has a line per subject, `to_json` everything.
     """
 
