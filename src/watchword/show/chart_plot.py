@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchword.show.blocks import Plain
 from watchword.show.chart import colour_of, limits_of
-from watchword.show.timeline import new_axes, plot_name
+from watchword.show.plotting import new_axes, plot_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 from watchword.show.blocks import Plain
 from watchword.show.markup import excerpt
 from watchword.show.palette import label_colour
-from watchword.show.timeline import new_axes, plot_name
+from watchword.show.plotting import new_axes, plot_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

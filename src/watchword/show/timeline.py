@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from watchword.errors import MissingExtraError
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value
 from watchword.show.palette import label_colour, label_dash
+from watchword.show.plotting import new_axes, plot_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["new_axes", "plot_name", "plot_timeline", "timeline_description", "timeline_svg"]
+__all__ = ["plot_timeline", "timeline_description", "timeline_svg"]
 
 MOST_LINES = 8
 _MARKS = 8  # markers per line
@@ -269,19 +269,3 @@ def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
         ax.set_title(plot_name(plain["subject"]))
     ax.legend()
     return ax
-
-
-def new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure of this size, in inches."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "plotting needs matplotlib: pip install 'watchword[plot]'"
-        ) from error
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
-
-
-def plot_name(name: object) -> str:
-    """Return a label or id for a plot; matplotlib would read $ as the start of a formula."""
-    return svg.clean(name).replace("$", r"\$")
