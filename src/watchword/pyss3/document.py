@@ -53,12 +53,11 @@ def _parsed(view: View, document: list[Paragraph]) -> list[list[list[Ngram]]]:
     """Return the n-grams of each sentence of each paragraph."""
     explained = view.explain(batch_of([document], with_spans=True))
     values = explained["values"]
-    known = values["count"].any(axis=1)
     # By the number of words and breaks before each n-gram: its words, and its row of values.
     ngrams = {
         start // 2: (words.split(" "), row)
         for start, _, _, words, row in explained["ngrams"]
-        if known[row]
+        if any(values["count"][row])
     }
     columns = len(values["labels"])
     nothing = ((), [0.0] * columns, [0.0] * columns, [0] * columns)
@@ -75,7 +74,7 @@ def _parsed(view: View, document: list[Paragraph]) -> list[list[list[Ngram]]]:
             elif at in ngrams and not token.crossed:
                 words, row = ngrams[at]
                 cv = [one if one > view.alpha else 0.0 for one in values["cv"][row].tolist()]
-                lv, fr = values["lv"][row].tolist(), values["count"][row].tolist()
+                lv, fr = list(values["lv"][row]), list(values["count"][row])
                 found.append(Ngram(token.lexeme, tuple(words), cv, lv, fr))
                 pending = len(words) - 1
             else:
