@@ -139,19 +139,12 @@ def refine(
     total = settings.passes * (len(folds.scored) + 1)
 
     def passes() -> Iterator[None]:
-        scored = [index for fold in folds.scored for index in fold]
-        given = (positions, folds.of_text, scored, settings.for_native())
+        given = (positions, folds.of_text, folds.all_scored(), settings.for_native())
         if engine.source.is_plain:
             refiner = engine.native.refiner(texts, *given, workers)
         else:
             refiner = engine.native.refiner_terms(engine.source.read(texts), *given)
-        scores = []
-        for fold in range(len(folds.scored)):
-            yield from _run(refiner, settings, left_out=fold)
-            scores.append(refiner.held_out_scores())
-        yield from _run(refiner, settings, left_out=None)
-        held_out = _held_out(scores, positions, folds)
-        _adopt(engine, refiner, *best_calibration(*held_out, np.array(refiner.leanings())))
+        yield from _fit(engine, refiner, positions, folds, settings)
 
     for _ in tracked(passes(), total, progress):
         pass
@@ -184,13 +177,32 @@ def refine_terms(
     labels: Sequence[frozenset[Label]],
     settings: RefineSettings,
 ) -> None:
-    """Fit corrections to texts given as terms, without calibrating probabilities."""
+    """Fit corrections, temperature and lean to texts given as terms."""
     check_refinable(engine)
     positions = positions_of(engine, labels)
-    refiner = engine.native.refiner_terms(terms, positions, [], [], settings.for_native())
-    for _ in _run(refiner, settings, left_out=None):
+    folds = Folds.drawn(len(labels), settings.seed)
+    given = (positions, folds.of_text, folds.all_scored(), settings.for_native())
+    for _ in _fit(engine, engine.native.refiner_terms(terms, *given), positions, folds, settings):
         pass
-    _adopt(engine, refiner, 1.0, 0.0)
+
+
+def _fit(
+    engine: Engine,
+    refiner: _native.Refiner,
+    positions: list[list[int]],
+    folds: Folds,
+    settings: RefineSettings,
+) -> Iterator[None]:
+    """Run all fits and adopt the last, with what the others say of held-out texts."""
+    scores = []
+    for fold in range(len(folds.scored)):
+        yield from _run(refiner, settings, left_out=fold)
+        scores.append(refiner.held_out_scores())
+    yield from _run(refiner, settings, left_out=None)
+    held_out = _held_out(scores, positions, folds)
+    temperature, lean = best_calibration(*held_out, np.array(refiner.leanings()))
+    if not engine.native.adopt(refiner, temperature, lean):
+        raise RuntimeError("the model was changed by another thread while it was refined")
 
 
 def _run(
@@ -201,11 +213,6 @@ def _run(
     for _ in range(settings.passes):
         refiner.run_pass()
         yield
-
-
-def _adopt(engine: Engine, refiner: _native.Refiner, temperature: float, lean: float) -> None:
-    if not engine.native.adopt(refiner, temperature, lean):
-        raise RuntimeError("the model was changed by another thread while it was refined")
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,10 @@ class Folds:
             left -= len(own)
             scored += [own] if own else []
         return Folds(of_text.tolist(), scored)
+
+    def all_scored(self) -> list[int]:
+        """Return the texts to score in any fold."""
+        return [index for fold in self.scored for index in fold]
 
 
 def _held_out(
