@@ -131,3 +131,13 @@ def _csv_line(cells: Sequence[Any]) -> str:
     # The writer quotes only the characters of its own line terminator, and an id may contain both.
     csv.writer(buffer, lineterminator="\r\n").writerow(cells)
     return buffer.getvalue().removesuffix("\r\n") + "\n"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return the first names, the number of the others, and "is" or "are".
+
+    >>> listed(["ann"]), listed(["ann", "bob", "cid"], 2)
+    ('ann is', 'ann, bob and 1 more are')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")

@@ -103,7 +103,7 @@ def test_a_task_takes_other_parameters_and_policies(collection):
     done = call("erisk", "run", "2018-anorexia", "--data", collection, *arguments)
     found = json.loads(done.stdout)
     assert found["policy"]["margin"] == 1000
-    assert found["score"]["erde50"]["value"] == found["score"]["erde50"]["never"]
+    assert found["score"]["erde50"] == found["score"]["erde50_bounds"]["never"]
 
 
 def test_contradictory_collection_is_an_error(collection):

@@ -87,7 +87,7 @@ def test_own_and_published_rows_are_in_the_table(study, written):
     rows = list(csv.DictReader(io.StringIO(text)))
     own = {row["run"]: float(row["erde50"]) for row in rows if row["source"] == "synthetic"}
     published = {row["run"]: float(row["erde50"]) for row in rows if row["source"] == "published"}
-    assert own == {run.name: run.score.erde50.value for run in study.runs}
+    assert own == {run.name: 100 * run.score.measures["erde50"] for run in study.runs}
     assert published["τ-SS3"] == 6.26
     assert published["FHDO-BCSGD"] == 5.96
     assert [row["run"] for row in rows][-2:] == ["(never alerting)", "(best possible)"]
@@ -111,7 +111,7 @@ def test_runs_are_written_as_submissions(study, made, written):
     board = score_runs(made / "2018 anorexia" / "test", [written / "runs" / TASK])
     values = {run.name: 100 * run.measures["erde50"] for run in board.runs}
     assert values == pytest.approx(
-        {run.name.replace("τ", "tau"): run.score.erde50.value for run in study.runs}
+        {run.name.replace("τ", "tau"): 100 * run.score.measures["erde50"] for run in study.runs}
     )
 
 

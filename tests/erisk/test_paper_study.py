@@ -39,8 +39,8 @@ def test_sequences_of_words_beat_words_where_only_sequences_carry_signals(studie
     words, sequences = studied.runs[:2]
     assert [words.name, sequences.name] == ["SS3", "τ-SS3"]
     assert [words.parameters["max_ngram"], sequences.parameters["max_ngram"]] == [1, 3]
-    assert sequences.score.erde50.value < words.score.erde50.value
-    assert sequences.score.f1 > words.score.f1
+    assert sequences.score.measures["erde50"] < words.score.measures["erde50"]
+    assert sequences.score.measures["f1"] > words.score.measures["f1"]
 
 
 def test_both_models_decide_as_those_of_a_task(made, studied):
@@ -117,8 +117,8 @@ def test_both_models_are_compared_in_pairs(studied):
     assert (plain.run, plain.baseline) == ("τ-SS3", "SS3")
     assert (tuned.run, tuned.baseline) == ("τ-SS3-tuned", "SS3-tuned")
     words, sequences = studied.runs[:2]
-    difference = sequences.score.erde50.value - words.score.erde50.value
-    assert 100 * plain.differences["erde50"].value == pytest.approx(difference)
+    difference = sequences.score.measures["erde50"] - words.score.measures["erde50"]
+    assert plain.differences["erde50"].value == pytest.approx(difference)
     assert all(0 < p <= 1 for p in plain.p_values.values())
 
 

@@ -16,7 +16,7 @@ from watchword.erisk import (
     make_collection,
     read_erisk,
     run_task,
-    score_submissions,
+    score_runs,
 )
 from watchword.errors import DataFormatError
 from watchword.model.presets import PAPER_TASKS
@@ -36,8 +36,10 @@ def made(tmp_path_factory):
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_runs_from_files_to_table(made, tmp_path, task):
     result = run_task(task, made, out=tmp_path, name="ours")
-    erde50 = result.score.erde50
-    assert erde50.best <= erde50.value < 0.75 * erde50.never  # what was planted is found
+    bounds = result.score.bounds["erde50"]
+    assert (
+        bounds.best <= result.score.measures["erde50"] < 0.75 * bounds.never
+    )  # what was planted is found
     assert len(result.files) == 10
     assert "> ours " in str(result)
 
@@ -46,17 +48,19 @@ def test_a_task_runs_from_files_to_table(made, tmp_path, task):
 def test_submission_files_score_like_the_result(made, tmp_path, task):
     result = run_task(task, made, out=tmp_path / "run")
     test = find_sets(task, made).test.collection
-    assert score_submissions(tmp_path / "run", test.truth, test.counts) == result.score
+    [score] = score_runs(test.truth, [tmp_path / "run"], counts=test.counts).runs
+    assert score == result.score
 
 
 def test_the_score_equals_that_of_the_replay(made):
     result = run_task("2017-depression", made)
     measures = result.replay.measures
-    assert result.score.erde5.value == pytest.approx(100 * measures.erde5)
-    assert result.score.erde50.value == pytest.approx(100 * measures.erde50)
-    assert result.score.erde50.never == pytest.approx(100 * measures.erde50_bounds.never)
-    assert result.score.erde50.best == pytest.approx(100 * measures.erde50_bounds.best)
-    assert (result.score.precision, result.score.f1) == (measures.precision, measures.f1)
+    found = result.score.measures
+    assert found["erde5"] == pytest.approx(measures.erde5)
+    assert found["erde50"] == pytest.approx(measures.erde50)
+    assert result.score.bounds["erde50"].never == pytest.approx(measures.erde50_bounds.never)
+    assert result.score.bounds["erde50"].best == pytest.approx(measures.erde50_bounds.best)
+    assert (found["precision"], found["f1"]) == (measures.precision, measures.f1)
     assert result.files == ()
 
 
@@ -114,15 +118,12 @@ def test_a_test_set_may_name_people_without_writings(made, tmp_path):
         result = run_task("2018-anorexia", tmp_path / "copy", out=tmp_path / "run")
     after = result.score
     assert (after.subjects, after.positives) == (before.subjects + 1, before.positives + 1)
-    assert after.recall == before.recall * before.positives / after.positives
-    assert after.precision == before.precision
+    share = before.positives / after.positives
+    assert after.measures["recall"] == before.measures["recall"] * share
+    assert after.measures["precision"] == before.measures["precision"]
     assert result.files[-1].read_text().count("subject3958\t\t2\n") == 1
     with pytest.warns(CollectionWarning, match="subject3958 is in the golden truth"):
-        again = score_submissions(
-            tmp_path / "run",
-            test / "risk-golden-truth-test.txt",
-            test / "writings-per-subject-all-test.txt",
-        )
+        [again] = score_runs(test, [tmp_path / "run"]).runs
     assert again == after
 
 
@@ -163,8 +164,8 @@ def test_run_reads_cases_of_2022(made, tmp_path):
 def test_run_is_sorted_into_the_table_by_erde50(made):
     result = run_task("2017-depression", made)
     for value, place in ((7.0, 0), (8.0, 1), (99.0, 11)):
-        erde50 = replace(result.score.erde50, value=value)
-        lines = str(replace(result, score=replace(result.score, erde50=erde50))).splitlines()
+        measures = {**result.score.measures, "erde50": value / 100}
+        lines = str(replace(result, score=replace(result.score, measures=measures))).splitlines()
         assert [line[0] for line in lines[4:16]].index(">") == place
 
 
@@ -213,7 +214,8 @@ def test_delays_use_the_official_post_counts(tmp_path, taught):
         result = run_task(
             "2018-depression", tmp_path, train=[], test=tmp_path / "test", model=taught
         )
-    assert result.score.erde5.value == pytest.approx(100 * (1 - 1 / (1 + 2.718281828459045)) / 2)
+    expected = (1 - 1 / (1 + 2.718281828459045)) / 2
+    assert result.score.measures["erde5"] == pytest.approx(expected)
 
 
 def test_an_early_alert_of_a_subject_with_few_posts_is_in_the_file_of_its_chunk(tmp_path, taught):

@@ -8,12 +8,12 @@ import pytest
 from erisk_files import write
 from watchword.erisk import (
     ChunkDecision,
+    ChunkRun,
     CollectionWarning,
     read_counts,
     read_submissions,
     read_truth,
-    score_decisions,
-    score_submissions,
+    score_runs,
     write_submissions,
 )
 from watchword.errors import DataFormatError
@@ -69,13 +69,14 @@ def test_a_subject_without_a_decision_is_negative(tmp_path):
     for chunk in range(1, 11):
         write(tmp_path / f"THEIRS_{chunk}.txt", "ann 0\nbob 0\n")
     truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 20, "bob": 20}
-    score = score_submissions(tmp_path, truth, counts)
-    assert (score.erde5.value, score.recall) == (50.0, 0.0)
+    [score] = score_runs(truth, [tmp_path], counts=counts).runs
+    assert (score.measures["erde5"], score.measures["recall"]) == (0.5, 0.0)
 
 
 def scored(decisions, labels, counts):
     truth = {name: "positive" if label else "negative" for name, label in labels.items()}
-    return score_decisions(decisions, truth, counts)
+    [score] = score_runs(truth, [ChunkRun("ours", decisions)], counts=counts).runs
+    return score
 
 
 @pytest.mark.parametrize(
@@ -94,29 +95,30 @@ def scored(decisions, labels, counts):
 def test_the_delay_follows_the_official_rule(posts, chunk, delay):
     decisions = {"ann": ChunkDecision("positive", chunk), "bob": None}
     score = scored(decisions, {"ann": 1, "bob": 0}, {"ann": posts, "bob": 30})
-    assert score.erde5.value == pytest.approx(100 * cost(delay, 5) / 2)
-    assert score.erde50.value == pytest.approx(100 * cost(delay, 50) / 2)
+    assert score.measures["erde5"] == pytest.approx(cost(delay, 5) / 2)
+    assert score.measures["erde50"] == pytest.approx(cost(delay, 50) / 2)
 
 
 def test_a_false_alarm_costs_the_share_of_positives():
     decisions = dict.fromkeys("abcd") | {"d": ChunkDecision("positive", 2)}
     score = scored(decisions, {"a": 1, "b": 0, "c": 0, "d": 0}, dict.fromkeys("abcd", 30))
-    assert score.erde5.value == pytest.approx(100 * (1 + 0.25) / 4)
+    assert score.measures["erde5"] == pytest.approx((1 + 0.25) / 4)
 
 
 def test_bounds_are_never_alerting_and_all_positives_after_the_first_chunk():
     labels, counts = {"a": 1, "b": 1, "c": 0, "d": 0}, {"a": 9, "b": 84, "c": 50, "d": 50}
     score = scored(dict.fromkeys("abcd"), labels, counts)
-    assert score.erde5.never == score.erde5.value == 50.0
-    assert score.erde5.best == pytest.approx(100 * (cost(0, 5) + cost(8, 5)) / 4)
-    assert score.erde50.best == pytest.approx(100 * (cost(0, 50) + cost(8, 50)) / 4)
+    assert score.bounds["erde5"].never == score.measures["erde5"] == 0.5
+    assert score.bounds["erde5"].best == pytest.approx((cost(0, 5) + cost(8, 5)) / 4)
+    assert score.bounds["erde50"].best == pytest.approx((cost(0, 50) + cost(8, 50)) / 4)
 
 
 def test_precision_recall_and_f1_are_of_the_positive_label():
     decisions = dict.fromkeys("abcde")
     decisions |= {name: ChunkDecision("positive", 1) for name in "acd"}
     score = scored(decisions, {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}, dict.fromkeys("abcde", 30))
-    assert (score.precision, score.recall, score.f1) == (pytest.approx(1 / 3), 0.5, 0.4)
+    assert score.measures["precision"] == pytest.approx(1 / 3)
+    assert (score.measures["recall"], score.measures["f1"]) == (0.5, 0.4)
 
 
 def test_the_order_of_subjects_does_not_matter():
@@ -130,19 +132,10 @@ def test_truth_and_counts_are_read_from_their_files(tmp_path):
     write_submissions(tmp_path, DECISIONS)
     truth = write(tmp_path / "truth.txt", "dee 0\nann\t1\nbob\t\t1\ncid  0\n\n")
     counts = write(tmp_path / "counts.txt", "ann\t\t30\nbob\t\t40\ncid\t\t9\ndee\t\t2000\n")
-    score = score_submissions(tmp_path, truth, counts)
-    assert score == score_decisions(DECISIONS, read_truth(truth), read_counts(counts))
+    [score] = score_runs(truth, [tmp_path], counts=counts).runs
+    runs = [ChunkRun("watchword", DECISIONS)]
+    assert [score] == list(score_runs(read_truth(truth), runs, counts=read_counts(counts)).runs)
     assert (score.name, score.subjects, score.positives) == ("watchword", 4, 2)
-
-
-def test_a_score_is_plain_data_and_a_few_lines():
-    score = scored(
-        {"a": ChunkDecision("positive", 1), "b": None}, {"a": 1, "b": 0}, {"a": 59, "b": 9}
-    )
-    assert score.to_dict()["erde5"] == {"value": 25.0, "never": 50.0, "best": 25.0}
-    assert str(score).splitlines()[1] == (
-        "ERDE5   25.00%   (never alerting 50.00%, best possible 25.00%)"
-    )
 
 
 @pytest.fixture
@@ -190,9 +183,9 @@ def test_a_run_must_have_the_subjects_of_the_truth_and_the_counts(run):
     truth = {"ann": "positive", "bob": "negative", "cid": "negative", "dee": "negative"}
     counts = dict.fromkeys(truth, 30)
     with pytest.raises(DataFormatError, match="eve is missing, but in the golden truth"):
-        score_submissions(run, truth | {"eve": "negative"}, counts | {"eve": 30})
+        score_runs(truth | {"eve": "negative"}, [run], counts=counts | {"eve": 30})
     with pytest.raises(DataFormatError, match="ann is not in the counts"):
-        score_submissions(run, truth, dict.fromkeys(["bob", "cid", "dee"], 30))
+        score_runs(truth, [run], counts=dict.fromkeys(["bob", "cid", "dee"], 30))
 
 
 @pytest.mark.parametrize("named", [(), ("run",), ("counts",), ("run", "counts")])
@@ -205,11 +198,11 @@ def test_truth_subjects_without_writings_count_as_never_alerted(tmp_path, named)
         if len(named) < 2:
             message = "eve is in the golden truth, but without writings"
             stack.enter_context(pytest.warns(CollectionWarning, match=message))
-        score = score_submissions(tmp_path, truth, counts)
-    assert (score.subjects, score.positives, score.recall) == (4, 2, 0.5)
-    assert score.erde50.value == pytest.approx(100 * (cost(3, 50) + 1) / 4)
-    assert score.erde50.never == 50
-    assert score.erde50.best == score.erde50.value
+        [score] = score_runs(truth, [tmp_path], counts=counts).runs
+    assert (score.subjects, score.positives, score.measures["recall"]) == (4, 2, 0.5)
+    assert score.measures["erde50"] == pytest.approx((cost(3, 50) + 1) / 4)
+    assert score.bounds["erde50"].never == 0.5
+    assert score.bounds["erde50"].best == score.measures["erde50"]
 
 
 def test_hidden_files_are_ignored(tmp_path):

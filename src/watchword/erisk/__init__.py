@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from watchword.erisk.layout import (
     Collection,
-    CollectionWarning,
     find_collections,
     read_collection,
     read_erisk,
@@ -17,16 +16,13 @@ from watchword.erisk.run_score import RunIntervals, RunScore
 from watchword.erisk.scoring import Scoreboard, score_runs
 from watchword.erisk.submission import (
     ChunkDecision,
-    ErdeWithBounds,
-    SubmissionScore,
     read_submissions,
-    score_decisions,
-    score_submissions,
     write_submissions,
 )
 from watchword.erisk.synthetic_collection import make_collection, make_subjects
 from watchword.erisk.synthetic_discussions import make_discussions
 from watchword.erisk.tables import read_counts, read_truth
+from watchword.erisk.truth import CollectionWarning
 
 __all__ = [
     "TASKS",
@@ -34,14 +30,12 @@ __all__ = [
     "ChunkRun",
     "Collection",
     "CollectionWarning",
-    "ErdeWithBounds",
     "PublishedRow",
     "RoundRun",
     "RunIntervals",
     "RunScore",
     "Scoreboard",
     "SetSize",
-    "SubmissionScore",
     "Task",
     "TaskResult",
     "find_collections",
@@ -57,9 +51,7 @@ __all__ = [
     "read_submissions",
     "read_truth",
     "run_task",
-    "score_decisions",
     "score_runs",
-    "score_submissions",
     "task_named",
     "write_submissions",
 ]

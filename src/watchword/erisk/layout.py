@@ -22,20 +22,20 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from watchword._checks import as_choice
+from watchword._display import listed
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.erisk.discussions import read_discussions
 from watchword.erisk.listing import discussion_files, matching, subfolders, subject_files
-from watchword.erisk.submission import CHUNKS, CollectionWarning, listed
 from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
 from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
 from watchword.erisk.xml_reader import read_individual, sorted_by_time, trend
 from watchword.errors import DataFormatError
+from watchword.evaluation.metrics import CHUNKS
 
 __all__ = [
     "Collection",
-    "CollectionWarning",
     "find_collections",
     "official_counts",
     "read_collection",

@@ -22,12 +22,10 @@ from watchword.erisk.layout import (
     together,
 )
 from watchword.erisk.published import Task, TaskName, task_named
-from watchword.erisk.submission import (
-    ChunkDecision,
-    SubmissionScore,
-    score_decisions,
-    write_submissions,
-)
+from watchword.erisk.run_files import ChunkRun
+from watchword.erisk.run_score import RunScore
+from watchword.erisk.scoring import score_runs
+from watchword.erisk.submission import ChunkDecision, write_submissions
 from watchword.erisk.synthetic_collection import MARKER
 from watchword.erisk.tables import POSITIVE
 from watchword.errors import DataFormatError
@@ -84,7 +82,7 @@ class TaskResult:
 
     task: Task
     name: str
-    score: SubmissionScore | None
+    score: RunScore | None
     replay: Replay
     files: tuple[Path, ...]
     is_synthetic: bool  #: whether `make_collection` wrote the test set
@@ -219,7 +217,8 @@ def decide(
     decisions = decisions_of(report)
     score = None
     if report.measures is not None:
-        score = score_decisions(decisions, test.truth, test.counts, name=name)
+        runs = [ChunkRun(name, decisions)]
+        [score] = score_runs(test.truth, runs, counts=test.counts).runs
     files = () if out is None else tuple(write_submissions(out, decisions, name=name))
     return TaskResult(task, name, score, report, files, test.is_synthetic)
 
@@ -344,7 +343,7 @@ def decisions_of(report: Replay) -> dict[str, ChunkDecision | None]:
     }
 
 
-def table_lines(task: Task, scores: Iterable[SubmissionScore]) -> list[str]:
+def table_lines(task: Task, scores: Iterable[RunScore]) -> list[str]:
     """Return the published table with rows of own runs, sorted by ERDE50, and the bounds."""
     rows = [
         (f"{'>' if row.is_own else ' '} {row.name}", *(_to_the_point(cell) for cell in row.cells))
@@ -354,6 +353,15 @@ def table_lines(task: Task, scores: Iterable[SubmissionScore]) -> list[str]:
 
 
 TABLE_TITLES = ("ERDE5", "ERDE50", "P", "R", "F1")
+TABLE_MEASURES = ("erde5", "erde50", "precision", "recall", "f1")
+
+
+def table_values(score: RunScore) -> dict[str, float]:
+    """Return the measures in the published tables, ERDE in percent as there."""
+    return {
+        name: (100 if name.startswith("erde") else 1) * (score.measures[name] or 0.0)
+        for name in TABLE_MEASURES
+    }
 
 
 class TableRow(NamedTuple):
@@ -365,13 +373,13 @@ class TableRow(NamedTuple):
     is_bound: bool = False
 
 
-def table_rows(task: Task, scores: Sequence[SubmissionScore]) -> list[TableRow]:
+def table_rows(task: Task, scores: Sequence[RunScore]) -> list[TableRow]:
     """Return the rows of own runs and the published ones by ERDE50, then the bounds."""
     rows = []
     for score in scores:
-        ours = (f"{score.erde5.value:.2f}", f"{score.erde50.value:.2f}")
-        quality = (f"{value:.2f}" for value in (score.precision, score.recall, score.f1))
-        rows.append((score.erde50.value, TableRow(score.name, True, (*ours, *quality))))
+        found = table_values(score)
+        ours = tuple(f"{value:.2f}" for value in found.values())
+        rows.append((found["erde50"], TableRow(score.name, True, ours)))
     for row in task.table:
         cells = (f"{row.erde5:.{row.erde5_decimals}f}", f"{row.erde50:.2f}")
         known = [row.precision, row.recall, row.f1]
@@ -379,8 +387,7 @@ def table_rows(task: Task, scores: Sequence[SubmissionScore]) -> list[TableRow]:
         rows.append((row.erde50, TableRow(row.name, False, (*cells, *rest))))
     ordered = [row for _, row in sorted(rows, key=lambda one: one[0])]
     for name, title in ("never", "(never alerting)"), ("best", "(best possible)"):
-        first = scores[0]
-        bounds = (f"{getattr(erde, name):.2f}" for erde in (first.erde5, first.erde50))
+        bounds = (f"{100 * getattr(erde, name):.2f}" for erde in scores[0].bounds.values())
         ordered.append(TableRow(title, False, (*bounds, "", "", ""), is_bound=True))
     return ordered
 

@@ -12,10 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
-from watchword._display import finite
+from watchword._display import finite, listed
 from watchword.erisk.run_files import ChunkRun, RoundRun
-from watchword.erisk.submission import CollectionWarning, Outcomes, chunk_outcomes, listed
+from watchword.erisk.submission import Outcomes, chunk_outcomes
 from watchword.erisk.tables import NEGATIVE, POSITIVE
+from watchword.erisk.truth import CollectionWarning
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 from watchword.evaluation.paired_tests import randomization_test

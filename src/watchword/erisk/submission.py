@@ -1,4 +1,4 @@
-"""Submissions of eRisk 2017 and 2018: reading, writing and scoring.
+"""Submissions of eRisk 2017 and 2018: reading, writing, and their decisions beside the truth.
 
 A run is ten files, `NAME_1.txt` to `NAME_10.txt`, one per chunk, with a decision for every subject:
 0 none yet, 1 positive, 2 negative. The first decision other than 0 counts; none after chunk 10
@@ -9,28 +9,24 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
+from watchword._display import listed
 from watchword._files import AnyPath, atomic_file
 from watchword.data.folders import is_clutter
-from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts, read_table, read_truth
+from watchword.erisk.tables import NEGATIVE, POSITIVE, read_table
+from watchword.erisk.truth import CollectionWarning
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
-from watchword.evaluation.replaying import early_measures
-
-CHUNKS = metrics.CHUNKS
+from watchword.evaluation.metrics import CHUNKS
 
 _FILE = re.compile(r"(.+)_([1-9]|10)\.txt")
-
-
-class CollectionWarning(UserWarning):
-    """A collection is inconsistent, but readable."""
 
 
 class ChunkDecision(NamedTuple):
@@ -68,41 +64,6 @@ class Outcomes:
             for names in (self.true_classes, self.decided_classes)
         )
         return true, decided
-
-
-@dataclass(frozen=True)
-class ErdeWithBounds:
-    """An ERDE in percent, with the ERDE of never alerting and the best possible ERDE."""
-
-    value: float
-    never: float
-    best: float
-
-
-@dataclass(frozen=True)
-class SubmissionScore:
-    """The official measures of a run; ERDE in percent, the others as fractions."""
-
-    name: str
-    subjects: int
-    positives: int
-    erde5: ErdeWithBounds
-    erde50: ErdeWithBounds
-    precision: float
-    recall: float
-    f1: float
-
-    def __str__(self) -> str:
-        lines = [f"{self.name}: {self.subjects} subjects, {self.positives} positive"]
-        for name, erde in ("ERDE5", self.erde5), ("ERDE50", self.erde50):
-            bounds = f"never alerting {erde.never:.2f}%, best possible {erde.best:.2f}%"
-            lines.append(f"{name:<7} {erde.value:5.2f}%   ({bounds})")
-        lines.append(f"P {self.precision:.2f}  R {self.recall:.2f}  F1 {self.f1:.2f}")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return asdict(self)
 
 
 def check_name(name: str) -> None:
@@ -155,89 +116,35 @@ def read_submissions(
     return found, decisions
 
 
-def score_submissions(
-    folder: AnyPath,
-    truth: AnyPath | Mapping[str, str],
-    counts: AnyPath | Mapping[str, int],
-    *,
-    name: str | None = None,
-) -> SubmissionScore:
-    """Evaluate the ten files of any run as the official scripts do.
-
-    `truth` and `counts` are the golden truth and the number of writings: files, or the results of
-    `read_truth` and `read_counts`. A decision after chunk i has the delay N at chunk 10, else
-    floor(N/10)·i.
-    """
-    found, decisions = read_submissions(folder, name=name)
-    return score_decisions(decisions, truth, counts, name=found)
-
-
-def score_decisions(
-    decisions: Mapping[str, ChunkDecision | None],
-    truth: AnyPath | Mapping[str, str],
-    counts: AnyPath | Mapping[str, int],
-    *,
-    name: str = "watchword",
-) -> SubmissionScore:
-    """Evaluate decisions by chunks as the official scripts do.
-
-    Subjects of the truth without writings count as never alerted, with a `CollectionWarning` if
-    they are missing from the decisions or the counts.
-
-    >>> decisions = {"ann": ChunkDecision("positive", 1), "bob": None}
-    >>> truth, counts = {"ann": "positive", "bob": "negative"}, {"ann": 59, "bob": 9}
-    >>> print(score_decisions(decisions, truth, counts))
-    watchword: 2 subjects, 1 positive
-    ERDE5   25.00%   (never alerting 50.00%, best possible 25.00%)
-    ERDE50   0.00%   (never alerting 50.00%, best possible 0.00%)
-    P 1.00  R 1.00  F1 1.00
-    """
-    outcomes = chunk_outcomes(decisions, truth, counts)
-    found = early_measures(
-        outcomes.truth, outcomes.alerted, outcomes.delays, outcomes.first_delays, deadlines=(5, 50)
-    )
-
-    def erde(deadline: int) -> ErdeWithBounds:
-        bounds = found[f"erde{deadline}_bounds"]
-        values = (found[f"erde{deadline}"], bounds.never, bounds.best)
-        return ErdeWithBounds(*(100 * value for value in values))
-
-    return SubmissionScore(
-        name,
-        len(outcomes.subjects),
-        int(outcomes.truth.sum()),
-        erde(5),
-        erde(50),
-        *(found[measure] for measure in ("precision", "recall", "f1")),
-    )
-
-
 def chunk_outcomes(
     decisions: Mapping[str, ChunkDecision | None],
-    truth: AnyPath | Mapping[str, str],
-    counts: AnyPath | Mapping[str, int],
+    truth: Mapping[str, str],
+    counts: Mapping[str, int],
 ) -> Outcomes:
-    """Return the outcomes of decisions by chunks; see `score_decisions`."""
-    labels = truth if isinstance(truth, Mapping) else read_truth(truth)
-    totals = counts if isinstance(counts, Mapping) else read_counts(counts)
-    silent = [one for one in labels if not totals.get(one) and not _is_alert(decisions.get(one))]
-    if incomplete := [one for one in silent if one not in decisions or one not in totals]:
+    """Return the outcomes of decisions by chunks, with delays as in the official scripts.
+
+    A decision after chunk i has the delay N at chunk 10, else floor(N/10)·i. Subjects of the truth
+    without writings count as never alerted, with a `CollectionWarning` if they are missing from
+    the decisions or the counts.
+    """
+    silent = [one for one in truth if not counts.get(one) and not _is_alert(decisions.get(one))]
+    if incomplete := [one for one in silent if one not in decisions or one not in counts]:
         warnings.warn(
             f"{listed(incomplete)} in the golden truth, but without writings; counted as never "
             "alerted, as in the official measures",
             CollectionWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     decisions = dict.fromkeys(silent) | dict(decisions)
-    totals = dict.fromkeys(silent, 0) | dict(totals)
-    for what, table in ("the golden truth", labels), ("the counts", totals):
+    totals = dict.fromkeys(silent, 0) | dict(counts)
+    for what, table in ("the golden truth", truth), ("the counts", totals):
         _check_same(decisions, table, "the run", what)
-    subjects = tuple(sorted(labels))  # so that sums do not depend on the order of lines
+    subjects = tuple(sorted(truth))  # so that sums do not depend on the order of lines
     posts = np.array([totals[subject] for subject in subjects])
     given = [decisions[subject] or ChunkDecision(NEGATIVE, CHUNKS) for subject in subjects]
     return Outcomes(
         subjects,
-        np.array([labels[subject] == POSITIVE for subject in subjects]),
+        np.array([truth[subject] == POSITIVE for subject in subjects]),
         np.array([decision.label == POSITIVE for decision in given]),
         metrics.chunk_delays([decision.chunk for decision in given], posts),
         np.where(posts > 0, metrics.chunk_delays(1, posts), np.inf),
@@ -294,9 +201,3 @@ def _check_same(
         raise DataFormatError(f"{source}: {listed(missing)} missing, but in {other}")
     if unknown := [subject for subject in here if subject not in there]:
         raise DataFormatError(f"{source}: {listed(unknown)} not in {other}")
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names, the number of the others, and "is" or "are"."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more + (" is" if len(names) == 1 else " are")

@@ -8,16 +8,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from watchword._display import listed
 from watchword.data.subjects import Subject
 from watchword.erisk.listing import matching, names_below, subfolders, subject_files
-from watchword.erisk.submission import CHUNKS, CollectionWarning, listed
 from watchword.erisk.tables import read_truth
 from watchword.errors import DataFormatError
+from watchword.evaluation.metrics import CHUNKS
 
 _TRUTH = re.compile(r".*(golden|ground).*truth.*\.txt", re.IGNORECASE)
 _ALIKE = re.compile(r".*(truth|golden).*\.(txt|tsv|csv|qrels?)", re.IGNORECASE)
 _CHUNK = re.compile(r"_[0-9]{1,2}$")
 _DEPTH = 3  # levels below a folder with golden truth to search for files of subjects
+
+
+class CollectionWarning(UserWarning):
+    """A collection is inconsistent, but readable."""
 
 
 def warn_about_data(message: str) -> None:

@@ -10,9 +10,16 @@ from watchword._display import aligned, csv_of
 from watchword._files import AnyPath, atomic_file
 from watchword.erisk.paper.figures import draw_figures
 from watchword.erisk.paper.study import MODELS, Comparison, TaskStudy
-from watchword.erisk.paper_tasks import TABLE_TITLES, TableRow, decisions_of, table_rows
+from watchword.erisk.paper_tasks import (
+    TABLE_MEASURES,
+    TABLE_TITLES,
+    TableRow,
+    decisions_of,
+    table_rows,
+    table_values,
+)
 from watchword.erisk.score_tables import cell_of, latex_of, markdown_of, title_of
-from watchword.erisk.submission import SubmissionScore, write_submissions
+from watchword.erisk.submission import write_submissions
 from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
 from watchword.evaluation.tuning_result import Tuning
 from watchword.model.presets import PAPER
@@ -129,20 +136,9 @@ def _source(study: TaskStudy, row: TableRow) -> str:
 def length_table(study: TaskStudy) -> Table:
     """Return the table of n-gram lengths of a task."""
     rows: Table = [("longest n-gram", *result_table(study)[0][2:])]
-    rows += [(str(length), *_cells(score)) for length, score in study.lengths.items()]
+    for length, score in study.lengths.items():
+        rows.append((str(length), *(f"{value:.2f}" for value in table_values(score).values())))
     return rows
-
-
-_MEASURES = ("erde5", "erde50", "precision", "recall", "f1")
-
-
-def _measures(score: SubmissionScore) -> dict[str, float]:
-    values = (score.erde5.value, score.erde50.value, score.precision, score.recall, score.f1)
-    return dict(zip(_MEASURES, values, strict=True))
-
-
-def _cells(score: SubmissionScore) -> tuple[str, ...]:
-    return tuple(f"{value:.2f}" for value in _measures(score).values())
 
 
 def search_table(study: TaskStudy) -> Table:
@@ -178,8 +174,8 @@ def _results_csv(study: TaskStudy) -> str:
             "task": study.task.name,
             "run": row.name,
             "source": _source(study, row) or "bound",
-            **dict(zip(_MEASURES, row.cells, strict=True)),
-            **(_measures(own[row.name]) if row.is_own else {}),
+            **dict(zip(TABLE_MEASURES, row.cells, strict=True)),
+            **(table_values(own[row.name]) if row.is_own else {}),
             "notice": study.warning if row.is_own or row.is_bound else "",
         }
         for row in _task_rows(study)
@@ -204,7 +200,7 @@ def _lengths_csv(studies: Sequence[TaskStudy]) -> str:
         {
             "task": study.task.name,
             "max_ngram": length,
-            **_measures(score),
+            **table_values(score),
             "notice": study.warning,
         }
         for study in studies

@@ -30,9 +30,8 @@ from watchword.erisk.paper_tasks import (
 )
 from watchword.erisk.published import TASKS, Task, TaskName, task_named
 from watchword.erisk.run_files import ChunkRun
-from watchword.erisk.run_score import intervals_of, p_values_of
+from watchword.erisk.run_score import RunScore, intervals_of, p_values_of
 from watchword.erisk.scoring import Scoreboard, score_runs
-from watchword.erisk.submission import SubmissionScore
 from watchword.erisk.synthetic_collection import make_collection
 from watchword.erisk.tables import POSITIVE
 from watchword.errors import DataFormatError
@@ -67,7 +66,7 @@ class ModelRun:
 
     name: str
     parameters: Mapping[str, Any]
-    score: SubmissionScore
+    score: RunScore
     result: TaskResult = field(repr=False)
 
 
@@ -119,7 +118,7 @@ class TaskStudy:
 
     task: Task
     runs: tuple[ModelRun, ...]
-    lengths: Mapping[int, SubmissionScore]
+    lengths: Mapping[int, RunScore]
     search: Tuning | None
     comparisons: tuple[Comparison, ...]
     pair: StoryPair | None
@@ -326,7 +325,7 @@ def _by_length(
     taught: TauSS3,
     own: StudySettings,
     progress: Progress | None,
-) -> dict[int, SubmissionScore]:
+) -> dict[int, RunScore]:
     return {
         length: _run(task, test, taught.replace(max_ngram=length), own, name=str(length)).score
         for length in tracked(own.lengths, len(own.lengths), progress)
