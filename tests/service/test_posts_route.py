@@ -184,6 +184,16 @@ def test_more_posts_than_allowed_are_refused(door):
     assert posts_of(door, "many") == 0
 
 
+def test_more_posts_than_allowed_on_one_line_are_refused(door):
+    several = [{"text": "a", "id": str(at)} for at in range(101)]
+    answer = door.post("/posts", {"subject": "several", "posts": several})
+    assert (answer.status, answer.json) == (
+        413,
+        {"error": "the body has more than 100 posts: send fewer at once"},
+    )
+    assert posts_of(door, "several") == 0
+
+
 @pytest.mark.parametrize(
     "name",
     [

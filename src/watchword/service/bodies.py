@@ -51,6 +51,8 @@ def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
         return plain
     found = _Places(unit)
     texts = texts_in(block, found, name="")
+    if len(texts) > most:  # a line may hold several
+        raise TooManyPosts(f"the body has more than {most} posts: send fewer at once")
     return _with_ids(texts, found)
 
 
