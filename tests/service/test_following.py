@@ -198,6 +198,24 @@ def test_a_replaced_file_that_is_longer_is_noticed_by_its_first_bytes(folder):
             wait_for(service, {"ann": 1, "carl": 3})
 
 
+def test_a_file_that_is_written_anew_is_noticed_though_it_is_longer(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+        path.write_text(line("carl") * 3, encoding="utf-8")
+        wait_for(service, {"ann": 1, "carl": 3})
+
+
+def test_a_line_that_was_begun_before_a_truncation_is_no_line(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"), line("bob").rstrip("\n"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+        path.write_text(line("carl"), encoding="utf-8")
+        wait_for(service, {"ann": 1, "carl": 1})
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_line(folder):
     path = folder / "posts.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + line("ann").encode())

@@ -155,12 +155,15 @@ class _Reading:
         self._into = into
         self._place = place
         self._follow = follow
+        self._is_truncated = False
 
     def read(self) -> _Place:
         """Read all lines and return the place after the last."""
         self._file.seek(self._place.offset)
         try:
             for data, lines in whole_lines(self._pieces()):
+                if self._is_truncated:  # what was begun will not get its end
+                    break
                 if lines:
                     self._place = self._read_block(data, lines)
                 else:
@@ -175,10 +178,14 @@ class _Reading:
         is_last_look = not self._follow
         while True:
             piece = self._file.read(_PIECE)
+            # After reading: a file that was written anew may be longer than before.
+            self._is_truncated = self._is_other()
+            if self._is_truncated:
+                return
             if piece:
                 yield piece
                 continue
-            if is_last_look or self._is_truncated():
+            if is_last_look:
                 return
             # What was written between the last read and the rotation is read, too.
             is_last_look = not self._source.is_now(self._file)
@@ -186,7 +193,8 @@ class _Reading:
                 yield b""
                 self._into.pause(self._source.poll)
 
-    def _is_truncated(self) -> bool:
+    def _is_other(self) -> bool:
+        """Return whether something else is in the place of what was read."""
         if os.fstat(self._file.fileno()).st_size < self._file.tell():
             return True
         return _head(self._file, self._place.head_size) != self._place.head
