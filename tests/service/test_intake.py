@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,7 +20,9 @@ from services import (
     watched,
 )
 from untyped import untyped
+from waiting import wait_until
 from watchword.errors import BusyError
+from watchword.service.intake import Group
 from watchword.service.records import IncomingPost, Position, Receipt
 
 
@@ -126,6 +129,31 @@ def test_a_service_that_is_behind_takes_no_more_posts(tmp_path, model):
 def test_a_batch_larger_than_the_queue_is_taken_if_nothing_waits(tmp_path, model):
     with opened(str(tmp_path / "watch.db"), model, queue_posts=2) as service:
         assert send(service, *(post("ann", number) for number in range(5))).accepted == 5
+
+
+def test_a_batch_that_fails_again_on_its_own_ends_nothing(tmp_path, model, monkeypatch):
+    weigh = Group.weigh
+
+    def weigh_several(batches, *rest, **options):
+        if len(batches) == 1:
+            raise MemoryError
+        return weigh(batches, *rest, **options)
+
+    with opened(str(tmp_path / "watch.db"), model) as service:
+        writer = service._writer
+        with monkeypatch.context() as patch:
+            with service.store.writing():  # meanwhile, batches wait and are joined
+                for taken in (0, 1, 2):
+                    service.submit([post("ann", taken)])
+                    wait_until(lambda: not writer._queue)
+                    wait_until(lambda expected=taken: len(writer._weighed) == expected)
+                sent = [service.submit([post("bob", number)]) for number in range(3)]
+                patch.setattr(Group, "weigh", weigh_several)
+                patch.setattr(service._intake, "accept", Mock(side_effect=MemoryError))
+            for one in sent:
+                with pytest.raises(MemoryError):
+                    one.result(10)
+        assert send(service, post("ann", 1)).accepted == 1
 
 
 def test_what_is_queued_is_committed_before_the_end(store_url, model):

@@ -193,7 +193,11 @@ class Writer:
         self._on_commit(receipts)
 
     def _weigh_and_write(self, waiting: list[_Waiting]) -> None:
-        group = Group.weigh([one.batch for one in waiting], self._reading())
+        try:
+            group = Group.weigh([one.batch for one in waiting], self._reading())
+        except Exception as error:  # it would end the thread
+            self._apart(waiting, error, self._weigh_and_write)
+            return
         self._write(waiting, group)
 
     def _note(self, receipts: Sequence[Receipt]) -> None:
