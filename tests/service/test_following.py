@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,8 @@ def wait_for(service, expected):
     wait_until(lambda: posts(service) == expected, expected)
 
 
-def following(service, path, **options):
-    return Sources(service, [FollowedFile(path, poll=0.02, **options)])
+def following(service, path, *, linger=0.1, **options):
+    return Sources(service, [FollowedFile(path, poll=0.02, linger=linger, **options)])
 
 
 def test_lines_are_read_as_they_are_appended(folder):
@@ -153,6 +154,32 @@ def test_a_rotated_file_is_read_to_its_end_and_then_its_successor(folder):
         append(folder / "posts.jsonl.1", line("late"))
         append(path, line("ann"), line("new"))
         wait_for(service, {"ann": 2, "late": 1, "new": 1})
+
+
+def test_a_rotated_file_is_read_on_until_its_writer_has_noticed(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path, linger=2) as sources:
+        wait_for(service, {"ann": 1})
+        path.rename(folder / "posts.jsonl.1")
+        append(path, line("new"))
+        for _ in range(5):  # far apart: the successor is there all the time
+            time.sleep(0.1)
+            append(folder / "posts.jsonl.1", line("late"))
+        wait_for(service, {"ann": 1, "late": 5, "new": 1})
+        assert not sources.failed
+
+
+def test_a_file_that_is_rotated_again_at_once_is_read_too(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path, linger=3600):
+        wait_for(service, {"ann": 1})
+        for number in (1, 2):
+            path.rename(folder / f"posts.jsonl.{number}")
+            append(path, line("ann"))
+            time.sleep(0.5)  # for some looks
+        wait_for(service, {"ann": 2})  # the newest one is read when the one before has had its time
 
 
 def test_a_file_rotated_while_the_service_was_down_is_read_to_its_end(folder):

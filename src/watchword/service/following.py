@@ -14,8 +14,9 @@ import json
 import logging
 import os
 import secrets
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -30,6 +31,7 @@ from watchword.service.sources import Sink, posts_of
 _PIECE = 1 << 19  # bytes: some thousand posts per transaction
 _HEAD = 256  # bytes that identify a file
 _POLL = 0.25  # seconds between looks at a file that does not grow
+_LINGER = 5.0  # seconds for which a replaced file is read on: its writer may notice later
 _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"
@@ -71,13 +73,19 @@ class FollowedFile:
     """A file that other programs append to, as `tail -F` follows it."""
 
     def __init__(
-        self, path: str | os.PathLike[str], *, poll: float = _POLL, once: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        poll: float = _POLL,
+        linger: float = _LINGER,
+        once: bool = False,
     ) -> None:
         self.path = Path(path).absolute()
         self.name = f"file:{self.path}"
         if len(os.fsencode(self.path)) > _LONGEST_PATH:
             raise ValueError(f"{self.path} has more than {_LONGEST_PATH} bytes")
         self.poll = poll
+        self.linger = linger
         self._once = once
 
     def read(self, into: Sink) -> None:
@@ -85,10 +93,14 @@ class FollowedFile:
         place = _Place.parse(into.position(self.name))
         if place is not None:
             place = self._finish_rotated(into, place)
+        successor = None
         while True:
-            with self._opened(into) as file:
+            with successor or self._opened(into) as file:
                 place = self._resume(file, place)
-                place = _Reading(self, file, into, place, follow=not self._once).read()
+                reading = _Reading(self, file, into, place, follow=not self._once)
+                with reading.closing_successor_on_error():
+                    place = reading.read()
+                successor = reading.successor
             if self._once:
                 return
 
@@ -99,16 +111,26 @@ class FollowedFile:
         except OSError:  # between two files
             return True
 
+    def successor_of(self, file: Any) -> Any:
+        """Return the file that has the name now, opened; None as long as it is the same or none."""
+        with suppress(FileNotFoundError):  # between two files
+            if not self.is_now(file):
+                return self._open()
+        return None
+
+    def _open(self) -> Any:
+        # Not by opening it: that would wait for the other end of a named pipe.
+        if not S_ISREG(self.path.stat().st_mode):
+            kind = "a folder" if self.path.is_dir() else "a pipe or device"
+            raise DataFormatError(f"{self.path} is {kind}: follow a file, or - for a pipe")
+        return self.path.open("rb", buffering=0)
+
     def _opened(self, into: Sink) -> Any:
         """Open the file; unless it is read only once, wait until there is one."""
         told = False
         while True:
             try:
-                # Not by opening it: that would wait for the other end of a named pipe.
-                if not S_ISREG(self.path.stat().st_mode):
-                    kind = "a folder" if self.path.is_dir() else "a pipe or device"
-                    raise DataFormatError(f"{self.path} is {kind}: follow a file, or - for a pipe")
-                return self.path.open("rb", buffering=0)
+                return self._open()
             except FileNotFoundError:
                 if self._once:
                     raise
@@ -156,6 +178,18 @@ class _Reading:
         self._place = place
         self._follow = follow
         self._is_truncated = False
+        self.successor: Any = None  # the file that has the name now, opened
+        self._leave_at = 0.0
+
+    @contextmanager
+    def closing_successor_on_error(self) -> Iterator[None]:
+        """Close the successor if it will not be read."""
+        try:
+            yield
+        except BaseException:
+            if self.successor is not None:
+                self.successor.close()
+            raise
 
     def read(self) -> _Place:
         """Read all lines and return the place after the last."""
@@ -187,11 +221,20 @@ class _Reading:
                 continue
             if is_last_look:
                 return
-            # What was written between the last read and the rotation is read, too.
-            is_last_look = not self._source.is_now(self._file)
+            # What was written between the last read and this look is read, too.
+            is_last_look = self._may_leave()
             if not is_last_look:
                 yield b""
                 self._into.pause(self._source.poll)
+
+    def _may_leave(self) -> bool:
+        """Return whether the file has had a successor for a while, or this one has one, too."""
+        if self.successor is None:
+            self.successor = self._source.successor_of(self._file)
+            self._leave_at = time.monotonic() + self._source.linger
+        if self.successor is None:
+            return False
+        return time.monotonic() >= self._leave_at or not self._source.is_now(self.successor)
 
     def _is_other(self) -> bool:
         """Return whether something else is in the place of what was read."""
