@@ -1,10 +1,12 @@
 """Growing files and standard input as sources."""
 
+import errno
 import io
 import json
 import os
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,32 @@ def test_a_file_may_appear_later(folder):
     with service_in(folder) as service, following(service, path):
         append(path, line("ann"))
         wait_for(service, {"ann": 1})
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_file_that_must_not_be_read_yet_is_read_later(folder, monkeypatch, is_first):
+    path = folder / "posts.jsonl"
+    really_open, refusals = Path.open, []
+
+    def refused(self, mode="r", *rest, **options):
+        if self == path and mode == "rb":
+            refusals.append(self)
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return really_open(self, mode, *rest, **options)
+
+    with service_in(folder) as service, ExitStack() as stack, monkeypatch.context() as patch:
+        if not is_first:
+            append(path, line("ann"))
+            stack.enter_context(following(service, path))
+            wait_for(service, {"ann": 1})
+            path.rename(folder / "posts.jsonl.1")
+        patch.setattr(Path, "open", refused)
+        append(path, line("bob"))
+        if is_first:
+            stack.enter_context(following(service, path))
+        wait_until(lambda: len(refusals) > 1)
+        patch.undo()
+        wait_for(service, {"bob": 1} if is_first else {"ann": 1, "bob": 1})
 
 
 def test_bad_lines_are_skipped_and_reported_with_their_numbers(folder):

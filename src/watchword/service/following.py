@@ -113,7 +113,7 @@ class FollowedFile:
 
     def successor_of(self, file: Any) -> Any:
         """Return the file that has the name now, opened; None as long as it is the same or none."""
-        with suppress(FileNotFoundError):  # between two files
+        with suppress(FileNotFoundError, PermissionError):  # between two files
             if not self.is_now(file):
                 return self._open()
         return None
@@ -127,16 +127,18 @@ class FollowedFile:
 
     def _opened(self, into: Sink) -> Any:
         """Open the file; unless it is read only once, wait until there is one."""
-        told = False
+        told: bool | None = None  # whether it is missing
         while True:
             try:
                 return self._open()
-            except FileNotFoundError:
+            except (FileNotFoundError, PermissionError) as error:
                 if self._once:
                     raise
-            if not told:
-                told = True
-                say("file does not exist yet", level=logging.WARNING, source=self.name)
+                is_missing = isinstance(error, FileNotFoundError)
+            if is_missing is not told:
+                told = is_missing
+                event = "file does not exist yet" if is_missing else "file must not be read yet"
+                say(event, level=logging.WARNING, source=self.name)
             into.pause(self.poll)
 
     def _resume(self, file: Any, place: _Place | None) -> _Place:
