@@ -3,7 +3,9 @@
 import contextlib
 import sqlite3
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -593,3 +595,13 @@ def test_the_clock_closes_rounds(tmp_path, model):
         assert send(service, post("ann", 1)).alerts == ()
         wait_until(service.last_alert)
         assert service.alerts()[0].subject == "ann"
+
+
+def test_the_clock_closes_rounds_after_it_was_set_back(tmp_path, model, monkeypatch):
+    with opened(str(tmp_path / "w.db"), model, round_seconds=0.05) as service:
+        send(service, post("ann", 1))
+        wait_until(service.last_alert)
+        earlier = SimpleNamespace(time=lambda: time.time() - 86_400)
+        monkeypatch.setattr("watchword.service.upkeep.time", earlier)
+        send(service, post("bob", 1))
+        wait_until(lambda: service.last_alert() == 2)

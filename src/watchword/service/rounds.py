@@ -21,6 +21,8 @@ from watchword.service.rows import COLUMNS, SubjectRows
 from watchword.service.store import Session, Store, decoded
 from watchword.service.versions import set_fact
 
+_APART = 60_000_000  # microseconds by which the clocks of processes may differ
+
 
 def close_round(
     store: Store,
@@ -33,13 +35,14 @@ def close_round(
     """Read the posts that wait, in one transaction; return the ids of new alerts.
 
     `due` is the time of the round's end in microseconds: if another process has closed the round
-    already, nothing happens.
+    already, nothing happens. A round that was closed much later than `due` is one of a clock that
+    has been set back since.
     """
     with store.writing() as session:
         session.lock("rounds")
         facts: dict[str, str] = dict(session.run("SELECT name, value FROM facts"))
         if due is not None:
-            if int(facts.get("round closed at", 0)) >= due:
+            if due <= int(facts.get("round closed at", 0)) <= due + _APART:
                 return []
             set_fact(session, "round closed at", str(due))
         waiting = session.run(

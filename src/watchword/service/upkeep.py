@@ -59,6 +59,8 @@ class Upkeep:
                 if time.time() >= duty.next_at:
                     self._do(duty)
                     duty.plan(time.time())
+                elif duty.next_at - time.time() > duty.every:  # the clock was set back
+                    duty.plan(time.time())
 
     def _do(self, duty: Duty) -> None:
         try:
