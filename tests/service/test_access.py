@@ -106,6 +106,17 @@ def test_a_removed_token_is_refused_soon(door):
     wait_until(lambda: door.get("/statistics", token=token).status == 401)
 
 
+def test_events_end_when_their_token_is_removed(door):
+    store = door.service.store
+    token = add_token(store, "for-a-while", ["read"])
+    wait_until(lambda: door.get("/statistics", token=token).status == 200)
+    with Asker(door.url, token).events() as next_event:
+        next_event("statistics")
+        remove_token(store, "for-a-while")
+        with pytest.raises(AssertionError, match="the stream has ended"):
+            next_event("alert")
+
+
 def test_tokens_are_read_again_after_any_failure_of_the_store(door, monkeypatch):
     store = door.service.store
     failed = threading.Event()

@@ -43,15 +43,15 @@ class Feed:
         """The number of open streams."""
         return self._streams
 
-    async def events(self, after: int) -> AsyncIterator[bytes]:
-        """Yield events until the client leaves or the service stops."""
+    async def events(self, after: int, is_allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Yield events until the client leaves or loses its token, or the service stops."""
         self._streams += 1
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
         try:
             yield b"retry: 1000\n\n"
             quiet, shown = 0, None
-            while not self._is_stopping():
+            while is_allowed() and not self._is_stopping():
                 found = await self._alerts(after) if self._latest > after else []
                 for one in found:
                     after = one.id

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
@@ -17,7 +19,7 @@ from watchword.web.guard import OriginGuard, bearer_in, cookie_in, cookie_of, to
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-_HOLDER = "watchword.holder"
+_ASK = "watchword.holder"  # a function that returns the holder of the token as of now
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
@@ -38,20 +40,21 @@ class TokenGuard(OriginGuard):
     def admit(self, scope: Scope, headers: Headers) -> Response | None:
         """Remember who sent a request; redirect one whose URL has a token."""
         if self._keyring is None:
-            scope[_HOLDER] = ANYONE
+            scope[_ASK] = lambda: ANYONE
             return None
         given = token_in_url(scope) if scope["method"] == "GET" else None
         if given is not None and self._keyring.holder_of(given) is not None:
             return welcome(scope, cookie_of(given.encode()))
         bearer = bearer_in(headers)
         secret = cookie_in(scope, headers) if bearer is None else bearer
-        scope[_HOLDER] = None if secret is None else self._keyring.holder_of(secret)
+        if secret is not None:
+            scope[_ASK] = partial(self._keyring.holder_of, secret)
         return None
 
 
 def holder_of(request: Request, scope: str) -> Holder:
     """Return who sent a request that needs a scope; raise 401 or 403 if it lacks it."""
-    holder: Holder | None = request.scope.get(_HOLDER)
+    holder = _holder_now(request)
     if holder is None:
         raise HTTPException(
             401, "token missing or wrong: send it as Authorization: Bearer TOKEN", _CHALLENGE
@@ -59,6 +62,17 @@ def holder_of(request: Request, scope: str) -> Holder:
     if not allowed(holder, scope):
         raise HTTPException(403, f"the token {holder.name!r} does not allow this: it needs {scope}")
     return holder
+
+
+def is_still_allowed(request: Request, scope: str) -> bool:
+    """Return whether who sent a request may still do what needs a scope: tokens are removed."""
+    holder = _holder_now(request)
+    return holder is not None and allowed(holder, scope)
+
+
+def _holder_now(request: Request) -> Holder | None:
+    ask: Callable[[], Holder | None] = request.scope.get(_ASK, lambda: None)
+    return ask()
 
 
 class Rates:

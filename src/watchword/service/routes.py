@@ -20,6 +20,7 @@ from watchword.errors import (
 from watchword.service.board import board_files, story_for_page
 from watchword.service.bodies import JSON, LINES, MEDIA_TYPES, BadBody, TooManyPosts, posts_in
 from watchword.service.events import Feed
+from watchword.service.guard import is_still_allowed
 from watchword.service.logs import say
 from watchword.service.marks import MOST_NOTE
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
@@ -172,7 +173,7 @@ class Door:
         if last is not None:
             since = whole_number("Last-Event-ID", last, 0, LARGEST)
         headers = {"X-Accel-Buffering": "no"}  # proxies must not hold events back
-        events = self._feed.events(since)
+        events = self._feed.events(since, lambda: is_still_allowed(request, "read"))
         return StreamingResponse(events, headers=headers, media_type="text/event-stream")
 
     async def get_alert(self, request: Request, _holder: Holder | None) -> Response:
