@@ -1,6 +1,8 @@
 """Webhooks: signed deliveries, retries, dead letters."""
 
+import contextlib
 import json
+import socket
 import threading
 import time
 
@@ -124,6 +126,26 @@ def test_redirects_are_not_followed(receiver):
 
 def test_a_receiver_that_cannot_be_reached_is_a_failure():
     assert "refused" in post_signed("http://127.0.0.1:1/", "secret", b"{}", 1).lower()
+
+
+def test_a_receiver_whose_answer_does_not_end_is_a_failure(monkeypatch):
+    monkeypatch.setattr(webhooks, "_LONGEST", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                for _ in range(100):
+                    connection.sendall(b"x")
+                    time.sleep(0.1)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        reason = post_signed(url, "secret", b"{}", 1)
+        answering.join()
+    assert reason == "TimeoutError: the receiver took more than 0.3 seconds"
 
 
 def test_one_receiver_that_fails_holds_up_no_other(service, receiver):

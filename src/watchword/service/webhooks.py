@@ -15,12 +15,13 @@ import hmac
 import http.client
 import logging
 import secrets
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 RETRIES = (5, 15, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600)
 TOLERANCE = 300  # seconds by which the clocks of sender and receiver may differ
 
-_TIMEOUT = 10.0
+_TIMEOUT = 10.0  # seconds for each read and write
+_LONGEST = 30.0  # seconds for a delivery
 _AT_ONCE = 20  # deliveries of a webhook that are read from the store at once
 _HANDLERS = 4
 _READ = 1024  # bytes of a response
@@ -293,7 +295,7 @@ def post_signed(url: str, secret: str, body: bytes, alert: int) -> str | None:
     }
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
-        with closing(_connection(parts)) as connection:
+        with closing(_connection(parts)) as connection, _cut_when_late(connection):
             connection.request("POST", target, body, headers)
             response = connection.getresponse()
             response.read(_READ)
@@ -310,3 +312,34 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
         context = ssl.create_default_context()
         return http.client.HTTPSConnection(host, parts.port, timeout=_TIMEOUT, context=context)
     return http.client.HTTPConnection(host, parts.port, timeout=_TIMEOUT)
+
+
+@contextmanager
+def _cut_when_late(connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Connect, and end what takes too long, though every single read may be quick enough."""
+    is_late = threading.Event()
+    found: list[socket.socket] = []
+
+    def cut() -> None:
+        is_late.set()
+        for one in found or [connection.sock]:  # at first None, then one that agrees on keys
+            with suppress(OSError, TypeError):
+                socket.socket.shutdown(one, socket.SHUT_RDWR)
+
+    timer = threading.Timer(_LONGEST, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        connection.connect()
+        found.append(connection.sock)
+        if is_late.is_set():
+            raise TimeoutError
+        yield
+        if is_late.is_set():  # an answer that is cut looks like one that has ended
+            raise TimeoutError
+    except (OSError, http.client.HTTPException):
+        if is_late.is_set():
+            raise TimeoutError(f"the receiver took more than {_LONGEST:g} seconds") from None
+        raise
+    finally:
+        timer.cancel()
