@@ -194,6 +194,26 @@ def test_a_locked_file_is_named_and_the_service_lives_on(tmp_path, model, monkey
         assert service.statistics().failures == 1
 
 
+def test_a_file_that_was_removed_takes_no_more_posts_until_it_is_back(tmp_path, model):
+    path, away = tmp_path / "watch.db", tmp_path / "away.db"
+    with opened(str(path), model) as service:
+        send(service, post("ann", 1))
+        path.rename(away)
+        assert "watch.db was removed or replaced" in refused(service, post("ann", 2))
+        assert not path.exists()
+        away.rename(path)
+        assert send(service, post("ann", 2)).accepted == 1
+
+
+def test_a_file_that_was_replaced_takes_no_more_posts(tmp_path, model):
+    path, copy = tmp_path / "watch.db", tmp_path / "copy.db"
+    with opened(str(path), model) as service:
+        send(service, post("ann", 1))
+        service.store.backup(copy)
+        copy.replace(path)
+        assert "watch.db was removed or replaced" in refused(service, post("ann", 2))
+
+
 def test_a_full_disk_is_named_and_the_service_lives_on(tmp_path, model):
     path = tmp_path / "watch.db"
     many = [post(f"subject {number}", 1) for number in range(3_000)]

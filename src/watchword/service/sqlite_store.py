@@ -102,10 +102,12 @@ class SqliteStore(Store):
         self._readers = ReaderPool(self._reader)
         self._is_closed = False
         self._log_must_go = False
+        self._identity: tuple[int, int] | None = None  # of the file, once it is open
         self._mover = _LogMover(self._target, self._lock)
         self._create()
         with self._named_errors(), self._lock:
             self._connected()
+            self._identity = _identity(self._target)
 
     # Opening
 
@@ -171,11 +173,21 @@ class SqliteStore(Store):
 
     # Using
 
+    def _refuse_another_file(self) -> None:
+        """Raise if the file is gone: SQLite would go on writing to one without a name."""
+        if self._identity not in (None, _identity(self._target)):
+            raise StoreUnavailableError(
+                f"{self.url} was removed or replaced while it was in use: put it back, or start "
+                "the service again",
+                retry_after=5.0,
+            )
+
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
         """Give a session that sees one state of the store."""
         if self._is_closed:
             raise StoreError(f"the store {self.url} is closed")
+        self._refuse_another_file()
         with self._named_errors(), self._readers.lent() as connection:
             connection.execute("BEGIN")
             yield SqliteSession(connection)
@@ -191,6 +203,7 @@ class SqliteStore(Store):
     def writing(self) -> Iterator[SqliteSession]:
         """Give a session whose changes are committed together at the end, or not at all."""
         with self._lock, self._named_errors():
+            self._refuse_another_file()
             connection = self._connected()
             if connection.in_transaction:
                 raise RuntimeError("a transaction is under way in this thread")
@@ -346,7 +359,23 @@ def _move(connection: sqlite3.Connection) -> None:
 
 
 def _connection(target: str) -> sqlite3.Connection:
-    return sqlite3.connect(target, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False)
+    """Open a file, but create none."""
+    return sqlite3.connect(
+        f"{Path(target).as_uri()}?mode=rw",
+        uri=True,
+        timeout=_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _identity(target: str) -> tuple[int, int] | None:
+    """Return what tells a file from another of the same name; None if there is none."""
+    try:
+        status = os.stat(target)  # noqa: PTH116 - for every transaction, so quickly
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _tables(connection: sqlite3.Connection) -> list[Any]:
