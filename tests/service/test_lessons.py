@@ -472,6 +472,14 @@ def test_a_population_policy_needs_rounds(tmp_path, model):
         pass
 
 
+def test_rounds_by_time_are_refused(tmp_path, model):
+    with (
+        pytest.raises(ValueError, match="order of arrival"),
+        opened(str(tmp_path / "w.db"), model, order="time", round_seconds=60),
+    ):
+        pass
+
+
 def test_rounds_are_read_as_a_watcher_reads_them(store_url, model):
     policy = ww.StandsOut(RISK, gamma=1)
     with opened(store_url, model, policy, round_seconds=NEVER) as service:

@@ -205,6 +205,7 @@ def test_workers_end_with_their_parent(folder, postgres):
         (["--once"], "--once requires --follow"),
         (["--follow", "a", "--follow", "./a"], "given twice"),
         (["--policy", "stands_out"], "give --round SECONDS"),
+        (["--order", "time", "--round", "60"], "--order time and --round exclude each other"),
     ],
 )
 def test_wrong_usage_is_refused(folder, monkeypatch, arguments, message):

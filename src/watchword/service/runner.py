@@ -151,11 +151,14 @@ class Service:
         At the end, posts that are queued are committed first. `order` says how late posts are
         read: as they arrive, or by time, with the subject replayed. Texts are kept only with
         `store_texts`, and for `keep_texts_days` if given. `round_seconds` is the length of a round,
-        which population policies need. `submit` refuses posts while more than `queue_posts` wait.
+        which population policies need; rounds are read in the order of arrival. `submit` refuses
+        posts while more than `queue_posts` wait.
         """
         as_choice("order", order, ORDERS)
         if round_seconds is not None and not round_seconds > 0:
             raise ValueError(f"round_seconds must be above 0, got {round_seconds}")
+        if round_seconds is not None and order == "time":
+            raise ValueError("rounds are read in the order of arrival: leave out the order by time")
         settings = Settings(order, store_texts, round_seconds is not None)
         store = connect(store_url)
         try:

@@ -86,7 +86,7 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "round_seconds",
             type=FiniteFloat(min=0, min_open=True),
             metavar="SECONDS",
-            help="Length of a round, for policies that compare all subjects.",
+            help="Length of a round, for policies that compare all subjects; not by time.",
         ),
         click.option(
             "--queue",
@@ -243,6 +243,8 @@ def run(
 
     if reading["keep_texts_days"] is not None and not reading["store_texts"]:
         raise click.UsageError("--keep-texts requires --store-texts")
+    if reading["order"] == "time" and reading["round_seconds"] is not None:
+        raise click.UsageError("--order time and --round exclude each other")
     if workers > 1 and not store.startswith(("postgresql://", "postgres://")):
         raise click.UsageError("--workers needs a store that they can share: postgresql://…")
     sources = _sources(follow, streams, redis_group, once=once)
