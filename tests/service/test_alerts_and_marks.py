@@ -84,6 +84,12 @@ def test_alerts_are_sorted_filtered_and_searched(store_url, model):
         assert [one.id for one in service.alerts(unmarked=True)] == [3, 1]
 
 
+def test_alerts_of_posts_without_a_time_are_the_last_by_time(store_url, model):
+    with opened(store_url, model) as service:
+        send(service, post("ann", 1, minutes=1), post("bob", 1), post("cid", 1, minutes=2))
+        assert [one.subject for one in service.alerts(sort="time")] == ["cid", "ann", "bob"]
+
+
 def test_subjects_are_sorted_and_searched(store_url, model):
     with opened(store_url, model, ww.Overtakes(RISK, margin=100)) as service:
         send(service, post("bob", 1, "cannot"), post("ann", 1, "lovely"), post("ann", 2, "day"))

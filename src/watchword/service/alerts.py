@@ -38,7 +38,7 @@ SORTS = {
     "score": "a.score DESC, a.id DESC",
     "subject": "s.name, a.id",
     "label": "a.label, a.id DESC",
-    "time": "a.post_time DESC, a.id DESC",
+    "time": "a.post_time IS NULL, a.post_time DESC, a.id DESC",  # stores differ in where NULL is
 }
 
 
