@@ -1,9 +1,11 @@
 """The command `watchword service run` as a process: signals, logs, workers, usage."""
 
+import contextlib
 import http.client
 import json
 import os
 import signal
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -36,6 +38,14 @@ def run_arguments(*more):
 
 def line(subject, number, text="a lovely garden"):
     return json.dumps({"subject": subject, "id": str(number), "text": text}) + "\n"
+
+
+def has_open(process, name):
+    """Return whether a process has opened a file with this name."""
+    with contextlib.suppress(OSError):  # it is opening and closing files
+        files = Path(f"/proc/{process.pid}/fd").iterdir()
+        return any(one.readlink().name == name for one in files)
+    return False
 
 
 def logged(process):
@@ -88,6 +98,20 @@ def test_a_hangup_loads_the_model_again(folder):
         assert process.wait(60) == 0
     assert "model reloaded" in [one["event"] for one in told]
     assert told[-1]["level"] == "error"
+
+
+@slow
+def test_a_hangup_while_the_service_opens_does_not_end_it(folder):
+    with opened(str(folder / "watchword.db"), folder / "model.ww"):
+        pass
+    with contextlib.closing(sqlite3.connect(folder / "watchword.db")) as other:
+        other.execute("BEGIN IMMEDIATE")  # it cannot be opened meanwhile
+        with service_run(folder) as process:
+            wait_until(lambda: has_open(process, "watchword.db"))
+            process.send_signal(signal.SIGHUP)
+            other.rollback()
+            asker = Asker(next_line(process)["url"])
+            assert asker.get("/ready").status == 200
 
 
 @slow

@@ -313,7 +313,11 @@ def _run(
     with term_as_interrupt():
         if worker is not None:
             worker.end_with_parent()
-        with Service.open(store, model, policy, **options) as service, _reloading(service):
+        with (
+            _hangups_noted() as is_due,
+            Service.open(store, model, policy, **options) as service,
+            _reloading(service, is_due),
+        ):
             serve_until_interrupted(
                 service,
                 listener,
@@ -326,8 +330,16 @@ def _run(
 
 
 @contextmanager
-def _reloading(service: Service) -> Iterator[None]:
-    """Reload the model on SIGHUP, in the background."""
+def _hangups_noted() -> Iterator[threading.Event]:
+    """Note SIGHUP, which would end the process while the service opens or closes."""
+    noted = threading.Event()
+    with _on_hangup(noted.set):
+        yield noted
+
+
+@contextmanager
+def _reloading(service: Service, is_due: threading.Event) -> Iterator[None]:
+    """Reload the model on SIGHUP, in the background; at once if it is due already."""
     from watchword.service.logs import logger, say
 
     def reload() -> None:
@@ -339,14 +351,23 @@ def _reloading(service: Service) -> Iterator[None]:
         except Exception:
             logger.exception("the model was not reloaded")
 
-    def hear(_number: int, _frame: object) -> None:
+    def begin() -> None:
         threading.Thread(target=reload, name="reload", daemon=True).start()
 
+    with _on_hangup(begin):
+        if is_due.is_set():
+            begin()
+        yield
+
+
+@contextmanager
+def _on_hangup(action: Callable[[], None]) -> Iterator[None]:
+    """Call a function on SIGHUP, where there are signals."""
     hangup = getattr(signal, "SIGHUP", None)
     if hangup is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(hangup, hear)
+    before = signal.signal(hangup, lambda _number, _frame: action())
     try:
         yield
     finally:
