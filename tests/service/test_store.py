@@ -6,6 +6,8 @@ import signal
 import sqlite3
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
@@ -212,6 +214,18 @@ def test_a_file_that_was_replaced_takes_no_more_posts(tmp_path, model):
         service.store.backup(copy)
         copy.replace(path)
         assert "watch.db was removed or replaced" in refused(service, post("ann", 2))
+
+
+def test_whoever_cannot_read_breaks_no_transaction_of_others(tmp_path, monkeypatch):
+    with open_store(str(tmp_path / "watch.db")) as store, ThreadPoolExecutor(1) as other:
+        with store.writing() as session:
+            session.run("INSERT INTO facts (name, value) VALUES ('a', 'b')")
+            refusal = sqlite3.OperationalError("unable to open database file")
+            monkeypatch.setattr(sqlite_store, "_connection", Mock(side_effect=refusal))
+            with pytest.raises(StoreUnavailableError):
+                other.submit(store.rows, "SELECT 1").result(60)
+            monkeypatch.undo()
+        assert store.rows("SELECT value FROM facts WHERE name = 'a'") == [("b",)]
 
 
 def test_a_full_disk_is_named_and_the_service_lives_on(tmp_path, model):

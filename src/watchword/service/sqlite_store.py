@@ -290,11 +290,19 @@ class SqliteStore(Store):
         return self._damaged(message)
 
     def _disconnect(self) -> None:
-        """Close the connection that writes, so that the next use opens the file again."""
-        if self._writer is not None:
-            with suppress(sqlite3.Error):
-                self._writer.close()
-            self._writer = None
+        """Close the connection that writes, so that the next use opens the file again.
+
+        Not while another thread writes: it will notice itself what is wrong, if anything.
+        """
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._writer is not None:
+                with suppress(sqlite3.Error):
+                    self._writer.close()
+                self._writer = None
+        finally:
+            self._lock.release()
 
     def _other_kind(self) -> StoreError:
         return StoreError(f"{self.url} is not a store of watchword: name another file")
