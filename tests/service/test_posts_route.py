@@ -184,6 +184,13 @@ def test_more_posts_than_allowed_are_refused(door):
     assert posts_of(door, "many") == 0
 
 
+def test_a_body_is_read_or_refused_however_deep_it_is_nested(door):
+    for depth in (*range(900, 1000), 20_000):
+        nested = "[" * depth + "]" * depth
+        body = f'{{"subject": "deep", "id": "1", "text": "a", "more": {nested}}}'
+        assert door.post("/posts", body).status in (200, 400), depth
+
+
 def test_more_posts_than_allowed_on_one_line_are_refused(door):
     several = [{"text": "a", "id": str(at)} for at in range(101)]
     answer = door.post("/posts", {"subject": "several", "posts": several})

@@ -21,6 +21,7 @@ JSON, LINES = "application/json", "application/x-ndjson"
 MEDIA_TYPES = (JSON, LINES, "application/jsonl", "application/x-jsonlines")
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark in UTF-8
+_TOO_DEEP = "the body is nested too deeply"
 
 
 class BadBody(Exception):  # noqa: N818 - an answer to a client, not an error of this program
@@ -86,7 +87,10 @@ def _as_lines(body: bytes) -> Block:
         given = _slowly(body)
     items: Sequence[Any] = given if isinstance(given, list) else [given]
     # ASCII, because a lone surrogate has no UTF-8; the rules say what becomes of it.
-    lines = [json.dumps(one).encode() for one in items]
+    try:
+        lines = [json.dumps(one).encode() for one in items]
+    except RecursionError:  # writing goes deeper than reading
+        raise BadBody(_TOO_DEEP, {}) from None
     return Block(b"\n".join(lines), len(lines), 1)
 
 
@@ -101,7 +105,7 @@ def _slowly(body: bytes) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         raise BadBody(f"the body is not JSON ({error.msg}, {where})", {}) from None
     except RecursionError:
-        raise BadBody("the body is nested too deeply", {}) from None
+        raise BadBody(_TOO_DEEP, {}) from None
     except ValueError:  # Python refuses to read very long numbers
         raise BadBody("a number in the body has too many digits: send it as text", {}) from None
 
