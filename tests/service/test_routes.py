@@ -1,9 +1,11 @@
 """What the routes return: subjects, alerts, events, marks, models, metrics."""
 
+import contextlib
+import http.client
 import json
 import re
 import threading
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -144,6 +146,16 @@ def test_statistics_are_sent_when_they_change(door):
         send(door.service, post("ann", 1))
         while json.loads(next_event("statistics")["data"])["alerts"] == 0:
             pass
+
+
+def test_the_header_of_events_leaves_the_connection_free(door):
+    connection = http.client.HTTPConnection(urlsplit(door.url).netloc, timeout=10)
+    with contextlib.closing(connection):
+        for method, path in (("HEAD", "/alerts/events"), ("GET", "/health")):
+            connection.request(method, path, headers={"Authorization": f"Bearer {door.token}"})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
 
 
 def test_a_wrong_last_event_id_is_refused(door):

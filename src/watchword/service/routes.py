@@ -173,6 +173,8 @@ class Door:
         if last is not None:
             since = whole_number("Last-Event-ID", last, 0, LARGEST)
         headers = {"X-Accel-Buffering": "no"}  # proxies must not hold events back
+        if request.method == "HEAD":  # which has no body, so its end would not be seen
+            return Response(headers=headers, media_type="text/event-stream")
         events = self._feed.events(since, lambda: is_still_allowed(request, "read"))
         return StreamingResponse(events, headers=headers, media_type="text/event-stream")
 
