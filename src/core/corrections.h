@@ -51,8 +51,19 @@ class Corrections {
     // or, from a file, in `room`.
     std::span<const LabelCount> row(unsigned length, NgramId ngram,
                                     std::vector<LabelCount>& room) const;
-    void prefetch_cell(unsigned length, NgramId ngram) const;
-    void prefetch_row(unsigned length, NgramId ngram) const;
+    // The same in two steps, so that the memory of many n-grams is fetched at once: where the
+    // weights are, then the row. Places are valid until the weights change.
+    struct Place {
+        const Cell* cell = nullptr;  // null: there are no weights, or they are in a file
+        const RowPool* pool = nullptr;
+
+        void prefetch_row() const {
+            if (cell != nullptr) cell->prefetch_row(*pool);
+        }
+    };
+    Place place_of(unsigned length, NgramId ngram) const;
+    std::span<const LabelCount> row(Place place, unsigned length, NgramId ngram,
+                                    std::vector<LabelCount>& room) const;
     static LabelId label_of(LabelCount entry) { return entry.label() - 1; }
     static float weight_of(LabelCount entry) {
         return std::bit_cast<float>(static_cast<std::uint32_t>(entry.count()));
@@ -100,30 +111,26 @@ class Corrections {
 
 // Inline: these are called for every n-gram of a text.
 
-inline std::span<const LabelCount> Corrections::row(unsigned length, NgramId ngram,
-                                                    std::vector<LabelCount>& room) const {
-    if (mapped_) {
-        mapped_->read_weights(length, mapped_->place(length, ngram), room);
-        return room;
-    }
+inline Corrections::Place Corrections::place_of(unsigned length, NgramId ngram) const {
+    if (mapped_) return {};
     const Part& own = part(length, ngram);
     const std::size_t at = index(length, ngram);
     if (at >= own.cells.size()) return {};
-    return own.cells[at].row(own.pool);
+    prefetch(&own.cells[at]);
+    return {&own.cells[at], &own.pool};
 }
 
-inline void Corrections::prefetch_cell(unsigned length, NgramId ngram) const {
-    if (mapped_) return;
-    const Part& own = part(length, ngram);
-    const std::size_t at = index(length, ngram);
-    if (at < own.cells.size()) prefetch(&own.cells[at]);
+inline std::span<const LabelCount> Corrections::row(Place place, unsigned length, NgramId ngram,
+                                                    std::vector<LabelCount>& room) const {
+    if (place.cell != nullptr) return place.cell->row(*place.pool);
+    if (!mapped_) return {};
+    mapped_->read_weights(length, mapped_->place(length, ngram), room);
+    return room;
 }
 
-inline void Corrections::prefetch_row(unsigned length, NgramId ngram) const {
-    if (mapped_) return;
-    const Part& own = part(length, ngram);
-    const std::size_t at = index(length, ngram);
-    if (at < own.cells.size()) own.cells[at].prefetch_row(own.pool);
+inline std::span<const LabelCount> Corrections::row(unsigned length, NgramId ngram,
+                                                    std::vector<LabelCount>& room) const {
+    return row(place_of(length, ngram), length, ngram, room);
 }
 
 }  // namespace watchword

@@ -182,18 +182,15 @@ void Scorer::add_corrections(std::span<const Feature> features, double* out) {
     const std::size_t ids = labels.id_limit();
     sums_.assign(ids, 0);
     double* sums = sums_.data();
+    places_.clear();
+    for (const Feature& feature : features) {
+        places_.push_back(corrections_.place_of(feature.length, feature.ngram));
+    }
     for (std::size_t at = 0; at < features.size(); ++at) {
-        if (at + 2 * kAhead < features.size()) {
-            const Feature& next = features[at + 2 * kAhead];
-            corrections_.prefetch_cell(next.length, next.ngram);
-        }
-        if (at + kAhead < features.size()) {
-            const Feature& next = features[at + kAhead];
-            corrections_.prefetch_row(next.length, next.ngram);
-        }
+        if (at + kAhead < features.size()) places_[at + kAhead].prefetch_row();
         const Feature& feature = features[at];
         const double x = feature.x;
-        const auto row = corrections_.row(feature.length, feature.ngram, room_);
+        const auto row = corrections_.row(places_[at], feature.length, feature.ngram, room_);
         if (row.size() == ids) {
             for (std::size_t label = 0; label < ids; ++label) {
                 sums[label] += x * static_cast<double>(Corrections::weight_of(row[label]));

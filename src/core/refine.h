@@ -112,7 +112,7 @@ class Scorer {
     void parts(const Feature& feature, double* counted, double* corrected);
 
    private:
-    static constexpr std::size_t kAhead = 8;  // features whose memory is fetched ahead
+    static constexpr std::size_t kAhead = 8;  // features whose rows are fetched ahead
 
     void add_corrections(std::span<const Feature> features, double* out);
 
@@ -121,6 +121,7 @@ class Scorer {
     const double alpha_;
     Memo& memo_;
     std::vector<double> sums_;  // by label id
+    std::vector<Corrections::Place> places_;  // of the features' corrections
     std::vector<LabelCount> room_;
 };
 
