@@ -289,7 +289,6 @@ def test_earlier_posts_of_a_subject_are_read_on_demand(service, board):
 # Marks
 
 
-@pytest.mark.quick
 def test_marks_with_notes_are_stored_and_counted_into_precision(service, board):
     numbers = alert_about(service, "ann", "bea", "cid", "dan")
     page = board(f"alerts/{numbers[0]}")

@@ -60,6 +60,7 @@ def test_browser_text_content_equals_the_text(opened):
     expect(page.locator(".ww-text")).to_have_js_property("textContent", TEXT)
 
 
+@pytest.mark.slow
 def test_browser_text_content_equals_a_long_text(opened):
     text = "a match and machine learning\r\n" * 5_000
     page = opened(text)
@@ -101,6 +102,7 @@ def test_pointing_at_a_block_shows_its_numbers(opened):
     expect_told(block, "count 3")
 
 
+@pytest.mark.slow
 def test_details_in_a_long_text_stay_within_the_window(opened):
     page = opened("machine learning, a match\n" * 3_000)
     block = page.locator("mark", has_text="machine learning").first

@@ -213,6 +213,7 @@ def test_nothing_comes_from_outside(page):
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "labels", "most"), [(500, 20, 0.8e6), (3000, 20, 1.5e6), (60, 400, 1.5e6)]
 )

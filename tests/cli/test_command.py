@@ -217,12 +217,14 @@ def test_demo_shows_accuracy_ngrams_and_an_explanation():
     assert "painted by evidence for 'at risk'" in result.stdout
 
 
+@pytest.mark.slow
 def test_demo_is_plain_away_from_a_terminal():
     result = run("demo", "--subjects", "40")
     assert "\x1b" not in result.stdout
     assert result.stderr == ""
 
 
+@pytest.mark.slow
 def test_demo_is_the_same_for_the_same_seed():
     first, again, other = (run("demo", "--subjects", "20", "--seed", seed) for seed in "112")
     assert first.stdout == again.stdout != other.stdout
@@ -241,6 +243,7 @@ def test_smallest_demo_has_both_labels_in_train_and_test(seed):
         assert {subject.label for subject in side} == {"at risk", "control"}
 
 
+@pytest.mark.slow
 def test_demo_works_with_an_ascii_output():
     assert run("demo", "--subjects", "20", PYTHONIOENCODING="ascii").returncode == 0
 

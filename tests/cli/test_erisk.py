@@ -323,6 +323,7 @@ def test_server_prints_url_first_and_measures_last():
     assert results["runs"][0]["measures"]["f1"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_client_handles_server_faults():
     arguments = ("others.jsonl", "--port", "0", "--faults", "drop=0.2,lose=0.1", "--seed", "5")

@@ -137,6 +137,7 @@ def refusal(model, text, label):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counting", ["documents", "occurrences"])
 def test_the_same_documents_are_refused_before_and_after_many_were_unlearnt(counting):
     documents = made_up_documents(2500, seed=3)

@@ -98,7 +98,7 @@ def test_labels_that_are_numbers_stay_numbers(spark, tmp_path):
 # watch
 
 
-@pytest.mark.parametrize("kind", ["known", pytest.param("refined", marks=pytest.mark.quick)])
+@pytest.mark.parametrize("kind", ["known", "refined"])
 def test_every_decision_equals_that_of_a_reader(spark, request, kind, tmp_path):
     known = request.getfixturevalue(kind)
     posts, model, path = known

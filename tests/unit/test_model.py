@@ -465,6 +465,7 @@ def test_values_follow_from_counts_and_the_largest_counts_alone():
     assert model.value("a")["y"].lv == pytest.approx(0.5**0.455)
 
 
+@pytest.mark.slow
 def test_counts_stay_right_while_large_tables_grow():
     source = random.Random(5)
     documents = [[f"w{source.randrange(3000)}" for _ in range(1000)] for _ in range(500)]

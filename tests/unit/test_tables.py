@@ -130,6 +130,7 @@ def test_an_unclosed_quote_is_reported_at_its_first_line():
     assert failure(read_csv, lines).startswith("input, line 3: invalid row")
 
 
+@pytest.mark.slow
 def test_an_endless_cell_is_reported_at_its_first_line():
     lines = ["subject,text", 'ann,"b', *["x" * 1000] * (csv.field_size_limit() // 1000 + 1)]
     message = failure(read_csv, lines)
