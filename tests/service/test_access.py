@@ -223,3 +223,9 @@ def test_bad_names_and_scopes_are_refused(door, name, scopes):
 
 def test_an_asker_without_a_token_is_refused(door):
     assert Asker(door.url).get("/alerts").status == 401
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER"])
+def test_the_scheme_of_a_token_has_no_case(door, scheme):
+    authorization = f"{scheme} {door.tokens['read']}"
+    assert door.get("/statistics", token=None, authorization=authorization).status == 200

@@ -22,7 +22,6 @@ from watchword.web.listening import as_token, is_own_machine
 from watchword.web.wire import to_json
 
 _COOKIE = "watchword-token"
-_BEARER = "Bearer "
 
 HEADERS = {
     # Nothing but our own files, no inline scripts or styles, no frames around or inside.
@@ -173,8 +172,8 @@ def cookie_in(scope: Scope, headers: Headers) -> str | None:
 
 def bearer_in(headers: Headers) -> str | None:
     """Return the token in the header of a request, if there is one."""
-    given = headers.get("authorization", "")
-    return given.removeprefix(_BEARER) if given.startswith(_BEARER) else None
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token if scheme.lower() == "bearer" else None
 
 
 def failure(status: int, message: str) -> Response:
