@@ -7,7 +7,6 @@ that the store has; then the posts are read as a `Watcher` would, and all rows a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -20,7 +19,7 @@ from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.layouts import Layouts, Reading, cut
 from watchword.service.post_index import hashed
-from watchword.service.records import IncomingPost, Position, Receipt, micros
+from watchword.service.records import IncomingPost, Position, Receipt, micros, now
 from watchword.service.replays import replayed
 from watchword.service.rows import SubjectRows
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
@@ -102,7 +101,7 @@ class Intake:
 
     def _read(self, session: Session, group: Group) -> tuple[_Taken, dict[int, int]]:
         """Write a group; return its posts and the alert of each post that raised one."""
-        arrived = time.time_ns() // 1_000
+        arrived = now()
         taken = _taken(group.posts, arrived if self._settings.order == "time" else None)
         rows = SubjectRows.load(session, self.layouts, group.reading, taken.names, group.labels)
         _drop_seen(session, taken, rows)

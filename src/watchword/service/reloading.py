@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.layouts import Layouts, Reading
+from watchword.service.logs import logger
 from watchword.service.records import ModelVersion
 from watchword.service.rereading import reread_some
 from watchword.service.store import Store
@@ -21,8 +21,6 @@ from watchword.service.versions import Versions, active_version, set_active, ver
 
 if TYPE_CHECKING:
     from watchword.service.runner import Service
-
-logger = logging.getLogger("watchword.service")
 
 ReloadMode = Literal["keep", "replay"]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from watchword.errors import UnknownAlertError
 from watchword.service.app import DoorLimits, make_app
 from watchword.service.logs import say
 from watchword.service.metrics import Metrics
@@ -124,8 +125,6 @@ def opened_door(
 
 def _body(service: Service, alert: int) -> bytes | None:
     """Return an alert as JSON; None if it has been forgotten."""
-    from watchword.errors import UnknownAlertError
-
     try:
         return to_json(plain(service.alert(alert)))
     except UnknownAlertError:

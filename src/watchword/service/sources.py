@@ -17,7 +17,7 @@ from watchword.data.lines import Batch
 from watchword.data.texts import Texts, texts_in
 from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
 from watchword.service.bodies import first_bad_time, first_flaw, incoming
-from watchword.service.logs import say
+from watchword.service.logs import logger, say
 from watchword.service.records import IncomingPost, Position
 
 if TYPE_CHECKING:
@@ -214,4 +214,4 @@ class Sources:
             say("source failed", level=logging.ERROR, source=source.name, reason=str(error))
         except Exception as error:
             self._failed[source.name] = type(error).__name__
-            logging.getLogger("watchword.service").exception("source failed")
+            logger.exception("source failed")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from watchword.errors import WatchwordError
-
-logger = logging.getLogger("watchword.service")
+from watchword.service.logs import logger
 
 _LONGEST = 3_600.0
 

@@ -6,7 +6,6 @@ written, the next one is weighed.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -17,9 +16,8 @@ from dataclasses import dataclass, field
 from watchword.errors import BusyError, StoreError
 from watchword.service.intake import Batch, Group, Intake
 from watchword.service.layouts import Reading
+from watchword.service.logs import logger
 from watchword.service.records import Receipt
-
-logger = logging.getLogger("watchword.service")
 
 _MOST_TOGETHER = 4_000  # posts in a group of several batches
 _SECONDS = 60  # for which arrivals are counted
