@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _LISTED = 10  # settings in a ranking
+_LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
 _REPLACEMENT = "\ufffd"
 # Characters that reverse the text direction or are invisible, so that different ids would look the
 # same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them, and so do
@@ -44,6 +45,16 @@ def visible(text: str) -> str:
     'red␛[31m alert\n'
     """
     return text.translate(VISIBLE)
+
+
+def excerpt(name: object, longest: int = _LONGEST_NAME) -> str:
+    """Return the beginning of a name that is too long to show.
+
+    >>> excerpt("short"), len(excerpt("x" * 1000))
+    ('short', 120)
+    """
+    text = str(name)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def finite(value: Any) -> Any:

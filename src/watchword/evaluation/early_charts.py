@@ -10,7 +10,7 @@ import numpy as np
 
 from watchword._arrays import BoolArray, IntArray
 from watchword._checks import as_share
-from watchword._display import many
+from watchword._display import excerpt, many
 from watchword.evaluation.charts import ALERT, Chart, Curve, Mark, Rule, as_points
 from watchword.evaluation.objectives import deadline_of, is_measure
 from watchword.evaluation.replaying import DEADLINES, replay_scores
@@ -37,7 +37,9 @@ _MOST_POLICIES = 12
 _BINS = 24
 _WARM = (ALERT, 14, 19, 9, 17)  # colours of positives
 _MOST_DOTS = 600
-_SHORTEST = 48  # characters of a policy in a chart
+# Characters in a chart
+_LONGEST_POLICY = 48
+_LONGEST_SUBJECT = 24
 _SCORES = {
     "share": "share of the label",
     "softmax": "softmax of the means",
@@ -85,7 +87,7 @@ def threshold_chart(
         "measure",
         curves,
         rules=(Rule(chosen, f"{name} {chosen:.4g}"),),
-        description=f"{_short(setting)}: {listed}.",
+        description=f"{excerpt(setting, _LONGEST_POLICY)}: {listed}.",
         y_range=(0.0, max(1.0, *(max(one.y) for one in curves))),
     )
 
@@ -205,7 +207,7 @@ def subjects_chart(replay: Replay, *, subjects: Sequence[str] | None = None) -> 
         colour = next(cool if others else warm)
         points = (as_points(series.posts), as_points(scores))
         curves.append(
-            Curve(_short(outcome.subject, 24) + label, *points, colour=colour, dashed=others)
+            Curve(excerpt(outcome.subject, _LONGEST_SUBJECT) + label, *points, colour=colour, dashed=others)
         )
         if outcome.label is not None:
             step = int(np.searchsorted(series.posts, outcome.delay)) if outcome.delay else 0
@@ -230,7 +232,7 @@ def _told(outcome: Outcome) -> str:
     alert = (
         f"alert after {many(outcome.delay, 'post')}" if outcome.label is not None else "no alert"
     )
-    return f"{_short(outcome.subject, 24)}: {alert}, {outcome.score:.2f} at the end"
+    return f"{_name_of(outcome)}: {alert}, {outcome.score:.2f} at the end"
 
 
 def _named(replay: Replay, subjects: Sequence[str]) -> list[int]:
@@ -308,7 +310,7 @@ def rows_chart(
             )
         )
     told = "; ".join(
-        f"{_short(row)}: "
+        f"{excerpt(row, _LONGEST_POLICY)}: "
         + ", ".join(f"{name} {points[at][0]:.3f}" for name, points in values.items())
         for at, row in enumerate(rows)
     )
@@ -317,9 +319,13 @@ def rows_chart(
         x_label,
         "",
         tuple(curves),
-        rows=tuple(_short(row) for row in rows),
+        rows=tuple(excerpt(row, _LONGEST_POLICY) for row in rows),
         description=f"{told}.",
     )
+
+
+def _name_of(outcome: Outcome) -> str:
+    return excerpt(outcome.subject, _LONGEST_SUBJECT)
 
 
 def shown(name: str) -> str:
@@ -333,10 +339,6 @@ def shown(name: str) -> str:
     if name == "f1":
         return "F₁"
     return name.replace("_", " ") if is_measure(name) and name != "f_latency" else head_of(name)
-
-
-def _short(text: str, longest: int = _SHORTEST) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _measures_of(replay: Replay) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label, as_whole
-from watchword._display import visible
+from watchword._display import many, visible
 from watchword.model.engine import Engine
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import Refinement, refinement_of
@@ -163,21 +163,17 @@ class Overview:
 
     def __str__(self) -> str:
         lengths = ", ".join(
-            f"{many:,} of {_number_of(at, 'word')}" for at, many in enumerate(self.ngrams, 1)
+            f"{number:,} of {many(at, 'word')}" for at, number in enumerate(self.ngrams, 1)
         )
-        lines = [f"{_number_of(len(self.labels), 'label')}; distinct n-grams: {lengths}"]
+        lines = [f"{many(len(self.labels), 'label')}; distinct n-grams: {lengths}"]
         if self.refinement is not None:
             lines.append(f"{self.refinement}; the values below are the counted ones")
         lines.append("")
         for label in self.labels:
-            documents = _number_of(label.documents, "document")
-            lines.append(f"{label.label} ({documents}, {_number_of(label.words, 'word')})")
+            documents = many(label.documents, "document")
+            lines.append(f"{label.label} ({documents}, {many(label.words, 'word')})")
             lines += [f"  {value:.3f}  {count}×  {ngram}" for ngram, value, count in label.top]
         return visible("\n".join(lines))
-
-
-def _number_of(many: int, what: str) -> str:
-    return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
 
 
 def overview_of(engine: Engine, n: int) -> Overview:

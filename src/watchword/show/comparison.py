@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from watchword._display import excerpt
 from watchword.model.explanation import Explanation
 from watchword.show.blocks import LEVEL_NAMES, PaintLevel, Plain, as_value
-from watchword.show.markup import document, escaped, excerpt, name_html, table_html
+from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import STORY_STYLE, decision_html, timeline_figure, tipped_html
 

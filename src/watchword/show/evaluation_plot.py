@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from watchword._display import excerpt
 from watchword.show.blocks import Plain
-from watchword.show.markup import excerpt
 from watchword.show.palette import label_colour
 from watchword.show.plotting import new_axes, plot_name
 

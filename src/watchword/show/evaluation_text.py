@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from watchword._display import aligned, many, visible
+from watchword._display import aligned, excerpt, many, visible
 from watchword.show.blocks import Plain
 from watchword.show.confusion import most_mistaken
-from watchword.show.markup import excerpt
 
 __all__ = ["evaluation_text", "measure_name"]
 

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from watchword._display import VISIBLE, visible
+from watchword._display import VISIBLE, excerpt, visible
 from watchword.show.style import STYLE
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "css_string",
     "document",
     "escaped",
-    "excerpt",
     "kept",
     "name_html",
     "stand_ins",
@@ -31,7 +30,6 @@ __all__ = [
 ]
 
 _REPLACEMENT = "\ufffd"
-_LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
 
 # Not allowed in HTML: control characters except white space, and lone surrogates.
 _STAND_INS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\f\r"}
@@ -78,16 +76,6 @@ def escaped(content: object) -> str:
     """
     text = str(content)
     return text if text.isalnum() else text.translate(_ESCAPED)
-
-
-def excerpt(name: object, longest: int = _LONGEST_NAME) -> str:
-    """Return the beginning of a name that is too long to show.
-
-    >>> excerpt("short"), len(excerpt("x" * 1000))
-    ('short', 120)
-    """
-    text = str(name)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def name_html(name: object) -> str:

@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from watchword._display import excerpt
 from watchword._checks import Label
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out
-from watchword.show.markup import excerpt
 from watchword.show.palette import STRONGEST, label_colour
 
 __all__ = ["bars_svg", "cloud_svg", "distribution_svg"]

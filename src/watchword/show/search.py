@@ -13,12 +13,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from watchword._display import many
+from watchword._display import excerpt, many
 from watchword.show import svg
 from watchword.show.blocks import Plain
 from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, MOST_DRAWN
 from watchword.show.evaluation_text import measure_name
-from watchword.show.markup import as_json, document, escaped, excerpt, name_html
+from watchword.show.markup import as_json, document, escaped, name_html
 from watchword.show.search_axes import FULL, Axis
 from watchword.show.search_pack import (
     DIGITS,

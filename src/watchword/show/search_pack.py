@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from statistics import stdev
 from typing import Any
 
-from watchword._display import finite, visible
+from watchword._display import excerpt, finite, visible
 from watchword.model.parameters import DEFAULTS
 from watchword.show.blocks import Plain
 from watchword.show.evaluation_text import measure_name
-from watchword.show.markup import excerpt
 from watchword.show.numbers import pack_wholes
 from watchword.show.search_axes import (
     Axis,

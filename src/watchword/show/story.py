@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from watchword._display import many
+from watchword._display import excerpt, many
 from watchword.reasons.story_data import decision_text
 from watchword.show.blocks import Plain, as_value
 from watchword.show.change import changes_html, post_link
 from watchword.show.html import explanation_html
-from watchword.show.markup import document, escaped, excerpt, name_html, table_html
+from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.timeline import timeline_description, timeline_svg
 
