@@ -11,15 +11,27 @@ class WatchwordError(Exception):
     """Base class of all errors of this package."""
 
 
+class _UnknownError(WatchwordError, KeyError):
+    """Base class of errors about names that are not known."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would put it into quotes
+
+
+class _RetryError(WatchwordError):
+    """Base class of errors after which trying again may help."""
+
+    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class EmptyModelError(WatchwordError):
     """The model has not learnt anything yet."""
 
 
-class UnknownLabelError(WatchwordError, KeyError):
+class UnknownLabelError(_UnknownError):
     """The model does not know this label."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class UnlearnError(WatchwordError):
@@ -75,38 +87,24 @@ class StateError(WatchwordError):
     """A saved state is corrupt, or was saved with another model or policy."""
 
 
-class UnknownSubjectError(WatchwordError, KeyError):
+class UnknownSubjectError(_UnknownError):
     """No posts of this subject were read."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class StoreError(WatchwordError):
     """The store of the service is something else, damaged, or of a later version."""
 
 
-class StoreUnavailableError(StoreError):
+class StoreUnavailableError(_RetryError, StoreError):
     """The store cannot be written or reached now; nothing was changed, and trying again may help.
 
     `retry_after` is a number of seconds.
     """
 
-    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
-
-class BusyError(WatchwordError):
+class BusyError(_RetryError):
     """The service is behind and takes no more posts for now; `retry_after` is in seconds."""
 
-    def __init__(self, message: str, *, retry_after: float = 1.0) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
-
-class UnknownAlertError(WatchwordError, KeyError):
+class UnknownAlertError(_UnknownError):
     """There is no alert of this number."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
