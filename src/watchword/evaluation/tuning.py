@@ -34,6 +34,7 @@ from watchword.evaluation.tuning_result import KEPT, Trial, Tuning
 from watchword.evaluation.tuning_sources import FromScores, FromSubjects, check_scores
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
+from watchword.streams.policy import leaves
 from watchword.streams.policy import ranking_score
 from watchword.streams.steps import ScoreName
 
@@ -318,7 +319,7 @@ def _earliest(found: Sequence[_Tried], sign: int) -> _Tried:
         key=lambda one: (
             one.trial.measures["median_delay"],
             one.trial.refined,
-            _number_of_policies(one.trial.policy),
+            len(list(leaves(one.trial.policy))),
         ),
     )
 
@@ -331,10 +332,6 @@ def standard_error(by_fold: Sequence[float]) -> float:
     """
     values = np.array([value for value in by_fold if math.isfinite(value)])
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
-
-
-def _number_of_policies(policy: Policy) -> int:
-    return sum(map(_number_of_policies, policy.parts)) or 1
 
 
 def _nearest_text(nearest: Trial, limits: Limits) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from watchword.evaluation.charts import Chart
@@ -17,7 +17,7 @@ from watchword.evaluation.early_charts import (
 from watchword.evaluation.objectives import is_measure
 from watchword.evaluation.threshold_curves import threshold_of
 from watchword.evaluation.tuning import standard_error
-from watchword.streams.policies import Policy
+from watchword.streams.policy import leaves
 from watchword.streams.spelling import spell_policy
 
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ _MOST_KINDS = 12
 
 def policies_chart(tuning: Tuning) -> Chart:
     """Return the best value of each kind of policy with its standard error, and the bounds."""
-    best: dict[tuple[Any, ...], Trial] = {}
+    best: dict[tuple[Any, ...], Trial] = {}  # by the names of simple policies
     for trial in tuning.trials:
-        best.setdefault((*_kinds(trial.policy), trial.refined), trial)
+        kinds = (type(one).__name__ for one in leaves(trial.policy))
+        best.setdefault((*kinds, trial.refined), trial)
     rows: list[str] = []
     values: list[tuple[float, float, float]] = []
     for trial in [*best.values()][:_MOST_KINDS]:
@@ -51,14 +52,6 @@ def policies_chart(tuning: Tuning) -> Chart:
         rows,
         {head: values},
     )
-
-
-def _kinds(policy: Policy) -> Iterator[str]:
-    """Yield the names of the simple policies that a policy is made of."""
-    if not policy.parts:
-        yield type(policy).__name__
-    for part in policy.parts:
-        yield from _kinds(part)
 
 
 def frontier_chart(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, get_args
@@ -97,6 +97,14 @@ class Policy(ABC):
         """
         own = {name: _plain(getattr(self, name)) for name in field_names(type(self))}
         return {"policy": type(self).__name__} | own
+
+
+def leaves(policy: Policy) -> Iterator[Policy]:
+    """Yield the simple policies that a policy is made of."""
+    if not policy.parts:
+        yield policy
+    for part in policy.parts:
+        yield from leaves(part)
 
 
 class BuiltInPolicy(Policy):
