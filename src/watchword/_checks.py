@@ -31,6 +31,16 @@ def as_texts(texts: Iterable[str]) -> list[str]:
     return listed
 
 
+def as_labelled_texts(
+    texts: Iterable[str], labels: Iterable[Label | Collection[Label]]
+) -> tuple[list[str], list[Any]]:
+    """Return texts and labels as lists of the same length."""
+    documents, truth = as_texts(texts), as_list(labels, "labels")
+    if len(documents) != len(truth):
+        raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+    return documents, truth
+
+
 def _are_plain(values: Sequence[object]) -> bool:
     """Return whether all are `str` and nothing derived from it: there is nothing to convert."""
     return set(map(type, values)) <= {str}

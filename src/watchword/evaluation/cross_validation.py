@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from watchword._checks import Targets, are_several, as_label_sets
+from watchword._checks import Targets, are_several, as_label_sets, as_labelled_texts
 from watchword._progress import Progress, tracked
 from watchword.evaluation.folds import deal
 from watchword.evaluation.labels import Evaluation, evaluate
-from watchword.evaluation.targets import as_labelled_texts, in_order
+from watchword.evaluation.label_counts import in_order
 from watchword.model.tau_ss3 import TauSS3
 
 

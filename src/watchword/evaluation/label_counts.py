@@ -58,6 +58,23 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
+def in_order(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """Return the distinct labels, sorted as a model sorts them.
+
+    >>> in_order(["b", "a", "b"])
+    ('a', 'b')
+    """
+    distinct = set(labels)
+    if len({type(label) for label in distinct}) > 1:
+        # An easy mistake: labels are text in the data but numbers in the model.
+        texts = [label for label in distinct if isinstance(label, str)]
+        numbers = [label for label in distinct if isinstance(label, int)]
+        raise ValueError(
+            f"labels must be all str or all int, got {min(numbers)!r} and {min(texts)!r}"
+        )
+    return tuple(sorted(distinct))
+
+
 class LabelCounts(NamedTuple):
     """Counts by label: texts with the label, texts predicted to have it, and both."""
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from watchword._arrays import IntArray
 from watchword._checks import (
+    as_labelled_texts,
     Label,
     Targets,
     are_several,
@@ -26,6 +27,7 @@ from watchword._checks import (
 )
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
+    in_order,
     COLUMNS,
     LabelCounts,
     LabelMeasures,
@@ -35,7 +37,6 @@ from watchword.evaluation.label_counts import (
     measures_of,
     share,
 )
-from watchword.evaluation.targets import as_labelled_texts, in_order
 from watchword.model.tau_ss3 import TauSS3
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from watchword._checks import (
     as_choice,
     as_label,
     as_label_sets,
+    as_labelled_texts,
     as_labels,
     as_list,
     as_not_negative,
@@ -281,9 +282,7 @@ class TauSS3:
         >>> model.statistics.documents
         {'sports': 2, 'tech': 1}
         """
-        documents, truth = as_texts(texts), as_list(labels, "labels")
-        if len(documents) != len(truth):
-            raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+        documents, truth = as_labelled_texts(texts, labels)
         if correct:
             settings = RefineSettings(cost=ONLINE_COST)
             self._engine.correct(documents, as_label_sets(truth), settings)
@@ -365,9 +364,7 @@ class TauSS3:
         >>> model.predict_one("a bad garden, a bad day"), model.refinement.texts
         ('upset', 4)
         """
-        documents, truth = as_texts(texts), as_list(labels, "labels")
-        if len(documents) != len(truth):
-            raise ValueError(f"{len(documents)} texts but {len(truth)} labels")
+        documents, truth = as_labelled_texts(texts, labels)
         settings = RefineSettings(passes=passes, cost=cost, balanced=balanced, seed=seed)
         sets = as_label_sets(truth)
         refine(self._engine, documents, sets, settings, threads=threads, progress=progress)

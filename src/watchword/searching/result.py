@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from watchword._checks import Label, Targets
+from watchword._checks import Label, Targets, as_labelled_texts
 from watchword._display import csv_of, finite, named_values, ranked_lines
 from watchword.evaluation.label_counts import LabelMeasures, cells_of
 from watchword.evaluation.labels import MEASURES, Evaluation
-from watchword.evaluation.targets import as_labelled_texts
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.searching.space import PRUNE
