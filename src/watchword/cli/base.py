@@ -325,6 +325,13 @@ class FiniteFloat(click.FloatRange):
         return number
 
 
+def refuse_together(option: tuple[str, object], *others: tuple[str, object]) -> None:
+    """Raise a usage error if an option and one of the others are given; all have name and value."""
+    given = [name for name, value in (option, *others) if value not in (None, False, ())]
+    if len(given) > 1 and given[0] == option[0]:
+        raise click.UsageError(f"{given[0]} and {given[1]} cannot be used together")
+
+
 def check_folder(path: Path | None) -> None:
     """Raise early if the folder of an output file does not exist."""
     if path is not None and not path.parent.is_dir():
@@ -357,8 +364,7 @@ def find_label(text: str, labels: Iterable[Label], *, where: str) -> Label:
 
 def model_of(like: Path | None, preset: str | None, parameters: dict[str, Any]) -> TauSS3:
     """Return an empty model with the parameters of a model or preset, overridden by those given."""
-    if like is not None and preset is not None:
-        raise click.UsageError(f"--like and --{preset} cannot be used together")
+    refuse_together(("--like", like), (f"--{preset}", preset))
     if preset is not None:
         return {"paper": TauSS3.paper, "pyss3": TauSS3.pyss3}[preset](**parameters)
     return TauSS3(**((TauSS3.load(like).parameters if like is not None else {}) | parameters))

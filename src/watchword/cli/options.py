@@ -10,7 +10,7 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import as_number
-from watchword.cli.base import FILE
+from watchword.cli.base import FILE, refuse_together
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
@@ -80,11 +80,9 @@ def preset_options(function: Function) -> Function:
     return joined(function, options, "preset", _only_one)
 
 
-def _only_one(**flags: bool) -> str | None:
-    given = sorted(name for name, is_given in flags.items() if is_given)
-    if len(given) > 1:
-        raise click.UsageError(f"--{given[0]} and --{given[1]} cannot be used together")
-    return given[0] if given else None
+def _only_one(paper: bool, pyss3: bool) -> str | None:
+    refuse_together(("--paper", paper), ("--pyss3", pyss3))
+    return "paper" if paper else "pyss3" if pyss3 else None
 
 
 def paper_parameter_options(function: Function) -> Function:
@@ -312,11 +310,10 @@ def refine_choice(
     `conflicts` are options with which a model cannot be refined, and their values.
     """
     own = model.parameters
-    for name, value in {**conflicts, "--prune-period": own["prune_period"]}.items():
-        if refine and value is not None:
-            raise click.UsageError(f"--refine and {name} cannot be used together")
-        if value is not None:
-            return False
+    conflicts = {**conflicts, "--prune-period": own["prune_period"]}
+    refuse_together(("--refine", refine), *conflicts.items())
+    if any(value is not None for value in conflicts.values()):
+        return False
     if refine is None and (preset is not None or own["summary"] != "sum"):
         return False
     return refine

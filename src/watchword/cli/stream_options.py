@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import FILE, FiniteFloat
+from watchword.cli.base import FILE, FiniteFloat, refuse_together
 from watchword.cli.options import Function, joined
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import DEADLINES
@@ -84,8 +84,8 @@ def check_without_data(ctx: click.Context, *more: str) -> None:
     given = click.core.ParameterSource.COMMANDLINE
     for option in ("format", "field", "label-separator", "bad-lines", "threads", *more):
         name = "names" if option == "field" else option.replace("-", "_")
-        if ctx.get_parameter_source(name) is given:
-            raise click.UsageError(f"--scores and --{option} cannot be used together")
+        is_given = ctx.get_parameter_source(name) is given
+        refuse_together(("--scores", True), (f"--{option}", is_given))
 
 
 def combination_options(function: Function) -> Function:

@@ -10,7 +10,7 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, show_records, verb
+from watchword.cli.base import FILE, refuse_together, show_records, verb
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, table_option, threads_option
 from watchword.cli.output import evaluate_batches
@@ -60,11 +60,9 @@ def classify(
     as soon as the text arrives. The confidences of a refined model are scores, which may be
     negative.
     """
-    for other, is_given in (("--several", several), ("--probabilities", probabilities)):
-        if accuracy and is_given:
-            raise click.UsageError(f"--accuracy and {other} cannot be used together")
-    if texts and data:
-        raise click.UsageError("--text and DATA cannot be used together")
+    others = (("--several", several), ("--probabilities", probabilities))
+    refuse_together(("--accuracy", accuracy), *others)
+    refuse_together(("--text", texts), ("DATA", data))
     taught = TauSS3.load(model)
     given = batched(((None, (text, None, None, None, None)) for text in texts), "--text")
     batches = given if texts else loader.batches(data or ("-",))

@@ -11,7 +11,7 @@ import click
 import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, console, emit, show, verb, warn
+from watchword.cli.base import FILE, console, emit, refuse_together, show, verb, warn
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
 from watchword.cli.options import data_options, policy_option, table_option, threads_option
 from watchword.cli.output import (
@@ -188,8 +188,7 @@ def _check_inputs(
             if value is None:
                 raise click.UsageError(f"Missing argument '{name}'.")
         return
-    if model is not None:
-        raise click.UsageError("--scores and MODEL cannot be used together")
+    refuse_together(("--scores", scores), ("MODEL", model))
     if ctx.params["positive"] is None:
         raise click.UsageError("--scores requires --positive LABEL")
     check_without_data(ctx)
@@ -202,9 +201,9 @@ def _check_options(ctx: click.Context, positive: str | None, *, posts: bool, htm
             if ctx.get_parameter_source(name) is given:
                 option = "picture" if name == "pictures" else name.replace("_", "-")
                 raise click.UsageError(f"--{option} requires --positive LABEL")
-    elif posts:
-        raise click.UsageError("--posts and --positive cannot be used together")
-    elif html:
+        return
+    refuse_together(("--posts", posts), ("--positive", positive))
+    if html:
         raise click.UsageError(
             "--html cannot be combined with --positive (use watchword report for alerts)"
         )

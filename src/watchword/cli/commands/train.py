@@ -17,6 +17,7 @@ from watchword.cli.base import (
     model_of,
     progress,
     progress_of,
+    refuse_together,
     verb,
     with_known_default,
 )
@@ -86,11 +87,8 @@ def train(
     see tune. With --tune, the model is refined if that is better by cross-validation. With
     --no-refine, --paper, --pyss3, --add-to and pruning, no text is kept.
     """
-    if add_to is not None and preset is not None:
-        raise click.UsageError(f"--add-to and --{preset} cannot be used together")
-    for other, value in (("--add-to", add_to), ("--prune", prune)):
-        if tuning is not None and value is not None:
-            raise click.UsageError(f"--tune and {other} cannot be used together")
+    refuse_together(("--add-to", add_to), (f"--{preset}", preset))
+    refuse_together(("--tune", tuning), ("--add-to", add_to), ("--prune", prune))
     check_folder(output)
     if add_to is not None:
         model = TauSS3.load(add_to).replace(**parameters)

@@ -20,6 +20,7 @@ from watchword.cli.base import (
     emit,
     find_label,
     progress_of,
+    refuse_together,
     show,
     verb,
     warn,
@@ -289,8 +290,7 @@ def _load_subjects(
 def _load_scores(ctx: click.Context, scores: Path, combine: CombineName | None) -> Scores:
     """Read scores, or raise a usage error if an option is for models."""
     given = ctx.params
-    if given["data"] is not None:
-        raise click.UsageError("--scores and DATA cannot be used together")
+    refuse_together(("--scores", scores), ("DATA", given["data"]))
     models = [one.name.replace("_", "-") for one in TABLE if one.name in given]
     check_without_data(ctx, *(one for one in models if one != "alpha"), "refine", "output", "paper")
     weights: list[float] = given["alpha"] or []
