@@ -270,10 +270,11 @@ def fold_options(*, folds: int) -> Option:
             help="Field whose equal values stay in one fold.  [default: the subject]",
         ),
     ]
-    return lambda function: _added(options, function)
+    return lambda function: added(options, function)
 
 
-def _added(options: Sequence[Option], function: Function) -> Function:
+def added(options: Sequence[Option], function: Function) -> Function:
+    """Add options to a function."""
     return functools.reduce(lambda inner, add: add(inner), reversed(options), function)
 
 
@@ -319,24 +320,28 @@ def refine_choice(
     return refine
 
 
+host_option = click.option("--host", default="127.0.0.1", help="Address to listen on.")
+port_option = click.option(
+    "-p",
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    help="Port to listen on; 0 picks a free port.",
+)
+
+
 def server_options(envvar: str, user: str) -> Option:
     """Add `--host`, `--port` and `--token`, which may also be in the environment variable."""
     options = [
-        click.option("--host", default="127.0.0.1", help="Address to listen on."),
-        click.option(
-            "-p",
-            "--port",
-            type=click.IntRange(0, 65535),
-            default=8000,
-            help="Port to listen on; 0 picks a free port.",
-        ),
+        host_option,
+        port_option,
         click.option(
             "--token",
             envvar=envvar,
             help=f"Access token of {user}; with --host, at least 16 characters.  [default: random]",
         ),
     ]
-    return lambda function: _added(options, function)
+    return lambda function: added(options, function)
 
 
 # Options of commands about subjects

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from watchword.cli.base import FILE
 from watchword.cli.options import (
     Function,
     Option,
@@ -101,7 +102,7 @@ def budget_option(text: str) -> Option:
 
 keep_option = click.option(
     "--keep",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="File that keeps every result; the search resumes from it.",
 )

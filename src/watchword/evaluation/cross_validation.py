@@ -8,8 +8,8 @@ from typing import Any
 from watchword._checks import Targets, are_several, as_label_sets, as_labelled_texts
 from watchword._progress import Progress, tracked
 from watchword.evaluation.folds import deal
-from watchword.evaluation.labels import Evaluation, evaluate
 from watchword.evaluation.label_counts import in_order
+from watchword.evaluation.labels import Evaluation, evaluate
 from watchword.model.tau_ss3 import TauSS3
 
 

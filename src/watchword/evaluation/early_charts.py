@@ -207,7 +207,12 @@ def subjects_chart(replay: Replay, *, subjects: Sequence[str] | None = None) -> 
         colour = next(cool if others else warm)
         points = (as_points(series.posts), as_points(scores))
         curves.append(
-            Curve(excerpt(outcome.subject, _LONGEST_SUBJECT) + label, *points, colour=colour, dashed=others)
+            Curve(
+                excerpt(outcome.subject, _LONGEST_SUBJECT) + label,
+                *points,
+                colour=colour,
+                dashed=others,
+            )
         )
         if outcome.label is not None:
             step = int(np.searchsorted(series.posts, outcome.delay)) if outcome.delay else 0

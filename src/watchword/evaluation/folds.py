@@ -16,8 +16,8 @@ import numpy as np
 from watchword._arrays import IntArray
 from watchword._checks import Label, are_several, as_choice, as_label_sets, as_list, as_whole
 from watchword.data import Subject
-from watchword.evaluation.scores import Scores
 from watchword.evaluation.label_counts import in_order
+from watchword.evaluation.scores import Scores
 
 Order = Literal["random", "time"]
 ORDERS: tuple[Order, ...] = get_args(Order)

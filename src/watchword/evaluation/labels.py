@@ -15,24 +15,24 @@ import numpy.typing as npt
 
 from watchword._arrays import IntArray
 from watchword._checks import (
-    as_labelled_texts,
     Label,
     Targets,
     are_several,
     as_label,
     as_label_sets,
+    as_labelled_texts,
     as_labels,
     as_list,
     as_whole,
 )
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
-    in_order,
     COLUMNS,
     LabelCounts,
     LabelMeasures,
     cells_of,
     empty_matrix,
+    in_order,
     matrix_of,
     measures_of,
     share,

@@ -34,8 +34,7 @@ from watchword.evaluation.tuning_result import KEPT, Trial, Tuning
 from watchword.evaluation.tuning_sources import FromScores, FromSubjects, check_scores
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
-from watchword.streams.policy import leaves
-from watchword.streams.policy import ranking_score
+from watchword.streams.policy import leaves, ranking_score
 from watchword.streams.steps import ScoreName
 
 _AnyPolicy = TypeVar("_AnyPolicy", bound=Policy)

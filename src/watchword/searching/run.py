@@ -17,8 +17,8 @@ from watchword._arrays import IntArray
 from watchword._checks import Label, Targets, are_several, as_label_sets, as_labelled_texts
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.folds import Fold, deal
-from watchword.evaluation.labels import Evaluation
 from watchword.evaluation.label_counts import in_order
+from watchword.evaluation.labels import Evaluation
 from watchword.model.engine import engine_of
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3

@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
-from watchword._display import excerpt
 from watchword._checks import Label
+from watchword._display import excerpt
 from watchword.show.markup import escaped, name_html
 from watchword.show.palette import ALERT, COLOURS, STRONGEST, rgb, short
 

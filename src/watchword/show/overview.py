@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from watchword._display import excerpt
 from watchword._checks import Label
+from watchword._display import excerpt
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.markup import document, escaped, name_html, table_html

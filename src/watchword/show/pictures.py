@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from watchword._display import excerpt
 from watchword._checks import Label
+from watchword._display import excerpt
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out

@@ -20,8 +20,10 @@ import click
 from watchword import Policy, TauSS3, WatchwordError
 from watchword.cli.base import FILE, FiniteFloat, cli, emit, example_text, verb
 from watchword.cli.options import (
+    host_option,
     joined,
     policy_option,
+    port_option,
     positive_option,
     threads_option,
 )
@@ -103,7 +105,7 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the HTTP server; `door` is made of them."""
     options = [
-        click.option("--host", default="127.0.0.1", help="Address to listen on."),
+        host_option,
         click.option(
             "--open",
             "open_to_all_users",
@@ -185,13 +187,7 @@ def _door_settings(
     help="Stream of Redis to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
 )
 @click.option("--redis-group", default="watchword", help="Consumer group of --redis.")
-@click.option(
-    "-p",
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    help="Port to listen on; 0 picks a free port.",
-)
+@port_option
 @_door_options
 @_service_options
 @click.option(

@@ -24,6 +24,7 @@ from watchword.cli.frames import (
     with_titles,
 )
 from watchword.cli.options import (
+    added,
     allow_changed_model_option,
     parameter_options,
     policy_option,
@@ -83,12 +84,7 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
         ),
     ]
 
-    def add(function: Any) -> Any:
-        for option in reversed([*columns.values(), *others]):
-            function = option(function)
-        return function
-
-    return add
+    return lambda function: added([*columns.values(), *others], function)
 
 
 def _settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
