@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from watchword.cli.base import FILE, check_folder, emit, example_text, show_records, verb
 from watchword.cli.commands.service import service, store_option
 from watchword.cli.options import table_option
+
+if TYPE_CHECKING:
+    from watchword.service.store import Store
+
+
+def opened_store(function: Callable[..., None]) -> Callable[..., None]:
+    """Add `--store`; the function receives the store, open while it runs."""
+
+    @functools.wraps(function)
+    def wrapped(store: str, **given: Any) -> None:
+        from watchword.service.store import open_store
+
+        with open_store(store) as opened:
+            function(store=opened, **given)
+
+    return store_option(wrapped)
 
 
 @service.group(
@@ -31,28 +50,24 @@ def token() -> None:
     required=True,
     help="What the token allows: read; write posts and marks; admin for everything. Repeatable.",
 )
-@store_option
-def add(name: str, scopes: tuple[str, ...], store: str) -> None:
+@opened_store
+def add(name: str, scopes: tuple[str, ...], store: Store) -> None:
     """Add a token and print it: the only time that it can be seen."""
-    from watchword.service.store import open_store
     from watchword.service.tokens import add_token
 
-    with open_store(store) as opened:
-        secret = add_token(opened, name, scopes)
+    secret = add_token(store, name, scopes)
     emit([{"name": name, "scopes": list(scopes), "token": secret}])
 
 
 @verb(group=token, name="list", example="watchword service token list --table")
-@store_option
+@opened_store
 @table_option
-def list_tokens(store: str, table: bool) -> None:
+def list_tokens(store: Store, table: bool) -> None:
     """List the tokens, without their secrets."""
     from watchword.service.records import plain
-    from watchword.service.store import open_store
     from watchword.service.tokens import tokens_in
 
-    with open_store(store) as opened:
-        found = tokens_in(opened)
+    found = tokens_in(store)
     show_records([plain(one) | {"scopes": " ".join(one.scopes)} for one in found], table=table)
 
 
@@ -65,14 +80,12 @@ def list_tokens(store: str, table: bool) -> None:
     """,
 )
 @click.argument("name")
-@store_option
-def remove_token(name: str, store: str) -> None:
+@opened_store
+def remove_token(name: str, store: Store) -> None:
     """Remove a token; a running service refuses it within a second or two."""
-    from watchword.service.store import open_store
     from watchword.service.tokens import remove_token
 
-    with open_store(store) as opened:
-        remove_token(opened, name)
+    remove_token(store, name)
     emit([{"removed": name}])
 
 
@@ -88,32 +101,28 @@ def webhook() -> None:
 
 @verb(group=webhook, name="add", example="watchword service webhook add https://example.org/alerts")
 @click.argument("url")
-@store_option
-def add_webhook(url: str, store: str) -> None:
+@opened_store
+def add_webhook(url: str, store: Store) -> None:
     """Send alerts from now on to a URL.
 
     Prints the secret that signs them: the only time that it can be seen.
     """
-    from watchword.service.store import open_store
     from watchword.service.webhooks import add_webhook
 
-    with open_store(store) as opened:
-        number, secret = add_webhook(opened, url)
+    number, secret = add_webhook(store, url)
     emit([{"id": number, "url": url, "secret": secret}])
 
 
 @verb(group=webhook, name="list", example="watchword service webhook list --table")
-@store_option
+@opened_store
 @click.option("--dead", is_flag=True, help="List the deliveries that were given up.")
 @table_option
-def list_webhooks(store: str, dead: bool, table: bool) -> None:
+def list_webhooks(store: Store, dead: bool, table: bool) -> None:
     """List the webhooks, and how many deliveries are due, done and dead."""
     from watchword.service.records import plain
-    from watchword.service.store import open_store
     from watchword.service.webhooks import dead_letters, webhooks_in
 
-    with open_store(store) as opened:
-        found = dead_letters(opened) if dead else webhooks_in(opened)
+    found = dead_letters(store) if dead else webhooks_in(store)
     show_records([plain(one) for one in found], table=table)
 
 
@@ -126,26 +135,22 @@ def list_webhooks(store: str, dead: bool, table: bool) -> None:
     """,
 )
 @click.argument("number", type=click.IntRange(min=1), metavar="ID")
-@store_option
-def remove_webhook(number: int, store: str) -> None:
+@opened_store
+def remove_webhook(number: int, store: Store) -> None:
     """Remove a webhook and its deliveries."""
-    from watchword.service.store import open_store
     from watchword.service.webhooks import remove_webhook
 
-    with open_store(store) as opened:
-        remove_webhook(opened, number)
+    remove_webhook(store, number)
     emit([{"removed": number}])
 
 
 @verb(group=webhook, example="watchword service webhook retry")
-@store_option
-def retry(store: str) -> None:
+@opened_store
+def retry(store: Store) -> None:
     """Deliver again what was given up; print the number of deliveries."""
-    from watchword.service.store import open_store
     from watchword.service.webhooks import retry_dead_letters
 
-    with open_store(store) as opened:
-        emit([{"retried": retry_dead_letters(opened)}])
+    emit([{"retried": retry_dead_letters(store)}])
 
 
 @service.group(epilog=example_text("watchword service marks export"))
@@ -154,8 +159,8 @@ def marks() -> None:
 
 
 @verb(group=marks, example="watchword service marks export")
-@store_option
-def export(store: str) -> None:
+@opened_store
+def export(store: Store) -> None:
     """Print what was marked as training data, one JSON line per text or subject.
 
     Where texts are not stored, a line has the subject and its label only.
@@ -163,11 +168,9 @@ def export(store: str) -> None:
     from watchword.service.layouts import Layouts
     from watchword.service.marks import training_texts
     from watchword.service.records import plain
-    from watchword.service.store import open_store
 
-    with open_store(store) as opened:
-        for one in training_texts(opened, Layouts()):
-            emit([plain(one)])
+    for one in training_texts(store, Layouts()):
+        emit([plain(one)])
 
 
 @verb(
