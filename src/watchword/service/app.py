@@ -32,7 +32,7 @@ try:
     from watchword.service.guard import Rates, TokenGuard, holder_of
     from watchword.service.routes import Door
     from watchword.service.tokens import Holder
-    from watchword.web.wire import to_json
+    from watchword.web.answers import json_response
 except ImportError as error:
     raise MissingExtraError(
         "the service needs Starlette and uvicorn: pip install 'watchword[service]'"
@@ -153,26 +153,22 @@ def _refusal(error: Exception) -> Response:
     if isinstance(error, HTTPException):
         detail: Any = error.detail
         plain = detail if isinstance(detail, dict) else {"error": detail}
-        return _json(plain, error.status_code, error.headers)
+        return json_response(plain, error.status_code, error.headers)
     if isinstance(error, BusyError):
-        return _json({"error": str(error)}, 429, _retry(error.retry_after))
+        return json_response({"error": str(error)}, 429, _retry(error.retry_after))
     if isinstance(error, StoreUnavailableError):
-        return _json({"error": str(error)}, 503, _retry(error.retry_after))
+        return json_response({"error": str(error)}, 503, _retry(error.retry_after))
     if isinstance(error, StoreError):
         say("store failed", level=logging.ERROR, reason=str(error))
-        return _json({"error": str(error)}, 503, _retry(5.0))
+        return json_response({"error": str(error)}, 503, _retry(5.0))
     if isinstance(error, UnknownAlertError):
-        return _json({"error": str(error)}, 404)
+        return json_response({"error": str(error)}, 404)
     logger.error("request failed", exc_info=error)
-    return _json({"error": "internal error: see the service's log"}, 500)
+    return json_response({"error": "internal error: see the service's log"}, 500)
 
 
 def _retry(seconds: float) -> dict[str, str]:
     return {"Retry-After": str(max(1, math.ceil(seconds)))}
-
-
-def _json(plain: Any, status: int, headers: Any = None) -> Response:
-    return Response(to_json(plain), status, headers, media_type="application/json")
 
 
 async def _as_json(_request: Request, error: Exception) -> Response:

@@ -42,6 +42,7 @@ from watchword.service.requests import (
     whole_number,
 )
 from watchword.service.tokens import Holder
+from watchword.web.answers import file_response, json_response
 from watchword.web.connections import read_body
 from watchword.web.wire import to_json
 
@@ -112,7 +113,7 @@ class Door:
         own |= {"limit": query.whole("limit", 100, least=1, most=MOST_LISTED)}
         own |= {"undecided": True} if sort == "closest" else {"sort": sort}
         found = await _threaded(lambda: self._service.subjects(**own))
-        return _json({"subjects": plain(found)})
+        return json_response({"subjects": plain(found)})
 
     async def get_subject(self, request: Request, _holder: Holder | None) -> Response:
         """Return a subject with a page of its history."""
@@ -120,7 +121,7 @@ class Door:
         limit = query.whole("limit", 100, least=1, most=MOST_LISTED)
         before = query.whole("before", None, least=1)
         found = await _threaded(lambda: self._service.subject(name, before=before, limit=limit))
-        return _json(plain(_known(found, name)))
+        return json_response(plain(_known(found, name)))
 
     async def forget_subject(self, request: Request, holder: Holder | None) -> Response:
         """Remove a subject everywhere."""
@@ -129,7 +130,7 @@ class Door:
         _known(gone or None, name)
         by = None if holder is None else holder.name
         say("subject forgotten", token=by, rows=gone.rows, unlearned=gone.unlearned)
-        return _json(plain(gone))
+        return json_response(plain(gone))
 
     async def get_story(self, request: Request, _holder: Holder | None) -> Response:
         """Return the story of a subject."""
@@ -138,7 +139,7 @@ class Door:
         if found is None:
             _known(await _threaded(lambda: self._service.subject(name, limit=1)), name)
             raise HTTPException(409, "the texts of this subject are not stored")
-        return _json(story_for_page(found) if query.flag("painted") else found)
+        return json_response(story_for_page(found) if query.flag("painted") else found)
 
     # Alerts
 
@@ -164,7 +165,7 @@ class Door:
             return self._service.alerts(**own), self._service.last_alert()
 
         found, last = await _threaded(read)
-        return _json({"alerts": plain(found), "last": last})
+        return json_response({"alerts": plain(found), "last": last})
 
     async def stream_alerts(self, request: Request, _holder: Holder | None) -> Response:
         """Send alerts as they are raised."""
@@ -181,7 +182,7 @@ class Door:
     async def get_alert(self, request: Request, _holder: Holder | None) -> Response:
         """Return an alert."""
         number = number_in(request)
-        return _json(plain(await _threaded(lambda: self._service.alert(number))))
+        return json_response(plain(await _threaded(lambda: self._service.alert(number))))
 
     async def mark_alert(self, request: Request, holder: Holder | None) -> Response:
         """Mark an alert."""
@@ -201,7 +202,7 @@ class Door:
 
         found = await _threaded(lambda: _done(write))
         say("alert marked", alert=number, verdict=verdict, token=by)
-        return _json(plain(found))
+        return json_response(plain(found))
 
     def _known_label(self, label: object) -> Any:
         for one in self._service.reading.model.labels:
@@ -219,7 +220,7 @@ class Door:
 
     async def list_models(self, _request: Request, _holder: Holder | None) -> Response:
         """List versions of the model."""
-        return _json({"models": plain(await _threaded(self._service.versions))})
+        return json_response({"models": plain(await _threaded(self._service.versions))})
 
     async def reload_model(self, request: Request, holder: Holder | None) -> Response:
         """Load the model again."""
@@ -250,13 +251,13 @@ class Door:
     def _changed(self, event: str, version: Any, holder: Holder | None) -> Response:
         by = None if holder is None else holder.name
         say(event, version=version.number, model=version.model, token=by)
-        return _json(plain(version))
+        return json_response(plain(version))
 
     # Operation
 
     async def get_statistics(self, _request: Request, _holder: Holder | None) -> Response:
         """Return totals."""
-        return _json(plain(await _threaded(self._service.statistics)))
+        return json_response(plain(await _threaded(self._service.statistics)))
 
     async def get_metrics(self, _request: Request, _holder: Holder | None) -> Response:
         """Return metrics."""
@@ -287,18 +288,20 @@ class Door:
 
     async def get_description(self, _request: Request, _holder: Holder | None) -> Response:
         """Return the OpenAPI description."""
-        return _json(description())
+        return json_response(description())
 
     async def get_health(self, _request: Request, _holder: Holder | None) -> Response:
         """Return that the process is alive."""
-        return _json({"status": "ok", "reasons": []})
+        return json_response({"status": "ok", "reasons": []})
 
     async def get_readiness(self, _request: Request, _holder: Holder | None) -> Response:
         """Return whether posts can be taken."""
         reasons = await _threaded(self._reasons_not_ready)
         if reasons:
-            return _json({"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503)
-        return _json({"status": "ready", "reasons": []})
+            return json_response(
+                {"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503
+            )
+        return json_response({"status": "ready", "reasons": []})
 
     def _reasons_not_ready(self) -> list[str]:
         # Anyone may ask: no paths, names or messages of the store.
@@ -315,11 +318,11 @@ class Door:
 
     async def get_board(self, _request: Request, _holder: Holder | None) -> Response:
         """Return the board."""
-        return _file("board.html")
+        return file_response(board_files(), "board.html")
 
     async def get_file(self, request: Request, _holder: Holder | None) -> Response:
         """Return a file of the board."""
-        return _file(request.path_params["name"])
+        return file_response(board_files(), request.path_params["name"])
 
 
 # Answers
@@ -355,14 +358,3 @@ def _receipt(receipt: Receipt) -> bytes:
     alerts = ",".join(map(str, receipt.alerts))
     numbers = (receipt.accepted, receipt.duplicates, alerts)
     return b'{"accepted":%d,"duplicates":%d,"alerts":[%b]}' % (*numbers[:2], alerts.encode())
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(to_json(value), status, media_type=JSON)
-
-
-def _file(name: str) -> Response:
-    found = board_files().get(name)
-    if found is None:
-        raise HTTPException(404, "file not found")
-    return Response(found.content, media_type=found.media_type)

@@ -16,14 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from watchword.errors import WatchwordError
+from watchword.web.answers import failure, json_response
 from watchword.web.connections import read_body
 from watchword.web.content import Content
 from watchword.web.documents import DocumentShelf, Selection
-from watchword.web.guard import failure
 from watchword.web.models import NotThereError, Settings
 from watchword.web.progress import GivenUpError
 from watchword.web.subjects import SubjectShelf
-from watchword.web.wire import to_json
 
 logger = logging.getLogger("watchword.web")
 
@@ -201,7 +200,7 @@ def _endpoint(answer: _Answer) -> _Endpoint:
             found = await answer(request)
             if isinstance(found, Response):
                 return found
-            return Response(to_json(found), media_type="application/json")
+            return json_response(found)
         except HTTPException as error:
             return failure(error.status_code, error.detail)
         except GivenUpError:

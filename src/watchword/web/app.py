@@ -19,8 +19,9 @@ try:
     from starlette.routing import Route
     from starlette.types import ASGIApp, Message
 
+    from watchword.web.answers import failure, file_response
     from watchword.web.api import Api
-    from watchword.web.guard import Guard, failure
+    from watchword.web.guard import Guard
 except ImportError as error:
     raise MissingExtraError(
         "the live page needs Starlette and uvicorn: pip install 'watchword[web]'"
@@ -94,18 +95,11 @@ async def _get(app: ASGIApp, path: str) -> Answer:
 
 
 async def _index(_request: Request) -> Response:
-    return _file("index.html")
+    return file_response(static_files(), "index.html")
 
 
 async def _static(request: Request) -> Response:
-    return _file(request.path_params["name"])
-
-
-def _file(name: str) -> Response:
-    found = static_files().get(name)
-    if found is None:
-        return failure(404, "file not found")
-    return Response(found.content, media_type=found.media_type)
+    return file_response(static_files(), request.path_params["name"])
 
 
 async def _as_json(_request: Request, error: Exception) -> Response:

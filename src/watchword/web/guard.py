@@ -18,8 +18,8 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from watchword.web.answers import failure
 from watchword.web.listening import as_token, is_own_machine
-from watchword.web.wire import to_json
 
 _COOKIE = "watchword-token"
 
@@ -174,8 +174,3 @@ def bearer_in(headers: Headers) -> str | None:
     """Return the token in the header of a request, if there is one."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token if scheme.lower() == "bearer" else None
-
-
-def failure(status: int, message: str) -> Response:
-    """Return an error as JSON."""
-    return Response(to_json({"error": message}), status, media_type="application/json")
