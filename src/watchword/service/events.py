@@ -33,19 +33,14 @@ class Feed:
     def __init__(self, service: Service, is_stopping: Callable[[], bool]) -> None:
         self._service = service
         self._is_stopping = is_stopping
-        self._streams = 0
+        self.streams = 0  #: open ones
         self._statistics: bytes | None = None
         self._watching: asyncio.Task[None] | None = None
         self._latest = 0
 
-    @property
-    def streams(self) -> int:
-        """The number of open streams."""
-        return self._streams
-
     async def events(self, after: int, is_allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield events until the client leaves or loses its token, or the service stops."""
-        self._streams += 1
+        self.streams += 1
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
         try:
@@ -67,7 +62,7 @@ class Feed:
                 if not found:
                     await asyncio.sleep(_POLL)
         finally:
-            self._streams -= 1
+            self.streams -= 1
 
     async def _alerts(self, after: int) -> list[Any]:
         def read() -> list[Any]:
@@ -81,7 +76,7 @@ class Feed:
     async def _watch(self) -> None:
         """Look for new alerts and statistics as long as there are streams."""
         looks = 0
-        while self._streams and not self._is_stopping():
+        while self.streams and not self._is_stopping():
             try:
                 self._latest = await to_thread.run_sync(self._service.last_alert)
                 if looks % _STATISTICS == 0:

@@ -88,11 +88,6 @@ class Runs(Protocol):
         """Run a statement and return its rows."""
 
 
-def latest(steps: Mapping[int, tuple[str, ...]]) -> int:
-    """Return the version that the steps lead to."""
-    return max(steps)
-
-
 def statements(types: Mapping[str, str], steps: Mapping[int, tuple[str, ...]]) -> list[str]:
     """Return all statements that create an empty store.
 
@@ -114,13 +109,14 @@ def migrate(
 
     The caller holds one transaction around it. Raise `StoreError` for a later version.
     """
-    if version > latest(steps):
+    latest = max(steps)
+    if version > latest:
         raise StoreError(
             f"{where} was written by a later version of watchword (schema {version}, this one "
-            f"knows {latest(steps)}): update watchword, or name another store"
+            f"knows {latest}): update watchword, or name another store"
         )
     for number in sorted(steps):
         if number > version:
             for statement in steps[number]:
                 session.run(statement.format(**types))
-    return latest(steps)
+    return latest

@@ -130,7 +130,7 @@ class Versions:
         for one in self.listed():
             if one.number == number:
                 return one
-        raise StoreError(f"there is no version {number} of the model (see the list of versions)")
+        raise _unknown(number)
 
 
 def active_version(session: Session) -> int | None:
@@ -183,8 +183,12 @@ def version_row(session: Session, number: int) -> Any:
     """Return the id, the parent, the path, the fingerprint and the time of a version."""
     found = session.run(f"SELECT {_COLUMNS} FROM versions WHERE id = ?", number)
     if not found:
-        raise StoreError(f"there is no version {number} of the model (see the list of versions)")
+        raise _unknown(number)
     return found[0]
+
+
+def _unknown(number: int) -> StoreError:
+    return StoreError(f"there is no version {number} of the model (see the list of versions)")
 
 
 def ancestry(session: Session, number: int) -> list[int]:

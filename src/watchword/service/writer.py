@@ -81,7 +81,7 @@ class Writer:
         self._to_write = threading.Condition(self._state)
         self._queue: deque[_Waiting] = deque()
         self._weighed: deque[tuple[list[_Waiting], Group]] = deque()
-        self._queued = 0  # posts without a receipt
+        self.queued = 0  #: posts that are not committed yet
         self._is_closing = False
         self._is_drained = False
         self.rates = Rates()
@@ -94,11 +94,6 @@ class Writer:
         for worker in self._workers:
             worker.start()
 
-    @property
-    def queued(self) -> int:
-        """The number of posts that are not committed yet."""
-        return self._queued
-
     def submit(self, batch: Batch) -> Future[Receipt]:
         """Queue a batch; its future has the receipt once it is committed."""
         waiting = _Waiting(batch)
@@ -106,13 +101,13 @@ class Writer:
         with self._state:
             if self._is_closing:
                 raise StoreError("the service is stopping: send the posts again after its restart")
-            if self._queued and self._queued + len(batch.posts) > self._most:
+            if self.queued and self.queued + len(batch.posts) > self._most:
                 rate = max(sum(self.rates.latest()[-5:]) / 5, 1_000.0)
                 raise BusyError(
-                    f"{self._queued:,} posts are waiting: send these again later",
-                    retry_after=max(1.0, self._queued / rate),
+                    f"{self.queued:,} posts are waiting: send these again later",
+                    retry_after=max(1.0, self.queued / rate),
                 )
-            self._queued += len(batch.posts)
+            self.queued += len(batch.posts)
             self._queue.append(waiting)
             self._to_weigh.notify()
         return waiting.future
@@ -206,7 +201,7 @@ class Writer:
         self.last_commit = time.time()
         self.rates.add(accepted)
         with self._state:
-            self._queued -= accepted + duplicates
+            self.queued -= accepted + duplicates
 
     def _apart(
         self,
@@ -225,6 +220,6 @@ class Writer:
 
     def _fail(self, waiting: list[_Waiting], error: Exception) -> None:
         with self._state:
-            self._queued -= sum(len(one.batch.posts) for one in waiting)
+            self.queued -= sum(len(one.batch.posts) for one in waiting)
         for one in waiting:
             one.future.set_exception(error)
