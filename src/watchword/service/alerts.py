@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,9 @@ import numpy as np
 from watchword._checks import Label
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.layouts import Layouts, Reading
-from watchword.service.post_index import posts_of
 from watchword.service.records import Alert, IncomingPost, Mark, micros, moment, plain
 from watchword.service.store import Session, Store, decoded, encoded
+from watchword.service.stored_posts import posts_until, texts_of
 from watchword.streams.driver import best_other
 from watchword.streams.policy import ranking_score
 from watchword.streams.steps import Step, log_ratio_of
@@ -106,11 +105,13 @@ def _write(
     by_time: bool,
 ) -> int:
     sums = one.sums or {}
-    posts = posts_until(session, layouts, rows.ids[one.row], one.post_id, one.delay, by_time)
+    posts = posts_until(session, rows.ids[one.row], one.post_id, one.delay, by_time)
+    known = layouts.get(session, {post.layout for post in posts})
+    gains = [known[post.layout].by_label(post.contribution) for post in posts]
     texts = [] if one.text is None else [one.text]
     every = False
     if texts_kept or not texts:
-        kept = list(texts_of(session, [key for key, *_ in posts][-_MOST_TEXTS:]).values())
+        kept = list(texts_of(session, posts[-_MOST_TEXTS:]).values())
         every = bool(kept) and texts_kept
         texts = kept if every else texts
     reasons = alert_reasons(
@@ -118,7 +119,10 @@ def _write(
         texts,
         positive=reading.policy.positive,
         sums=sums,
-        posts=[own for _, *own in posts],
+        posts=[
+            (post.number, post.id, plain(moment(post.time)), own)
+            for post, own in zip(posts, gains, strict=True)
+        ],
         every=every,
     )
     labels = tuple(sums)
@@ -133,7 +137,7 @@ def _write(
         arrived,
         one.delay,
         int(by_time),
-        _score(reading, one, [own for *_, own in posts]),
+        _score(reading, one, gains),
         np.array(list(sums.values()), "<f8").tobytes(),
         json.dumps(reasons.to_dict()),
     )
@@ -144,45 +148,6 @@ def _write(
         arrived,
     )
     return int(key)
-
-
-def posts_until(
-    session: Session,
-    layouts: Layouts,
-    subject: int,
-    post_id: str,
-    delay: int,
-    by_time: bool | int,
-) -> list[Any]:
-    """Return the posts of a subject up to an alert: row id, number, id, time, contribution.
-
-    `by_time` says in which order they had been read.
-    """
-    found = session.where(
-        "SELECT id, number, post_id, time, arrived, layout, contribution FROM posts "
-        "WHERE number IS NOT NULL AND id {keys}",
-        posts_of(session, [subject]),
-    )
-    found.sort(key=itemgetter(1))
-    [own] = [post for post in found if decoded(post[2]) == post_id]
-    if not by_time:
-        found = found[: found.index(own) + 1]
-    else:  # only those that had arrived by then: the first ones by number
-        place = {post[0]: (post[4] if post[3] is None else post[3], post[1]) for post in found}
-        found = [post for post in found if place[post[0]] <= place[own[0]]][:delay]
-        found.sort(key=lambda post: place[post[0]])
-    known = layouts.get(session, {post[5] for post in found})
-    return [
-        (key, number, decoded(post_id), plain(moment(time)), known[layout].by_label(contribution))
-        for key, number, post_id, time, _, layout, contribution in found
-    ]
-
-
-def texts_of(session: Session, posts: Sequence[int]) -> dict[int, str]:
-    """Return the texts that are kept, by the row ids of posts, in their order."""
-    rows = session.where("SELECT post, text FROM texts WHERE post {keys}", posts)
-    found: dict[int, bytes] = dict(rows)
-    return {post: decoded(found[post]) for post in posts if post in found}
 
 
 def _score(reading: Reading, one: Raised, gains: Sequence[dict[Label, float]]) -> float:

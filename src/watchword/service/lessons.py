@@ -16,10 +16,10 @@ from pathlib import Path
 from watchword._checks import Label
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
-from watchword.service.alerts import posts_until, texts_of
-from watchword.service.layouts import Layouts, Reading
+from watchword.service.layouts import Reading
 from watchword.service.records import now
 from watchword.service.store import Session, Store, decoded, encoded
+from watchword.service.stored_posts import posts_until, texts_of
 from watchword.service.versions import (
     CHANGED,
     Versions,
@@ -56,7 +56,6 @@ def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
 def teach(
     store: Store,
     versions: Versions,
-    layouts: Layouts,
     reading: Reading,
     alerts: Sequence[int] | None,
 ) -> Reading:
@@ -65,7 +64,7 @@ def teach(
     Raise `StoreError` if there is nothing to teach.
     """
     with store.reading() as session:
-        lessons = _new_lessons(session, layouts, reading.version, alerts)
+        lessons = _new_lessons(session, reading.version, alerts)
     if not lessons:
         raise StoreError(
             "there is nothing to teach: no alert with stored texts has a mark that says the true "
@@ -108,9 +107,7 @@ def restore(store: Store, versions: Versions, reading: Reading, number: int) -> 
     return Reading(model, reading.policy, number)
 
 
-def _new_lessons(
-    session: Session, layouts: Layouts, version: int, alerts: Sequence[int] | None
-) -> list[Lesson]:
+def _new_lessons(session: Session, version: int, alerts: Sequence[int] | None) -> list[Lesson]:
     """Return the texts of marked alerts that no version up to this one has been taught."""
     line = ancestry(session, version)
     query = f"SELECT DISTINCT alert FROM lessons WHERE version IN ({placeholders(line)})"
@@ -123,8 +120,8 @@ def _new_lessons(
     for alert, subject, label, post_id, delay, by_time in found:
         if alert in known or (alerts is not None and alert not in alerts):
             continue
-        posts = posts_until(session, layouts, subject, decoded(post_id), delay, by_time)
-        texts = texts_of(session, [post[0] for post in posts]).values()
+        posts = posts_until(session, subject, decoded(post_id), delay, by_time)
+        texts = texts_of(session, posts).values()
         lessons += [Lesson(alert, subject, json.loads(label), text) for text in texts]
     return lessons
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from watchword._checks import Label, as_choice
 from watchword.errors import UnknownAlertError, UnknownLabelError
-from watchword.service.alerts import posts_until, texts_of
-from watchword.service.layouts import Layouts, Reading
+from watchword.service.layouts import Reading
 from watchword.service.records import VERDICTS, Mark, Precision, TrainingText, Verdict, moment, now
 from watchword.service.store import Session, Store, decoded, encoded
+from watchword.service.stored_posts import posts_until, texts_of
 
 MOST_NOTE = 10_000  # characters
 
@@ -79,7 +79,7 @@ def precision_of(session: Session) -> Precision:
     return Precision(*(counts.get(verdict, 0) for verdict in VERDICTS))
 
 
-def training_texts(store: Store, layouts: Layouts) -> Iterator[TrainingText]:
+def training_texts(store: Store) -> Iterator[TrainingText]:
     """Yield the posts up to each alert that has a true label, with it, in the order of alerts.
 
     Without stored texts, there is one record per subject, without a text. Marks that do not say
@@ -95,7 +95,7 @@ def training_texts(store: Store, layouts: Layouts) -> Iterator[TrainingText]:
     while True:
         with store.reading() as session:
             found = session.run(query, last)
-            records = [record for _, *own in found for record in _records(session, layouts, *own)]
+            records = [record for _, *own in found for record in _records(session, *own)]
         if not found:
             return
         last = found[-1][0]
@@ -104,7 +104,6 @@ def training_texts(store: Store, layouts: Layouts) -> Iterator[TrainingText]:
 
 def _records(
     session: Session,
-    layouts: Layouts,
     subject: int,
     name: bytes,
     label: str,
@@ -112,10 +111,10 @@ def _records(
     delay: int,
     by_time: int,
 ) -> list[TrainingText]:
-    posts = posts_until(session, layouts, subject, decoded(post_id), delay, by_time)
-    texts = texts_of(session, [post[0] for post in posts])
+    posts = posts_until(session, subject, decoded(post_id), delay, by_time)
+    texts = texts_of(session, posts)
     known, true = decoded(name), json.loads(label)
     if not texts:
         return [TrainingText(known, true, None)]
-    ids = {post[0]: post[2] for post in posts}
+    ids = {post.key: post.id for post in posts}
     return [TrainingText(known, true, text, ids[post]) for post, text in texts.items()]

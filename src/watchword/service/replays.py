@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,10 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised
 from watchword.service.layouts import Layouts
-from watchword.service.post_index import posts_of
 from watchword.service.records import moment
 from watchword.service.rows import SubjectRows
-from watchword.service.store import Session, decoded
+from watchword.service.store import Session
+from watchword.service.stored_posts import read_posts
 
 Evidence = tuple[IntArray, tuple[Label, ...], FloatArray]
 """The row of each post, the labels of columns, and what each post adds."""
@@ -114,17 +113,12 @@ def _stored(
 ) -> list[_Entry]:
     """Return the posts of some rows that have been read."""
     row_of = {rows.ids[row]: row for row in chosen}
-    found: list[Any] = session.where(
-        "SELECT subject, number, post_id, time, arrived, layout, contribution FROM posts "
-        "WHERE number IS NOT NULL AND id {keys}",
-        posts_of(session, list(row_of)),
-    )
-    known = layouts.get(session, {one[5] for one in found})
+    found = read_posts(session, list(row_of))
+    known = layouts.get(session, {one.layout for one in found})
     entries = []
-    for subject, number, post_id, time, arrived, layout, contribution in found:
-        at = arrived if time is None else time
-        row = row_of[subject]
-        post = Raised(row=row, post_id=decoded(post_id), time=moment(time), at=at)
-        gains = known[layout].by_label(contribution)
-        entries.append(_Entry(at, number, row, gains, post))
+    for one in found:
+        row = row_of[one.subject]
+        post = Raised(row=row, post_id=one.id, time=moment(one.time), at=one.at)
+        gains = known[one.layout].by_label(one.contribution)
+        entries.append(_Entry(one.at, one.number, row, gains, post))
     return entries

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from watchword.service.alerts import Raised, texts_of, write_alerts
+from watchword.service.alerts import Raised, write_alerts
 from watchword.service.layouts import Layouts, Reading, cut
-from watchword.service.post_index import posts_of
 from watchword.service.records import moment, now
 from watchword.service.rows import COLUMNS, SubjectRows
-from watchword.service.store import Session, Store, decoded
+from watchword.service.store import Session, Store
+from watchword.service.stored_posts import StoredPost, in_order, read_posts, texts_of
 
 _AT_ONCE = 100  # subjects per transaction
 
@@ -34,12 +36,14 @@ def reread_some(
         )
         if not found:
             return None, 0, 0, []
-        posts = _posts(session, [one[0] for one in found], by_time=by_time)
-        texts = texts_of(session, [post[0] for own in posts.values() for post in own])
+        posts: defaultdict[int, list[StoredPost]] = defaultdict(list)
+        for post in in_order(read_posts(session, [one[0] for one in found]), by_time):
+            posts[post.subject].append(post)
+        texts = texts_of(session, [post for own in posts.values() for post in own])
         whole = [
             one
             for one in found
-            if one[0] in posts and all(post[0] in texts for post in posts[one[0]])
+            if one[0] in posts and all(post.key in texts for post in posts[one[0]])
         ]
         alerts: list[int] = []
         if whole:
@@ -48,38 +52,19 @@ def reread_some(
     return found[-1][0], len(whole), kept, alerts
 
 
-def _posts(session: Session, subjects: list[int], *, by_time: bool) -> dict[int, list[Any]]:
-    """Return the posts of subjects that have been read, in the order of reading."""
-    found = session.where(
-        "SELECT id, subject, number, post_id, time, arrived FROM posts "
-        "WHERE number IS NOT NULL AND id {keys}",
-        posts_of(session, subjects),
-    )
-    posts: dict[int, list[Any]] = {}
-    for post in found:
-        posts.setdefault(post[1], []).append(post)
-    for own in posts.values():
-        own.sort(key=lambda post: (_at(post), post[2]) if by_time else (post[2], 0))
-    return posts
-
-
-def _at(post: Any) -> int:
-    return int(post[5] if post[4] is None else post[4])
-
-
 def _reread(
     session: Session,
     layouts: Layouts,
     reading: Reading,
     found: list[Any],
-    posts: dict[int, list[Any]],
+    posts: Mapping[int, list[StoredPost]],
     texts: dict[int, str],
     by_time: bool,
 ) -> list[int]:
     rows = SubjectRows.load_all(session, layouts, reading, found)
     before = rows.contents()["delays"]
     flat = [(row, post) for row, one in enumerate(found) for post in posts[one[0]]]
-    labels, gains = reading.engine.evidence([texts[post[0]] for _, post in flat], 1)
+    labels, gains = reading.engine.evidence([texts[post.key] for _, post in flat], 1)
     width, none = len(rows.ledger.labels), np.zeros(len(found), np.uint32)
     memory = np.zeros((len(found), reading.policy.columns))
     blocked = (before > 0).astype(np.uint32)
@@ -90,7 +75,7 @@ def _reread(
         *rows.ledger.read(where, labels, gains, every=False), strict=True
     ):
         row, post = flat[at]
-        own = Raised(row, decoded(post[3]), moment(post[4]), _at(post), texts[post[0]])
+        own = Raised(row, post.id, moment(post.time), post.at, texts[post.key])
         raised.append(replace(own, delay=delay, sums=sums))
     after = rows.contents()
     delays = np.where(before > 0, before, after["delays"]).astype(np.uint32)
@@ -98,7 +83,7 @@ def _reread(
     layout = layouts.id_of(session, reading, labels)
     session.many(
         "UPDATE posts SET layout = ?, contribution = ? WHERE id = ?",
-        [(layout, blob, post[0]) for blob, (_, post) in zip(cut(gains), flat, strict=True)],
+        [(layout, blob, post.key) for blob, (_, post) in zip(cut(gains), flat, strict=True)],
     )
     rows.posts[:] = -1  # write all
     rows.write(session)

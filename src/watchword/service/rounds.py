@@ -8,7 +8,6 @@ then the second ones, and so on.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,8 @@ from watchword.service.layouts import Layouts, Reading
 from watchword.service.records import moment, now
 from watchword.service.replays import rebuild_memory
 from watchword.service.rows import COLUMNS, SubjectRows
-from watchword.service.store import Session, Store, decoded
+from watchword.service.store import Session, Store
+from watchword.service.stored_posts import StoredPost, texts_of, waiting_posts
 from watchword.service.versions import set_fact
 
 _APART = 60_000_000  # microseconds by which the clocks of processes may differ
@@ -45,10 +45,7 @@ def close_round(
             if due <= int(facts.get("round closed at", 0)) <= due + _APART:
                 return []
             set_fact(session, "round closed at", str(due))
-        waiting = session.run(
-            "SELECT id, subject, post_id, time, arrived, layout, contribution FROM posts "
-            "WHERE number IS NULL ORDER BY id"
-        )
+        waiting = waiting_posts(session)
         if not waiting:
             return []
         rounds, alerts = _read(session, layouts, reading, waiting, int(facts.get("rounds", 0)))
@@ -64,15 +61,15 @@ def close_round(
             layouts=layouts,
         )
         if not texts_kept:
-            session.many("DELETE FROM texts WHERE post = ?", [(one[0],) for one in waiting])
+            session.many("DELETE FROM texts WHERE post = ?", [(one.key,) for one in waiting])
     return sorted(written.values())
 
 
 def _read(
-    session: Session, layouts: Layouts, reading: Reading, waiting: list[Any], rounds: int
+    session: Session, layouts: Layouts, reading: Reading, waiting: list[StoredPost], rounds: int
 ) -> tuple[int, tuple[SubjectRows, list[Raised]]]:
     """Read waiting posts in turns; write states and numbers."""
-    new = {one[1] for one in waiting}
+    new = {one.subject for one in waiting}
     found = session.run(f"SELECT {COLUMNS} FROM subjects ORDER BY id" + session.for_update)
     found = [one for one in found if one[3] or one[0] in new]  # others have had no post yet
     rows = SubjectRows.load_all(session, layouts, reading, found)
@@ -82,47 +79,43 @@ def _read(
     arrays = own["posts"], own["delays"], own["sums"], own["memory"]
     rows.restore(rows.ledger.labels, *arrays, rounds=rounds)
     row_of = {one[0]: row for row, one in enumerate(found)}
-    known = layouts.get(session, {one[5] for one in waiting})
+    known = layouts.get(session, {one.layout for one in waiting})
     labels = tuple(dict.fromkeys([label for one in known.values() for label in one.labels]))
     counts: defaultdict[int, int] = defaultdict(int)
-    turns: defaultdict[int, list[Any]] = defaultdict(list)
+    turns: defaultdict[int, list[StoredPost]] = defaultdict(list)
     for post in waiting:
-        turns[counts[post[1]]].append(post)
-        counts[post[1]] += 1
+        turns[counts[post.subject]].append(post)
+        counts[post.subject] += 1
     raised: list[Raised] = []
     numbers = []
     for turn in range(len(turns)):
         posts = turns[turn]
-        where = np.array([row_of[post[1]] for post in posts], np.int64)
-        gains = np.array([_gains(known[post[5]].by_label(post[6]), labels) for post in posts])
+        where = np.array([row_of[post.subject] for post in posts], np.int64)
+        added = [known[post.layout].by_label(post.contribution) for post in posts]
+        gains = np.array([[own.get(label, 0.0) for label in labels] for own in added])
         alerts, delays, _, sums = rows.ledger.read_round(where, labels, gains)
         raised += [
             _raised(session, posts[at], int(where[at]), delay, own)
             for at, delay, own in zip(alerts, delays, sums, strict=True)
         ]
         read = rows.posts[where] + turn + 1
-        numbers += [(int(n), post[0]) for n, post in zip(read, posts, strict=True)]
+        numbers += [(int(n), post.key) for n, post in zip(read, posts, strict=True)]
     for post in waiting:
-        at = post[4] if post[3] is None else post[3]
-        rows.see_times([row_of[post[1]]], [at])
+        rows.see_times([row_of[post.subject]], [post.at])
     rows.write(session)
     session.many("UPDATE posts SET number = ? WHERE id = ?", numbers)
     return rounds + len(turns), (rows, raised)
 
 
-def _gains(own: dict[Label, float], labels: tuple[Label, ...]) -> list[float]:
-    return [own.get(label, 0.0) for label in labels]
-
-
-def _raised(session: Session, post: Any, row: int, delay: int, sums: dict[Label, float]) -> Raised:
-    key, _, post_id, at, arrived, _, _ = post
-    text = session.run("SELECT text FROM texts WHERE post = ?", key)
+def _raised(
+    session: Session, post: StoredPost, row: int, delay: int, sums: dict[Label, float]
+) -> Raised:
     return Raised(
         row=row,
-        post_id=decoded(post_id),
-        time=moment(at),
-        at=arrived if at is None else at,
-        text=decoded(text[0][0]) if text else None,
+        post_id=post.id,
+        time=moment(post.time),
+        at=post.at,
+        text=texts_of(session, [post]).get(post.key),
         delay=delay,
         sums=sums,
     )

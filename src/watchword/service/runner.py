@@ -341,7 +341,7 @@ class Service:
 
     def training(self) -> Iterator[TrainingText]:
         """Yield the posts of marked subjects up to their alerts as training data."""
-        return training_texts(self.store, self._intake.layouts)
+        return training_texts(self.store)
 
     # The model
 
@@ -357,9 +357,8 @@ class Service:
         their contributions. The texts are kept with the lessons until their subject is forgotten,
         so that they can be taken back. Raise `StoreError` if there is nothing to teach.
         """
-        layouts = self._intake.layouts
         with self.changing():
-            taught = lessons.teach(self.store, self._versions, layouts, self._reading, alerts)
+            taught = lessons.teach(self.store, self._versions, self._reading, alerts)
             self.switch(taught)
         return self._versions.get(taught.version)
 

@@ -10,12 +10,17 @@ from typing import Any
 from watchword._checks import Label
 from watchword.data import Post, Subject
 from watchword.reasons.story import tell
-from watchword.service.alerts import texts_of
 from watchword.service.layouts import Layout, Layouts, Reading
-from watchword.service.post_index import posts_of
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
 from watchword.service.rows import NO_LAYOUT
 from watchword.service.store import Session, Store, decoded, encoded
+from watchword.service.stored_posts import (
+    StoredPost,
+    all_posts,
+    in_order,
+    read_posts,
+    texts_of,
+)
 
 _COLUMNS = (
     "s.id, s.name, s.layout, s.posts, s.delay, s.score, s.first_time, s.last_time, s.state, "
@@ -29,6 +34,7 @@ SORTS = {
     "newest": "s.last_time DESC, s.id",
     "posts": "s.posts DESC, s.id",
 }
+_Told = tuple[StoredPost, HistoryPost]
 _NONE = Layout(NO_LAYOUT, (), "", "", "")
 
 
@@ -64,31 +70,24 @@ def view_subject(
     )
 
 
-def _history(session: Session, layouts: Layouts, subject: int) -> list[tuple[int, HistoryPost]]:
-    """Return all posts of a subject with their row ids, in the order of their numbers."""
-    found = session.where(
-        "SELECT id, number, post_id, time, arrived, layout, contribution FROM posts "
-        "WHERE id {keys}",
-        posts_of(session, [subject]),
-    )
-    found.sort(key=lambda one: (one[1] is None, one[1] or 0, one[0]))
-    known = layouts.get(session, {one[5] for one in found})
+def _history(session: Session, layouts: Layouts, subject: int) -> list[_Told]:
+    """Return all posts of a subject in the order of their numbers, as stored and as shown."""
+    found = all_posts(session, subject)
+    known = layouts.get(session, {post.layout for post in found})
     total: dict[Label, float] = {}
     posts = []
-    for key, number, post_id, time, arrived, layout, contribution in found:
-        gains = known[layout].by_label(contribution) if number is not None else {}
-        total = total | {label: total.get(label, 0.0) + own for label, own in gains.items()}
-        when = moment(time), moment(arrived)
-        one = HistoryPost(number, decoded(post_id), *when, gains, total)
-        posts.append((key, one))
+    for post in found:
+        own = known[post.layout]
+        gains = {} if post.number is None else own.by_label(post.contribution)
+        total = total | {label: total.get(label, 0.0) + one for label, one in gains.items()}
+        when = moment(post.time), moment(post.arrived)
+        posts.append((post, HistoryPost(post.number, post.id, *when, gains, total)))
     return posts
 
 
-def _with_texts(
-    session: Session, posts: Sequence[tuple[int, HistoryPost]]
-) -> tuple[HistoryPost, ...]:
-    texts = texts_of(session, [key for key, _ in posts])
-    return tuple(replace(one, text=texts.get(key)) for key, one in posts)
+def _with_texts(session: Session, posts: Sequence[_Told]) -> tuple[HistoryPost, ...]:
+    texts = texts_of(session, [post for post, _ in posts])
+    return tuple(replace(one, text=texts.get(post.key)) for post, one in posts)
 
 
 def find_subjects(
@@ -143,16 +142,11 @@ def tell_story(
         if not found:
             return None
         [(key, delay)] = found
-        rows = session.where(
-            "SELECT p.post_id, p.time, t.text, p.arrived, p.number "
-            "FROM posts p LEFT JOIN texts t ON t.post = p.id "
-            "WHERE p.number IS NOT NULL AND p.id {keys}",
-            posts_of(session, [key]),
-        )
-    if not rows or any(row[2] is None for row in rows):
+        rows = in_order(read_posts(session, [key]), by_time)
+        texts = texts_of(session, rows)
+    if not rows or len(texts) < len(rows):
         return None
-    rows.sort(key=lambda row: ((row[3] if row[1] is None else row[1]) if by_time else 0, row[4]))
-    posts = [Post(decoded(row[2]), time=moment(row[1]), id=decoded(row[0])) for row in rows]
+    posts = [Post(texts[one.key], time=moment(one.time), id=one.id) for one in rows]
     person, policy = Subject(name, posts), reading.policy
     given = delay if policy.is_population else None
     story = tell(reading.engine, person, policy, alert=given)

@@ -165,11 +165,10 @@ def export(store: Store) -> None:
 
     Where texts are not stored, a line has the subject and its label only.
     """
-    from watchword.service.layouts import Layouts
     from watchword.service.marks import training_texts
     from watchword.service.records import plain
 
-    for one in training_texts(store, Layouts()):
+    for one in training_texts(store):
         emit([plain(one)])
 
 
