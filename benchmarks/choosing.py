@@ -232,8 +232,8 @@ def _losses(scores: Any, policies: list[Any]) -> FloatArray:
     fold = HeldOutFold.of(scores.subjects, is_positive(scores), scores.totals, scores.by)
     rows = []
     for policy in policies:
-        erde50, _, f_latency, *_ = fold.measures(*alerts_of(scores, policy), (50,), LATENCY_P)
-        rows.append((erde50, -f_latency))
+        found = fold.measures(*alerts_of(scores, policy), (50,), LATENCY_P)
+        rows.append((found["erde50"], -found["f_latency"]))
     return np.array(rows)
 
 

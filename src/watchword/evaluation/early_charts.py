@@ -12,7 +12,7 @@ from watchword._arrays import BoolArray, IntArray
 from watchword._checks import as_share
 from watchword._display import excerpt, many
 from watchword.evaluation.charts import ALERT, Chart, Curve, Mark, Rule, as_points
-from watchword.evaluation.objectives import deadline_of, is_measure
+from watchword.evaluation.objectives import erde_names, is_measure, text_of
 from watchword.evaluation.replaying import DEADLINES, replay_scores
 from watchword.evaluation.threshold_curves import (
     frontier,
@@ -21,7 +21,6 @@ from watchword.evaluation.threshold_curves import (
     varied,
     with_thresholds,
 )
-from watchword.evaluation.tuning_result import head_of
 from watchword.streams.driver import Histories
 from watchword.streams.policies import Policy
 from watchword.streams.policy import ranking_score
@@ -59,7 +58,7 @@ def thresholds_chart(replay: Replay) -> Chart:
     return threshold_chart(
         [*tried],
         rows,
-        names=[*(f"erde{deadline}" for deadline in measures.erde), "f1"],
+        names=[*erde_names(measures.erde), "f1"],
         threshold=(found.name, found.value),
         setting=spell_policy(replay.policy),
     )
@@ -76,11 +75,11 @@ def threshold_chart(
     """Return measures against thresholds, with a rule at the chosen one."""
     name, chosen = threshold
     curves = tuple(
-        Curve(shown(one), as_points(values), as_points([row[one] for row in rows]), colour=at)
+        Curve(text_of(one), as_points(values), as_points([row[one] for row in rows]), colour=at)
         for at, one in enumerate(names)
     )
     at = list(values).index(chosen)
-    listed = ", ".join(f"{shown(one)} {rows[at][one]:.3f}" for one in names)
+    listed = ", ".join(f"{text_of(one)} {rows[at][one]:.3f}" for one in names)
     return Chart(
         f"Measures against the {name}",
         name,
@@ -116,7 +115,7 @@ def frontier_of(
         raise ValueError(f"measure must be one of {known}, got {measure!r}")
     points, best = frontier(rows, measure, least_recall=as_share("least_recall", least_recall))
     dots = points[:: max(1, -(-len(points) // _MOST_DOTS))]
-    head = shown(measure)
+    head = text_of(measure)
     curves = []
     if points:
         # The best of a delay remains attainable with any longer one.
@@ -282,13 +281,13 @@ def policies_chart(replay: Replay, *, policies: Iterable[Policy]) -> Chart:
         raise ValueError(f"policies must be from 1 to {_MOST_POLICIES - 1} other policies")
     found = [one.intervals() for one in (replay, *others)]
     rows = [spell_policy(one.policy) for one in (replay, *others)]
-    names = [*(f"erde{deadline}" for deadline in measures.erde), "f1"]
+    names = [*erde_names(measures.erde), "f1"]
     return rows_chart(
         "Comparison of policies",
         "measure, with 95 % intervals",
         rows,
         {
-            shown(name): [(one[name].value, one[name].low, one[name].high) for one in found]
+            text_of(name): [(one[name].value, one[name].low, one[name].high) for one in found]
             for name in names
         },
     )
@@ -331,19 +330,6 @@ def rows_chart(
 
 def _name_of(outcome: Outcome) -> str:
     return excerpt(outcome.subject, _LONGEST_SUBJECT)
-
-
-def shown(name: str) -> str:
-    """Return the name of a measure as in a text.
-
-    >>> shown("erde50"), shown("f1"), shown("median_delay")
-    ('ERDE₅₀', 'F₁', 'median delay')
-    """
-    if deadline := deadline_of(name):
-        return "ERDE" + "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(deadline))
-    if name == "f1":
-        return "F₁"
-    return name.replace("_", " ") if is_measure(name) and name != "f_latency" else head_of(name)
 
 
 def _measures_of(replay: Replay) -> Any:

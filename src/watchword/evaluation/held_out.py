@@ -13,7 +13,7 @@ import numpy as np
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import as_whole
 from watchword.evaluation import metrics
-from watchword.evaluation.objectives import MEASURES, Objective
+from watchword.evaluation.objectives import MEASURES, Objective, erde_names
 from watchword.evaluation.replaying import first_delays
 from watchword.evaluation.scores import By
 
@@ -56,8 +56,8 @@ class HeldOutFold:
 
     def measures(
         self, alerted: BoolArray, delays: IntArray, deadlines: Sequence[int], p: float
-    ) -> list[float]:
-        """Return each ERDE, then `MEASURES` except the last, average precision.
+    ) -> dict[str, float]:
+        """Return each ERDE and `MEASURES` by name, except average precision.
 
         The same values as those of `watchword.evaluation.metrics`, computed together.
         """
@@ -74,8 +74,15 @@ class HeldOutFold:
             middle = np.sort(found)[[(hits - 1) // 2, hits // 2]]
             f1, delay = 2 * hits / (positives + alerts), float(middle.mean())
             speed = 1.0 - float(metrics.penalty(middle, p).mean())
-        rates = [hits / max(alerts, 1), hits / max(positives, 1), delay, alerts / size]
-        return [*costs, f1, f1 * speed, *rates]
+        return {
+            **dict(zip(erde_names(deadlines), costs, strict=True)),
+            "f1": f1,
+            "f_latency": f1 * speed,
+            "precision": hits / max(alerts, 1),
+            "recall": hits / max(positives, 1),
+            "median_delay": delay,
+            "alert_rate": alerts / size,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +101,7 @@ class HeldOut:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all measures."""
-        return (*(f"erde{deadline}" for deadline in self.deadlines), *MEASURES)
+        return (*erde_names(self.deadlines), *MEASURES)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -133,13 +140,13 @@ class HeldOut:
 
     def measured(self, outcomes: Outcomes) -> tuple[dict[str, float], dict[str, list[float]]]:
         """Return the measures of decisions, over all folds and in each fold."""
-        rows = [
-            [
-                *fold.measures(delays >= 0, delays, self.deadlines, self.p),
-                metrics.average_precision(ranks, fold.truth, positive=True, subjects=fold.ids),
-            ]
-            for fold, delays, ranks in self.split(outcomes)
-        ]
+        rows = []
+        for fold, delays, ranks in self.split(outcomes):
+            found = fold.measures(delays >= 0, delays, self.deadlines, self.p)
+            found["average_precision"] = metrics.average_precision(
+                ranks, fold.truth, positive=True, subjects=fold.ids
+            )
+            rows.append([found[name] for name in self.names])
         table = np.array(rows)
         [whole] = self.combined(table[:, np.newaxis], outcomes.delays[np.newaxis])
         by_fold = dict(zip(self.names, table.T.tolist(), strict=True))
@@ -194,7 +201,8 @@ class HeldOut:
             values, hits = [], []
             for (fold, delays, ranks), own in zip(self.split(outcomes), generators, strict=True):
                 draws = _draws(own, fold.truth, count)
-                values.append(_measures_of_draws(fold, draws, delays, ranks, self))
+                found = _measures_of_draws(fold, draws, delays, ranks, self)
+                values.append([found[name] for name in self.names])
                 hits.append(draws[:, fold.truth & (delays >= 0)])
             mean = np.average(np.array(values), axis=0, weights=self.sizes)
             caught = outcomes.delays[self.truth & (outcomes.delays >= 0)]
@@ -226,8 +234,8 @@ def _draws(generators: _Generators, truth: BoolArray, repeats: int) -> IntArray:
 
 def _measures_of_draws(
     fold: HeldOutFold, draws: IntArray, delays: IntArray, ranks: FloatArray, held: HeldOut
-) -> FloatArray:
-    """Return the measures of each resample of a fold, a row per measure."""
+) -> dict[str, FloatArray]:
+    """Return the measures of each resample of a fold by name."""
     size, alerted = fold.truth.size, delays >= 0
     hit = fold.truth & alerted
     hits, alerts, positives = (draws @ mask for mask in (hit, alerted, fold.truth))
@@ -240,18 +248,16 @@ def _measures_of_draws(
     f1 = np.where(hits > 0, 2 * hits / np.maximum(positives + alerts, 1), 0.0)
     slow = _medians(metrics.penalty(caught, held.p), weights)
     speed = np.where(hits > 0, 1 - slow, 0.0)
-    return np.array(
-        [
-            *costs,
-            f1,
-            f1 * speed,
-            hits / np.maximum(alerts, 1),
-            hits / np.maximum(positives, 1),
-            np.zeros(hits.size),  # the median delay is not a mean over folds
-            alerts / size,
-            _average_precisions(fold, draws, ranks),
-        ]
-    )
+    return {
+        **dict(zip(erde_names(held.deadlines), costs, strict=True)),
+        "f1": f1,
+        "f_latency": f1 * speed,
+        "precision": hits / np.maximum(alerts, 1),
+        "recall": hits / np.maximum(positives, 1),
+        "median_delay": np.zeros(hits.size),  # it is not a mean over folds
+        "alert_rate": alerts / size,
+        "average_precision": _average_precisions(fold, draws, ranks),
+    }
 
 
 def _medians(values: FloatArray, weights: IntArray) -> FloatArray:

@@ -17,7 +17,7 @@ from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import FittedPolicies
 from watchword.evaluation.folds import Order, folds_of, folds_of_scores
 from watchword.evaluation.held_out import HeldOut, HeldOutFold, Outcomes, warnings_about
-from watchword.evaluation.objectives import AlertMeasure, Limits, Objective
+from watchword.evaluation.objectives import AlertMeasure, Limits, Objective, head_of, shown_number
 from watchword.evaluation.replaying import (
     DEADLINES,
     LatencyP,
@@ -36,12 +36,10 @@ from watchword.evaluation.tuning import (
 from watchword.evaluation.tuning_result import (
     Row,
     Tuning,
-    head_of,
     interval_lines,
     measure_cells,
     measure_lines,
     plain_intervals,
-    shown_number,
 )
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy

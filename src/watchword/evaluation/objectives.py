@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,17 +15,24 @@ from watchword._checks import as_above_zero, as_number
 
 AlertMeasure = str | Mapping[str, float] | Callable[..., float]
 
-# The only place that says which direction is better: 1 for lower, -1 for higher values.
-_SIGNS = {
-    "f1": -1,
-    "f_latency": -1,
-    "precision": -1,
-    "recall": -1,
-    "median_delay": 1,
-    "alert_rate": 1,
-    "average_precision": -1,
+
+class _Row(NamedTuple):
+    sign: int  # 1 if lower values are better, -1 if higher values are
+    head: str  # at the head of a column
+    text: str  # in a text
+    digits: int = 3  # behind the point
+
+
+_TABLE = {
+    "f1": _Row(-1, "F1", "F₁"),
+    "f_latency": _Row(-1, "F_latency", "F_latency"),
+    "precision": _Row(-1, "precision", "precision"),
+    "recall": _Row(-1, "recall", "recall"),
+    "median_delay": _Row(1, "delay", "median delay", digits=1),
+    "alert_rate": _Row(1, "alerted", "alert rate"),
+    "average_precision": _Row(-1, "AP", "average precision"),
 }
-MEASURES = tuple(_SIGNS)  #: the names of measures, besides ERDE with its deadlines
+MEASURES = tuple(_TABLE)  #: the names of measures, besides ERDE with its deadlines
 _ERDE = re.compile(r"erde([1-9]\d{0,8})", re.ASCII)
 
 
@@ -46,12 +54,56 @@ def sign_of(name: str) -> int:
     >>> sign_of("erde5"), sign_of("recall")
     (1, -1)
     """
-    return 1 if deadline_of(name) else _SIGNS[name]
+    return 1 if deadline_of(name) else _TABLE[name].sign
 
 
 def is_measure(name: object) -> bool:
     """Return whether this is the name of a measure."""
-    return isinstance(name, str) and (name in _SIGNS or deadline_of(name) is not None)
+    return isinstance(name, str) and (name in _TABLE or deadline_of(name) is not None)
+
+
+def erde_names(deadlines: Iterable[int]) -> list[str]:
+    """Return the name of ERDE with each deadline.
+
+    >>> erde_names([5, 50])
+    ['erde5', 'erde50']
+    """
+    return [f"erde{deadline}" for deadline in deadlines]
+
+
+def head_of(name: str) -> str:
+    """Return the name of a measure at the head of a column.
+
+    >>> head_of("erde50"), head_of("average_precision"), head_of("my_own")
+    ('ERDE50', 'AP', 'my_own')
+    """
+    if deadline_of(name):
+        return name.upper()
+    return _TABLE[name].head if name in _TABLE else name
+
+
+def text_of(name: str) -> str:
+    """Return the name of a measure in a text.
+
+    >>> text_of("erde50"), text_of("f1"), text_of("median_delay")
+    ('ERDE₅₀', 'F₁', 'median delay')
+    """
+    if deadline := deadline_of(name):
+        return "ERDE" + "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(deadline))
+    return _TABLE[name].text if name in _TABLE else name
+
+
+def shown_number(name: str, value: float | None) -> str:
+    """Return the value of a measure as text.
+
+    >>> shown_number("erde5", 0.12345), shown_number("median_delay", 4), shown_number("f1", 0.5)
+    ('0.1235', '4.0', '0.500')
+    """
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return "none"
+    return f"{value:.{_TABLE[name].digits if name in _TABLE else 4}f}"
 
 
 @dataclass(frozen=True)

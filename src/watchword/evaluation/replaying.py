@@ -27,6 +27,15 @@ from watchword.streams.steps import ScoreName
 
 RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
 DEADLINES = (5, 50)  # of ERDE at eRisk
+NAMES = {  # of measures besides ERDE, as in tables
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "f_latency": "F_latency",
+    "speed": "speed",
+    "latency": "median delay",
+    "average_precision": "average precision",
+}
 LatencyP = float | Literal["median"]
 
 
@@ -110,17 +119,10 @@ class Measures:
             bounds = self.erde_bounds[deadline]
             numbers = (f"{100 * number:.2f} %" for number in (value, bounds.never, bounds.best))
             rows.append((f"ERDE{deadline}", *numbers))
+        values = [(text, getattr(self, name)) for name, text in NAMES.items()]
         return rows + [
-            (name, "none" if math.isnan(value) else f"{value:.3f}", "", "")
-            for name, value in (
-                ("precision", self.precision),
-                ("recall", self.recall),
-                ("F1", self.f1),
-                ("F_latency", self.f_latency),
-                ("speed", self.speed),
-                ("median delay", self.latency),
-                ("average precision", self.average_precision),
-            )
+            (text, "none" if math.isnan(value) else f"{value:.3f}", "", "")
+            for text, value in values
         ]
 
     def __str__(self) -> str:

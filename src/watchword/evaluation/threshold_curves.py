@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from watchword.evaluation.held_out import HeldOutFold
-from watchword.evaluation.objectives import MEASURES, sign_of
+from watchword.evaluation.objectives import sign_of
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import Scores, alerts_of
 from watchword.streams.policies import After, Policy, Weighs
@@ -111,13 +111,11 @@ def first_post(policy: Policy) -> int:
 def measured(
     scores: Scores, policies: Sequence[Policy], deadlines: Sequence[int], p: float
 ) -> Iterator[dict[str, float]]:
-    """Yield each ERDE and all measures of alerts, without average precision, for each policy."""
+    """Yield the measures of alerts for each policy, without average precision."""
     fold = HeldOutFold.of(scores.subjects, is_positive(scores), scores.totals, scores.by)
-    names = [*(f"erde{deadline}" for deadline in deadlines), *MEASURES[:-1]]
     for policy in policies:
         alerted, delays = alerts_of(scores, policy)
-        found = fold.measures(alerted, delays, deadlines, p)
-        yield dict(zip(names, found, strict=True))
+        yield fold.measures(alerted, delays, deadlines, p)
 
 
 def varied(scores: Scores, policy: Policy, *, count: int = 41) -> list[Policy]:

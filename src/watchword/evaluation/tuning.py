@@ -255,7 +255,8 @@ class _Run:
             alerted, delays = alerts_of(scores, policy)
             decisions[at] = np.where(alerted, delays, -1)
             found = fold.measures(alerted, delays, self.held.deadlines, self.held.p)
-            rows.append([*found, precisions[name]])
+            found["average_precision"] = precisions[name]
+            rows.append([found[one] for one in self.held.names])
             if self.objective.function is not None:
                 own.append(own_value(self.objective.function, scores, policy, alerted, delays))
         return _Judged(np.array(rows), decisions, names, ranks, np.array(own))

@@ -11,10 +11,9 @@ from watchword.evaluation.early_charts import (
     delays_chart,
     frontier_of,
     rows_chart,
-    shown,
     threshold_chart,
 )
-from watchword.evaluation.objectives import is_measure
+from watchword.evaluation.objectives import erde_names, text_of
 from watchword.evaluation.threshold_curves import threshold_of
 from watchword.evaluation.tuning import standard_error
 from watchword.streams.policy import leaves
@@ -45,12 +44,11 @@ def policies_chart(tuning: Tuning) -> Chart:
         if value is not None and math.isfinite(value):
             values.append((value, value, value))
             rows.append(f"({name})")
-    head = shown(tuning.measure) if is_measure(tuning.measure) else tuning.measure
     return rows_chart(
         "Best setting of each kind of policy",
-        f"{head}, ± one standard error over folds",
+        f"{text_of(tuning.measure)}, ± one standard error over folds",
         rows,
-        {head: values},
+        {text_of(tuning.measure): values},
     )
 
 
@@ -80,7 +78,7 @@ def thresholds_chart(tuning: Tuning) -> Chart:
     return threshold_chart(
         values,
         [near[value].measures for value in values],
-        names=[*(f"erde{deadline}" for deadline in tuning.held_out.deadlines), "f1"],
+        names=[*erde_names(tuning.held_out.deadlines), "f1"],
         threshold=(own.name, own.value),
         setting=spell_policy(best.policy),
     )

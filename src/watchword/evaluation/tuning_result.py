@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ from watchword._display import aligned, csv_of, finite, many, named_values
 from watchword.data import Subject
 from watchword.evaluation.held_out import HeldOut, Outcomes, warnings_about
 from watchword.evaluation.metrics import Interval
-from watchword.evaluation.objectives import Objective, deadline_of
+from watchword.evaluation.objectives import Objective, head_of, shown_number
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.streams.spelling import spell_policy
@@ -28,15 +27,6 @@ if TYPE_CHECKING:
 KEPT = 50  # trials whose decisions are kept
 _LISTED = 10  # trials in a table
 _SHOWN = 5  # trials in a notebook
-_HEADS = {
-    "f1": "F1",
-    "f_latency": "F_latency",
-    "precision": "precision",
-    "recall": "recall",
-    "median_delay": "delay",
-    "alert_rate": "alerted",
-    "average_precision": "AP",
-}
 
 
 @dataclass(frozen=True)
@@ -281,27 +271,3 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
 def plain_intervals(intervals: Mapping[str, Interval]) -> dict[str, list[float | None]]:
     """Return the ends of intervals as plain data."""
     return {name: finite([one.low, one.high]) for name, one in intervals.items()}
-
-
-def head_of(name: str) -> str:
-    """Return the name of a measure at the head of a column.
-
-    >>> head_of("erde50"), head_of("average_precision"), head_of("my_own")
-    ('ERDE50', 'AP', 'my_own')
-    """
-    return name.upper() if deadline_of(name) else _HEADS.get(name, name)
-
-
-def shown_number(name: str, value: float | None) -> str:
-    """Return the value of a measure as text.
-
-    >>> shown_number("erde5", 0.12345), shown_number("median_delay", 4), shown_number("f1", 0.5)
-    ('0.1235', '4.0', '0.500')
-    """
-    if value is None:
-        return ""
-    if not math.isfinite(value):
-        return "none"
-    if name == "median_delay":
-        return f"{value:.1f}"
-    return f"{value:.3f}" if name in _HEADS else f"{value:.4f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from watchword.evaluation.replaying import NAMES
 from watchword.show.blocks import Plain, as_value
 from watchword.show.chart import chart_svg
 from watchword.show.markup import document, escaped, name_html, table_html
@@ -27,15 +28,6 @@ _CHOICES = {
     "missed": ("missed", ("false alarm", "found", "left alone")),
     "alarms": ("false alarms", ("missed", "found", "left alone")),
     "right": ("right", ("missed", "false alarm")),
-}
-_KNOWN = {  # measures and their names in the table
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "f_latency": "F_latency",
-    "speed": "speed",
-    "latency": "median delay",
-    "average_precision": "average precision",
 }
 
 
@@ -104,7 +96,7 @@ def _measures(plain: Plain) -> str:
         return f"<h2>Decisions</h2>{unknown}{counted}"
     rows: list[tuple[str, ...]] = []
     costs = [name.removesuffix("_bounds") for name in measures if name.endswith("_bounds")]
-    for name, spelt in ({name: name.upper() for name in costs} | _KNOWN).items():
+    for name, spelt in ({name: name.upper() for name in costs} | NAMES).items():
         bounds = measures.get(f"{name}_bounds")
         if bounds is None:
             value = measures[name]
