@@ -50,14 +50,13 @@ class Head:
         alert: Label | None = None,
         all_labels: bool = False,
     ) -> None:
-        if isinstance(explanation, Explanation):
-            explanation = vars(explanation)
-        self.text: str = explanation["text"]
-        self.labels: list[Label] = list(explanation["labels"])
-        self.predicted: Label = explanation["label"]
-        self.value: list[float] = list(explanation["value"])
-        self.summary: Mapping[str, str] = explanation["summary"]
-        self.bias: Sequence[float] | None = explanation.get("bias")  # of a refined model
+        plain = plain_of(explanation)
+        self.text: str = plain["text"]
+        self.labels: list[Label] = list(plain["labels"])
+        self.predicted: Label = plain["label"]
+        self.value: list[float] = list(plain["value"])
+        self.summary: Mapping[str, str] = plain["summary"]
+        self.bias: Sequence[float] | None = plain.get("bias")  # of a refined model
         self.label = self.predicted if label is None else label
         self.column = column_of(self.labels, self.label)
         self.alert = None if alert is None else column_of(self.labels, alert)
@@ -69,11 +68,14 @@ class Head:
         return shown_columns(self.value, self.column)
 
 
+def plain_of(explanation: Explanation | Plain) -> Plain:
+    """Return an explanation as a mapping; its blocks stay what they are, without copies."""
+    return vars(explanation) if isinstance(explanation, Explanation) else explanation
+
+
 def blocks_of(explanation: Explanation | Plain) -> Iterator[Plain]:
     """Yield all blocks as plain data, each before its inner blocks."""
-    if isinstance(explanation, Explanation):
-        explanation = vars(explanation)
-    return _with_inner(explanation["blocks"])
+    return _with_inner(plain_of(explanation)["blocks"])
 
 
 def _with_inner(blocks: Iterable[Block | Plain]) -> Iterator[Plain]:
@@ -203,7 +205,7 @@ class Rules:
         until: int | None = None,
     ) -> list[Place]:
         """Add the blocks of these levels that begin before `until`, and return their places."""
-        plain = vars(explanation) if isinstance(explanation, Explanation) else explanation
+        plain = plain_of(explanation)
         text = plain["text"]
         if "ngram" in levels:
             self._scored.add(plain.get("ngrams") or ())

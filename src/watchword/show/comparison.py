@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from watchword._display import excerpt
 from watchword.model.explanation import Explanation
-from watchword.show.blocks import LEVEL_NAMES, PaintLevel, Plain, as_value
+from watchword.show.blocks import LEVEL_NAMES, PaintLevel, Plain, as_value, blocks_of, plain_of
 from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import STORY_STYLE, decision_html, timeline_figure, tipped_html
@@ -128,13 +128,9 @@ def _strength(ngram: str, found: Sequence[dict[str, float]]) -> float:
 
 def _values(side: Side) -> dict[str, float]:
     """Return the n-grams with a value for the positive label."""
-    given = side.explanation
-    plain = given.to_dict() if isinstance(given, Explanation) else given
-    column = plain["labels"].index(side.story["positive"])
+    column = plain_of(side.explanation)["labels"].index(side.story["positive"])
     return {
-        ngram["ngram"]: ngram["value"][column]
-        for paragraph in plain["blocks"]
-        for sentence in paragraph["blocks"]
-        for ngram in sentence["blocks"]
-        if ngram["value"][column] > 0
+        block["ngram"]: block["value"][column]
+        for block in blocks_of(side.explanation)
+        if block["kind"] == "ngram" and block["value"][column] > 0
     }

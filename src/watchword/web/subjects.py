@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from functools import partial
 from typing import Any, get_args
 
@@ -16,17 +16,8 @@ from watchword.evaluation.replaying import Outcome, Replay, replay, replay_score
 from watchword.evaluation.scores import Scores, score_streams
 from watchword.model.engine import engine_of
 from watchword.reasons.story import tell
-from watchword.streams.policies import (
-    POLICIES,
-    After,
-    AllOf,
-    AnyOf,
-    Overtakes,
-    Policy,
-    RankedBy,
-    as_policy,
-    policy_from_dict,
-)
+from watchword.streams.policies import Overtakes, Policy, as_policy, policy_from_dict
+from watchword.streams.spelling import NAMES, options_of
 from watchword.streams.steps import ScoreName
 from watchword.web.documents import Selection, listed, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
@@ -70,7 +61,7 @@ class SubjectShelf:
             "labelled": int((self._truth >= 0).sum()),
             "labels": self._labels,
             "policy": self._policy.to_dict(),
-            "policies": [_kind(name) for name in POLICIES if POLICIES[name] not in _COMBINING],
+            "policies": [_kind(kind) for kind in NAMES.values()],
         }
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
@@ -178,16 +169,12 @@ class SubjectShelf:
         return self._kept.get((settings, positive), make)
 
 
-_COMBINING = (After, RankedBy, AnyOf, AllOf)
-
-
-def _kind(name: str) -> dict[str, Any]:
+def _kind(kind: type[Policy]) -> dict[str, Any]:
     """Describe a kind of policy and its fields, for a form."""
-    kind = POLICIES[name]
-    own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
-    optional = [field for field in own if field.default is not MISSING]
+    optional = [field for field in options_of(kind).values() if field.default is not MISSING]
     meaning = (kind.__doc__ or "").strip().partition("\n")[0]
-    return {"name": name, "meaning": meaning, "fields": [_field(field) for field in optional]}
+    own = {"name": kind.__name__, "meaning": meaning}
+    return own | {"fields": [_field(field) for field in optional]}
 
 
 def _field(field: Field[Any]) -> dict[str, Any]:

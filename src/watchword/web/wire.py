@@ -9,7 +9,7 @@ from typing import Any
 
 from watchword._display import finite
 from watchword.model.explanation import Explanation
-from watchword.show.blocks import Rule, Rules
+from watchword.show.blocks import Rule, Rules, plain_of
 
 _HEAD = ("text", "labels", "label", "value", "summary")
 _NUMBERS = ("share", "value", "contribution", "count", "lv", "sg", "sn", "counted", "corrected")
@@ -44,7 +44,7 @@ def compact(explanation: Explanation | Mapping[str, Any]) -> dict[str, Any]:
     """
     rules = Rules()
     places = rules.add(explanation)
-    own = vars(explanation) if isinstance(explanation, Explanation) else explanation
+    own = plain_of(explanation)
     plain = {name: own[name] for name in _HEAD} | {
         "blocks": places,
         "rules": [_without_zeros(rules, rule) for rule in rules.all],
