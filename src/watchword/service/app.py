@@ -16,6 +16,7 @@ from watchword.errors import (
     StoreUnavailableError,
     UnknownAlertError,
 )
+from watchword.service.choices import BODY_LIMIT, RATE
 from watchword.service.logs import logger, say
 from watchword.service.metrics import Metrics
 from watchword.service.operations import OPERATIONS, Operation
@@ -65,9 +66,9 @@ class DoorLimits:
         requests per second with one token; twice as many at once.
     """
 
-    body: int = 8 << 20
+    body: int = BODY_LIMIT
     posts: int = 10_000
-    rate: float = 2_000.0
+    rate: float = RATE
 
 
 def make_app(

@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Literal
 
 import numpy as np
 
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
+from watchword.service.choices import Order
 from watchword.service.layouts import Layouts, Reading, cut
 from watchword.service.post_index import hashed
 from watchword.service.records import IncomingPost, Position, Receipt, micros, now
 from watchword.service.replays import replayed
 from watchword.service.rows import SubjectRows
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
-
-Order = Literal["arrival", "time"]
-ORDERS: tuple[Order, ...] = ("arrival", "time")
 
 INSERT_POSTS = (
     "INSERT INTO posts (id, subject, post_id, number, time, arrived, layout, contribution) "

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from watchword._checks import Label, as_choice
 from watchword.errors import UnknownAlertError, UnknownLabelError
+from watchword.service.choices import VERDICTS, Verdict
 from watchword.service.layouts import Reading
-from watchword.service.records import VERDICTS, Mark, Precision, TrainingText, Verdict, moment, now
+from watchword.service.records import Mark, Precision, TrainingText, moment, now
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 

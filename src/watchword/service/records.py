@@ -14,9 +14,7 @@ import msgspec
 
 from watchword._checks import Label
 from watchword.reasons.alert import AlertReasons
-
-Verdict = Literal["right", "wrong", "unsure"]
-VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unsure")
+from watchword.service.choices import Verdict
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

@@ -6,12 +6,13 @@ import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from watchword._checks import as_choice
 from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
+from watchword.service.choices import RELOAD_MODES, ReloadMode
 from watchword.service.layouts import Layouts, Reading
 from watchword.service.logs import logger
 from watchword.service.records import ModelVersion
@@ -21,8 +22,6 @@ from watchword.service.versions import Versions, active_version, set_active, ver
 
 if TYPE_CHECKING:
     from watchword.service.runner import Service
-
-ReloadMode = Literal["keep", "replay"]
 
 
 class Reloader:
@@ -37,7 +36,7 @@ class Reloader:
 
     def start(self, path: AnyPath | None, mode: ReloadMode) -> Future[ModelVersion]:
         """Begin to load a model; the future has its version once it is in use."""
-        as_choice("mode", mode, ("keep", "replay"))
+        as_choice("mode", mode, RELOAD_MODES)
         if mode == "replay" and not self._service.settings.store_texts:
             raise ValueError("subjects can be replayed only if texts are stored (store_texts)")
         if mode == "replay" and self._service.reading.policy.is_population:

@@ -19,6 +19,7 @@ from watchword.errors import (
 )
 from watchword.service.board import board_files, story_for_page
 from watchword.service.bodies import JSON, LINES, MEDIA_TYPES, BadBody, TooManyPosts, posts_in
+from watchword.service.choices import VERDICTS
 from watchword.service.events import Feed
 from watchword.service.guard import is_still_allowed
 from watchword.service.logs import say
@@ -32,7 +33,7 @@ from watchword.service.operations import (
     MOST_QUERY,
     SUBJECT_SORTS,
 )
-from watchword.service.records import VERDICTS, IncomingPost, Receipt, plain
+from watchword.service.records import IncomingPost, Receipt, plain
 from watchword.service.requests import (
     Query,
     media_type_of,

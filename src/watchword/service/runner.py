@@ -19,8 +19,9 @@ from watchword.errors import UnknownAlertError
 from watchword.service import lessons
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.alerts import find_alerts
+from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode, Verdict
 from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
-from watchword.service.intake import ORDERS, Batch, Intake, Order, Settings, check_posts
+from watchword.service.intake import Batch, Intake, Settings, check_posts
 from watchword.service.kept import KeptResults
 from watchword.service.layouts import Layouts, Reading
 from watchword.service.marks import precision_of, training_texts, write_mark
@@ -36,10 +37,9 @@ from watchword.service.records import (
     SubjectRow,
     SubjectView,
     TrainingText,
-    Verdict,
     moment,
 )
-from watchword.service.reloading import Reloader, ReloadMode
+from watchword.service.reloading import Reloader
 from watchword.service.rounds import close_round
 from watchword.service.store import Store, connect, decoded, encoded
 from watchword.service.subjects import SORTS as SUBJECT_SORTS
@@ -88,7 +88,7 @@ class Service:
         settings: Settings,
         keep_texts_days: float | None = None,
         round_seconds: float | None = None,
-        queue_posts: int = 50_000,
+        queue_posts: int = QUEUE_POSTS,
         threads: int = 1,
     ) -> None:
         if policy.is_population and round_seconds is None:
@@ -143,7 +143,7 @@ class Service:
         store_texts: bool = False,
         keep_texts_days: float | None = None,
         round_seconds: float | None = None,
-        queue_posts: int = 50_000,
+        queue_posts: int = QUEUE_POSTS,
         threads: int = 1,
     ) -> Iterator[Service]:
         """Open a store, or create it, and start to take posts in; stop at the end.

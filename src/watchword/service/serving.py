@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from watchword.errors import UnknownAlertError
 from watchword.service.app import DoorLimits, make_app
+from watchword.service.choices import MOST_CONNECTIONS
 from watchword.service.logs import say
 from watchword.service.metrics import Metrics
 from watchword.service.records import plain
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from watchword.service.runner import Service
 
 #: A service has more clients than a page, and answers after commits.
-CONNECTIONS = Limits(connections=512, header_timeout=60.0)
+CONNECTIONS = Limits(connections=MOST_CONNECTIONS, header_timeout=60.0)
 _GRACE = 10.0  # seconds for requests in progress, which wait for commits
 
 

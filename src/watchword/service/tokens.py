@@ -12,9 +12,10 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from watchword.errors import StoreUnavailableError, WatchwordError
+from watchword.service.choices import SCOPES as SCOPES
 from watchword.service.logs import logger
 from watchword.service.records import moment, now
 from watchword.web.guard import cookie_of
@@ -22,9 +23,6 @@ from watchword.web.listening import new_token
 
 if TYPE_CHECKING:
     from watchword.service.store import Store
-
-Scope = Literal["read", "write", "admin"]
-SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 
 _NAME = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _SIZE = 32  # bytes of a hash

@@ -29,6 +29,7 @@ from watchword.cli.options import (
 )
 from watchword.cli.policy_notation import policy_for
 from watchword.cli.signals import term_as_interrupt
+from watchword.service.choices import BODY_LIMIT, MOST_CONNECTIONS, ORDERS, QUEUE_POSTS, RATE
 
 if TYPE_CHECKING:
     from socket import socket
@@ -71,7 +72,7 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option(
             "--order",
-            type=click.Choice(["arrival", "time"]),
+            type=click.Choice(ORDERS),
             default="arrival",
             help="Read late posts as they arrive, or by time, with the subject replayed.",
         ),
@@ -94,7 +95,7 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--queue",
             "queue_posts",
             type=click.IntRange(min=1),
-            default=50_000,
+            default=QUEUE_POSTS,
             metavar="POSTS",
             help="Posts that may wait; further ones are refused with status 429.",
         ),
@@ -115,20 +116,20 @@ def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--body-limit",
             type=click.IntRange(min=1024),
-            default=8 << 20,
+            default=BODY_LIMIT,
             metavar="BYTES",
             help="Largest body of a request.",
         ),
         click.option(
             "--rate",
             type=FiniteFloat(min=0, min_open=True),
-            default=2000,
+            default=RATE,
             help="Requests per second with one token; twice as many at once.",
         ),
         click.option(
             "--connections",
             type=click.IntRange(min=1),
-            default=512,
+            default=MOST_CONNECTIONS,
             help="Largest number of open connections.",
         ),
         click.option(

@@ -12,6 +12,7 @@ import click
 from watchword.cli.base import FILE, emit, verb
 from watchword.cli.commands.service import READ, service
 from watchword.cli.options import joined
+from watchword.service.choices import VERDICTS
 
 _TOKEN_VARIABLE = "WATCHWORD_SERVICE_TOKEN"  # noqa: S105  (a name)
 
@@ -81,7 +82,7 @@ def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
 
 @verb(group=service, example=_SERVED + f"watchword service mark 1 right {_URL}")
 @click.argument("alert", type=click.IntRange(min=1))
-@click.argument("verdict", type=click.Choice(["right", "wrong", "unsure"]))
+@click.argument("verdict", type=click.Choice(VERDICTS))
 @click.option("--note", default="", help="Note about the alert.")
 @click.option(
     "--label", help="True label of a wrong alert.  [default: the other one, if there are two]"

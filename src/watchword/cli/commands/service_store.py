@@ -12,6 +12,7 @@ import click
 from watchword.cli.base import FILE, check_folder, emit, example_text, show_records, verb
 from watchword.cli.commands.service import service, store_option
 from watchword.cli.options import table_option
+from watchword.service.choices import SCOPES
 
 if TYPE_CHECKING:
     from watchword.service.store import Store
@@ -45,7 +46,7 @@ def token() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(["read", "write", "admin"]),
+    type=click.Choice(SCOPES),
     multiple=True,
     required=True,
     help="What the token allows: read; write posts and marks; admin for everything. Repeatable.",

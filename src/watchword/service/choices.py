@@ -1,0 +1,22 @@
+"""What callers may choose, and the usual choices, also for the help of the command line.
+
+That is read at every start, so nothing else may be imported here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Order = Literal["arrival", "time"]
+ORDERS: tuple[Order, ...] = ("arrival", "time")
+ReloadMode = Literal["keep", "replay"]
+RELOAD_MODES: tuple[ReloadMode, ...] = ("keep", "replay")
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+Verdict = Literal["right", "wrong", "unsure"]
+VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "unsure")
+
+QUEUE_POSTS = 50_000
+BODY_LIMIT = 8 << 20  # bytes
+RATE = 2_000  # requests per second
+MOST_CONNECTIONS = 512
