@@ -8,7 +8,7 @@ from watchword.evaluation.cross_validation import cross_validate
 from watchword.evaluation.labels import MEASURES, Evaluation, evaluate
 from watchword.evaluation.learnt import Learnt
 from watchword.evaluation.metrics import erde, latency_weighted_f1
-from watchword.evaluation.nested import NestedTuning, nested_tune
+from watchword.evaluation.nested_tuning import NestedTuning, nested_tune
 from watchword.evaluation.replaying import Measures, Outcome, Replay, replay, replay_scores
 from watchword.evaluation.score_files import read_scores
 from watchword.evaluation.scores import Scores, score_streams

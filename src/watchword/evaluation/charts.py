@@ -97,7 +97,7 @@ class Chart:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the chart with matplotlib (`watchword[plot]`) on the given or new axes."""
-        from watchword.show.chart_plot import plot_chart
+        from watchword.show.plots import plot_chart
 
         return plot_chart(self.to_dict(), ax)
 
@@ -109,7 +109,7 @@ class Chart:
             file.write(data)
 
     def _plotted(self, kind: str) -> bytes:
-        from watchword.show.chart_plot import figure_bytes
+        from watchword.show.plots import figure_bytes
 
         return figure_bytes(self.to_dict(), kind)
 

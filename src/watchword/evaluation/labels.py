@@ -344,7 +344,7 @@ class Evaluation:
         Colours show shares of a row, numbers count texts. If texts have several labels, draw the
         F₁ of each label instead.
         """
-        from watchword.show.evaluation_plot import plot_evaluation
+        from watchword.show.plots import plot_evaluation
 
         return plot_evaluation(self.to_dict(), ax)
 

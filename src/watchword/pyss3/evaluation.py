@@ -36,7 +36,7 @@ from watchword.pyss3.constants import (
 from watchword.pyss3.settings import plain_label
 from watchword.pyss3.vocabulary import show_plots, shown_axes
 from watchword.searching.result import Search, SearchedSetting
-from watchword.show.evaluation_plot import plot_evaluation
+from watchword.show.plots import plot_evaluation
 
 Values = tuple[float, float, float, float]  # s, l, p, a
 

@@ -13,7 +13,7 @@ from watchword._files import atomic_file
 from watchword.show import svg
 from watchword.show.cloud import PlacedText, lay_out
 from watchword.show.palette import COLOURS
-from watchword.show.plotting import new_axes, plot_name
+from watchword.show.plots import new_axes, plot_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,7 +30,7 @@ try:
     from starlette.routing import Route
     from starlette.types import ASGIApp
 
-    from watchword.service.guard import Rates, TokenGuard, holder_of
+    from watchword.service.guard import RateLimits, TokenGuard, holder_of
     from watchword.service.routes import Door
     from watchword.service.tokens import Holder
     from watchword.web.answers import json_response
@@ -84,7 +84,7 @@ def make_app(
     Without a keyring, anyone on this machine may do everything. `rate` is a number of requests per
     second with one token.
     """
-    answers = _Answers(Rates(rate), door.metrics)
+    answers = _Answers(RateLimits(rate), door.metrics)
     app = Starlette(
         routes=[
             Route(one.route, answers.endpoint(one, getattr(door, one.name)), methods=[one.method])
@@ -102,7 +102,7 @@ Handler = Callable[[Request, Holder | None], Awaitable[Response]]
 class _Answers:
     """Wraps handlers: checks the token, counts, and turns errors into answers."""
 
-    def __init__(self, rates: Rates, metrics: Metrics) -> None:
+    def __init__(self, rates: RateLimits, metrics: Metrics) -> None:
         self._rates = rates
         self._metrics = metrics
 

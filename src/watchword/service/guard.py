@@ -75,10 +75,10 @@ def _holder_now(request: Request) -> Holder | None:
     return ask()
 
 
-class Rates:
+class RateLimits:
     """Limits how often each token may send requests: `rate` per second, twice that at once.
 
-    >>> rates = Rates(0.1)
+    >>> rates = RateLimits(0.1)
     >>> rates.take("feed")
     >>> rates.take("feed")
     Traceback (most recent call last):

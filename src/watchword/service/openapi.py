@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import watchword
+from watchword.service.json_schemas import TEXT, WHOLE, Schema, Schemas, an_object
 from watchword.service.operations import OPERATIONS, Operation, Parameter
 from watchword.service.records import (
     Alert,
@@ -16,7 +17,6 @@ from watchword.service.records import (
     SubjectRow,
     SubjectView,
 )
-from watchword.service.schemas import TEXT, WHOLE, Schema, Schemas, an_object
 
 _ERRORS = {
     400: "The request is invalid; the answer says what is wrong, and where.",

@@ -11,8 +11,8 @@ from functools import cached_property
 from watchword.service import alerts, subjects
 from watchword.service.bodies import JSON, LINES
 from watchword.service.choices import VERDICTS
+from watchword.service.json_schemas import Schema, an_object
 from watchword.service.marks import MOST_NOTE
-from watchword.service.schemas import Schema, an_object
 
 MOST_LISTED = 1000
 

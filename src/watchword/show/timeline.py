@@ -14,7 +14,7 @@ import numpy as np
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value
 from watchword.show.palette import label_colour, label_dash
-from watchword.show.plotting import new_axes, plot_name
+from watchword.show.plots import new_axes, plot_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
