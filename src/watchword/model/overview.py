@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label, as_whole
 from watchword._display import many, visible
-from watchword.model.engine import Engine
+from watchword.model.engine import Engine, engine_of
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import Refinement, refinement_of
 from watchword.model.results import NextWord, RankedNgram, Value
@@ -312,7 +312,7 @@ def ngram_worth(
     """
     most = as_whole("most_following", most_following, 0)
     moment = model.replace()
-    words = moment._engine.words_of(ngram)
+    words = engine_of(moment).words_of(ngram)
     values = moment.value(words)
     parts = tuple(WordWorth(word, moment.value([word])) for word in words) if words[1:] else ()
     return NgramWorth(

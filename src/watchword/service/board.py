@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from watchword.service.marks import MOST_NOTE
 from watchword.web.files import StaticFile, files_of, static_files
 from watchword.web.wire import compact
 
@@ -35,6 +36,8 @@ def board_files() -> dict[str, StaticFile]:
     """
     shared = static_files()
     own = files_of("watchword.service")
+    page = own[PAGE]
+    own[PAGE] = page._replace(content=page.content.replace(b"MOST_NOTE", b"%d" % MOST_NOTE))
     return {name: shared[name] for name in _SHARED} | own
 
 

@@ -35,8 +35,8 @@ class Parameter:
 class Operation:
     """A route: its scope, its parameters and its answer.
 
-    `name` is that of its handler. Without a `scope`, it needs no token. `returns` is the name of a
-    schema in `openapi.RESPONSES`.
+    `name` is that of its handler. Without a `scope`, it needs no token. `returns` is a name in
+    `openapi._responses`.
     """
 
     name: str
