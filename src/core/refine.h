@@ -120,7 +120,7 @@ class Scorer {
     const Corrections& corrections_;
     const double alpha_;
     Memo& memo_;
-    std::vector<double> sums_;  // by label id
+    std::vector<double> sums_;                // by label id
     std::vector<Corrections::Place> places_;  // of the features' corrections
     std::vector<LabelCount> room_;
 };

@@ -327,7 +327,11 @@ class FiniteFloat(click.FloatRange):
 
 def refuse_together(option: tuple[str, object], *others: tuple[str, object]) -> None:
     """Raise a usage error if an option and one of the others are given; all have name and value."""
-    given = [name for name, value in (option, *others) if value not in (None, False, ())]
+    given = [
+        name
+        for name, value in (option, *others)
+        if not (value is None or value is False or value == ())  # 0 may be given
+    ]
     if len(given) > 1 and given[0] == option[0]:
         raise click.UsageError(f"{given[0]} and {given[1]} cannot be used together")
 
