@@ -22,10 +22,10 @@ ENDLESS = {"/alerts/events"}
 REFUSALS = ["400", "401", "404", "405", "409", "413", "415"]
 
 
-@pytest.fixture(scope="module")
-def door(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("described")
-    with open_door(folder, options={"store_texts": True}) as door:
+@pytest.fixture
+def door(tmp_path):
+    """Start a service of its own for each test: generated posts may be of any subject."""
+    with open_door(tmp_path, options={"store_texts": True}) as door:
         send(door.service, post("ann", 1, "hello"), post("ann", 2), post("bob", 1))
         yield door
 

@@ -193,12 +193,12 @@ def test_a_body_is_read_or_refused_however_deep_it_is_nested(door):
 
 def test_more_posts_than_allowed_on_one_line_are_refused(door):
     several = [{"text": "a", "id": str(at)} for at in range(101)]
-    answer = door.post("/posts", {"subject": "several", "posts": several})
+    answer = door.post("/posts", {"subject": "one too many", "posts": several})
     assert (answer.status, answer.json) == (
         413,
         {"error": "the body has more than 100 posts: send fewer at once"},
     )
-    assert posts_of(door, "several") == 0
+    assert posts_of(door, "one too many") == 0
 
 
 @pytest.mark.parametrize(
