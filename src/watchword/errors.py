@@ -92,7 +92,7 @@ class UnknownSubjectError(_UnknownError):
 
 
 class StoreError(WatchwordError):
-    """The store of the service is something else, damaged, or of a later version."""
+    """The store is not one of watchword, is damaged, or was written by a later version."""
 
 
 class StoreUnavailableError(_RetryError, StoreError):
@@ -103,8 +103,8 @@ class StoreUnavailableError(_RetryError, StoreError):
 
 
 class BusyError(_RetryError):
-    """The service is behind and takes no more posts for now; `retry_after` is in seconds."""
+    """The service cannot keep up and accepts no more posts; retry after `retry_after` seconds."""
 
 
 class UnknownAlertError(_UnknownError):
-    """There is no alert of this number."""
+    """There is no alert with this number."""

@@ -211,7 +211,7 @@ def test_an_alert_has_its_reasons_counted_and_corrected_apart(service, board):
     [number] = alert_about(service, "ann")
     page = board(f"alerts/{number}")
     reasons = service.alert(number).reasons
-    table = page.locator("#reasons table", has_text="N-grams for it")
+    table = page.locator("#reasons table", has_text="N-grams for the alert")
     expect(table.locator("thead th")).to_have_text(
         ["n-gram", "times", "counted", "correction", "total"]
     )
@@ -230,7 +230,7 @@ def test_long_lists_are_folded(browser, tmp_path):
         [number] = send(service, post("ann", 1, ". ".join(known))).alerts
         assert len(service.alert(number).reasons.ngrams_for) == 9
         page = browser.open(f"{url}#alerts/{number}")
-        side = page.locator("#reasons > div", has_text="N-grams for it")
+        side = page.locator("#reasons > div", has_text="N-grams for the alert")
         expect(side.locator("tbody tr:visible")).to_have_count(5)
         side.locator("button", has_text="Show 4 more").click()
         expect(side.locator("tbody tr:visible")).to_have_count(9)

@@ -197,7 +197,7 @@ def test_without_tokens_everyone_on_this_machine_may_do_everything(tmp_path):
 
 def test_a_service_open_to_all_listens_on_this_machine_only(tmp_path):
     with (
-        pytest.raises(ValueError, match="needs tokens"),
+        pytest.raises(ValueError, match="tokens are required"),
         open_door(tmp_path, open_to_all_users=True, host="0.0.0.0"),
     ):
         pass
@@ -209,7 +209,7 @@ def test_tokens_are_listed_without_secrets_and_have_unique_names(door):
     assert listed["only-read"].scopes == ("read",)
     with pytest.raises(TokenError, match="already"):
         add_token(store, "only-read", ["admin"])
-    with pytest.raises(TokenError, match="no token 'nobody'"):
+    with pytest.raises(TokenError, match="unknown token 'nobody'"):
         remove_token(store, "nobody")
 
 

@@ -156,7 +156,7 @@ def test_a_mark_is_kept_with_its_alert_until_another_replaces_it(store_url, mode
 def test_marks_that_cannot_be_are_refused(store_url, model):
     with opened(store_url, model) as service:
         send(service, post("ann", 1))
-        with pytest.raises(UnknownAlertError, match="there is no alert 7"):
+        with pytest.raises(UnknownAlertError, match="alert 7 not found"):
             service.mark(7, "right")
         with pytest.raises(ValueError, match="verdict must be one of"):
             service.mark(1, "perhaps")

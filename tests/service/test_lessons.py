@@ -115,7 +115,7 @@ def test_a_file_removed_as_unsettled_is_not_used(postgres, model, monkeypatch):
             return path
 
         monkeypatch.setattr(service._versions, "save", saved)
-        with pytest.raises(StoreError, match="changed meanwhile"):
+        with pytest.raises(StoreError, match="changed in the meantime"):
             service.teach()
         assert service.statistics().model == small_model().fingerprint
 
@@ -134,14 +134,14 @@ def test_the_same_mark_is_taught_once(store_url, model):
     with opened(store_url, model, store_texts=True) as service:
         marked(service, "ann")
         service.teach()
-        with pytest.raises(StoreError, match="there is nothing to teach"):
+        with pytest.raises(StoreError, match="nothing to teach"):
             service.teach()
 
 
 def test_without_stored_texts_there_is_nothing_to_teach(store_url, model):
     with opened(store_url, model) as service:
         marked(service, "ann")
-        with pytest.raises(StoreError, match="there is nothing to teach"):
+        with pytest.raises(StoreError, match="nothing to teach"):
             service.teach()
         assert len(service.versions()) == 1
 
@@ -154,7 +154,7 @@ def test_the_model_goes_back_to_an_earlier_version_and_forward(store_url, model)
         assert (given.model, given.is_active) == (small_model().fingerprint, True)
         assert service.statistics().model == small_model().fingerprint
         assert service.restore(taught.number).model == taught.model
-        with pytest.raises(StoreError, match="no version 99"):
+        with pytest.raises(StoreError, match="version 99 of the model not found"):
             service.restore(99)
 
 
@@ -198,7 +198,7 @@ def test_reload_with_replay_reads_stored_texts_again(store_url, model, tmp_path)
 
 
 def test_replay_needs_stored_texts(store_url, model):
-    with opened(store_url, model) as service, pytest.raises(ValueError, match="texts are stored"):
+    with opened(store_url, model) as service, pytest.raises(ValueError, match="stored texts"):
         service.reload(mode="replay")
 
 
@@ -274,7 +274,7 @@ def test_a_subject_forgotten_while_it_is_taught_is_in_no_version(postgres, model
     with opened(url, model, store_texts=True) as one, opened(url, model) as two:
         marked(one, "ann")
         during(monkeypatch, "learn", lambda: two.forget("ann"))
-        with pytest.raises(StoreError, match="a subject was forgotten meanwhile: try again"):
+        with pytest.raises(StoreError, match="a subject was forgotten in the meantime: try again"):
             one.teach()
         assert [version.kind for version in one.versions()] == ["given"]
         assert one.statistics().model == small_model().fingerprint
@@ -286,7 +286,7 @@ def test_a_subject_taught_while_it_is_forgotten_is_refused(postgres, model, monk
     with opened(url, model, store_texts=True) as one, opened(url, model) as two:
         marked(one, "ann")
         during(monkeypatch, "plan_unlearning", one.teach)
-        with pytest.raises(StoreError, match="the model was changed meanwhile: try again"):
+        with pytest.raises(StoreError, match="the model was changed in the meantime: try again"):
             two.forget("ann")
         assert two.forget("ann").versions == (2,)
         assert two.statistics().model == small_model().fingerprint
@@ -306,7 +306,7 @@ def test_a_version_removed_while_it_is_restored_is_not_used(postgres, model, mon
             return found
 
         monkeypatch.setattr(two._versions, "load", forgotten_after_loading)
-        with pytest.raises(StoreError, match="there is no version 2"):
+        with pytest.raises(StoreError, match="version 2 of the model not found"):
             two.restore(taught.number)
         assert [(one.number, one.is_active) for one in two.versions()] == [(taught.root, True)]
 
@@ -474,7 +474,7 @@ def test_a_population_policy_needs_rounds(tmp_path, model):
 
 def test_rounds_by_time_are_refused(tmp_path, model):
     with (
-        pytest.raises(ValueError, match="order of arrival"),
+        pytest.raises(ValueError, match="cannot be used together"),
         opened(str(tmp_path / "w.db"), model, order="time", round_seconds=60),
     ):
         pass
@@ -578,7 +578,7 @@ def test_a_population_policy_cannot_be_replayed(tmp_path, model):
     policy, options = ww.StandsOut(RISK), {"round_seconds": NEVER, "store_texts": True}
     with (
         opened(str(tmp_path / "w.db"), model, policy, **options) as service,
-        pytest.raises(ValueError, match="cannot be replayed"),
+        pytest.raises(ValueError, match="does not support replay"),
     ):
         service.reload(mode="replay")
 

@@ -223,7 +223,7 @@ def test_texts_may_have_lone_surrogates(door):
     assert door.post("/posts", body).json["accepted"] == 1
 
 
-# A service that is behind
+# A service that cannot keep up
 
 
 def test_a_full_queue_is_answered_with_429_and_when_to_come_again(tmp_path):

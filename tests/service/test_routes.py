@@ -47,7 +47,7 @@ def test_an_unknown_subject_is_not_found(door):
     answer = door.get("/subjects/nobody")
     assert (answer.status, answer.json) == (
         404,
-        {"error": "no posts of the subject 'nobody' were read"},
+        {"error": "unknown subject 'nobody'"},
     )
 
 

@@ -220,16 +220,16 @@ def test_workers_end_with_their_parent(folder, postgres):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--workers", "2"], "--workers needs a store that they can share"),
+        (["--workers", "2"], "--workers requires a shared store"),
         (["--keep-texts", "3"], "--keep-texts requires --store-texts"),
-        (["--open", "--host", "0.0.0.0"], "a service there needs tokens"),
-        (["--open", "--public-url", "https://a.org"], "it needs tokens"),
+        (["--open", "--host", "0.0.0.0"], "0.0.0.0 can be reached by other machines"),
+        (["--open", "--public-url", "https://a.org"], "a.org can be reached by other machines"),
         (["--public-url", "a.org"], "must be like https://watch.example.org"),
         (["--redis", "redis://host"], "is not like redis://host:6379/0/stream"),
         (["--once"], "--once requires --follow"),
-        (["--follow", "a", "--follow", "./a"], "given twice"),
-        (["--policy", "stands_out"], "give --round SECONDS"),
-        (["--order", "time", "--round", "60"], "--order time and --round exclude each other"),
+        (["--follow", "a", "--follow", "./a"], "duplicate file or stream"),
+        (["--policy", "stands_out"], "use --round SECONDS"),
+        (["--order", "time", "--round", "60"], "--order time and --round cannot be used together"),
     ],
 )
 def test_wrong_usage_is_refused(folder, monkeypatch, arguments, message):
@@ -240,8 +240,8 @@ def test_wrong_usage_is_refused(folder, monkeypatch, arguments, message):
 def test_a_store_of_another_kind_is_refused(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "watchword.db").write_bytes(b"something else entirely, and long enough" * 100)
-    assert "is not a store of watchword" in failure(*run_arguments("--port", "0"))
+    assert "is not a watchword store" in failure(*run_arguments("--port", "0"))
 
 
 def test_a_command_says_when_no_service_answers():
-    assert "no service answers" in failure("service", "reload", "--url", "http://127.0.0.1:1")
+    assert "no service responds" in failure("service", "reload", "--url", "http://127.0.0.1:1")

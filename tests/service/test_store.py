@@ -75,7 +75,7 @@ def test_a_step_that_fails_changes_nothing(store_url):
 def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path, content):
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="notes is not a store of watchword: name another file"):
+    with pytest.raises(StoreError, match="notes is not a watchword store: use another file"):
         connect(str(path))
     assert path.read_bytes() == content
 
@@ -84,7 +84,7 @@ def test_a_database_of_another_program_is_refused(tmp_path):
     path = tmp_path / "other.db"
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE people (name)")
-    with pytest.raises(StoreError, match="is not a store of watchword"):
+    with pytest.raises(StoreError, match="is not a watchword store"):
         connect(str(path))
 
 
@@ -95,7 +95,7 @@ def test_a_schema_of_another_program_is_refused(postgres):
     with psycopg.connect(url) as connection:
         connection.execute("CREATE SCHEMA watchword")
         connection.execute("CREATE TABLE watchword.people (name TEXT)")
-    with pytest.raises(StoreError, match="that is not a store of watchword: name another database"):
+    with pytest.raises(StoreError, match="that is not a watchword store: use another database"):
         connect(url)
 
 
@@ -120,7 +120,7 @@ def test_a_missing_server_is_named_without_the_password(tmp_path, url):
 
 @pytest.mark.parametrize("url", ["//ann:secret@[::1/x", "//x?password=secret&nonsense=1"])
 def test_an_invalid_address_is_refused_without_the_password(url):
-    with pytest.raises(StoreError, match="is not an address of PostgreSQL") as error:
+    with pytest.raises(StoreError, match="is not a PostgreSQL URL") as error:
         connect(f"postgresql:{url}")
     assert "secret" not in str(error.value)
 

@@ -191,7 +191,7 @@ def test_a_removed_webhook_gets_nothing(service, receiver):
     remove_webhook(service.store, number)
     assert webhooks_in(service.store) == []
     assert service.store.rows("SELECT * FROM deliveries") == []
-    with pytest.raises(WebhookError, match="no webhook"):
+    with pytest.raises(WebhookError, match="webhook 1 not found"):
         remove_webhook(service.store, number)
 
 

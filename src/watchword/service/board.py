@@ -1,4 +1,4 @@
-"""The board: the page on which people watch a running service and judge its alerts."""
+"""The board: a page to monitor a running service and review its alerts."""
 
 from __future__ import annotations
 

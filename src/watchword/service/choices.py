@@ -1,4 +1,4 @@
-"""What callers may choose, and the usual choices, also for the help of the command line.
+"""Choices and defaults of callers, also for the help of the command line.
 
 That is read at every start, so nothing else may be imported here.
 """

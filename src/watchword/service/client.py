@@ -39,7 +39,7 @@ def request(
             answer = connection.getresponse()
             content = answer.read()
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise RequestError(f"no service answers at {url}: {error}") from None
+        raise RequestError(f"no service responds at {url}: {error}") from None
     return _understood(url, answer.status, content)
 
 
@@ -49,7 +49,8 @@ def _understood(url: str, status: int, content: bytes) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise RequestError(f"{url} is not a service of watchword (status {status})")
+        raise RequestError(f"{url} is not a watchword service (status {status})")
     if status >= 400:
-        raise RequestError(f"the service refused it: {found.get('error', f'status {status}')}")
+        reason = found.get("error", f"status {status}")
+        raise RequestError(f"the service refused the request: {reason}")
     return found

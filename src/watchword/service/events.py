@@ -28,7 +28,7 @@ _PING = 60  # looks without an event after which a comment shows that the stream
 
 
 class Feed:
-    """What streams share: the statistics are computed once for all of them."""
+    """Data shared by all streams: the statistics are computed once for all of them."""
 
     def __init__(self, service: Service, is_stopping: Callable[[], bool]) -> None:
         self._service = service

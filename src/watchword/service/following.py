@@ -56,7 +56,7 @@ class _Place:
         try:
             return cls(**json.loads(text))
         except (ValueError, TypeError):
-            raise DataFormatError(f"the stored position {text!r} is not one of a file") from None
+            raise DataFormatError(f"the stored position {text!r} is not a file position") from None
 
     def spelt(self) -> str:
         return json.dumps(asdict(self))
@@ -137,7 +137,7 @@ class FollowedFile:
                 is_missing = isinstance(error, FileNotFoundError)
             if is_missing is not told:
                 told = is_missing
-                event = "file does not exist yet" if is_missing else "file must not be read yet"
+                event = "file does not exist yet" if is_missing else "file is not readable yet"
                 say(event, level=logging.WARNING, source=self.name)
             into.pause(self.poll)
 
@@ -214,7 +214,7 @@ class _Reading:
         is_last_look = not self._follow
         while True:
             piece = self._file.read(_PIECE)
-            # After reading: a file that was written anew may be longer than before.
+            # After reading: a rewritten file may be longer than before.
             self._is_truncated = self._is_other()
             if self._is_truncated:
                 return
@@ -223,14 +223,14 @@ class _Reading:
                 continue
             if is_last_look:
                 return
-            # What was written between the last read and this look is read, too.
+            # Lines written between the last read and this check are also read.
             is_last_look = self._may_leave()
             if not is_last_look:
                 yield b""
                 self._into.pause(self._source.poll)
 
     def _may_leave(self) -> bool:
-        """Return whether the file has had a successor for a while, or this one has one, too."""
+        """Return whether the file has had a successor for seconds, or its successor has one."""
         if self.successor is None:
             self.successor = self._source.successor_of(self._file)
             self._leave_at = time.monotonic() + self._source.linger
@@ -239,7 +239,7 @@ class _Reading:
         return time.monotonic() >= self._leave_at or not self._source.is_now(self.successor)
 
     def _is_other(self) -> bool:
-        """Return whether something else is in the place of what was read."""
+        """Return whether the content that was read has been overwritten."""
         if os.fstat(self._file.fileno()).st_size < self._file.tell():
             return True
         return _head(self._file, self._place.head_size) != self._place.head

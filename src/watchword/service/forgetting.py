@@ -1,4 +1,4 @@
-"""Forgetting: what a person wrote and caused is removed everywhere; texts are removed in time."""
+"""Forgetting: deletes a subject's data, and texts past their retention period."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_forgetting(
 def write_forgetting(
     store: Store, versions: Versions, name: str, *, key: int, plan: lessons.Unlearning
 ) -> tuple[Forgotten, int | None]:
-    """Remove a subject; return what was removed, and the active version afterwards."""
+    """Remove a subject; return the removed data, and the active version afterwards."""
     rows = {}
     path = versions.save(plan.model) if plan.model is not None and plan.rest else None
     with store.writing() as session:
@@ -65,7 +65,7 @@ def _key(session: Session, name: str, *, lock: bool = False) -> int | None:
 
 
 def expire_texts(store: Store, days: float) -> int:
-    """Remove the texts that arrived more than some days ago; return how many."""
+    """Remove the texts that arrived more than some days ago; return their number."""
     limit = now() - int(days * 86_400_000_000)
     removed = 0
     while True:

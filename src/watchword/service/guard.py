@@ -24,7 +24,7 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 class TokenGuard(OriginGuard):
-    """Middleware that finds out whose token a request has; routes decide what it allows.
+    """Middleware that finds the holder of a request's token; routes check its scopes.
 
     Without a keyring anybody on this machine may do everything.
     """
@@ -34,11 +34,11 @@ class TokenGuard(OriginGuard):
     ) -> None:
         super().__init__(app, host=host, public_url=public_url)
         if keyring is None and not self._only_own:
-            raise ValueError(f"{host} can be reached by others: a service there needs tokens")
+            raise ValueError(f"{host} can be reached by other machines: tokens are required")
         self._keyring = keyring
 
     def admit(self, scope: Scope, headers: Headers) -> Response | None:
-        """Remember who sent a request; redirect one whose URL has a token."""
+        """Remember the token's holder; redirect a request whose URL has a token."""
         if self._keyring is None:
             scope[_ASK] = lambda: ANYONE
             return None
@@ -53,7 +53,7 @@ class TokenGuard(OriginGuard):
 
 
 def holder_of(request: Request, scope: str) -> Holder:
-    """Return who sent a request that needs a scope; raise 401 or 403 if it lacks it."""
+    """Return the token's holder; raise 401 without a valid token, 403 without the scope."""
     holder = _holder_now(request)
     if holder is None:
         raise HTTPException(
@@ -65,7 +65,7 @@ def holder_of(request: Request, scope: str) -> Holder:
 
 
 def is_still_allowed(request: Request, scope: str) -> bool:
-    """Return whether who sent a request may still do what needs a scope: tokens are removed."""
+    """Return whether the token of a request still has a scope; tokens may be removed."""
     holder = _holder_now(request)
     return holder is not None and allowed(holder, scope)
 

@@ -50,7 +50,7 @@ class Group:
 
     @classmethod
     def weigh(cls, batches: Sequence[Batch], reading: Reading, *, threads: int = 1) -> Group:
-        """Compute the evidence: what takes long and needs no store."""
+        """Compute the evidence; this is slow and does not need the store."""
         posts = [post for batch in batches for post in batch.posts]
         table = reading.engine.evidence(list(map(attrgetter("text"), posts)), threads)
         return cls(batches, posts, reading, table.labels, table.values)
@@ -58,7 +58,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Settings:
-    """How posts are taken in."""
+    """Settings of how posts are read."""
 
     order: Order = "arrival"
     store_texts: bool = False
@@ -87,7 +87,7 @@ class Intake:
         self.layouts = Layouts()
 
     def accept(self, group: Group) -> list[Receipt]:
-        """Read a group of batches in one transaction; return what became of each batch."""
+        """Read a group of batches in one transaction; return the result of each batch."""
         try:
             with self._store.writing() as session:
                 taken, raised = self._read(session, group)

@@ -1,4 +1,4 @@
-"""Results that take long to compute, kept for a while."""
+"""A cache of results that are slow to compute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHORTEST = 0.5  # seconds for which it is worth keeping
 
 
 class KeptResults:
-    """Results by what was asked; threads may share them.
+    """Results by request; threads may share them.
 
     >>> kept = KeptResults()
     >>> kept.get("posts", lambda: 3)  # quick, so it is computed again next time

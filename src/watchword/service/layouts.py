@@ -1,4 +1,4 @@
-"""Layouts: what the numbers of a state or a contribution mean.
+"""Layouts: the meaning of the numbers in a state or a contribution.
 
 A layout names the labels of the columns, the model and the policy. Rows refer to it, so that they
 hold only numbers, and a batch of them is decoded at once.

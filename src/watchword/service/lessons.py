@@ -1,4 +1,4 @@
-"""Lessons: marked texts that the model learns, each kept so that it can be taken back.
+"""Lessons: marked texts that the model learns, each stored so that it can be unlearnt.
 
 A taught model is the given one after `learn_one` of each lesson in order, with a step of
 correction if the model is refined. So a lesson is taken back exactly, corrections included, by
@@ -59,7 +59,7 @@ def teach(
     reading: Reading,
     alerts: Sequence[int] | None,
 ) -> Reading:
-    """Teach the marked texts that the active version does not know; return the new version.
+    """Teach the marked texts that the active version has not learnt; return the new version.
 
     Raise `StoreError` if there is nothing to teach.
     """
@@ -67,8 +67,8 @@ def teach(
         lessons = _new_lessons(session, reading.version, alerts)
     if not lessons:
         raise StoreError(
-            "there is nothing to teach: no alert with stored texts has a mark that says the true "
-            "label and has not been taught yet (texts are stored with store_texts)"
+            "nothing to teach: no newly marked alert has stored texts and a known true label "
+            "(store_texts stores texts)"
         )
     kept = versions.save(reading.model)  # a way back, whatever becomes of the given file
     taught = learn(reading.model, lessons)
@@ -94,7 +94,7 @@ def teach(
 
 
 def restore(store: Store, versions: Versions, reading: Reading, number: int) -> Reading:
-    """Go back, or forward, to a version."""
+    """Switch to an earlier or later version."""
     with store.reading() as session:
         _, _, path, fingerprint, _ = version_row(session, number)
     model = versions.load(path, fingerprint)
@@ -145,7 +145,7 @@ def _refuse_changed(session: Session, version: int | None) -> None:
 def _refuse_forgotten(session: Session, lessons: Sequence[Lesson]) -> None:
     alerts = sorted({one.alert for one in lessons})
     if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
-        raise StoreError("a subject was forgotten meanwhile: try again")
+        raise StoreError("a subject was forgotten in the meantime: try again")
 
 
 # Forgetting
@@ -153,9 +153,9 @@ def _refuse_forgotten(session: Session, lessons: Sequence[Lesson]) -> None:
 
 @dataclass(frozen=True)
 class Unlearning:
-    """What must happen to versions so that nothing of a subject stays in them."""
+    """The changes to versions that remove everything about a subject."""
 
-    removed: tuple[int, ...] = ()  # versions that know texts of the subject
+    removed: tuple[int, ...] = ()  # versions that learnt texts of the subject
     files: tuple[Path, ...] = ()
     active: int | None = None
     base: int | None = None  # the version to teach the rest on top of; None if nothing changes
@@ -199,7 +199,7 @@ def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlea
 
 
 def _knowing(session: Session, subject: int) -> list[int]:
-    """Return the versions that know texts of a subject: taught with them, or on top of those."""
+    """Return the versions that learnt texts of a subject, directly or from their parents."""
     found = session.run("SELECT DISTINCT version FROM lessons WHERE subject = ?", subject)
     own = {version for (version,) in found}
     parents: dict[int, int | None] = dict(session.run("SELECT id, parent FROM versions"))

@@ -39,7 +39,7 @@ def write_mark(
             alert,
         )
         if not found:
-            raise UnknownAlertError(f"there is no alert {alert}")
+            raise UnknownAlertError(f"alert {alert} not found")
         true = _true_label(reading, json.loads(found[0][0]), verdict, label)
         session.run(
             "INSERT INTO marks (alert, verdict, note, marked_by, label, at) "

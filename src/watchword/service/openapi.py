@@ -1,4 +1,4 @@
-"""The OpenAPI description of the service, made of the table of operations."""
+"""The OpenAPI description of the service, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from watchword.service.records import (
 )
 
 _ERRORS = {
-    400: "The request is invalid; the answer says what is wrong, and where.",
+    400: "The request is invalid; the response says what is wrong, and where.",
     401: "The token is missing or wrong.",
     403: "The token does not allow this, or the request comes from another site.",
-    404: "There is no such thing.",
-    409: "That is not possible in the current state.",
+    404: "Not found.",
+    409: "Not possible in the current state.",
     413: "The body is too large, or has too many posts.",
     415: "The media type of the body is not supported.",
-    429: "The service is behind, or too many requests were sent: see Retry-After.",
-    503: "The store is away: see Retry-After.",
+    429: "The service cannot keep up, or too many requests were sent: see Retry-After.",
+    503: "The store is unavailable: see Retry-After.",
 }
 
 

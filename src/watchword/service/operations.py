@@ -86,7 +86,10 @@ _ID = Parameter(
     "path",
 )
 _NUMBER = Parameter(
-    "number", {"type": "integer", "minimum": 1, "maximum": LARGEST}, "Its number.", "path"
+    "number",
+    {"type": "integer", "minimum": 1, "maximum": LARGEST},
+    "Number of the alert or version.",
+    "path",
 )
 _SINCE = _whole("since", "Only alerts with larger ids.", least=0, most=LARGEST, default=0)
 
@@ -129,7 +132,7 @@ _POSTS: Schema = {"type": "array", "items": _POST}
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         *("add_posts", "POST", "/posts", "write"),
-        "Add posts; the answer comes after they are committed.",
+        "Add posts; responds once they are committed.",
         "Receipt",
         body={
             JSON: {"anyOf": [_POST, _POSTS]},
@@ -139,10 +142,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("list_subjects", "GET", "/subjects", "read"),
-        "List subjects: those closest to an alert first, or in another order.",
+        "List subjects, by default those closest to an alert first.",
         "Subjects",
         parameters=(
-            _one_of("sort", "The order.", SUBJECT_SORTS),
+            _one_of("sort", "Sort order.", SUBJECT_SORTS),
             _QUERY,
             _LIMIT,
             _OFFSET,
@@ -151,18 +154,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("get_subject", "GET", "/subjects/{id}", "read"),
-        "Return a subject: its state, and its latest posts with what each added.",
+        "Return a subject: its state, and its latest posts with their contributions.",
         "SubjectView",
         parameters=(
             _ID,
             _LIMIT,
-            _whole("before", "Only earlier posts than this number.", least=1, most=LARGEST),
+            _whole("before", "Only posts numbered below this.", least=1, most=LARGEST),
         ),
         errors=(400, 404),
     ),
     Operation(
         *("forget_subject", "DELETE", "/subjects/{id}", "admin"),
-        "Remove all that is known about a subject, also from the model.",
+        "Delete a subject's data, including what the model learnt from it.",
         "Forgotten",
         parameters=(_ID,),
         errors=(400, 404, 409),
@@ -176,7 +179,7 @@ OPERATIONS: tuple[Operation, ...] = (
             Parameter(
                 "painted",
                 {"type": "boolean", "default": False},
-                "Explanations in the form that the board paints.",
+                "Return explanations in the board's compact form.",
             ),
         ),
         errors=(400, 404, 409),
@@ -188,7 +191,7 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             _SINCE,
             _whole("before", "Only alerts with smaller ids.", least=1, most=LARGEST),
-            _one_of("sort", "The order.", ALERT_SORTS),
+            _one_of("sort", "Sort order.", ALERT_SORTS),
             _LIMIT,
             Parameter("label", {"type": "string"}, "Only alerts for this label."),
             _QUERY,
@@ -223,7 +226,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("export_marks", "GET", "/marks", "read"),
-        "Return what was marked as training data, one JSON object per line.",
+        "Export marked texts as training data, one JSON object per line.",
         "Lines",
         media_type=LINES,
     ),
@@ -234,19 +237,19 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("list_models", "GET", "/admin/models", "admin"),
-        "List the models that were used.",
+        "List all versions of the model.",
         "Models",
     ),
     Operation(
         *("reload_model", "POST", "/admin/reload", "admin"),
-        "Load the model file again, in the background, and switch to it.",
+        "Reload the model file in the background, and switch to it.",
         "ModelVersion",
         body={JSON: _MODE},
         errors=(400, 409, 413, 415),
     ),
     Operation(
         *("teach_model", "POST", "/admin/teach", "admin"),
-        "Teach the model all marks that it has not learnt yet, as a new version.",
+        "Teach the model newly marked texts, as a new version.",
         "ModelVersion",
         body={JSON: _EMPTY},
         errors=(400, 409, 413, 415),
@@ -272,15 +275,15 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("get_board", "GET", "/", "read"),
-        "Return the board, a page for people.",
+        "Return the board (HTML).",
         "Text",
         media_type="text/html",
     ),
     Operation(
         *("get_file", "GET", "/static/{name}", "read"),
-        "Return a file of the board.",
+        "Return a file used by the board.",
         "Text",
-        parameters=(Parameter("name", {"type": "string", "minLength": 1}, "Its name.", "path"),),
+        parameters=(Parameter("name", {"type": "string", "minLength": 1}, "File name.", "path"),),
         media_type="*/*",
         errors=(404,),
     ),
@@ -291,7 +294,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("get_readiness", "GET", "/ready", None),
-        "Return whether posts can be taken: the store answers, and all sources run.",
+        "Return whether posts can be accepted: the store responds, and all sources run.",
         "Health",
     ),
 )

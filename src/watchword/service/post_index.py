@@ -1,11 +1,11 @@
-"""Which posts a subject has: the newest in the subject's row, older ones in a table.
+"""Index of a subject's posts: the newest in the subject's row, older ones in a table.
 
 An index over all posts would change one more page of the store for every post, because most
 subjects write seldom and their entries are far apart. The row of the subject changes anyway. When
 it holds many posts, they move to the table `post_index` together, into few pages.
 
-An entry is a hash of the post's id and the row id of the post. Hashes may collide: whoever looks
-for a post compares the ids, too.
+An entry is a hash of the post's id and the row id of the post. Hashes may collide: a search
+for a post also compares the ids.
 
 The row has room for some more entries, zeros, so that most posts leave its length as it is: a row
 that grows may not fit into its page any more, and SQLite then changes the pages beside it, too.

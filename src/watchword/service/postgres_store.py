@@ -38,7 +38,7 @@ class PostgresSession(Session):
         return found.fetchall() if found.description else []
 
     def many(self, query: str, rows: Sequence[Row]) -> int:
-        """Run a statement for each row of values; return how many rows it changed."""
+        """Run a statement once per row of values; return the number of changed rows."""
         if not rows:
             return 0
         with self.connection.cursor() as cursor:
@@ -54,8 +54,8 @@ class PostgresSession(Session):
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
         """Return these columns of the subjects, locked; create those that do not exist yet.
 
-        In this order: what is inserted is sorted by name, what is locked by id, and whoever
-        inserts holds no lock yet, so that processes wait for each other, but never in a circle.
+        Inserted subjects are sorted by name, locked ones by id, and a process that inserts holds
+        no lock yet: so processes wait for each other, but never in a circle.
         """
         known = {row[0] for row in self.where("SELECT name FROM subjects WHERE name {keys}", names)}
         new = sorted(set(names) - known)
@@ -138,7 +138,7 @@ class PostgresStore(Store):
             connection = self._psycopg.connect(self._address, connect_timeout=5, autocommit=True)
         except self._psycopg.ProgrammingError:  # whose message quotes the password
             raise StoreError(
-                f"{self.url} is not an address of PostgreSQL: use postgresql://USER@HOST/NAME"
+                f"{self.url} is not a PostgreSQL URL: use postgresql://USER@HOST/NAME"
             ) from None
         connection.execute("SET search_path = watchword")
         connection.execute("SET TIME ZONE 'UTC'")
@@ -158,8 +158,8 @@ class PostgresStore(Store):
             }
             if tables and "facts" not in tables:
                 raise StoreError(
-                    f"{self.url} has a schema named watchword that is not a store of watchword: "
-                    "name another database"
+                    f"{self.url} has a schema named watchword that is not a watchword store: "
+                    "use another database"
                 )
             version = self._version(session) if tables else 0
             types = schema.POSTGRES_TYPES
@@ -186,7 +186,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[PostgresSession]:
-        """Give a session that sees one state of the store."""
+        """Yield a session that sees one state of the store."""
         if self._is_closed:
             raise StoreError(f"the store {self.url} is closed")
         with (
@@ -199,7 +199,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[PostgresSession]:
-        """Give a session whose changes are committed together at the end, or not at all."""
+        """Yield a session whose changes are committed together at the end, or not at all."""
         with self._lock, self._named_errors():
             connection = self._connected()
             try:
@@ -212,7 +212,7 @@ class PostgresStore(Store):
     def backup(self, path: AnyPath) -> None:
         """Refuse: PostgreSQL has a program for that."""
         raise StoreError(
-            f"{self.url} is a database of PostgreSQL: back it up with "
+            f"{self.url} is a PostgreSQL database: back it up with "
             f"pg_dump --schema=watchword --file={path}"
         )
 

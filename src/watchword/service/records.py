@@ -1,4 +1,4 @@
-"""Records: what goes into the service and comes out of it, as plain data.
+"""Records: the inputs and outputs of the service, as plain data.
 
 Times are aware datetimes in UTC. `plain` turns any of these records into what JSON can hold.
 """
@@ -165,7 +165,7 @@ class Precision:
 
     @property
     def value(self) -> float | None:
-        """Right marks among right and wrong ones."""
+        """Share of right marks among right and wrong marks."""
         judged = self.right + self.wrong
         return self.right / judged if judged else None
 
@@ -198,7 +198,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was removed about a subject: rows per table, texts unlearnt, model files removed."""
+    """The removed data of a subject: rows per table, texts unlearnt, model files removed."""
 
     subject: str
     rows: dict[str, int] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class ModelVersion:
-    """A model that the service has used: given by the operator, or taught from marks.
+    """A model that the service has used: a given file, or taught from marks.
 
     `lessons` is the number of texts that it was taught on top of the given model `root`.
     """

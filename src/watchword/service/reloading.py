@@ -1,4 +1,4 @@
-"""Switching to another model without a stop."""
+"""Switching to another model without stopping the service."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Reloader:
-    """Loads models in a thread of its own, one after the other."""
+    """Loads models in its own thread, one after the other."""
 
     def __init__(self, service: Service, store: Store, versions: Versions) -> None:
         self._service = service
@@ -38,16 +38,16 @@ class Reloader:
         """Begin to load a model; the future has its version once it is in use."""
         as_choice("mode", mode, RELOAD_MODES)
         if mode == "replay" and not self._service.settings.store_texts:
-            raise ValueError("subjects can be replayed only if texts are stored (store_texts)")
+            raise ValueError("replaying subjects requires stored texts (store_texts)")
         if mode == "replay" and self._service.reading.policy.is_population:
             raise ValueError(
-                "a policy that compares all subjects cannot be replayed: keep the sums"
+                "a policy that compares all subjects does not support replay: reload without it"
             )
         chosen = None if path is None else Path(os.fspath(path)).absolute()
         return self._worker.submit(self._reload, chosen, mode)
 
     def close(self) -> None:
-        """Wait for a model that is being loaded; leave off reading subjects again."""
+        """Wait for a model that is being loaded; stop replaying subjects."""
         self._stop.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
 
@@ -91,14 +91,14 @@ class Reloader:
         by_time = self._service.settings.order == "time"
         while last is not None:
             if self._stop.is_set():
-                raise StoreError("the service stopped while subjects were read again")
+                raise StoreError("the service stopped while subjects were replayed")
             layouts = Layouts()
             last, some, others, alerts = reread_some(
                 self._store, layouts, reading, after=last, by_time=by_time
             )
             changed, kept = changed + some, kept + others
             self._service.announce(alerts)
-        logger.info("subjects read again: %d, kept for lack of texts: %d", changed, kept)
+        logger.info("subjects replayed: %d, not replayed for lack of texts: %d", changed, kept)
 
     def follow(self) -> None:
         """Switch to the version that another process has made the active one."""

@@ -69,14 +69,14 @@ def number_in(request: Request) -> int:
     # int() refuses very long numbers, and takes digits of other scripts.
     if given.isascii() and given.isdigit() and len(given) <= 19 and int(given) <= LARGEST:
         return int(given)
-    raise HTTPException(404, "there is no such number")
+    raise HTTPException(404, "not found")
 
 
 def subject_in(request: Request) -> str:
     """Return the subject in the path; in the query if the path has none."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     _, route, *rest = raw.partition(b"?")[0].split(b"/", 2)
-    encoded = rest[0] if rest and b"%" not in route else b""  # /subjects%2Fann names nobody
+    encoded = rest[0] if rest and b"%" not in route else b""  # /subjects%2Fann is no subject
     try:
         name = unquote_to_bytes(encoded).decode() or request.query_params.get("id", "")
     except UnicodeDecodeError:

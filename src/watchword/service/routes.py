@@ -237,7 +237,7 @@ class Door:
         return self._changed("model reloaded", found, holder)
 
     async def teach_model(self, request: Request, holder: Holder | None) -> Response:
-        """Teach the model what people marked."""
+        """Teach the model newly marked texts."""
         await object_in(request)
         found = await _threaded(lambda: _done(self._service.teach))
         return self._changed("model taught", found, holder)
@@ -269,19 +269,20 @@ class Door:
         try:
             now = self._service.statistics()
         except StoreError:
-            yield Sample("store_up", "Whether the store answers.", 0)
+            yield Sample("store_up", "Whether the store responds.", 0)
             return
-        yield Sample("store_up", "Whether the store answers.", 1)
+        yield Sample("store_up", "Whether the store responds.", 1)
         total = "counter"
-        yield Sample("posts_accepted_total", "Posts that this process took.", now.accepted, total)
-        yield Sample("posts_duplicate_total", "Posts sent again.", now.duplicates, total)
-        yield Sample("commits_failed_total", "Commits that failed.", now.failures, total)
+        yield Sample("posts_accepted_total", "Posts accepted by this process.", now.accepted, total)
+        yield Sample("posts_duplicate_total", "Duplicate posts.", now.duplicates, total)
+        yield Sample("commits_failed_total", "Failed commits.", now.failures, total)
         yield Sample("posts", "Posts in the store.", now.posts)
         yield Sample("subjects", "Subjects in the store.", now.subjects)
         yield Sample("alerts", "Alerts in the store.", now.alerts)
-        yield Sample("posts_queued", "Posts that wait to be committed.", now.queued)
-        yield Sample("posts_waiting", "Posts that wait for the end of their round.", now.waiting)
-        yield Sample("precision", "Right marks among right and wrong ones.", now.marks.value)
+        yield Sample("posts_queued", "Posts waiting to be committed.", now.queued)
+        yield Sample("posts_waiting", "Posts waiting for the end of their round.", now.waiting)
+        precision = "Share of right marks among right and wrong marks."
+        yield Sample("precision", precision, now.marks.value)
         yield Sample("event_streams", "Open streams of alerts.", self._feed.streams)
         if now.last_commit is not None:
             at = now.last_commit.timestamp()
@@ -322,7 +323,7 @@ class Door:
         return file_response(board_files(), "board.html")
 
     async def get_file(self, request: Request, _holder: Holder | None) -> Response:
-        """Return a file of the board."""
+        """Return a file used by the board."""
         return file_response(board_files(), request.path_params["name"])
 
 
@@ -345,7 +346,7 @@ def _done(work: Callable[[], _Result]) -> _Result:
 
 def _known(found: _Result | None, name: str) -> _Result:
     if found is None:
-        raise HTTPException(404, f"no posts of the subject {name[:100]!r} were read")
+        raise HTTPException(404, f"unknown subject {name[:100]!r}")
     return found
 
 

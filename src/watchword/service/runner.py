@@ -1,4 +1,4 @@
-"""The service without its door: everything that routes, sources and the board ask for.
+"""The service itself, without HTTP: what routes, sources and the board call.
 
 A `Service` may be used by any number of threads. Posts go through a queue; one thread commits
 groups of batches, each in one transaction. Everything else reads the store, or changes it in
@@ -146,10 +146,10 @@ class Service:
         queue_posts: int = QUEUE_POSTS,
         threads: int = 1,
     ) -> Iterator[Service]:
-        """Open a store, or create it, and start to take posts in; stop at the end.
+        """Open or create a store, and run the service until the end of the context.
 
-        At the end, posts that are queued are committed first. `order` says how late posts are
-        read: as they arrive, or by time, with the subject replayed. Texts are kept only with
+        At the end, queued posts are committed first. `order` defines how late posts are read: in
+        order of arrival, or by time (re-reads the subject). Texts are stored only with
         `store_texts`, and for `keep_texts_days` if given. `round_seconds` is the length of a round,
         which population policies need; rounds are read in the order of arrival. `submit` refuses
         posts while more than `queue_posts` wait.
@@ -158,7 +158,7 @@ class Service:
         if round_seconds is not None and not round_seconds > 0:
             raise ValueError(f"round_seconds must be above 0, got {round_seconds}")
         if round_seconds is not None and order == "time":
-            raise ValueError("rounds are read in the order of arrival: leave out the order by time")
+            raise ValueError("order='time' and round_seconds cannot be used together")
         settings = Settings(order, store_texts, round_seconds is not None)
         store = connect(store_url)
         try:
@@ -180,7 +180,7 @@ class Service:
             store.close()
 
     def close(self) -> None:
-        """Commit what is queued, and end the threads."""
+        """Commit queued posts, and end the threads."""
         self._upkeep.close()
         self._reloader.close()
         self._writer.close()
@@ -192,7 +192,7 @@ class Service:
 
     @property
     def settings(self) -> Settings:
-        """How posts are taken in."""
+        """Settings of how posts are read."""
         return self._settings
 
     # Posts
@@ -205,7 +205,7 @@ class Service:
         Posts of one call are committed together, with the position of their source, which may come
         without posts. Raise `TypeError` or `ValueError` for posts that cannot be kept, `BusyError`
         if too many are waiting; the future raises `StoreUnavailableError` if the store cannot be
-        written now. In both cases nothing is stored, and the posts can be sent again.
+        written now. In both cases nothing is stored; retry with the same posts.
         """
         check_posts(posts)
         return self._writer.submit(Batch(posts, position))
@@ -234,8 +234,8 @@ class Service:
     ) -> list[SubjectRow]:
         """Return subjects whose ids contain `query`, sorted.
 
-        A list over many subjects takes a pass over them, so it is kept for a while (ten times as
-        long as it took) and may be some seconds old.
+        A list takes a pass over all subjects. It is cached for ten times as long as that took, and
+        may be some seconds old.
         """
         as_choice("sort", sort, tuple(SUBJECT_SORTS))
         return self._kept.get(
@@ -291,10 +291,10 @@ class Service:
         )
 
     def alert(self, number: int) -> Alert:
-        """Return an alert; raise `UnknownAlertError` if there is none of this number."""
+        """Return an alert; raise `UnknownAlertError` if the number is unknown."""
         found = find_alerts(self.store, self._intake.layouts, ids=[number])
         if not found:
-            raise UnknownAlertError(f"there is no alert {number}")
+            raise UnknownAlertError(f"alert {number} not found")
         return found[0]
 
     def last_alert(self) -> int:
@@ -304,7 +304,7 @@ class Service:
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with the ids of new alerts of this process after each commit.
 
-        It is called in the thread that writes, so it must be quick. Return a function that ends it.
+        It is called in the thread that writes, so it must be quick. Return a function to remove it.
         """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
@@ -332,8 +332,8 @@ class Service:
         """Mark an alert "right", "wrong" or "unsure"; a later mark replaces it.
 
         `label` is the true label; it follows from the verdict unless the alert is wrong and the
-        model has more than two labels. Raise `UnknownAlertError`, or `ValueError` for what cannot
-        be a mark.
+        model has more than two labels. Raise `UnknownAlertError`, or `ValueError` for an invalid
+        mark.
         """
         return write_mark(
             self.store, self._reading, alert, verdict=verdict, note=note, by=by, label=label
@@ -346,16 +346,16 @@ class Service:
     # The model
 
     def versions(self) -> list[ModelVersion]:
-        """Return all versions of the model that the store knows, oldest first."""
+        """Return all versions of the model in the store, oldest first."""
         return self._versions.listed()
 
     def teach(self, alerts: Sequence[int] | None = None) -> ModelVersion:
-        """Teach the model the marked texts, of these alerts or of all, that it does not know yet.
+        """Teach the model newly marked texts, of these alerts or of all.
 
         Each post up to the alert is learnt with the true label, with one step of correction if the
         model is refined. The result is a new version, saved and switched to; posts read so far keep
         their contributions. The texts are kept with the lessons until their subject is forgotten,
-        so that they can be taken back. Raise `StoreError` if there is nothing to teach.
+        so that they can be unlearnt. Raise `StoreError` if there is nothing to teach.
         """
         with self.changing():
             taught = lessons.teach(self.store, self._versions, self._reading, alerts)
@@ -363,7 +363,7 @@ class Service:
         return self._versions.get(taught.version)
 
     def restore(self, version: int) -> ModelVersion:
-        """Go back to an earlier version of the model, or forward again."""
+        """Switch to an earlier or later version of the model."""
         with self.changing():
             self.switch(lessons.restore(self.store, self._versions, self._reading, version))
         return self._versions.get(version)
@@ -373,15 +373,15 @@ class Service:
     ) -> Future[ModelVersion]:
         """Load a model in the background and switch to it between two groups of posts.
 
-        Without `path`, the file given at the start is read again; if it has not changed, the model
-        keeps what it was taught. With "keep", subjects keep their sums; with "replay", those whose
-        texts are all stored are read again, and the future is done when all are. Raise
-        `ValueError` for "replay" without stored texts.
+        Without `path`, the file given at the start is read again; if it has not changed, the texts
+        taught since are kept. With "keep", subjects keep their sums; with "replay", subjects whose
+        texts are all stored are read again before the future is done. Raise `ValueError` for
+        "replay" without stored texts.
         """
         return self._reloader.start(path, mode)
 
     def changing(self) -> AbstractContextManager[object]:
-        """Keep other threads from changing the model: the store and `reading` shall agree."""
+        """Keep other threads from changing the model, so that the store and `reading` agree."""
         return self._changing
 
     def switch(self, reading: Reading) -> None:
@@ -395,7 +395,7 @@ class Service:
         """Remove a subject everywhere: posts, texts, state, alert, mark, deliveries, lessons.
 
         If the model was taught its texts, they are unlearnt exactly, and the files of all versions
-        that knew them are removed. Return what was removed; nothing if the subject is unknown.
+        that learnt them are removed. Return the removed data; empty if the subject is unknown.
         """
         with self.changing():
             key, plan = plan_forgetting(self.store, self._versions, subject)
@@ -411,7 +411,7 @@ class Service:
         return found
 
     def expire(self, days: float) -> int:
-        """Remove the texts that arrived more than some days ago; return how many."""
+        """Remove the texts that arrived more than some days ago; return their number."""
         return expire_texts(self.store, days)
 
     # Operation

@@ -113,7 +113,7 @@ def migrate(
     if version > latest:
         raise StoreError(
             f"{where} was written by a later version of watchword (schema {version}, this one "
-            f"knows {latest}): update watchword, or name another store"
+            f"knows {latest}): update watchword, or use another store"
         )
     for number in sorted(steps):
         if number > version:

@@ -1,4 +1,4 @@
-"""Running the service: the door, the sources and the webhooks around a `Service`."""
+"""Running the service: HTTP server, sources and webhooks around a `Service`."""
 
 from __future__ import annotations
 
@@ -75,9 +75,11 @@ class DoorSettings:
                     f"{self.public_url!r} must be like https://watch.example.org, without a path"
                 )
             if self.open_to_all_users:
-                raise ValueError(f"{self.public_url} can be reached by others: it needs tokens")
+                raise ValueError(
+                    f"{self.public_url} can be reached by other machines: tokens are required"
+                )
         if self.open_to_all_users and not is_own_machine(self.host):
-            raise ValueError(f"{self.host} can be reached by others: a service there needs tokens")
+            raise ValueError(f"{self.host} can be reached by other machines: tokens are required")
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def serve_until_interrupted(
 
 @dataclass(frozen=True)
 class RunningService:
-    """The URL of a running service, and a token for everything, if it needs one."""
+    """The URL of a running service, and a token with all scopes, if tokens are required."""
 
     url: str
     token: str | None = field(repr=False)

@@ -1,7 +1,8 @@
 """Sources: threads that read posts and hand them to the service, batch by batch.
 
-A source goes on only after a batch has been committed. While the service is behind or the store is
-away, it waits and tries the same batch again; a batch that was committed after all changes nothing.
+A source continues only after a batch has been committed. While the service cannot keep up or the
+store is unavailable, it waits and retries the same batch; if that batch had been committed after
+all, it changes nothing.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Sink:
             say("line skipped", level=logging.WARNING, **fields)
 
     def pause(self, seconds: float) -> None:
-        """Wait; raise `Stopped` if the service stops meanwhile."""
+        """Wait; raise `Stopped` if the service stops in the meantime."""
         if self.stopping.wait(seconds):
             raise Stopped
 

@@ -30,7 +30,7 @@ _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a
 _CACHE_KIB = 32 * 1024
 _READER_CACHE_KIB = 8 * 1024
 _LOG = 32 * 1024 * 1024  # bytes in the log when its content moves to the file
-_LONGEST_LOG = 8 * _LOG  # from where on whoever writes moves it
+_LONGEST_LOG = 8 * _LOG  # a log of this length is moved by the next commit
 _MOST_KEYS = 1_024  # per statement
 _TIMEOUT = 5.0  # seconds to wait for another process
 
@@ -46,7 +46,7 @@ class SqliteSession(Session):
         return self.connection.execute(query, values).fetchall()
 
     def many(self, query: str, rows: Sequence[Row]) -> int:
-        """Run a statement for each row of values; return how many rows it changed."""
+        """Run a statement once per row of values; return the number of changed rows."""
         return self.connection.executemany(query, rows).rowcount if rows else 0
 
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
@@ -116,7 +116,7 @@ class SqliteStore(Store):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.url)
         if not target.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
         with suppress(FileExistsError), writing_to(self.url):
             os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
         if target.stat().st_size == 1:  # empty to SQLite, which would overwrite it
@@ -169,22 +169,22 @@ class SqliteStore(Store):
         with closing(sqlite3.connect(":memory:")) as expected:
             expected.executescript(";".join(schema.statements(schema.SQLITE_TYPES, self._steps)))
             if _tables(connection) != _tables(expected):
-                raise self._damaged("its tables are others")
+                raise self._damaged("its tables are not those expected")
 
     # Using
 
     def _refuse_another_file(self) -> None:
-        """Raise if the file is gone: SQLite would go on writing to one without a name."""
+        """Raise an error if the file is gone: SQLite would write to an unnamed one."""
         if self._identity not in (None, _identity(self._target)):
             raise StoreUnavailableError(
-                f"{self.url} was removed or replaced while it was in use: put it back, or start "
-                "the service again",
+                f"{self.url} was removed or replaced while it was in use: restore it, or restart "
+                "the service",
                 retry_after=5.0,
             )
 
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
-        """Give a session that sees one state of the store."""
+        """Yield a session that sees one state of the store."""
         if self._is_closed:
             raise StoreError(f"the store {self.url} is closed")
         self._refuse_another_file()
@@ -201,7 +201,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing(self) -> Iterator[SqliteSession]:
-        """Give a session whose changes are committed together at the end, or not at all."""
+        """Yield a session whose changes are committed together at the end, or not at all."""
         with self._lock, self._named_errors():
             self._refuse_another_file()
             connection = self._connected()
@@ -216,7 +216,7 @@ class SqliteStore(Store):
     def backup(self, path: AnyPath) -> None:
         """Write a copy of the store as it is now to a file, while it is in use."""
         if Path(path).exists() and os.path.realpath(path) == self._target:
-            raise ValueError(f"{os.fspath(path)} is the store itself: name another file")
+            raise ValueError(f"{os.fspath(path)} is the store itself: use another file")
         with writing_to(path), self._named_errors(), scratch_folder(path, mode=0o700) as folder:
             whole = folder / "copy"
             os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
@@ -226,9 +226,9 @@ class SqliteStore(Store):
             whole.replace(os.path.realpath(path))
 
     def scrub(self) -> None:
-        """Overwrite what deleted rows have left behind: in the log, too.
+        """Overwrite the remains of deleted rows, also in the log.
 
-        While somebody reads an earlier state, the log cannot be emptied; then the next commits try
+        While a reader holds an earlier state, the log cannot be emptied; then the next commits try
         again, without waiting.
         """
         with self._lock, self._named_errors():
@@ -305,18 +305,18 @@ class SqliteStore(Store):
             self._lock.release()
 
     def _other_kind(self) -> StoreError:
-        return StoreError(f"{self.url} is not a store of watchword: name another file")
+        return StoreError(f"{self.url} is not a watchword store: use another file")
 
     def _damaged(self, reason: object) -> StoreError:
         return StoreError(f"{self.url} is damaged ({reason}): restore a backup of it")
 
 
 class _LogMover:
-    """Moves the content of the log into the file while posts go on being written.
+    """Moves the content of the log into the file while posts are written.
 
     SQLite would do so within a commit, which would then take some tenths of a second. A thread
-    moves what is there; then what was added meanwhile, little, while nobody writes: only if all has
-    been moved can the log begin anew.
+    moves the current content; then, while no commit runs, the little that was added since: the log
+    can only start again once it is empty.
     """
 
     def __init__(self, target: str, lock: threading.RLock) -> None:
@@ -378,7 +378,7 @@ def _connection(target: str) -> sqlite3.Connection:
 
 
 def _identity(target: str) -> tuple[int, int] | None:
-    """Return what tells a file from another of the same name; None if there is none."""
+    """Return the identity of a file, apart from its name; None if there is no file."""
     try:
         status = os.stat(target)  # noqa: PTH116 - for every transaction, so quickly
     except OSError:

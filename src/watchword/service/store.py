@@ -23,19 +23,19 @@ MOST_ID_BYTES = 1_000  # of an id as UTF-8: an index of PostgreSQL takes 2,704
 class Session(ABC):
     """A connection in use: within a transaction if it writes."""
 
-    for_update = ""  #: ends a query whose rows shall be locked
+    for_update = ""  #: ends a query that locks its rows
 
     @abstractmethod
     def run(self, query: str, *values: Any) -> list[Row]:
-        """Run a statement and return its rows; `?` stands for values."""
+        """Run a statement, with a value for each `?`, and return its rows."""
 
     @abstractmethod
     def many(self, query: str, rows: Sequence[Row]) -> int:
-        """Run a statement for each row of values; return how many rows it changed."""
+        """Run a statement once per row of values; return the number of changed rows."""
 
     @abstractmethod
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
-        """Return the rows of a query that ends in `{keys}`, the test for one of many keys."""
+        """Return the rows of a query that ends in `{keys}`: a test for any of many keys."""
 
     @abstractmethod
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
@@ -61,14 +61,14 @@ class Session(ABC):
 
 
 class Store(ABC):
-    """An open store. Threads may share it: one writes at a time, several read meanwhile."""
+    """An open store. Threads may share it: one writes at a time, several read."""
 
     url: str
     is_shared: bool  #: whether other processes may write to it all the time
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
-        """Give a session that sees one state of the store."""
+        """Yield a session that sees one state of the store."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
@@ -83,7 +83,7 @@ class Store(ABC):
 
     @abstractmethod
     def scrub(self) -> None:
-        """Overwrite what deleted rows have left behind on the disk, as far as the store can."""
+        """Overwrite the remains of deleted rows on the disk, as far as the store can."""
 
     @abstractmethod
     def close(self) -> None:
@@ -95,7 +95,7 @@ class Store(ABC):
             return session.run(query, *values)
 
     def change(self, query: str, *values: Any) -> list[Row]:
-        """Run one statement in a transaction of its own, and return its rows."""
+        """Run one statement in its own transaction, and return its rows."""
         with self.writing() as session:
             return session.run(query, *values)
 
@@ -129,7 +129,7 @@ def connect(url: str) -> Store:
 
         return PostgresStore(url)
     raise StoreError(
-        f"unknown kind of store {scheme!r}: name a file, or postgresql://USER@HOST/NAME"
+        f"unknown kind of store {scheme!r}: use a file path, or postgresql://USER@HOST/NAME"
     )
 
 

@@ -1,4 +1,4 @@
-"""Posts as the store has them, and their texts if those are kept."""
+"""Posts in the store, with their texts if stored."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SELECT = (
 
 
 def all_posts(session: Session, subject: int) -> list[StoredPost]:
-    """Return the posts of a subject, those that wait last."""
+    """Return the posts of a subject, waiting posts last."""
     found = session.where(f"{_SELECT} id {{keys}}", posts_of(session, [subject]))
     posts = [StoredPost(*row) for row in found]
     return sorted(posts, key=lambda post: (post.number is None, post.number or 0, post.key))

@@ -1,4 +1,4 @@
-"""Subjects as the store knows them: one with its history, and lists."""
+"""Subjects in the store: one with its history, and lists."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Access tokens: who may send posts, read and administer.
+"""Access tokens and their scopes.
 
 A token is 128 random bits, shown once. The store keeps SHA-256 hashes of it and of the cookie that
-browsers get in its place, so that nothing in the store, or in a backup of it, opens the door.
+browsers get in its place, so that nothing in the store, or in a backup of it, gives access.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ANYONE = Holder("anyone", frozenset(SCOPES))
 
 @dataclass(frozen=True)
 class Token:
-    """A token as the store knows it."""
+    """A token, as stored."""
 
     name: str
     scopes: tuple[str, ...]
@@ -68,7 +68,7 @@ def add_token(store: Store, name: str, scopes: Iterable[str]) -> str:
         *(name, _hash(secret) + _hash(cookie_of(secret.encode())), kept, now()),
     )
     if not added:
-        raise TokenError(f"there is a token {name!r} already: remove it first")
+        raise TokenError(f"the token {name!r} already exists: remove it first")
     return secret
 
 
@@ -82,13 +82,13 @@ def remove_token(store: Store, name: str) -> None:
     """Remove a token; services that use the store refuse it within a second."""
     if not store.change("DELETE FROM tokens WHERE name = ? RETURNING name", name):
         known = ", ".join(repr(one.name) for one in tokens_in(store))
-        raise TokenError(f"there is no token {name!r} (known: {known or 'none'})")
+        raise TokenError(f"unknown token {name!r} (known: {known or 'none'})")
 
 
 class Keyring:
     """The tokens of a store, read again every second: they may change at any time.
 
-    Requests do not wait for the store. While it is away, the tokens that it had are still good.
+    Requests do not wait for the store. While it is unavailable, the tokens read last stay valid.
     """
 
     def __init__(self, store: Store, *, every: float = 1.0) -> None:
@@ -107,7 +107,7 @@ class Keyring:
         self._thread.join()
 
     def holder_of(self, secret: str) -> Holder | None:
-        """Return the holder of this token, or of a cookie made of it."""
+        """Return the holder of this token, or of a cookie made from it."""
         return self._holders.get(_hash(secret))
 
     @property
@@ -121,7 +121,7 @@ class Keyring:
                 self._holders = _holders(self._store)
             except StoreUnavailableError:  # noqa: PERF203
                 pass
-            except Exception:  # a thread that ends would let removed tokens in for ever
+            except Exception:  # a thread that ends would let removed tokens in forever
                 logger.exception("tokens could not be read")
 
 
@@ -134,12 +134,12 @@ def _holders(store: Store) -> dict[bytes, Holder]:
 
 
 def _hash(secret: str) -> bytes:
-    # A plain hash is enough: nobody can try 2**128 tokens.
+    # A plain hash is enough: 2**128 tokens cannot be tried.
     return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
 
 
 def allowed(holder: Holder, scope: str) -> bool:
-    """Return whether a holder may do what needs a scope; an administrator may do everything.
+    """Return whether a holder has a scope; administrators have all scopes.
 
     >>> allowed(Holder("ann", frozenset({"read"})), "write")
     False

@@ -31,7 +31,7 @@ class Duty:
 
 
 class Upkeep:
-    """A thread that runs tasks when they are due; one that fails is tried again next time."""
+    """A thread that runs tasks when they are due; failed tasks are retried next time."""
 
     def __init__(self, duties: list[Duty]) -> None:
         self._duties = duties

@@ -1,4 +1,4 @@
-"""Versions of the model: given by the operator, or taught from marks on top of another.
+"""Versions of the model: given files, and models taught from marks on top of another version.
 
 The store knows which version is active. The file that the operator names is never written to:
 taught models, and a copy of the given one to go back to, are files in the folder
@@ -19,7 +19,7 @@ from watchword.service.records import ModelVersion, moment, now
 from watchword.service.store import Session, Store
 
 _COLUMNS = "id, parent, path, model, at"
-CHANGED = "the model was changed meanwhile: try again"
+CHANGED = "the model was changed in the meantime: try again"
 
 _UNSETTLED = "unsettled file "  # begins the names of facts about files that no version uses yet
 
@@ -60,16 +60,16 @@ class Versions:
         return number
 
     def load(self, path: AnyPath, fingerprint: str) -> TauSS3:
-        """Load the file of a version; raise `StoreError` if it is missing or another one."""
+        """Load the file of a version; raise `StoreError` if it is missing or has changed."""
         try:
             model = TauSS3.load(path)
         except FileNotFoundError:
             raise StoreError(
-                f"the model {path} is missing: put it back, or name another model to begin anew"
+                f"the model {path} is missing: restore it, or start with another model"
             ) from None
         if model.fingerprint != fingerprint:
             raise StoreError(
-                f"the model {path} is not the one that the store knows: put that one back"
+                f"{path} is not the model recorded in the store: restore the original file"
             )
         return model
 
@@ -126,7 +126,7 @@ class Versions:
         return found
 
     def get(self, number: int) -> ModelVersion:
-        """Return a version; raise `StoreError` if there is none of this number."""
+        """Return a version; raise `StoreError` if there is no version with this number."""
         for one in self.listed():
             if one.number == number:
                 return one
@@ -188,7 +188,7 @@ def version_row(session: Session, number: int) -> Any:
 
 
 def _unknown(number: int) -> StoreError:
-    return StoreError(f"there is no version {number} of the model (see the list of versions)")
+    return StoreError(f"version {number} of the model not found (see the list of versions)")
 
 
 def ancestry(session: Session, number: int) -> list[int]:

@@ -76,7 +76,7 @@ class DeadLetter:
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
-    """Return the value of the header that proves who sent a body, and when.
+    """Return the value of the header that proves the origin and time of a body.
 
     >>> signature("secret", b"{}", 0)
     't=0,v1=4bbe8d39de1ffea42cffafb4727e02f761bef8ed2886b51575ce417d542e918f'
@@ -115,7 +115,7 @@ def add_webhook(store: Store, url: str) -> tuple[int, str]:
         *(url, secret, now()),
     )
     if not added:
-        raise WebhookError(f"there is a webhook {url!r} already: remove it first")
+        raise WebhookError(f"the webhook {url!r} already exists: remove it first")
     return int(added[0][0]), secret
 
 
@@ -133,12 +133,12 @@ def remove_webhook(store: Store, number: int) -> None:
     """Remove a webhook and its deliveries."""
     with store.writing() as session:
         if not session.run("DELETE FROM webhooks WHERE id = ? RETURNING id", number):
-            raise WebhookError(f"there is no webhook {number}")
+            raise WebhookError(f"webhook {number} not found")
         session.run("DELETE FROM deliveries WHERE webhook = ?", number)
 
 
 def dead_letters(store: Store) -> list[DeadLetter]:
-    """Return the deliveries that were given up."""
+    """Return the deliveries that failed for good."""
     sql = "SELECT alert, webhook, attempts, error FROM deliveries WHERE state = 'dead' "
     rows = store.rows(sql + "ORDER BY alert, webhook")
     return [DeadLetter(*row) for row in rows]
@@ -163,7 +163,7 @@ def _checked(url: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise WebhookError(f"{url!r} is not like https://host/path")
     if parts.username is not None or parts.fragment or not url.isascii() or " " in url:
-        raise WebhookError(f"{url!r} must be ASCII, without a user name, a fragment or blanks")
+        raise WebhookError(f"{url!r} must be ASCII, without a user name, a fragment or spaces")
     return parts
 
 
@@ -171,7 +171,7 @@ def _checked(url: str) -> SplitResult:
 
 
 class Dispatcher:
-    """A thread that delivers what is due; `wake` it when there is a new alert."""
+    """A thread that sends due deliveries; `wake` it when there is a new alert."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class Dispatcher:
         )
 
     def _work(self, webhook: Row) -> None:
-        """Deliver to one webhook: one that is slow holds up no other, and gets nothing twice."""
+        """Deliver to one webhook, so that a slow one does not delay others or get alerts twice."""
         more = False
         with self._named_failures():
             more = self._deliver_due(*webhook)
@@ -234,7 +234,7 @@ class Dispatcher:
 
     @contextmanager
     def _named_failures(self) -> Iterator[None]:
-        """Log failures; what is due is tried again later."""
+        """Log failures; failed deliveries are retried later."""
         try:
             yield
         except StoreUnavailableError as error:
@@ -243,7 +243,7 @@ class Dispatcher:
             logger.exception("webhooks failed")
 
     def _deliver_due(self, number: int, url: str, secret: str) -> bool:
-        """Send what is due to a webhook, until one delivery fails; return whether more may be."""
+        """Send the due deliveries of a webhook, until one fails; return whether more may be due."""
         rows = self._store.rows(
             "SELECT alert, attempts FROM deliveries WHERE webhook = ? AND state = 'due' "
             "AND next_at <= ? ORDER BY alert LIMIT ?",
@@ -282,7 +282,7 @@ class Dispatcher:
 
 
 def post_signed(url: str, secret: str, body: bytes, alert: int) -> str | None:
-    """Send an alert to a URL; return what went wrong, or None.
+    """Send an alert to a URL; return the error, or None.
 
     Only a status 2xx is a success. Redirects are not followed: they would take the alert elsewhere.
     """
@@ -316,7 +316,7 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
 
 @contextmanager
 def _cut_when_late(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Connect, and end what takes too long, though every single read may be quick enough."""
+    """Connect, and end slow responses, even if every single read is quick enough."""
     is_late = threading.Event()
     found: list[socket.socket] = []
 

@@ -66,7 +66,7 @@ class Worker:
 
 
 class Supervisor:
-    """Starts workers as commands, passes signals on, and starts again what ends by itself."""
+    """Starts workers as commands, forwards signals, and restarts workers that exit."""
 
     def __init__(self, command: Sequence[str], listener: socket.socket, workers: int) -> None:
         self._command = list(command)
@@ -121,7 +121,7 @@ class Supervisor:
                 continue
             self._failures += 1
             if self._failures >= _MOST_FAILURES:
-                raise WorkersError("the workers end as soon as they are started: see the log")
+                raise WorkersError("the workers exit at once: see the log")
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stopping = True

@@ -1,7 +1,7 @@
-"""The two threads behind the service: one weighs posts, the other commits them.
+"""The two threads behind the service: one scores posts, the other commits them.
 
 Batches that wait are joined into groups, each committed in one transaction. While a group is
-written, the next one is weighed.
+written, the next one is scored.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Writer:
         return waiting.future
 
     def close(self) -> None:
-        """Finish what is queued, and end the threads."""
+        """Finish queued batches, and end the threads."""
         with self._state:
             self._is_closing = True
             self._to_weigh.notify()

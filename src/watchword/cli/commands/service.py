@@ -1,4 +1,4 @@
-"""watchword service run: the service that takes posts in and sends alerts out.
+"""watchword service run: the service that reads posts and raises alerts.
 
 The other commands are beside it: those about what is stored (`service_store`) open the store, also
 while the service runs; those about the model, alerts and subjects (`service_requests`) ask the
@@ -56,7 +56,7 @@ READ = """
     """)
 )
 def service() -> None:
-    """Run a service that takes posts in and sends alerts out."""
+    """Run a service that reads posts and raises alerts."""
 
 
 store_option = click.option(
@@ -74,7 +74,7 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--order",
             type=click.Choice(ORDERS),
             default="arrival",
-            help="Read late posts as they arrive, or by time, with the subject replayed.",
+            help="How to read late posts: in order of arrival, or by time (re-reads the subject).",
         ),
         click.option("--store-texts", is_flag=True, help="Keep the texts of posts."),
         click.option(
@@ -82,14 +82,15 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "keep_texts_days",
             type=FiniteFloat(min=0, min_open=True),
             metavar="DAYS",
-            help="With --store-texts: days to keep them.  [default: for ever]",
+            help="With --store-texts: days to keep them.  [default: forever]",
         ),
         click.option(
             "--round",
             "round_seconds",
             type=FiniteFloat(min=0, min_open=True),
             metavar="SECONDS",
-            help="Length of a round, for policies that compare all subjects; not by time.",
+            help="Length of a round, for policies that compare all subjects; not with "
+            "--order time.",
         ),
         click.option(
             "--queue",
@@ -97,7 +98,7 @@ def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(min=1),
             default=QUEUE_POSTS,
             metavar="POSTS",
-            help="Posts that may wait; further ones are refused with status 429.",
+            help="Largest number of waiting posts; more are refused with status 429.",
         ),
     ]
     return joined(function, options, "reading", lambda **own: own)
@@ -111,20 +112,20 @@ def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--open",
             "open_to_all_users",
             is_flag=True,
-            help="Require no tokens; every user of this machine may do everything.",
+            help="Require no tokens: every user of this machine has all scopes.",
         ),
         click.option(
             "--body-limit",
             type=click.IntRange(min=1024),
             default=BODY_LIMIT,
             metavar="BYTES",
-            help="Largest body of a request.",
+            help="Largest size of a request body.",
         ),
         click.option(
             "--rate",
             type=FiniteFloat(min=0, min_open=True),
             default=RATE,
-            help="Requests per second with one token; twice as many at once.",
+            help="Requests per second and token; bursts may have twice as many.",
         ),
         click.option(
             "--connections",
@@ -135,7 +136,7 @@ def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--public-url",
             metavar="URL",
-            help="Address of the reverse proxy in front, such as https://watch.example.org.",
+            help="URL of the reverse proxy in front, such as https://watch.example.org.",
         ),
     ]
     return joined(function, options, "door", _door_settings)
@@ -185,9 +186,9 @@ def _door_settings(
     "streams",
     multiple=True,
     metavar="URL",
-    help="Stream of Redis to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
+    help="Redis stream to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
 )
-@click.option("--redis-group", default="watchword", help="Consumer group of --redis.")
+@click.option("--redis-group", default="watchword", help="Consumer group for --redis.")
 @port_option
 @_door_options
 @_service_options
@@ -195,16 +196,16 @@ def _door_settings(
     "--workers",
     type=click.IntRange(1, 256),
     default=1,
-    help="Number of processes; more than one needs PostgreSQL.",
+    help="Number of processes; more than one requires PostgreSQL.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
-    help="Least level of logs; debug includes every request.",
+    help="Lowest level to log; debug includes every request.",
 )
 @click.option(
-    "--once", is_flag=True, help="Stop when all files have been read to their present end."
+    "--once", is_flag=True, help="Stop when all files have been read to their current end."
 )
 @click.option("--worker", hidden=True, help="Place of a worker of --workers.")
 @threads_option
@@ -225,13 +226,13 @@ def run(
     worker: str | None,
     threads: int | None,
 ) -> None:
-    """Take posts in, from HTTP, files and Redis, and raise alerts.
+    """Read posts from HTTP, files and Redis, and raise alerts.
 
     Every post counts exactly once. The store keeps the state of every subject, what every post
     added, alerts with their reasons, and positions in sources; all of it is committed before a post
     is acknowledged. Prints the URL as a JSON line, and logs as JSON lines, without texts, to
-    standard error. SIGHUP loads the model again; SIGTERM and Ctrl-C finish what is queued first.
-    Requests need a token: watchword service token add.
+    standard error. SIGHUP reloads the model; on SIGTERM and Ctrl-C, the service commits queued
+    posts and stops. Requests need a token: watchword service token add.
     """
     from watchword.service.logs import json_logs
     from watchword.service.store import shown_url
@@ -241,13 +242,13 @@ def run(
     if reading["keep_texts_days"] is not None and not reading["store_texts"]:
         raise click.UsageError("--keep-texts requires --store-texts")
     if reading["order"] == "time" and reading["round_seconds"] is not None:
-        raise click.UsageError("--order time and --round exclude each other")
+        raise click.UsageError("--order time and --round cannot be used together")
     if workers > 1 and not store.startswith(("postgresql://", "postgres://")):
-        raise click.UsageError("--workers needs a store that they can share: postgresql://…")
+        raise click.UsageError("--workers requires a shared store: postgresql://…")
     sources = _sources(follow, streams, redis_group, once=once)
     rule = policy_for(policy, positive, TauSS3.load(model, mapped=True).labels)
     if rule.is_population and reading["round_seconds"] is None:
-        raise click.UsageError(f"{policy!r} compares all subjects of a round: give --round SECONDS")
+        raise click.UsageError(f"{policy!r} compares all subjects of a round: use --round SECONDS")
     own = None if worker is None else Worker.parse(worker)
     listener = listening(door.host, port) if own is None else nullcontext(own.socket())
     with json_logs(log_level), listener as listens:
@@ -281,7 +282,7 @@ def _sources(
             raise click.UsageError(f"--redis: {error}") from None
     names = [one.name for one in found]
     if len(set(names)) < len(names):
-        raise click.UsageError("a file or stream is given twice")
+        raise click.UsageError("duplicate file or stream")
     if once and (streams or not follow):
         raise click.UsageError("--once requires --follow, and cannot be combined with --redis")
     return found
@@ -328,7 +329,7 @@ def _run(
 
 @contextmanager
 def _hangups_noted() -> Iterator[threading.Event]:
-    """Note SIGHUP, which would end the process while the service opens or closes."""
+    """Record SIGHUP, which would end the process while the service opens or closes."""
     noted = threading.Event()
     with _on_hangup(noted.set):
         yield noted

@@ -1,4 +1,4 @@
-"""watchword service reload, forget, mark, teach, restore, models: requests to the running one."""
+"""watchword service reload, forget, mark, teach, restore, models: ask a running service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _remote_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--token",
             envvar=_TOKEN_VARIABLE,
-            help=f"Token with the scope admin, or in the environment variable {_TOKEN_VARIABLE}.",
+            help=f"Token with the scope admin.  [default: the variable {_TOKEN_VARIABLE}]",
         ),
     ]
     return joined(function, options, "ask", _asker)
@@ -52,13 +52,13 @@ def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
 @_remote_options
 @click.option("--model", type=FILE, help="Model file.  [default: the current one]")
 @click.option(
-    "--replay", is_flag=True, help="Read the stored texts of all subjects again with the new model."
+    "--replay", is_flag=True, help="Replay all subjects with the new model, from stored texts."
 )
 def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool) -> None:
-    """Load the model again and switch to it without a stop.
+    """Reload the model without stopping the service.
 
-    Subjects keep their sums, unless they are replayed, which needs stored texts. A model file that
-    has not changed keeps what was taught on top of it. SIGHUP does the same.
+    Subjects keep their sums unless they are replayed, which requires stored texts. If the model
+    file has not changed, the texts taught since are kept. SIGHUP does the same.
     """
     body: dict[str, Any] = {"mode": "replay" if replay else "keep"}
     if model is not None:
@@ -70,10 +70,10 @@ def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool)
 @click.argument("subject")
 @_remote_options
 def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
-    """Remove all that is known about a subject, and print what was removed.
+    """Delete a subject's data, including what the model learnt from it.
 
-    Posts, states, alerts, marks and deliveries are removed from the store, and from the model the
-    texts that it was taught. Backups made before still have them.
+    Deletes the subject's posts, state, alerts, marks and deliveries from the store, and unlearns
+    its texts. Earlier backups still contain them. Prints the numbers of deleted rows.
     """
     name = quote(subject, safe="")
     path = f"/subjects/?id={name}" if subject in (".", "..") else f"/subjects/{name}"
@@ -85,13 +85,13 @@ def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
 @click.argument("verdict", type=click.Choice(VERDICTS))
 @click.option("--note", default="", help="Note about the alert.")
 @click.option(
-    "--label", help="True label of a wrong alert.  [default: the other one, if there are two]"
+    "--label", help="True label of a wrong alert.  [default: the other label, if there are two]"
 )
 @_remote_options
 def mark(
     alert: int, verdict: str, note: str, label: str | None, ask: Callable[..., dict[str, Any]]
 ) -> None:
-    """Mark an alert as right, wrong or unsure, as on the board."""
+    """Mark an alert as right, wrong or unsure, like on the board."""
     body = {"verdict": verdict, "note": note, "label": label}
     emit([ask("POST", f"/alerts/{alert}/mark", body)["mark"]])
 
@@ -102,9 +102,9 @@ def mark(
 )
 @_remote_options
 def teach(ask: Callable[..., dict[str, Any]]) -> None:
-    """Teach the model the marks that it has not learnt yet, as a new version.
+    """Teach the model newly marked texts, as a new version.
 
-    Needs stored texts. The model file that the service was started with stays as it is.
+    Requires stored texts. The model file that the service was started with does not change.
     """
     emit([ask("POST", "/admin/teach", {})])
 
@@ -113,7 +113,7 @@ def teach(ask: Callable[..., dict[str, Any]]) -> None:
 @click.argument("version", type=click.IntRange(min=1))
 @_remote_options
 def restore(version: int, ask: Callable[..., dict[str, Any]]) -> None:
-    """Return to an earlier version of the model; see watchword service models."""
+    """Restore a version of the model; watchword service models lists all versions."""
     emit([ask("POST", f"/admin/models/{version}/restore", {})])
 
 

@@ -49,11 +49,11 @@ def token() -> None:
     type=click.Choice(SCOPES),
     multiple=True,
     required=True,
-    help="What the token allows: read; write posts and marks; admin for everything. Repeatable.",
+    help="Scope of the token: read, write (posts and marks) or admin (everything); repeatable.",
 )
 @opened_store
 def add(name: str, scopes: tuple[str, ...], store: Store) -> None:
-    """Add a token and print it: the only time that it can be seen."""
+    """Add a token and print it; it cannot be shown again."""
     from watchword.service.tokens import add_token
 
     secret = add_token(store, name, scopes)
@@ -83,7 +83,7 @@ def list_tokens(store: Store, table: bool) -> None:
 @click.argument("name")
 @opened_store
 def remove_token(name: str, store: Store) -> None:
-    """Remove a token; a running service refuses it within a second or two."""
+    """Remove a token; a running service rejects it within a second or two."""
     from watchword.service.tokens import remove_token
 
     remove_token(store, name)
@@ -97,16 +97,16 @@ def remove_token(name: str, store: Store) -> None:
     """)
 )
 def webhook() -> None:
-    """Manage the URLs that alerts are sent to."""
+    """Manage the URLs to send alerts to."""
 
 
 @verb(group=webhook, name="add", example="watchword service webhook add https://example.org/alerts")
 @click.argument("url")
 @opened_store
 def add_webhook(url: str, store: Store) -> None:
-    """Send alerts from now on to a URL.
+    """Send new alerts to a URL.
 
-    Prints the secret that signs them: the only time that it can be seen.
+    Prints the secret that signs them; it cannot be shown again.
     """
     from watchword.service.webhooks import add_webhook
 
@@ -116,10 +116,10 @@ def add_webhook(url: str, store: Store) -> None:
 
 @verb(group=webhook, name="list", example="watchword service webhook list --table")
 @opened_store
-@click.option("--dead", is_flag=True, help="List the deliveries that were given up.")
+@click.option("--dead", is_flag=True, help="List failed deliveries.")
 @table_option
 def list_webhooks(store: Store, dead: bool, table: bool) -> None:
-    """List the webhooks, and how many deliveries are due, done and dead."""
+    """List the webhooks, with the numbers of due, done and dead deliveries."""
     from watchword.service.records import plain
     from watchword.service.webhooks import dead_letters, webhooks_in
 
@@ -148,7 +148,7 @@ def remove_webhook(number: int, store: Store) -> None:
 @verb(group=webhook, example="watchword service webhook retry")
 @opened_store
 def retry(store: Store) -> None:
-    """Deliver again what was given up; print the number of deliveries."""
+    """Retry failed deliveries; print their number."""
     from watchword.service.webhooks import retry_dead_letters
 
     emit([{"retried": retry_dead_letters(store)}])
@@ -162,9 +162,9 @@ def marks() -> None:
 @verb(group=marks, example="watchword service marks export")
 @opened_store
 def export(store: Store) -> None:
-    """Print what was marked as training data, one JSON line per text or subject.
+    """Export marked texts as training data, one JSON line per text or subject.
 
-    Where texts are not stored, a line has the subject and its label only.
+    Without stored texts, a line has only the subject and its label.
     """
     from watchword.service.marks import training_texts
     from watchword.service.records import plain

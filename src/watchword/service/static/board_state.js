@@ -43,7 +43,7 @@ const board = (() => {
 
   const subjectLink = (name) => element("a", { href: `#subjects/${encodeURIComponent(name)}` }, nameOf(name));
 
-  /** Return a subject's id; one of blanks alone is quoted (see board.css), or it could not be clicked. */
+  /** Return a subject's id; one of spaces alone is quoted (see board.css), or it could not be clicked. */
   function nameOf(name) {
     const made = shown(name);
     if (!name.trim()) made.className = "blank";
