@@ -737,7 +737,7 @@ def test_an_answer_is_not_sent_to_the_next_round_after_a_refusal(model, journal)
         return instead or (None, {}, b"")
 
     with scripted(answer) as script:
-        for message in ("gave up", "still gives round 0 and refuses"):
+        for message in ("gave up", "still sends round 0 and rejects"):
             with pytest.raises(ServerError, match=message):
                 client(script.url, journal, crew, retries=0, repeats=1)
         client(script.url, journal, crew, retries=0)
@@ -801,7 +801,7 @@ def test_a_lost_answer_that_is_then_refused_is_an_error(model, journal):
     with scripted(answer) as script:
         for _ in range(2):
             with pytest.raises(
-                ServerError, match=r"still gives round 0 and refuses .*submit of run 0.*400 \(no\)"
+                ServerError, match=r"still sends round 0 and rejects .*submit of run 0.*400 \(no\)"
             ):
                 client(script.url, journal, runs(2, model), repeats=2)
     sent = [path[-1] for method, path in script.requests if method == "POST"]
@@ -892,34 +892,34 @@ def begun(model, journal):
 
 @pytest.mark.usefixtures("begun")
 def test_a_journal_of_another_server_is_refused(model, journal):
-    with pytest.raises(StateError, match="is of another server, http://127"):
+    with pytest.raises(StateError, match="belongs to another server, http://127"):
         client("http://127.0.0.1:1", journal, runs(1, model))
 
 
 def test_a_journal_of_another_token_is_refused(model, journal, begun):
-    with pytest.raises(StateError, match="is of another token"):
+    with pytest.raises(StateError, match="was made with another token"):
         run_client(begun.url, "other", runs(1, model), journal=journal)
 
 
 def test_a_journal_of_another_model_is_refused(journal, begun):
     crew = runs(1, taught(smoothness=0.5))
-    with pytest.raises(StateError, match="run 0 was begun with another model or policy"):
+    with pytest.raises(StateError, match="run 0 was started with another model or policy"):
         take_part(begun, crew, journal)
 
 
 def test_a_journal_of_another_policy_is_refused(model, journal, begun):
-    with pytest.raises(StateError, match="run 0 was begun with another model or policy"):
+    with pytest.raises(StateError, match="run 0 was started with another model or policy"):
         take_part(begun, [(model, Overtakes(AT_RISK, margin=1))], journal)
 
 
 def test_a_journal_with_another_number_of_runs_is_refused(model, journal, begun):
-    with pytest.raises(StateError, match="is of 1 runs, not 2"):
+    with pytest.raises(StateError, match="has 1 runs, expected 2"):
         take_part(begun, runs(2, model), journal)
 
 
 def test_a_restarted_task_is_detected(model, journal, begun):
     begun.task.__init__(subjects(posts=(6, 6)))
-    with pytest.raises(StateError, match=r"at round 0, expected was round 2; was the task begun"):
+    with pytest.raises(StateError, match=r"at round 0, expected round 2; was the task restarted"):
         take_part(begun, runs(1, model), journal)
 
 
@@ -930,14 +930,14 @@ def test_a_server_ahead_of_the_journal_is_detected(model, journal, begun):
 
 
 def test_a_task_that_began_without_the_journal_is_detected(model, tmp_path, begun):
-    with pytest.raises(StateError, match="expected was round 0"):
+    with pytest.raises(StateError, match="expected round 0"):
         take_part(begun, runs(1, model), tmp_path / "new")
 
 
 def test_another_task_at_the_same_round_is_detected(model, journal, begun):
     begun.task.__init__(subjects(posts=(6, 6), seed=99))
     begun.task.round = 1
-    with pytest.raises(StateError, match="round 1 is not the one that was read"):
+    with pytest.raises(StateError, match="round 1 differs from the round in the journal"):
         take_part(begun, runs(1, model), journal)
 
 
@@ -1070,7 +1070,7 @@ def test_a_valid_database_with_impossible_content_is_refused(kept, statement, va
 
 def test_decisions_that_differ_on_resume_are_detected(model, journal, begun):
     databases.change(journal, "UPDATE answers SET decision = 1 - decision WHERE round = 0")
-    with pytest.raises(StateError, match="round 0, read again, gives other decisions"):
+    with pytest.raises(StateError, match="round 0, read again, gives different decisions"):
         take_part(begun, runs(1, model), journal)
 
 

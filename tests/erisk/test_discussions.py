@@ -257,7 +257,7 @@ def test_a_journal_resumes_with_the_context(made, model, tmp_path):
     with running_server(people, runs=1, dialect="discussions") as server:
         with pytest.raises(KeyboardInterrupt):
             take_part(server, runs(1, model), tmp_path / "j", on_round=stop, **options)
-        with pytest.raises(StateError, match="begun with another model or policy"):
+        with pytest.raises(StateError, match="started with another model or policy"):
             take_part(server, runs(1, model), tmp_path / "j", dialect="discussions")
         report = take_part(server, runs(1, model), tmp_path / "j", **options)
     with running_server(people, runs=1, dialect="discussions") as server:

@@ -321,7 +321,7 @@ def test_cases_of_two_years_are_one_training_set(tmp_path):
     }
     assert labels_of(read_erisk(tmp_path)) == expected
     assert labels_of(read_erisk(tmp_path, which="train")) == expected
-    refuses(tmp_path, "no test collection", which="test")
+    refuses(tmp_path, "no test eRisk collection", which="test")
 
 
 def test_cases_of_two_years_next_to_test_data(tmp_path):
@@ -453,7 +453,7 @@ def test_which_must_name_something_there(tmp_path):
 
 
 def test_a_folder_without_collections_is_an_error(tmp_path):
-    refuses(tmp_path, "contains no collection of eRisk")
+    refuses(tmp_path, "contains no eRisk collection")
     refuses(tmp_path / "nowhere", "nowhere: no such folder")
     write(tmp_path / "chunk1" / "readme.txt", "no files of subjects")
     refuses(tmp_path, "are missing")

@@ -288,7 +288,7 @@ def test_two_sets_of_one_kind_are_ambiguous(made, tmp_path):
 def test_a_named_folder_must_have_one_set(made, tmp_path):
     with pytest.raises(DataFormatError, match="contains several collections"):
         find_sets("2018-anorexia", made, test=made)
-    with pytest.raises(DataFormatError, match="contains no collection of eRisk"):
+    with pytest.raises(DataFormatError, match="contains no eRisk collection"):
         find_sets("2018-anorexia", made, test=tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_a_wrong_log_is_an_error(tmp_path, line, message):
 
 def test_two_scores_of_a_subject_in_one_round_are_an_error(tmp_path):
     rows = [("ann", 0, 0.1, 0), ("ann", 0, 0.1, 0), ("ann", 0, 0.2, 0)]
-    with pytest.raises(DataFormatError, match="line 3: a second score of 'ann' in round 0"):
+    with pytest.raises(DataFormatError, match="line 3: duplicate score of 'ann' in round 0"):
         read_runs(log_of(tmp_path / "ours.jsonl", rows))
 
 
@@ -268,7 +268,7 @@ def test_intervals_cover_means_over_classes(tmp_path):
 
 def test_the_latency_parameter_of_mentalriskes_must_be_given(tmp_path):
     path = log_of(tmp_path / "ours.jsonl", answers(6))
-    with pytest.raises(ValueError, match=r"latency_p must be given for MentalRiskES: 0\.0411"):
+    with pytest.raises(ValueError, match=r"latency_p is required for MentalRiskES: 0\.0411"):
         scored(path, measures="mentalriskes")
 
 

@@ -193,7 +193,7 @@ class _Crew:
                 self.answers
             ):
                 raise StateError(
-                    f"{journal.path}: round {before.round.number}, read again, gives other "
+                    f"{journal.path}: round {before.round.number}, read again, gives different "
                     "decisions; was it written by another version of watchword?"
                 )
 
@@ -306,8 +306,8 @@ class _Client:
             return False
         if latest.digest != self._digest:
             raise StateError(
-                f"{self._journal.path}: the server's round {latest.number} is not the one that "
-                "was read; is it the journal of another task?"
+                f"{self._journal.path}: the server's round {latest.number} differs from the round "
+                "in the journal; does the journal belong to another task?"
             )
         return True
 
@@ -316,8 +316,8 @@ class _Client:
         expected = self._number + 1
         if latest.number != expected:
             raise StateError(
-                f"{self._journal.path}: the server is at round {latest.number}, expected was round "
-                f"{expected}; was the task begun anew, does another client use this token, or do "
+                f"{self._journal.path}: the server is at round {latest.number}, expected round "
+                f"{expected}; was the task restarted, does another client use this token, or do "
                 "its rounds begin with another number (first_round)?"
             )
         self._settle(f"went on to round {latest.number}")
@@ -426,18 +426,18 @@ class _Client:
         if self._refused:
             refused = "; ".join(map(str, self._refused.values()))
             raise ServerError(
-                f"the server still gives round {number} and refuses answers that were sent again "
-                f"({refused}): it has not received them, or the task is over; start again with the "
-                "same journal to send them once more"
+                f"the server still sends round {number} and rejects repeated answers ({refused}): "
+                "it has not received them, or the task is over; start again with the same journal "
+                "to retry"
             )
         if number == 0:
             raise ServerError(
-                f"the server gives round 0 again and again, though it took the answers of all "
-                f"{runs} runs: have you registered for more?"
+                f"the server keeps sending round 0 although it accepted the answers of all {runs} "
+                "runs: have you registered for more?"
             )
         logger.warning(
-            "the server gives round %d again and again, though it took the answers of all %d runs: "
-            "taken for the end",
+            "the server keeps sending round %d although it accepted the answers of all %d runs: "
+            "treated as the end",
             number,
             runs,
         )

@@ -85,7 +85,7 @@ class Journal:
     @classmethod
     @contextmanager
     def open(cls, path: AnyPath, identity: Identity) -> Iterator[Journal]:
-        """Open a journal, or create one; no other client can open it meanwhile."""
+        """Open a journal, or create one; no other client can open it until it is closed."""
         with open_database(path, LAYOUT) as database:
             if not database.rows("SELECT * FROM journal"):
                 _begin(database, identity)
@@ -179,14 +179,14 @@ def _check_identity(database: Database, identity: Identity) -> Past:
     )
     runs = database.rows("SELECT run, name, watcher FROM runs ORDER BY run")
     if url != identity.url:
-        raise StateError(f"{path} is of another server, {url}")
+        raise StateError(f"{path} belongs to another server, {url}")
     if not hmac.compare_digest(_hidden(identity.token, salt), token):
-        raise StateError(f"{path} is of another token")
+        raise StateError(f"{path} was made with another token")
     if len(runs) != len(identity.runs):
-        raise StateError(f"{path} is of {len(runs)} runs, not {len(identity.runs)}")
+        raise StateError(f"{path} has {len(runs)} runs, expected {len(identity.runs)}")
     for run, own in enumerate(identity.runs):
         if tuple(runs[run])[:2] != (run, own):
-            raise StateError(f"{path}: run {run} was begun with another model or policy")
+            raise StateError(f"{path}: run {run} was started with another model or policy")
     watchers = [watcher for _, _, watcher in runs if watcher is not None]
     if len(watchers) != (0 if number < 0 else len(runs)):
         raise database.damaged("the state of a watcher is missing")
@@ -199,12 +199,12 @@ def _read_rounds(database: Database, past: Past, runs: int) -> None:
     for expected, (number, digest, reported) in enumerate(rounds, start=past.number + 1):
         received = _round(database, number)
         if received is None or received.digest != digest or number != expected:
-            raise database.damaged(f"round {number} is not the one that was received")
+            raise database.damaged(f"round {number} is not the round that was received")
         answers = _answers(database, number, runs)
         sendings = database.rows("SELECT run, acknowledged FROM sendings WHERE round = ?", number)
         acknowledged = {run for run, is_acknowledged in sendings if is_acknowledged}
         if (sendings and answers is None) or (reported and len(acknowledged) < runs):
-            raise database.damaged(f"what was sent in round {number} is missing")
+            raise database.damaged(f"the answers sent in round {number} are missing")
         sent = {run for run, _ in sendings}
         past.rounds.append(PastRound(received, answers, sent, acknowledged, bool(reported)))
 

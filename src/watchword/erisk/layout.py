@@ -140,7 +140,7 @@ def read_erisk(
     chosen = found if which is None else _about(which, found, Path(path))
     if not chosen:
         raise DataFormatError(
-            f"{path}: contains no {which or ''} collection of eRisk".replace("  ", " ")
+            f"{path}: contains no {which or ''} eRisk collection".replace("  ", " ")
         )
     if len(chosen) > 1:
         names = ", ".join(str(one.path) for one in chosen)
@@ -313,7 +313,7 @@ def _subject(name: str, files: list[_Place]) -> Subject:
     parts: list[list[Post]] = []
     for file in files:
         individual = read_individual(file.path)
-        # An id with surrounding blanks would not match any table.
+        # An id with surrounding spaces would not match any table.
         own = "_".join(individual.id.split()) or name
         if identity and own != identity:
             raise DataFormatError(

@@ -102,7 +102,7 @@ class TaskResult:
         return "\n".join([*lines, *table_lines(self.task, [self.score]), *self.warning()])
 
     def warning(self) -> list[str]:
-        """Return lines that warn against comparing a test set that is not the official one."""
+        """Return a warning if the test set is not the official one: results are not comparable."""
         size = self.task.test
         if self.is_synthetic:
             return ["", "This test set is synthetic: do not compare the rows."]
@@ -313,7 +313,7 @@ def _named(path: AnyPath) -> SetPlace:
     """Return the set in a folder given by the user."""
     found = together(find_collections(path))
     if len(found) != 1:
-        number = "several collections" if found else "no collection of eRisk"
+        number = "several collections" if found else "no eRisk collection"
         raise DataFormatError(f"{path}: contains {number} (choose a folder with one)")
     return SetPlace(found[0])
 
@@ -393,5 +393,5 @@ def table_rows(task: Task, scores: Sequence[RunScore]) -> list[TableRow]:
 
 
 def _to_the_point(cell: str) -> str:
-    """Pad a number with one decimal by a blank, not by a digit that was not published."""
+    """Pad a number with one decimal by a space, not by a digit that was not published."""
     return f"{cell} " if re.fullmatch(r"[0-9]+\.[0-9]", cell) else cell

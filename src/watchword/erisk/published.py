@@ -52,8 +52,8 @@ class Task:
     name: TaskName
     title: str
     table: tuple[PublishedRow, ...]
-    runs: int  #: submitted in all, by
-    teams: int
+    runs: int  #: number of submitted runs
+    teams: int  #: number of teams that submitted them
     train: tuple[SetSize, ...]
     test: SetSize
 

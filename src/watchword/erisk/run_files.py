@@ -117,7 +117,7 @@ class _Log:
             scores = self.latest.setdefault(rounds, {})
             before = scores.get(entry.nick, (-1, 0.0))
             if before[0] == entry.round and before[1] != entry.score:
-                raise Flaw(f"a second score of {shown(entry.nick)} in round {entry.round}")
+                raise Flaw(f"duplicate score of {shown(entry.nick)} in round {entry.round}")
             scores[entry.nick] = max(before, (entry.round, entry.score))
 
     def run(self, name: str) -> RoundRun:

@@ -163,7 +163,7 @@ def score_runs(
     deadlines: Sequence[int] | None = None,
     latency_p: float | None = None,
 ) -> Scoreboard:
-    """Compute the official measures of runs of any team.
+    """Compute the official measures for any team's runs.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ _DEADLINES: dict[MeasureSet, tuple[int, ...]] = {
 
 def _latency_p(kind: MeasureSet, given: float | None) -> float:
     if given is None and kind == "mentalriskes":
-        raise ValueError(f"latency_p must be given for MentalRiskES: {MENTALRISKES_P}")
+        raise ValueError(f"latency_p is required for MentalRiskES: {MENTALRISKES_P}")
     return metrics.LATENCY_P if given is None else given
 
 
@@ -252,5 +252,5 @@ def _tables(
         return read_labels(path), None
     folder = Collection(path, "test")
     if folder.truth is None:
-        raise DataFormatError(f"{path}: contains no golden truth (give the file itself)")
+        raise DataFormatError(f"{path}: contains no golden truth (use the file itself)")
     return read_truth(folder.truth), folder.counts

@@ -1,7 +1,7 @@
 """Symptom ranking (eRisk 2023 to 2025): runs and judgements in the forms of TREC, and measures.
 
 A run ranks sentences for each of the 21 symptoms of the BDI-II. Its lines are `symptom Q0 sentence
-rank score name`; judgements are lines `symptom 0 sentence relevance`, separated by blanks or, as in
+rank score name`; judgements are lines `symptom 0 sentence relevance`, separated by spaces or, as in
 the files of the organisers, by commas below a header. Measures follow trec_eval: sentences are
 sorted by score, ties by id in reverse order, and the mean is over all judged symptoms.
 """

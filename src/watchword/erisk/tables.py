@@ -103,7 +103,7 @@ def read_counts(path: AnyPath) -> dict[str, int]:
 
 
 def read_table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
-    """Read a file of subjects and values separated by blanks or tabs; skip blank lines."""
+    """Read a file of subjects and values separated by spaces or tabs; skip blank lines."""
     table: dict[str, str] = {}
     for number, line in _lines(path):
         columns = line.split()

@@ -30,14 +30,14 @@ _ANY_TAG = re.compile(
     r"<(/?)(INDIVIDUAL|ID|WRITING|TITLE|DATE|INFO|TEXT)(?:\s[^<>]*?)?(/?)>", re.IGNORECASE
 )
 
-# Characters forbidden in XML become blanks, so that words stay separate.
+# Characters forbidden in XML become spaces, so that words stay separate.
 _ALLOWED = bytes(32 if code < 32 and code not in (9, 10, 13) else code for code in range(256))
 # Bytes that are not UTF-8, left by `surrogateescape`, are decoded as Windows-1252.
 _STRAY_BYTES = {
     0xDC00 + code: bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(128, 256)
 }
 
-# Correct references; numbers whose ampersand became a blank or nothing; names likewise. After a
+# Correct references; numbers whose ampersand became a space or nothing; names likewise. After a
 # semicolon the latter two may be what one decoding left over ("&amp;lt;"), so they stay.
 _REFERENCE = re.compile(
     r"&(\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"

@@ -71,23 +71,24 @@ def erisk() -> None:
     "--most-writings",
     type=click.IntRange(min=10),
     default=2000,
-    help="Most writings of one subject; the numbers of all subjects scale with it.",
+    help="Largest number of writings per subject; all subjects scale with it.",
 )
 @click.option("--seed", type=int, default=0, help="Random seed.")
 @click.option(
     "--release",
     type=click.Choice(["official", "2022"]),
     default="official",
-    help="Release whose layout to write: the original one, or that of 2022.",
+    help="Release whose layout to write: the original release, or that of 2022.",
 )
 def make(
     folder: Path, task: Any, subjects: int | None, most_writings: int, seed: int, release: Any
 ) -> None:
     """Write a synthetic collection.
 
-    The collection has the official layout, quirks included, for trying `erisk run` without the real
-    data. FOLDER must be new or empty. 2025-depression is a set of discussions, which --format erisk
-    and --format erisk_context read; 2023-symptoms is judgements and runs for erisk symptoms.
+    The collection has the official layout, including its irregularities, to try `erisk run` without
+    the real data. FOLDER must be new or empty. 2025-depression is a set of discussions, which
+    --format erisk and --format erisk_context read; 2023-symptoms is judgements and runs for erisk
+    symptoms.
     """
     if task in (_DISCUSSIONS, _SYMPTOMS):
         if task == _SYMPTOMS:
@@ -162,7 +163,7 @@ def run(
     """Run a task of the paper and compare with published results.
 
     Trains a model, decides chunk by chunk, and prints the result in the table of published results.
-    Parameters, pruning and policy are the paper's unless given (--prune-floor 0 turns pruning off).
+    The default parameters, pruning and policy are the paper's (--prune-floor 0 turns pruning off).
     Also writes the ten files of a submission.
     """
     if model is not None and parameters:

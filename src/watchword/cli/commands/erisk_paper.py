@@ -71,11 +71,11 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--subject",
     metavar="ID",
-    help="Subject of the page like figure 5.  [default: the paper's subject, else the positive "
+    help="Subject on the page for figure 5.  [default: the paper's subject, else the positive "
     "subject whose post has the highest value]",
 )
 @click.option(
-    "--post", type=click.IntRange(min=1), default=POST, help="Last post of that subject to read."
+    "--post", type=click.IntRange(min=1), default=POST, help="Last post to read for that page."
 )
 @click.option("--figures", is_flag=True, help="Only draw figures 1 to 4, which need no data.")
 @click.option(
@@ -86,7 +86,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--most-writings",
     type=click.IntRange(min=10),
-    help=f"Most writings of one synthetic subject.  [default: {MOST_WRITINGS}]",
+    help=f"Largest number of writings per synthetic subject.  [default: {MOST_WRITINGS}]",
 )
 @click.option(
     "--repeats",
@@ -121,15 +121,15 @@ def paper(
     threads: int | None,
     table: bool,
 ) -> None:
-    """Repeat the experiments of the τ-SS3 paper, and draw its figures.
+    """Reproduce the experiments of the τ-SS3 paper, and draw its figures.
 
     Runs SS3 (words only) and τ-SS3 on the tasks with the paper's parameters, pruning and policy,
     tries several lengths of n-grams and the paper's search, tests the differences, and prints
     everything beside the published results. The folder --out gets tables (Markdown, CSV, LaTeX),
     the runs as submissions, a subject's story under both models, and figures 1 to 4.
 
-    Without --data, the collections are synthetic: this shows that everything works, and nothing
-    about eRisk. docs/paper.md describes what can be repeated.
+    Without --data, the collections are synthetic, and the results say nothing about eRisk.
+    docs/paper.md describes what can be reproduced.
     """
     made = {"--subjects": subjects, "--most-writings": most_writings}
     for option, value in made.items():

@@ -1,4 +1,4 @@
-"""watchword erisk score, symptoms: the official measures of runs of any team."""
+"""watchword erisk score, symptoms: the official measures for any team's runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _PLACE = click.Path(exists=True, path_type=Path)
     "--counts",
     type=FILE,
     metavar="FILE",
-    help="Number of writings of each subject, for runs by chunk.  [default: the file beside TRUTH]",
+    help="File with the number of writings per subject, for runs by chunk.  [default: the file "
+    "beside TRUTH]",
 )
 @click.option(
     "--rankings",
@@ -52,7 +53,7 @@ _PLACE = click.Path(exists=True, path_type=Path)
     "--measures",
     type=click.Choice(list(MEASURES)),
     default="erisk",
-    help="Measures of eRisk, of MentalRiskES (also classes), or of PAN 2012 (F0.5).",
+    help="Measures of eRisk, MentalRiskES (supports several classes) or PAN 2012 (F0.5).",
 )
 @click.option(
     "--deadlines",
@@ -90,7 +91,7 @@ def score(
     latex: str | None,
     table: bool,
 ) -> None:
-    """Compute the official measures of runs of any team.
+    """Compute the official measures for any team's runs.
 
     TRUTH is the golden truth (subject 0|1 per line), or a folder that contains it. RUN is a folder
     with the ten files of one or more runs (2017, 2018), or a log of rounds (2019 and later): JSON

@@ -73,7 +73,7 @@ _dialect_option = click.option(
     type=FILE,
     multiple=True,
     required=True,
-    help="Model file, or module:function, a function of your own from a list of texts to scores "
+    help="Model file, or module:function, your own function from a list of texts to scores "
     "from 0 to 1: one, or one per run.",
 )
 @combination_options
@@ -94,7 +94,7 @@ _dialect_option = click.option(
 @click.option(
     "--context",
     is_flag=True,
-    help="Also read what others wrote in a discussion, after the subject's own text.",
+    help="Also read the texts of others in a discussion, after the subject's own text.",
 )
 @click.option(
     "--log", type=FILE, metavar="FILE", help="Append all answers as JSON lines, for erisk score."
@@ -212,7 +212,7 @@ def _runs(
 ) -> list[tuple[TauSS3 | FunctionModel, Policy]]:
     """Pair models with policies; a single model or policy is used for all runs."""
     if combination is not None and not any(map(is_function, models)):
-        raise click.UsageError("--combine is for scores of another classifier, not for model files")
+        raise click.UsageError("--combine is for scores of other classifiers, not for model files")
     taught = [
         load_model(path, positive, combination if is_function(path) else None) for path in models
     ]
@@ -222,7 +222,7 @@ def _runs(
     rules = [policy for text in policies for policy in parse_policies(text, label)]
     if len(rules) != len(taught) and 1 not in (len(rules), len(taught)):
         raise click.UsageError(
-            f"{len(taught)} models but {len(rules)} policies (give one of either, or equally many)"
+            f"{len(taught)} models but {len(rules)} policies (give one of them, or as many of each)"
         )
     several = zip(cycle(taught), rules) if len(taught) == 1 else zip(taught, cycle(rules))
     return list(several)
@@ -252,7 +252,7 @@ def _shares(
 )
 @click.argument("data")
 @click.option(
-    "--positive", metavar="LABEL", help="Label to measure alerts for when all rounds are done."
+    "--positive", metavar="LABEL", help="Label to measure alerts for after the last round."
 )
 @click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
 @_dialect_option

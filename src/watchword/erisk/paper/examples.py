@@ -1,7 +1,7 @@
 """The examples of the paper's figures 1 to 4, computed by models that learn and read them.
 
 The paper prints the document of figures 1 and 2 only in part, and not the texts its models learnt.
-The texts here are made up so that the same happens: words speak for sports, sequences of them for
+The texts here are made up so that the same happens: words support sports, sequences of them for
 technology. Values are therefore not the paper's. All counts, values and n-grams come from a model.
 """
 
@@ -127,7 +127,7 @@ def _ends_of_words(text: str) -> list[int]:
 
 
 def _marks_after(text: str, end: int) -> int:
-    """Return the number of characters between this place and the next blank or word."""
+    """Return the number of characters between this place and the next space or word."""
     rest = text[end:]
     return len(rest) - len(rest.lstrip(",;:.!?"))
 

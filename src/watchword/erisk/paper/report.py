@@ -224,7 +224,7 @@ def _lengths_latex(studies: Iterable[TaskStudy]) -> str:
 
 def markdown_report(studies: Sequence[TaskStudy]) -> str:
     """Return the report of all tasks in Markdown."""
-    parts = ["# The experiments of the τ-SS3 paper, repeated by watchword"]
+    parts = ["# The experiments of the τ-SS3 paper, reproduced by watchword"]
     parts += [f"> **{warning}**" for warning in _warnings(studies)]
     parts.append(_method(studies[0].prune_period))
     for study in studies:

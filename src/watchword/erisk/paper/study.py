@@ -182,7 +182,7 @@ class TaskStudy:
 
 @dataclass(frozen=True)
 class StudySettings:
-    """What to run: see `study_tasks`."""
+    """Settings of a study: see `study_tasks`."""
 
     lengths: Sequence[int] = LENGTHS
     search: bool = True
