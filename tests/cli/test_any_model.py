@@ -223,7 +223,7 @@ def test_functions_that_cannot_be_used_are_explained(model, message):
 def test_combinations_are_for_other_classifiers():
     records("train", "people.jsonl", "-o", "model.ww")
     told = failure("watch", "model.ww", "people.jsonl", *RISK, "--combine", "max", code=2)
-    assert "--combine is for scores of another classifier" in told
+    assert "--combine is for scores of other classifiers" in told
 
 
 @pytest.mark.usefixtures("here")

@@ -286,7 +286,7 @@ def test_bad_lines_can_be_skipped(here):
     assert done.exit_code == 0
     assert json.loads(done.stdout)["learnt"] == 1
     assert [f"line {number}:" in done.stderr for number in (2, 3, 4)] == [True] * 3
-    assert done.stderr.endswith("skipped: 3 lines in all\n")
+    assert done.stderr.endswith("skipped: 3 lines in total\n")
 
 
 @pytest.mark.parametrize(
@@ -573,7 +573,7 @@ def test_converted_model_has_the_values_of_pyss3(here):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"{}", "is not a model of PySS3"), (OLD.read_bytes()[:-9], "is not a model of PySS3")],
+    [(b"{}", "is not a PySS3 model"), (OLD.read_bytes()[:-9], "is not a PySS3 model")],
 )
 def test_convert_refuses_a_damaged_file_in_one_line(here, content, message):
     (here / "old.ss3m").write_bytes(content)

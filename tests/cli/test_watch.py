@@ -143,7 +143,7 @@ def test_folder_without_texts_is_an_error(here):
     arguments = ("watch", "model.ww", "collection", "--positive", "at risk")
     assert "there are no subjects (LABEL/SUBJECT.txt) in it" in failure(*arguments)
     (here / "collection" / "subject1.xml").write_text("<INDIVIDUAL/>")
-    assert "say --format erisk" in failure(*arguments)
+    assert "use --format erisk" in failure(*arguments)
 
 
 @pytest.mark.usefixtures("here")
@@ -239,7 +239,7 @@ def test_bad_lines_are_reported_and_skipped():
         " standard input, line 2",
         " standard input, line 4",
         " standard input, line 1",
-        " 3 lines in all",
+        " 3 lines in total",
     ]
 
 

@@ -37,7 +37,7 @@ from watchword.streams.combining import Combination
 Format = Literal["jsonl", "csv", "folder", "label_files", "erisk", "erisk_context"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-# As long as a line: on the command line nobody can raise Python's own limit.
+# As long as a line: users of the command line cannot raise Python's own limit.
 csv.field_size_limit(1 << 28)
 
 _REPORTED = 1000  # skipped lines that are reported one by one
@@ -65,7 +65,7 @@ def load_model(
     if not is_function(model):
         if combination is not None:
             raise click.UsageError(
-                f"--combine is for scores of another classifier, but {str(model)!r} is a model file"
+                f"--combine is for scores of other classifiers, but {str(model)!r} is a model file"
             )
         return TauSS3.load(model)
     folder = str(Path.cwd())
@@ -112,7 +112,7 @@ class Loader:
         """Print how many lines were skipped, if any."""
         if self.skipped:
             lines = "1 line" if self.skipped == 1 else f"{self.skipped} lines"
-            warn(f"skipped: {lines} in all")
+            warn(f"skipped: {lines} in total")
 
     def format_of(self, source: str) -> Format:
         """Return the format of a source: the chosen one, or what its name says."""
@@ -205,7 +205,7 @@ class Loader:
         files = (path.relative_to(source) for path in Path(source).rglob("*.xml"))
         if self.format is None and any(not any(map(is_clutter, file.parts)) for file in files):
             return DataFormatError(
-                f"{error.message}; if it is a collection of eRisk, say --format erisk"
+                f"{error.message}; if it is an eRisk collection, use --format erisk"
             )
         return error
 

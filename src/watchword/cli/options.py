@@ -225,7 +225,7 @@ def data_options(*, bad_lines: str) -> Option:
         click.option(
             "--format",
             type=click.Choice(FORMATS),
-            help="Format of the data; erisk_context includes what others wrote to the subjects.  "
+            help="Format of the data; erisk_context includes the texts of others as context.  "
             "[default: from the file name]",
         ),
         click.option(
@@ -239,7 +239,7 @@ def data_options(*, bad_lines: str) -> Option:
         click.option(
             "--label-separator",
             metavar="TEXT",
-            help="Text between the labels of a text that has several, as in a;b.",
+            help="Separator of the labels of a text, as in a;b.",
         ),
         click.option(
             "--bad-lines",
@@ -267,7 +267,7 @@ def fold_options(*, folds: int) -> Option:
         click.option(
             "--group",
             metavar="FIELD",
-            help="Field whose equal values stay in one fold.  [default: the subject]",
+            help="Field that groups texts; folds never split a group.  [default: the subject]",
         ),
     ]
     return lambda function: added(options, function)
@@ -299,7 +299,8 @@ refine_option = click.option(
     "--refine/--no-refine",
     default=None,
     help="Fit corrections around the counts, which makes labels more accurate; all texts must fit "
-    "into memory.  [default: refine, except for posts of subjects, presets and pruning]",
+    "into memory.  [default: refine, except for posts of subjects and with --paper, --pyss3 or "
+    "pruning]",
 )
 
 
@@ -338,7 +339,7 @@ def server_options(envvar: str, user: str) -> Option:
         click.option(
             "--token",
             envvar=envvar,
-            help=f"Access token of {user}; with --host, at least 16 characters.  [default: random]",
+            help=f"Access token for {user}; at least 16 characters with --host.  [default: random]",
         ),
     ]
     return lambda function: added(options, function)

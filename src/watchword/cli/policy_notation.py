@@ -104,7 +104,7 @@ def parse_policy(text: str, positive: Label) -> Policy:
     described = parse_policies(text, positive)
     if len(described) > 1:
         raise ValueError(
-            f"{text!r} describes {len(described)} policies (give a single value instead of lists)"
+            f"{text!r} describes {len(described)} policies (use a single value instead of lists)"
         )
     return described[0]
 

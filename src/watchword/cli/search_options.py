@@ -104,7 +104,7 @@ keep_option = click.option(
     "--keep",
     type=FILE,
     metavar="FILE",
-    help="File that keeps every result; the search resumes from it.",
+    help="File to store all results in; the search resumes from it.",
 )
 measure_option = click.option(
     "--measure", type=click.Choice(MEASURES), help="Measure to optimise.  [default: accuracy]"
@@ -137,8 +137,8 @@ def tuning_options(function: Function) -> Function:
             "--trials",
             type=click.IntRange(min=1),
             metavar="N",
-            help="With --tune: number of settings to try; unlike a time limit, always with the "
-            "same result.",
+            help="With --tune: number of settings to try; unlike with a time limit, the result is "
+            "reproducible.",
         ),
         measure_option,
         keep_option,

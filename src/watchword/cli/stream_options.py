@@ -68,13 +68,13 @@ scores_option = click.option(
     "--scores",
     type=FILE,
     metavar="FILE",
-    help="Scores of posts by another classifier, instead of a model and data: JSON lines with "
+    help="Scores of posts from another classifier, instead of a model and data: JSON lines with "
     "subject, seq, score and label.",
 )
 combine_option = click.option(
     "--combine",
     type=click.Choice(COMBINES),
-    help="Combination of the scores of a subject's posts, which another classifier computed.  "
+    help="For scores from another classifier: how to combine the scores of a subject's posts.  "
     "[default: mean]",
 )
 

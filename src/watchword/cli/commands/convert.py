@@ -17,10 +17,10 @@ from watchword.pyss3 import SS3
 @click.argument("new", type=FILE)
 @table_option
 def convert(old: Path, new: Path, table: bool) -> None:
-    """Convert a model of PySS3 (OLD.ss3m) to a model of watchword (NEW.ww).
+    """Convert a PySS3 model (OLD.ss3m) to a watchword model (NEW.ww).
 
-    The new model reads text as PySS3 does and has its values. Labels are the names of the
-    categories, as text if they are of several types.
+    The new model reads text as PySS3 does and has the same values. Labels are the names of the
+    categories, as text if they have several types.
     """
     check_folder(new)
     model = SS3.from_file(old).to_watchword()

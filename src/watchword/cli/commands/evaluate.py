@@ -101,8 +101,8 @@ def evaluate(
     best possible ERDE. DATA is a file of JSON lines or CSV, a folder, or - for standard input, as
     for train; use data that the model was not trained on. A FILE may be - for standard output.
 
-    With --positive, MODEL may also be module:function: a function of your own from a list of texts
-    to scores from 0 to 1. With --scores, the scores were computed before.
+    With --positive, MODEL may also be module:function, your own function from a list of texts to
+    scores from 0 to 1. With --scores, precomputed scores are evaluated.
     """
     _check_inputs(ctx, model, data, scores)
     _check_options(ctx, positive, posts=posts, html=files.html is not None)

@@ -40,8 +40,14 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 @click.argument("data", required=False)
 @click.option("--text", help="Text to explain, instead of a file.")
 @click.option("--subject", metavar="ID", help="Subject whose decision to explain.")
-@click.option("--label", help="Label whose evidence is painted.  [default: the decided label]")
-@click.option("--all-labels", is_flag=True, help="Paint n-grams for the labels they speak for.")
+@click.option(
+    "--label", help="Label whose evidence to paint.  [default: the predicted or positive label]"
+)
+@click.option(
+    "--all-labels",
+    is_flag=True,
+    help="Paint each n-gram in the colour of the label it supports.",
+)
 @click.option("--positive", metavar="LABEL", help="Label to alert for; needed with --subject.")
 @policy_option
 @click.option("--html", "html_file", metavar="FILE", help="Write a self-contained HTML page.")
@@ -74,7 +80,7 @@ def explain(
     if subject is None and data is not None and data.lower().removesuffix(".gz").endswith(_DATA):
         raise click.UsageError(
             f"{data} contains many texts (choose a subject with --subject and --positive, or "
-            "give one text with --text)"
+            "pass one text with --text)"
         )
     taught = TauSS3.load(model)
     if subject is None:
@@ -225,7 +231,7 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
     columns = [story.labels.index(label) for label in labels]
     for title, ngrams in (
         (f"N-grams for {story.positive!r}", tipped.ngrams_for),
-        ("N-grams against it", tipped.ngrams_against),
+        (f"N-grams against {story.positive!r}", tipped.ngrams_against),
     ):
         rows = [
             {"n-gram": one.ngram, "times": one.times}

@@ -33,7 +33,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     "--no-token",
     "open_to_all_users",
     is_flag=True,
-    help="Require no token; every user of this machine can read the page. Not with other hosts.",
+    help="Require no token: every user of this machine can read the page. Not with other hosts.",
 )
 @click.option("--positive", metavar="LABEL", help="Label to alert for.")
 @click.option(

@@ -83,7 +83,7 @@ def train(
     Prints a summary of the model.
 
     By default the model is then refined: corrections are fitted around its counts, for which the
-    texts are kept in memory. Posts of subjects are only counted, because refining pays less there;
+    texts are kept in memory. Posts of subjects are only counted, because refining helps less there;
     see tune. With --tune, the model is refined if that is better by cross-validation. With
     --no-refine, --paper, --pyss3, --add-to and pruning, no text is kept.
     """

@@ -138,7 +138,7 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
 @click.option(
     "--paper",
     is_flag=True,
-    help="Search as in the paper, except for options that are given: its parameters, pruning and "
+    help="Search as in the paper, unless other options are given: its parameters, pruning and "
     "policy, decisions by chunk, and a grid of values of σ, λ and ρ.",
 )
 @click.option("--folds", type=click.IntRange(min=2), default=4, help="Number of folds.")
@@ -166,7 +166,7 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
 @click.option(
     "--save-policy",
     metavar="FILE",
-    help="Write the best policy as JSON; a name that ends with .json can be given as --policy.",
+    help="Write the best policy as JSON; --policy accepts file names that end with .json.",
 )
 @click.option("--report", metavar="FILE", help="Write all settings and their values as JSON.")
 @click.option(
@@ -220,8 +220,8 @@ def tune(
     ERDE is a fraction. Lower values of ERDE, median_delay and alert_rate are better, higher values
     of the other measures; those enter a weighted sum as 1 - value.
 
-    With --scores, policies are tried on scores that another classifier computed before, which must
-    not have learnt the labels of the same subjects. --alpha is then the weight of --combine ema.
+    With --scores, policies are tried on precomputed scores from another classifier, which must not
+    have learnt the labels of the same subjects. --alpha is then the weight of --combine ema.
     """
     check_folder(output)
     check_files(report, save_policy)

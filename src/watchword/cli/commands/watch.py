@@ -87,7 +87,7 @@ _MOST_REASONS = 5  # n-grams for and against an alert
 @click.option(
     "--from-start",
     is_flag=True,
-    help="Skip the posts that the state has already read; the input starts from the beginning.",
+    help="Skip posts that the state has already read; for input that starts from the beginning.",
 )
 @allow_changed_model_option
 @click.option("--all", "every_post", is_flag=True, help="Print the decision after every post.")
@@ -114,10 +114,10 @@ def watch(
     """Read posts as they arrive and print alerts at once.
 
     DATA are files of JSON lines {"subject": …, "text": …}, or CSV files [default: standard input].
-    Each subject gets at most one alert, with the id and the time of its post and the n-grams that
-    speak for and against it. With --state no alert is lost: alerts are printed before
-    the state is saved, so after a crash some may be printed again. MODEL may also be
-    module:function: a function of your own from a list of texts to scores from 0 to 1.
+    Each subject gets at most one alert, with the id and the time of its post and the n-grams for
+    and against it. With --state, no alert is lost: alerts are printed before the state is saved, so
+    after a crash some may be printed again. MODEL may also be module:function, your own function
+    from a list of texts to scores from 0 to 1.
     """
     taught = load_model(model, positive, combination)
     rule = policy_for(policy, positive, taught.labels)
@@ -177,7 +177,7 @@ class Keeper:
         every: float,
         **options: bool,
     ) -> Iterator[Keeper]:
-        """Resume from a state file, or start without one; lock the file meanwhile."""
+        """Resume from a state file, or start without one; lock the file until closed."""
         state = None
         with contextlib.nullcontext() if path is None else locked(path):
             if path is not None:
