@@ -2,7 +2,7 @@
 
     python tools/make_model_sample.py
 
-tests/data/model-2.ww is written anew. model-1.ww, a model without corrections, is kept as it was
+tests/data/model-2.ww is written again. model-1.ww, a model without corrections, is kept as it was
 first written, without the parameters that came later: `sample` is how it was made.
 """
 

@@ -59,7 +59,7 @@ void MappedTree::check_offsets(const Numbers& offsets, std::uint64_t items, std:
 
 std::string_view MappedTree::spelling(WordId rank) const {
     const std::string_view bytes = word(rank);
-    if (!is_word_text(bytes)) fail("a word is not UTF-8, or has blanks");
+    if (!is_word_text(bytes)) fail("a word is not UTF-8, or contains whitespace");
     return bytes;
 }
 

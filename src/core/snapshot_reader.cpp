@@ -170,7 +170,7 @@ void SnapshotReader::check_words() const {
         if (word.empty() || word.size() > 0xFFFFFFF0 || word <= previous) {
             fail("words are not sorted");
         }
-        if (!is_word_text(word)) fail("a word is not UTF-8, or has blanks");
+        if (!is_word_text(word)) fail("a word is not UTF-8, or contains whitespace");
         previous = word;
     }
 }

@@ -70,7 +70,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection for changes that are made together or not at all."""
+        """Yield the connection for changes that are made together or not at all."""
         own = self._connection
         with _named_errors(self.path, self._layout), _rolled_back_on_error(own):
             own.execute("BEGIN")
@@ -128,7 +128,7 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> N
         elif version != layout.version:
             raise StateError(
                 f"{os.fspath(path)} was written by another version of watchword (format {version}, "
-                f"expected {layout.version}): name another file"
+                f"expected {layout.version}): use another file"
             )
         else:
             _check(connection, path, layout)
@@ -149,7 +149,7 @@ def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> Non
     with closing(sqlite3.connect(":memory:")) as expected:
         expected.executescript(";".join(layout.tables))
         if schema_of(connection) != schema_of(expected):
-            raise _damaged(path, "its tables are others")
+            raise _damaged(path, "its tables are not those expected")
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise _damaged(path, found.splitlines()[-1])  # after one with a heading
@@ -198,7 +198,7 @@ def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
             with writing_to(path):
                 raise OSError(FAILURES[message], message) from error
         if message in _REFUSALS and not _may_write(path):
-            advice = "Permission denied: allow writing to it and its folder, or name another file"
+            advice = "Permission denied: allow writing to it and its folder, or use another file"
             raise PermissionError(errno.EACCES, advice, os.fspath(path)) from error
         raise _damaged(path, message) from error
 
@@ -215,10 +215,10 @@ def _may_write(path: AnyPath) -> bool:
 
 
 def _other_kind(path: AnyPath, layout: Layout) -> StateError:
-    return StateError(f"{os.fspath(path)} is not {layout.kind}: name another file")
+    return StateError(f"{os.fspath(path)} is not {layout.kind}: use another file")
 
 
 def _damaged(path: AnyPath, reason: object) -> StateError:
     return StateError(
-        f"{os.fspath(path)} is damaged ({reason}): restore a copy of it, or name another file"
+        f"{os.fspath(path)} is damaged ({reason}): restore a copy of it, or use another file"
     )

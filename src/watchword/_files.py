@@ -153,7 +153,7 @@ def locked(path: AnyPath) -> Iterator[None]:
 def in_use(path: AnyPath) -> StateError:
     """Return the error for a file that another process has locked."""
     return StateError(
-        f"{os.fspath(path)} is in use by another process: wait until that has ended, or take "
+        f"{os.fspath(path)} is in use by another process: wait for it to finish, or use "
         "another file"
     )
 

@@ -37,7 +37,7 @@ def end_quietly() -> None:
 
 
 class interruptible:  # noqa: N801  (used like a function)
-    """Let Ctrl-C raise `KeyboardInterrupt` as usual, where somebody waits for it.
+    """Let Ctrl-C raise `KeyboardInterrupt` as usual, where a caller handles it.
 
     Not a `contextmanager`: importing contextlib would take time before Ctrl-C is taken care of.
     """

@@ -646,7 +646,7 @@ def test_without_scripts_the_page_has_table_and_plots(browser_process, tmp_path)
     idle.append(page)
 
 
-# The answer is gone again after a moment: somebody must look while it is there.
+# The answer disappears after a moment: look while it is there.
 CLICK_AND_LISTEN = """(button) => new Promise((done) => {
     const answered = new MutationObserver(() => done(button.textContent));
     answered.observe(button, { childList: true, characterData: true, subtree: true });

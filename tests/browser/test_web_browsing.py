@@ -224,7 +224,7 @@ def test_a_click_on_the_curves_goes_to_that_post(visit):
     posts = len(people()[2].posts)
     told = page.locator("#replay-told")
 
-    # Measured and clicked at once, and again if need be: the curves are drawn anew when the page
+    # Measured and clicked at once, and again if need be: the curves are redrawn when the page
     # finds its width, and a click may fall in between.
     def click_and_read():
         chart.evaluate(
@@ -246,7 +246,7 @@ def test_playing_reads_to_the_end(visit):
     page = visit("subjects/2/1")
     posts = len(people()[2].posts)
     expect(page.locator("#replay-told")).to_have_text(f"post 1 of {posts}")
-    with holding(page, re.compile(r"/posts/2\b")) as held:  # it must not end before somebody looks
+    with holding(page, re.compile(r"/posts/2\b")) as held:  # it must not end before the test looks
         page.locator("#replay-play").click()
         held.wait()
         expect(page.locator("#replay-play")).to_have_text("Pause")

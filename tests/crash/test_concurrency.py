@@ -253,7 +253,7 @@ def learns_in_a_child():
     """Fork a process that learns enough to need large tables; return its exit code."""
     child = os.fork()
     if child == 0:
-        signal.alarm(60)  # one that waits for a lock for ever is killed
+        signal.alarm(60)  # a process that waits for a lock forever is killed
         model = ww.TauSS3()
         model.learn_one(distinct_words(20_000), "x")
         os._exit(0 if model.labels == ("x",) else 1)

@@ -161,7 +161,7 @@ class Client(Case):
 
     def prepare(self, _folder):
         self._tasks += 1
-        # The first is for the command that nobody kills.
+        # The first is for the command that is not killed.
         kind = PracticeTask if self._tasks == 1 else HastyTask
         self.task = kind(self._people, runs=2)
         self._app.mount(f"/{self._tasks}", make_app(self.task, token=TOKEN))

@@ -152,7 +152,7 @@ def test_a_model_file_missing_on_the_driver_is_an_error(spark, tmp_path):
     frame = spark.createDataFrame([("a",)], "text string")
     with pytest.raises(ww.errors.ModelFormatError) as error:
         ws.classify(frame, tmp_path / "nowhere.ww")
-    assert "the driver needs it, too" in said(error)
+    assert "the driver also needs it" in said(error)
 
 
 def test_a_model_file_missing_on_the_workers_is_an_error(spark):

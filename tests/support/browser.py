@@ -6,7 +6,7 @@
 Every page is watched: a request to any other server, a violation of its Content-Security-Policy or
 an error in a script fails the test at its end, unless the test expects it.
 
-A page answers most actions after a while: it asks a server, loads a frame or draws anew. Tests wait
+A page answers most actions after a while: it asks a server, loads a frame or redraws. Tests wait
 for the answer, with Playwright's `expect` or with `eventually`, and never read it at once.
 """
 

@@ -89,7 +89,7 @@ def main(run=run):
                 os._exit(code)
         os.close(writing)
         if order["delay"] is not None and not select.select([reading], [], [], order["delay"])[0]:
-            os.kill(child, signal.SIGKILL)  # waited for below: its number is nobody else's
+            os.kill(child, signal.SIGKILL)  # waited for below: its number is not reused
         with os.fdopen(reading, "rb") as answer:
             points = answer.read()
         _, status = os.waitpid(child, 0)

@@ -123,7 +123,7 @@ class _Receiving(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         status = self.server.statuses.pop(0) if self.server.statuses else 200
-        # Before the answer: whoever gets that may look at once.
+        # Before the answer: its receiver may look at once.
         with self.server.changed:
             self.server.received.append((self.path, dict(self.headers), body))
             self.server.changed.notify_all()

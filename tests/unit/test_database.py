@@ -123,7 +123,7 @@ def test_deleted_content_leaves_the_file(path):
 )
 def test_files_of_other_programs_are_refused_and_unchanged(path, layout, content):
     path.write_bytes(content)
-    with pytest.raises(StateError, match=r"kept is not a test: name another file$"):
+    with pytest.raises(StateError, match=r"kept is not a test: use another file$"):
         children(path, layout)
     assert path.read_bytes() == content
     assert [each.name for each in path.parent.iterdir()] == ["kept"]
@@ -166,7 +166,8 @@ def test_other_kinds_and_versions_are_refused_and_unchanged(path, layout, other,
 def test_unexpected_tables_are_corrupt(path, layout, statement):
     fill(path, layout)
     databases.change(path, statement)
-    with pytest.raises(StateError, match=r"kept is damaged \(its tables are others\): restore"):
+    reason = "its tables are not those expected"
+    with pytest.raises(StateError, match=rf"kept is damaged \({reason}\): restore"):
         children(path, layout)
 
 

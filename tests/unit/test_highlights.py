@@ -1,4 +1,4 @@
-"""Passages of a text that speak for a label."""
+"""Passages of a text that support a label."""
 
 import pytest
 from hypothesis import given

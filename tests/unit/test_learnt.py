@@ -301,7 +301,7 @@ def test_a_feature_that_the_scores_lack_is_refused():
     shares = Scores.from_shares(names, truth, chances, positive="yes")
     learnt = Learnt("yes", features=("log_ratio", "share"))
     with pytest.raises(
-        ValueError, match=r"log_ratio cannot be computed .* have only shares; those"
+        ValueError, match=r"log_ratio cannot be computed .* have only shares; available"
     ):
         ww.tune(shares, learnt)
 

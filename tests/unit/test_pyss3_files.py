@@ -152,14 +152,14 @@ NODE = [{}, 3, 0, 0, 0, 0]
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is not a model of PySS3"),
-        (b"\xff\xfe", "is not a model of PySS3"),
+        (b"", "is not a PySS3 model"),
+        (b"\xff\xfe", "is not a PySS3 model"),
         (b"[]", "has no"),
         (b'{"__categories__": 3}', "has no"),
-        (b"[" * 100_000, "is not a model of PySS3"),
+        (b"[" * 100_000, "is not a PySS3 model"),
         (b'{"__categories__": [], "__s__": NaN}', "NaN is not a number"),
         (b'{"__categories__": []}', "'__max_fr__' is missing"),
-        (OLD.read_bytes()[:-100], "is not a model of PySS3"),
+        (OLD.read_bytes()[:-100], "is not a PySS3 model"),
         (changed(__s__=2), "__s__ must be in"),
         (changed(__s__="x"), "__s__ must be a number"),
         (changed(__p__=-1), "__p__ must not be negative"),
@@ -168,7 +168,7 @@ NODE = [{}, 3, 0, 0, 0, 0]
         (changed(__max_fr__=[[10**30]] * 5), "a count is 1000"),
         (changed(__max_fr__=[[1], [1], [1], [1], []]), "is corrupt"),
         (changed(__max_fr__=[[1] * 65] * 5), "an entry of __max_fr__"),
-        (changed(__categories__=[["a", {"0": NODE}]] * 5), "a category is there twice"),
+        (changed(__categories__=[["a", {"0": NODE}]] * 5), "duplicate category"),
         (changed(__categories__=[[None, {}]] * 5), "the name of a category is None"),
         (changed(__categories__=[["a", {}, 1]] * 5), "a category is"),
         (changed(__categories__=[["a", {"99": NODE}]], __max_fr__=[[3]]), "the id of a word is 99"),
@@ -177,7 +177,7 @@ NODE = [{}, 3, 0, 0, 0, 0]
         (changed(__categories__=[["a", {"0": [{}, 0]}]], __max_fr__=[[3]]), "a count is 0"),
         (changed(__categories__=[["a", {"0": [{}, 1.5]}]], __max_fr__=[[3]]), "a count is 1.5"),
         (changed(__index_to_word__={"0": "a b"}), "a word is a b"),
-        (changed(__index_to_word__={"0": "a", "1": "a"}), "a word is there twice"),
+        (changed(__index_to_word__={"0": "a", "1": "a"}), "duplicate word"),
         (changed(__index_to_word__={"0": "a", "7": "b"}), "the id of a word is 7"),
         (changed(__index_to_word__=["a"]), "__index_to_word__ is"),
     ],
@@ -219,7 +219,7 @@ def test_model_that_reads_otherwise_is_refused(tmp_path):
 
 
 def test_compressed_file_is_not_a_model(tmp_path):
-    with pytest.raises(ModelFormatError, match="is not a model of PySS3"):
+    with pytest.raises(ModelFormatError, match="is not a PySS3 model"):
         load_old(tmp_path, gzip.compress(OLD.read_bytes()))
 
 

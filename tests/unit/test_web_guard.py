@@ -173,7 +173,7 @@ def test_token_can_be_required_on_this_machine():
 
 
 def test_exposed_hosts_need_a_token():
-    with pytest.raises(ValueError, match="needs a token"):
+    with pytest.raises(ValueError, match="a token is required"):
         make_app(content(), host="0.0.0.0")
 
 

@@ -255,7 +255,7 @@ class _Gathered:
             if self.label is not None:
                 raise Flaw(
                     f"subject {shown(subject)} has the label {shown(label)} here and "
-                    f"{shown(self.label)} on line {self.label_line}: give it one"
+                    f"{shown(self.label)} on line {self.label_line}: use one label per subject"
                 )
             self.label, self.label_line = label, line
         self.posts += posts

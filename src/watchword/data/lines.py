@@ -143,12 +143,12 @@ def _opened(source: Source, wait: Wait | None) -> Iterator[tuple[Any, bool]]:
     """Open a source; the second value is whether its name says that it is compressed."""
     if isinstance(source, str) and source == "-":
         if sys.stdin is None:
-            raise DataFormatError("there is no standard input: name a file instead")
+            raise DataFormatError("there is no standard input: use a file instead")
         yield getattr(sys.stdin, "buffer", sys.stdin), False
     elif isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():
-            raise DataFormatError(f"{name_of(source)} is a folder, not a file: name a file in it")
+            raise DataFormatError(f"{name_of(source)} is a folder, not a file: use a file in it")
         with nullcontext() if wait is None else wait.within():  # a named pipe waits for its writer
             file = path.open("rb")
         with file:
@@ -266,7 +266,7 @@ def _decompressed(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
             is_full = len(piece) == size
             data = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
-        raise EOFError("it ends too soon")
+        raise EOFError("unexpected end")
 
 
 def whole_lines(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:

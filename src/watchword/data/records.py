@@ -404,7 +404,7 @@ def _time_of_text(text: str) -> datetime:
 
 
 def _time_of_any_iso(text: str) -> datetime:
-    """Rewrite what Python 3.10 cannot parse: Z, long fractions, a blank before the zone."""
+    """Rewrite what Python 3.10 cannot parse: Z, long fractions, a space before the zone."""
     found = _ISO.fullmatch(text)
     if found is None:
         raise ValueError(text)

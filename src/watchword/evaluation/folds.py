@@ -247,7 +247,7 @@ def folds_of_scores(
 
 
 class _Member(NamedTuple):
-    """What decides about the fold of a subject."""
+    """The properties that decide the fold of a subject."""
 
     id: str
     label: Label | None

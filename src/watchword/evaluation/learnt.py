@@ -87,7 +87,7 @@ class Learnt(FittedPolicies):
         if missing := [name for name in self.features if name not in available]:
             raise ValueError(
                 f"the features {', '.join(missing)} cannot be computed from these scores, which "
-                f"have only {', '.join(sorted(has))}; those that can: {', '.join(available)}"
+                f"have only {', '.join(sorted(has))}; available: {', '.join(available)}"
             )
         return self.features
 

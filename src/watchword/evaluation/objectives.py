@@ -111,7 +111,7 @@ class Objective:
     """The value that `tune` optimises: a measure, a weighted sum of measures, or a function.
 
     A weighted sum is minimised. A measure of which higher values are better enters it as 1 − value.
-    A function is minimised, too.
+    A function is also minimised.
 
     >>> both = Objective.of({"erde5": 0.5, "f1": 0.5})
     >>> both.name, both.sign

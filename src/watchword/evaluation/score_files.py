@@ -88,7 +88,7 @@ class _Gathered:
         self._label_line = 0
 
     def flaw_of(self, line: _Line) -> Flaw | None:
-        """Return why a line contradicts earlier ones, or None."""
+        """Return the reason why a line contradicts earlier ones, or None."""
         subject, seq, _, label = line
         if seq in self.scores:
             earlier = self._lines[seq]
@@ -96,7 +96,7 @@ class _Gathered:
         if self.label is not None and label not in (None, self.label):
             return Flaw(
                 f"subject {shown(subject)} has the label {shown(label)} here and "
-                f"{shown(self.label)} on line {self._label_line}: give it one"
+                f"{shown(self.label)} on line {self._label_line}: use one label per subject"
             )
         return None
 

@@ -38,7 +38,7 @@ class Thresholds(FittedPolicies):
     with the higher threshold.
 
     If another score ranks the subjects clearly better than the share after their last posts, it
-    ranks them (`Policy.ranked_by`), and `Reaches` with this score is tried, too. It must raise the
+    ranks them (`Policy.ranked_by`), and `Reaches` with this score is also tried. It must raise the
     average precision by .01 in the mean over folds, and by more than twice the standard error.
 
     >>> import watchword as ww

@@ -1,4 +1,4 @@
-"""Results of tuning: all settings with all measures, and what to distrust."""
+"""Results of tuning: all settings with all measures, and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is made of, and what its verbs have in common.
+"""The engine of a model: its parts, and what its methods share.
 
 An `Engine` ties the counts in the core to the parameters they are valued with and to the way that
 texts become terms. `watchword.TauSS3` is its public face.
@@ -73,7 +73,7 @@ class Engine(NamedTuple):
 
     @property
     def description(self) -> dict[str, Any]:
-        """What two models must have in common to count the same things."""
+        """The properties that two models must share to count in the same way."""
         counted = {name: getattr(self.parameters, name) for name in _COUNTED}
         return self.source.description | counted
 
@@ -278,7 +278,7 @@ class Engine(NamedTuple):
         return ConfidenceTable(table.labels, _native.softmax(table.values, fit["temperature"]))
 
     def _own_confidence(self, texts: list[str]) -> ConfidenceTable:
-        # Text by text, so all must be read from a model that nobody else can change meanwhile.
+        # Text by text, so all must be read from a model that no other thread can change.
         native = self.native
         if len(texts) > 1:
             native = native.replace(self.parameters.for_native(), True)
@@ -292,7 +292,7 @@ class Engine(NamedTuple):
         return ConfidenceTable(labels, values)
 
     def explain(self, text: str) -> Explanation:
-        """How a text is read and what each part of it is worth."""
+        """Return how a text is read, with the value of each part."""
         self.refuse_if_unreadable()
         explained = self.native.explain(self.source.read([text], with_spans=True))
         values = BlockValues(explained, self.parameters)

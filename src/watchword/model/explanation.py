@@ -155,7 +155,7 @@ class Explanation:
 
         The label is the predicted one by default. The result is a snippet for notebooks and mails.
         Only the `most` strongest blocks are coloured [default: 5,000]. With `all_labels`, each
-        block has the colour of the label that it speaks for. `alert` is the label that alerts are
+        block has the colour of the label that it supports. `alert` is the label that alerts are
         raised for: it has the warm colour.
         """
         from watchword.show.html import explanation_html  # on demand: explaining does not need it

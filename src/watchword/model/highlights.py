@@ -1,4 +1,4 @@
-"""Highlights: the passages of a text that speak for a label, with some context."""
+"""Highlights: the passages of a text that support a label, with some context."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def highlights_of(
     least: float = 0.0,
     order: HighlightOrder = "value",
 ) -> list[Highlight]:
-    """Return the passages of an explained text that speak for a label; see `TauSS3.highlights`."""
+    """Return the passages of an explained text that support a label; see `TauSS3.highlights`."""
     as_choice("level", level, _LEVELS)
     as_choice("order", order, _ORDERS)
     around = as_whole("context", context, 0)

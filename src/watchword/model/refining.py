@@ -31,7 +31,7 @@ POST_SETTINGS: dict[str, Any] = {"cost": 0.1, "balanced": True}
 _DECAY = 0.5
 _STRENGTH = 1.0
 _BIAS = 0.05
-# Temperature and lean are fitted by cross-validation to this many texts, if there are so many.
+# Temperature and lean are fitted by cross-validation to at most this many texts.
 _FOLDS = 2
 _SCORED = 2000
 _LEAST_TEXTS = 20  # with fewer, the temperature stays 1 and the lean 0
@@ -112,7 +112,7 @@ class Refinement:
 
 
 def refinement_of(engine: Engine) -> Refinement | None:
-    """Return what is known of a model's corrections; None if it has none."""
+    """Return a description of a model's corrections; None if it has none."""
     fit = engine.native.fit()
     if fit is None:
         return None

@@ -481,7 +481,7 @@ class TauSS3:
         least: float = 0.0,
         order: HighlightOrder = "value",
     ) -> list[Highlight]:
-        """Return the passages of a text that speak for a label, by default the predicted one.
+        """Return the passages of a text that support a label, by default the predicted one.
 
         A passage is an n-gram that contributes more than `least` to the label's value, with
         `context` n-grams or words before and after it; overlapping passages are joined. With

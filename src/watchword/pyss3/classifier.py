@@ -286,7 +286,7 @@ class SS3(Inspected):
         min_cv: float = 0.01,
         sort: bool = True,
     ) -> list[tuple[str, float]]:
-        """Return the parts of a document that speak for a category, with their confidences.
+        """Return the parts of a document that support a category, with their confidences.
 
         The parts are paragraphs, sentences, or words with `window_size` words on either side.
 

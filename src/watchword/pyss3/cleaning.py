@@ -23,7 +23,7 @@ _PUNCTUATION = re.compile(r'[(),;:?!="/.|<>\[\]]+|#(?![a-zA-Z])')
 
 
 def clean(text: str | bytes, dots: bool = True, normalize: bool = True, min_len: int = 1) -> str:
-    """Return a text as PySS3 learns it: tokens separated by blanks, punctuation as `.`.
+    """Return a text as PySS3 learns it: tokens separated by spaces, punctuation as `.`.
 
     Without `dots`, punctuation is left out; without `normalize`, accents and apostrophes stay.
     Tokens of fewer than `min_len` characters are left out.

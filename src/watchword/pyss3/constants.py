@@ -47,7 +47,7 @@ class InvalidCategoryError(Exception):
 
 
 class LeftOutError(NotImplementedError, AttributeError):
-    """PySS3 has this, watchword has not; the message says what to use instead."""
+    """A feature of PySS3 that watchword lacks; the message says what to use instead."""
 
 
 class _Verbosity:

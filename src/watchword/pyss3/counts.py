@@ -121,7 +121,7 @@ class View:
 
 
 class Settings(NamedTuple):
-    """What a model file tells besides its counts."""
+    """The content of a model file besides its counts."""
 
     values: dict[str, float]
     cv_mode: str

@@ -32,7 +32,7 @@ def largest(vectors: Sequence[Vector]) -> Vector:
 
 @dataclass(frozen=True)
 class Operators:
-    """What makes one vector of the vectors of a block's parts."""
+    """The operators that summarise the vectors of a block's parts in one vector."""
 
     ngrams: SummaryOperator = added
     sentences: SummaryOperator = added

@@ -1,4 +1,4 @@
-"""What an SS3 has learnt: values, word lists, pictures, files."""
+"""Inspection of an SS3: values, word lists, pictures, files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Same = TypeVar("_Same", bound="Inspected")
 
 
 class Inspected(Configured):
-    """What can be asked of an SS3, apart from documents."""
+    """Methods of an SS3 that inspect the model, not documents."""
 
     # Values
 

@@ -56,9 +56,9 @@ def read_model(path: str | os.PathLike[str]) -> PySS3Model:
         data = json.loads(Path(path).read_bytes(), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
-        raise ModelFormatError(f"{path} is not a model of PySS3: {reason}") from None
+        raise ModelFormatError(f"{path} is not a PySS3 model: {reason}") from None
     if not isinstance(data, dict) or not isinstance(data.get("__categories__"), list):
-        raise ModelFormatError(f'{path} is not a model of PySS3: it has no "__categories__"')
+        raise ModelFormatError(f'{path} is not a PySS3 model: it has no "__categories__"')
     try:
         return _model(data)
     except KeyError as error:
@@ -82,7 +82,7 @@ def _model(data: dict[str, Any]) -> PySS3Model:
         categories.append(name)
         roots.append(root)
     if len({(type(name), name) for name in categories}) < len(categories):
-        raise _EntryError("a category is there twice")
+        raise _EntryError("duplicate category")
     maxima = _maxima(data["__max_fr__"], len(categories))
     longest = max([1, *map(len, maxima)])
     modes = data["__sg_mode__"] if "__sg_mode__" in data else data["__sn_mode__"]
@@ -125,7 +125,7 @@ def _words(found: object) -> list[str]:
             _fail("a word", word)
         words[_id(key, len(words))] = word
     if "" in words or len(set(words)) < len(words):
-        raise _EntryError("a word is there twice")
+        raise _EntryError("duplicate word")
     return words
 
 

@@ -26,7 +26,7 @@ clean_piece: Cleaner = partial(clean, dots=False)
 
 _WORD = re.compile(WORD_REGEX)
 _WORDS = re.compile(f"({WORD_REGEX})")
-# Without blanks between them, punctuation swallows the word behind it: "-bar" is no word.
+# Without spaces between them, punctuation swallows the word behind it: "-bar" is no word.
 _LEARNT = re.compile(rf"{WORD_REGEX}|[^\s]+")
 
 
@@ -136,7 +136,7 @@ def _tokens(pairs: Iterable[tuple[str, str]], delimiter: str, knows: Knows) -> S
     tokens = []
     for lexeme, word in pairs:
         crossed = re.match(delimiter, lexeme) is not None
-        # Only cleaning makes a word of a piece that begins with a blank.
+        # Only cleaning makes a word of a piece that begins with a space.
         if _WORD.fullmatch(word) and not (crossed and not knows(word)):
             tokens.append(Token(lexeme, word))
         else:

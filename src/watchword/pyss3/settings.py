@@ -45,7 +45,7 @@ def plain_label(label: Hashable) -> Hashable:
 
 
 class Configured:
-    """What an SS3 is set to, and the categories it knows."""
+    """The settings of an SS3, and its categories."""
 
     __prun_floor__ = 10
     __prun_trigger__ = 1_000_000

@@ -89,7 +89,7 @@ class Dataset:
         r"""Read documents with several labels each: from a folder, or from a single file.
 
         With a folder, each line of the file of labels has the name of a document and one label,
-        separated by `sep_label` (by default blanks). With a file, each line has the labels of one
+        separated by `sep_label` (by default spaces). With a file, each line has the labels of one
         document, separated by `sep_label` (by default `;`).
 
         >>> from tempfile import TemporaryDirectory

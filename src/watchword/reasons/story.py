@@ -199,9 +199,9 @@ class Story:
 
     @cached_property
     def weighed(self) -> tuple[WeighedSum, ...]:
-        """What each part of the policy that weighs features found, at the alert or the last post.
+        """The weighed features of each part of the policy, at the alert or the last post.
 
-        Empty for other policies, without posts, and if the alert was given by the caller.
+        Empty without such parts, without posts, and if the caller gave the alert.
 
         >>> import watchword as ww
         >>> model = ww.TauSS3()

@@ -1,7 +1,7 @@
 """Weights: the contribution of each n-gram occurrence to a text's value, as arrays.
 
 In a refined model, the n-grams of a score overlap. There, the occurrences are the blocks of the
-text: what is zeroed is the share of a block's words in all n-grams that contain them.
+text: a block's words lose their share of every n-gram that contains them.
 """
 
 from __future__ import annotations

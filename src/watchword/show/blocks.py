@@ -38,7 +38,7 @@ SHARE_DIGITS = 4
 class Head:
     """The text, labels and scores of an explanation, and the label to paint it for.
 
-    With `all_labels`, each block is painted in the colour of the label that it speaks for. `alert`
+    With `all_labels`, each block is painted in the colour of the label that it supports. `alert`
     is the label that alerts are raised for, which has the warm colour.
     """
 
@@ -69,7 +69,7 @@ class Head:
 
 
 def plain_of(explanation: Explanation | Plain) -> Plain:
-    """Return an explanation as a mapping; its blocks stay what they are, without copies."""
+    """Return an explanation as a mapping, without copying its blocks."""
     return vars(explanation) if isinstance(explanation, Explanation) else explanation
 
 
@@ -277,7 +277,7 @@ class Rules:
         """Return the words with the largest total contribution to any of these labels' scores.
 
         Words are listed once, with the column of the label to which they contribute most; those
-        that contribute as much to two labels speak for neither and are left out.
+        that contribute equally to two labels support neither and are left out.
         """
         found: dict[str, tuple[int, Total]] = {}
         tied = set()

@@ -23,7 +23,7 @@ _MOST = 60  # n-grams drawn
 def hierarchy_svg(explanation: Explanation | Plain, *, title: str) -> svg.Markup:
     """Draw the n-grams, sentences and the document with their vectors.
 
-    N-grams are painted in the colour of the label they speak for most. Longer texts are cut.
+    N-grams are painted in the colour of the label they support most. Longer texts are cut.
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()

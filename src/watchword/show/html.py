@@ -96,8 +96,8 @@ def _meaning(head: Head) -> str:
         )
     if head.bias is not None:
         return (
-            "Colour shows what each block adds to the score: the shares of its words in all "
-            "n-grams that contain them. The contributions and the bias of the label add up to the "
+            "Colour shows what each block adds to the score: its words' share of every n-gram "
+            "that contains them. The contributions and the bias of the label add up to the "
             "score. Blocks that lower the score are not coloured."
         )
     meaning = (
@@ -193,7 +193,7 @@ def _table_of_all(painter: Painter, level: PaintLevel) -> str:
         )
         for column, one in found
     )
-    heads = [level.replace("ngram", "n-gram"), "speaks for", "times", "total", *parts]
+    heads = [level.replace("ngram", "n-gram"), "for label", "times", "total", *parts]
     return table_html(f"{LEVEL_NAMES[level]} for all labels", heads, cells)
 
 

@@ -11,7 +11,7 @@ from watchword.show.markup import kept
 __all__ = ["Mark", "marked"]
 
 # Browsers can skip the layout of parts that are out of sight; ten million characters in one
-# element take minutes. A part ends at a line end if possible, else at a blank, else anywhere.
+# element take minutes. A part ends at a line end if possible, else at a space, else anywhere.
 PART = 8_000
 _LINE_END, _BLANK, _ANYWHERE = re.compile("\n"), re.compile(r"\s"), re.compile("(?s:.)")
 _ENDS = ((PART, 2 * PART, _LINE_END), (2 * PART, 4 * PART, _BLANK), (4 * PART, None, _ANYWHERE))

@@ -64,7 +64,7 @@ def kept(text: str) -> str:
     >>> kept("<b>\r\n")
     '&lt;b&gt;&#13;\n'
     """
-    # Most pieces of a painted text are one word or one blank, and need no translation.
+    # Most pieces of a painted text are one word or one space, and need no translation.
     return text if text.isalnum() or text == " " else text.translate(_KEPT)
 
 

@@ -50,7 +50,7 @@ class Painter:
     the choice of label and level. Put their markup and that of `controls` into one element with the
     class `name`, and pass `css()`, called after the last text, to `document`. `alert` is the label
     that has the warm colour; with `all_labels`, blocks at first have the colours of the labels that
-    they speak for.
+    they support.
 
     At each level of a text the `most` strongest blocks are marked, and the `stops` strongest
     n-grams are in the tab order.

@@ -161,9 +161,9 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     tipped, positive = plain["tipped"], plain["positive"]
     rival = tipped["rival"]
     moment = "up to the alert" if plain["decision"]["delay"] else "up to the end"
-    against = "" if rival is None else f" <em>Against</em>: more for {name_html(rival)}."
+    against = "" if rival is None else f" <em>Against</em>: evidence for {name_html(rival)}."
     intro = (
-        f"<p>{many(tipped['posts'], 'post')} {moment}. <em>For</em>: more for "
+        f"<p>{many(tipped['posts'], 'post')} {moment}. <em>For</em>: evidence for "
         f"{name_html(positive)}.{against}</p>"
     )
     if plain["refined"]:

@@ -30,7 +30,7 @@ def to_terminal(
 
     The block with the largest contribution to any score has the strongest colour and the others are
     in proportion; blocks below a twentieth of it are not painted. With `all_labels`, each block has
-    the colour of the label that it speaks for; `alert` is the label that has the warm colour. Takes
+    the colour of the label that it supports; `alert` is the label that has the warm colour. Takes
     an explanation or its `to_dict()` and returns a `rich.text.Text` to print with rich.
 
     >>> from watchword import TauSS3

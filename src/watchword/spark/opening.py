@@ -76,7 +76,7 @@ def seen_by_driver(
     """Return the reference to a model file as seen by the driver, and the model in it."""
     absolute = str(Path(path).expanduser().absolute())
     if not Path(absolute).is_file():
-        raise ModelFormatError(f"model file {absolute} not found: the driver needs it, too")
+        raise ModelFormatError(f"model file {absolute} not found: the driver also needs it")
     for role, function in (("word_hook", word_hook), ("tokenizer", tokenizer)):
         check_function(role, function)
         check_shippable(role, function)

@@ -124,5 +124,5 @@ class FunctionModel:
 
 
 def source_of(model: TauSS3 | FunctionModel) -> Source:
-    """Return what reads posts for a model: for watchword's other packages, not for users."""
+    """Return the object that reads posts for a model; not for users of the package."""
     return model._source if isinstance(model, FunctionModel) else engine_of(model)

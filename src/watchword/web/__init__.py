@@ -139,7 +139,7 @@ def _token(token: str | None, open_to_all_users: bool) -> str | None:
 
         return new_token() if token is None else token
     if token is not None:
-        raise ValueError("token and open_to_all_users=True exclude each other: give one of them")
+        raise ValueError("token and open_to_all_users=True cannot be used together")
     return None
 
 

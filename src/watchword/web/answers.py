@@ -24,7 +24,7 @@ def failure(status: int, message: str) -> Response:
 
 
 def file_response(files: Mapping[str, StaticFile], name: str) -> Response:
-    """Return a file, or an error if there is none of this name."""
+    """Return a file, or an error if the name is unknown."""
     found = files.get(name)
     if found is None:
         return failure(404, "file not found")

@@ -33,7 +33,7 @@ class Limits:
     ----------
     connections
         largest number of open connections. A further one closes the connection that has waited
-        longest for its client; while all are being answered, the new one is refused.
+        longest for its client; while all are being answered, the new connection is refused.
     header_timeout
         seconds for a client to send the header of a request, from connecting or from the previous
         response.

@@ -88,7 +88,7 @@ class Guard(OriginGuard):
         super().__init__(app, host=host)
         self._token = None if token is None else as_token(token, host).encode()
         if self._token is None and not self._only_own:
-            raise ValueError(f"{host} can be reached by others: a page there needs a token")
+            raise ValueError(f"{host} can be reached by other machines: a token is required")
         self._cookie = cookie_of(self._token or b"")
 
     def admit(self, scope: Scope, headers: Headers) -> Response | None:

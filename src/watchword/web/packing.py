@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from watchword.model.tau_ss3 import TauSS3
 
 _LARGEST_EXACT = 2**53  # numbers in a browser are doubles
-_UNKNOWN = (" ",)  # words contain no blanks
+_UNKNOWN = (" ",)  # words contain no spaces
 
 Ngram = tuple[str, ...]
 Level = dict[str, npt.NDArray[Any]]

@@ -1,4 +1,4 @@
-"""How far the server has got with slow work, and a way to give the work up."""
+"""Progress of slow work on the server, and its cancellation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class GivenUpError(Exception):
-    """Work that was given up because its result is no longer wanted."""
+    """Work that was cancelled because its result is no longer needed."""
 
 
 class Progress:

@@ -61,7 +61,7 @@ def _largest(rules: Rules, column: int) -> list[list[Any]]:
 
 
 def _without_zeros(rules: Rules, rule: Rule) -> list[Any]:
-    """Return a block's kind, n-gram and the label it speaks for, and its numbers.
+    """Return a block's kind, n-gram and the label it supports, and its numbers.
 
     Numbers are sent for the columns in which any is not zero, after these columns.
     """

@@ -1,6 +1,6 @@
 // Painted explanations, in the shape of `Explanation.to_dict()` in Python plus, for every block,
 // `share`: how strongly it is painted for each label, from 0 to 1, and `speaks`: the column of the
-// label it speaks for, or null. The server computes both (Rules in show/blocks.py); in an exported
+// label it supports, or null. The server computes both (Rules in show/blocks.py); in an exported
 // page, `paint` in offline.js does.
 //
 //   {text, labels, label, value: [per label], summary, blocks: [paragraphs]}
@@ -26,7 +26,7 @@ const watchword = (() => {
   };
   const LONG = 3000; // blocks: with more, paragraphs out of sight are not laid out
   const painted = new WeakMap(); // element → its painted explanation
-  const ALL = "all"; // instead of a label's column: each block in the colour of the label it speaks for
+  const ALL = "all"; // instead of a label's column: each block in the colour of the label it supports
   let colours = 0; // once known, their number: further labels reuse them
   let dashes = null; // once known
   let alertColumn = null; // of the label that alerts are raised for

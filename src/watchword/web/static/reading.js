@@ -50,7 +50,7 @@ const reading = (() => {
           .map(([at, [ngram, ...numbers]]) => [ngram, coloured(at, explanation.labels), ...spelled(numbers)])
       : largest(column).map(([ngram, ...numbers]) => [ngram, ...spelled(numbers)]);
     const rows = found.map(([ngram, ...cells]) => row([shown(ngram), ...cells]));
-    if (column === ALL) names.unshift("speaks for");
+    if (column === ALL) names.unshift("for label");
     if (!rows.length) rows.push(row(["none"], { class: "quiet" }));
     if (refined && column !== ALL) {
       rows.push(row(["bias", "", "", "", number(explanation.bias[column])], { class: "quiet" }));
@@ -85,7 +85,7 @@ const reading = (() => {
   /** Return [column, strongest n-gram for it] for any label; each n-gram once, for the label it adds most to. */
   function strongestOfAll(labels, largest) {
     const found = new Map();
-    const tied = new Set(); // speak for neither of two labels
+    const tied = new Set(); // support neither of two labels
     const total = ([, one]) => one.at(-1);
     for (const column of labels.keys()) {
       for (const one of largest(column)) {

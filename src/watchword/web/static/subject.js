@@ -88,10 +88,10 @@ const replay = (() => {
     const intro = `Evidence for and against ${visible(found.positive)} ${until}${rival}.${refined}`;
     const columns = [
       ...found.weighed.map(weighedColumn),
-      ["N-grams for it", tipped.ngrams_for.map(ngramChip)],
-      ["N-grams against it", tipped.ngrams_against.map(ngramChip)],
-      ["Posts for it", tipped.posts_for.map(postChip)],
-      ["Posts against it", tipped.posts_against.map(postChip)],
+      [`N-grams for ${visible(found.positive)}`, tipped.ngrams_for.map(ngramChip)],
+      [`N-grams against ${visible(found.positive)}`, tipped.ngrams_against.map(ngramChip)],
+      [`Posts for ${visible(found.positive)}`, tipped.posts_for.map(postChip)],
+      [`Posts against ${visible(found.positive)}`, tipped.posts_against.map(postChip)],
     ];
     const parts = columns
       .filter(([, chips]) => chips.length)
