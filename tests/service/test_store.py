@@ -2,16 +2,20 @@
 
 import contextlib
 import resource
+import select
 import signal
 import sqlite3
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from unittest.mock import Mock
+from urllib.parse import urlencode
 
 import pytest
 
 from services import opened, post, saved_model, send, vectors
+from waiting import wait_until
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
 from watchword.service import schema, sqlite_store
 from watchword.service.postgres_store import PostgresStore
@@ -123,6 +127,35 @@ def test_an_invalid_address_is_refused_without_the_password(url):
     with pytest.raises(StoreError, match="is not a PostgreSQL URL") as error:
         connect(f"postgresql:{url}")
     assert "secret" not in str(error.value)
+
+
+def test_a_connection_that_the_server_ends_is_opened_again(postgres):
+    with open_store(postgres.new_database()) as store:
+        with pytest.raises(StoreUnavailableError):
+            stay_idle(store)
+        assert store.rows("SELECT 1") == [(1,)]
+        with store.writing() as session:
+            assert session.run("SELECT 1") == [(1,)]
+
+
+def stay_idle(store: Any):
+    """Begin a transaction, and go on only when the server has given it up."""
+    with store.writing() as session:
+        session.run("SET LOCAL idle_in_transaction_session_timeout = 1")
+        socket = session.connection.fileno()
+        wait_until(lambda: select.select([socket], [], [], 0)[0])
+        session.run("SELECT 1")
+
+
+@pytest.mark.parametrize(("own", "expected"), [({}, "10"), ({"keepalives_idle": 60}, "60")])
+def test_a_server_that_is_cut_off_is_noticed_soon(postgres, own, expected):
+    url = postgres.new_database()
+    mark = "&" if "?" in url else "?"
+    store: Any
+    with open_store(f"{url}{mark}{urlencode(own)}") as store, store.writing() as session:
+        used = session.connection.info.get_parameters()
+        assert used["keepalives_idle"] == expected
+        assert used["tcp_user_timeout"] == "25000"
 
 
 def test_space_is_freed_while_others_write(postgres):

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 _LOCKS = 0x7777_0000  # of this program among the advisory locks of the database
 _NAMES = {"schema": 1, "alerts": 2, "rounds": 3, "lessons": 4}
+# Unless the URL has others: a server that can no longer be reached is noticed within half a minute.
+_CONNECTION: dict[str, Any] = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
 
 
 class PostgresSession(Session):
@@ -134,8 +142,12 @@ class PostgresStore(Store):
         return self._writer
 
     def _open(self) -> psycopg.Connection[Row]:
+        from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
         try:
-            connection = self._psycopg.connect(self._address, connect_timeout=5, autocommit=True)
+            given = {**_CONNECTION, **conninfo_to_dict(self._address)}
+            address = make_conninfo("", **given)
+            connection = self._psycopg.connect(address, autocommit=True)
         except self._psycopg.ProgrammingError:  # whose message quotes the password
             raise StoreError(
                 f"{self.url} is not a PostgreSQL URL: use postgresql://USER@HOST/NAME"
@@ -239,6 +251,7 @@ class PostgresStore(Store):
     def _named_errors(self) -> Iterator[None]:
         """Turn errors of PostgreSQL into errors that name the database and say what to do."""
         errors = self._psycopg.errors
+        lost = (self._psycopg.OperationalError, errors.IdleInTransactionSessionTimeout)
         try:
             yield
         except (errors.DiskFull, errors.OutOfMemory, errors.ReadOnlySqlTransaction) as error:
@@ -256,7 +269,7 @@ class PostgresStore(Store):
             raise StoreUnavailableError(f"{self.url} is busy ({_first_line(e)})") from e
         except (errors.InsufficientPrivilege, errors.InvalidCatalogName) as error:
             raise StoreError(f"{self.url}: {_first_line(error)}") from error
-        except self._psycopg.OperationalError as error:
+        except lost as error:
             raise StoreUnavailableError(
                 f"{self.url} cannot be reached ({_first_line(error)}): start the server, or "
                 "check the address"
