@@ -107,7 +107,7 @@ def test_the_time_of_a_post_is_stored_in_utc(door):
         ),
         ('{"subject": "x", "id": "", "text": "a"}', 'post 1: "id" must not be empty', {"post": 1}),
         ('{"subject": [], "id": 1, "text": "a"}', 'post 1: "subject" must be text', {"post": 1}),
-        ('{"subject": "x", "id": 1.5, "text": "a"}', 'post 1: "post_id" must be text', {"post": 1}),
+        ('{"subject": "x", "id": 1.5, "text": "a"}', 'post 1: "id" must be text', {"post": 1}),
         ('{"subject": "x", "id": 1, "text": null}', 'post 1: "text" must be text', {"post": 1}),
         ('{"subject": "x", "id": 1, "text": 7}', 'post 1: "text" must be text, got 7', {"post": 1}),
         (

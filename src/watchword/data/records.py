@@ -204,7 +204,7 @@ def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
 
 def _post_reader(fields: Fields) -> Callable[[Record], Post]:
     text_name, title_name, time_name = (fields[one][0] for one in ("text", "title", "time"))
-    id_name, *other_ids = fields["post_id"]
+    id_names = fields["post_id"]
 
     def read(record: Record) -> Post:
         title = record.get(title_name)
@@ -215,11 +215,7 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
         time = record.get(time_name)
         if time is not None:
             time = as_time(time)
-        identity = record.get(id_name)
-        if identity is None:
-            identity = _first(record, other_ids)
-        if identity is not None:
-            identity = as_identity(id_name, identity, empty=True)
+        identity = _identity(record, id_names)
         return Post(text, title, time, identity, _context(record.get("context")))
 
     return read
@@ -239,11 +235,11 @@ def document_reader(
     (text_name,), label_names, id_names = fields["text"], fields["label"], fields["id"]
 
     def read(record: Record) -> Document:
-        label, identity = _first(record, label_names), _first(record, id_names)
+        label = _first(record, label_names)
         return Document(
             _text(record, text_name),
             None if label is None else _as_target(label, label_separator),
-            None if identity is None else as_identity(id_names[0], identity, empty=True),
+            _identity(record, id_names),
         )
 
     return read
@@ -257,6 +253,15 @@ def _first(record: Record, names: Iterable[str]) -> object:
         value = record.get(name)
         if value is not None:
             return value
+    return None
+
+
+def _identity(record: Record, names: Iterable[str]) -> str | None:
+    """Return the id in the first of these fields that has one; errors name that field."""
+    for name in names:
+        value = record.get(name)
+        if value is not None:
+            return as_identity(name, value, empty=True)
     return None
 
 
