@@ -119,7 +119,7 @@ def test_a_truncated_file_is_refused_and_unchanged(keep):
     for size in range(100, len(whole), 997):
         keep.write_bytes(whole[:size])
         with pytest.raises(
-            StateError, match=r"is damaged .*: restore a copy of it, or name another"
+            StateError, match=r"is damaged .*: restore a copy of it, or use another file"
         ):
             results(keep)
         assert keep.read_bytes() == whole[:size]
