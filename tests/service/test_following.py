@@ -5,9 +5,9 @@ import io
 import json
 import os
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +52,21 @@ def wait_for(service, expected):
 
 def following(service, path, *, linger=0.1, **options):
     return Sources(service, [FollowedFile(path, poll=0.02, linger=linger, **options)])
+
+
+@pytest.fixture
+def successors(monkeypatch):
+    """The files that were found under the name of a followed file after it was renamed."""
+    found, real = [], FollowedFile.successor_of
+
+    def successor_of(*arguments):
+        file = real(*arguments)
+        if file is not None:
+            found.append(file)
+        return file
+
+    monkeypatch.setattr(FollowedFile, "successor_of", successor_of)
+    return found
 
 
 def test_lines_are_read_as_they_are_appended(folder):
@@ -184,30 +199,34 @@ def test_a_rotated_file_is_read_to_its_end_and_then_its_successor(folder):
         wait_for(service, {"ann": 2, "late": 1, "new": 1})
 
 
-def test_a_rotated_file_is_read_on_until_its_writer_has_noticed(folder):
+def test_a_rotated_file_is_read_on_until_its_writer_has_noticed(folder, successors, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("watchword.service.following.time", clock)
     path = folder / "posts.jsonl"
     append(path, line("ann"))
-    with service_in(folder) as service, following(service, path, linger=2) as sources:
+    with service_in(folder) as service, following(service, path, linger=5):
         wait_for(service, {"ann": 1})
         path.rename(folder / "posts.jsonl.1")
         append(path, line("new"))
-        for _ in range(5):  # far apart: the successor is there all the time
-            time.sleep(0.1)
+        wait_until(lambda: successors)
+        for number in (1, 2):
             append(folder / "posts.jsonl.1", line("late"))
-        wait_for(service, {"ann": 1, "late": 5, "new": 1})
-        assert not sources.failed
+            wait_for(service, {"ann": 1, "late": number})
+        clock.now = 5.0
+        wait_for(service, {"ann": 1, "late": 2, "new": 1})
 
 
-def test_a_file_that_is_rotated_again_at_once_is_read_too(folder):
+def test_a_file_that_is_rotated_again_at_once_is_read_too(folder, successors):
     path = folder / "posts.jsonl"
     append(path, line("ann"))
     with service_in(folder) as service, following(service, path, linger=3600):
         wait_for(service, {"ann": 1})
-        for number in (1, 2):
-            path.rename(folder / f"posts.jsonl.{number}")
-            append(path, line("ann"))
-            time.sleep(0.5)  # for some looks
-        wait_for(service, {"ann": 2})  # the newest one is read when the one before has had its time
+        path.rename(folder / "posts.jsonl.1")
+        append(path, line("ann"))
+        wait_until(lambda: successors)
+        path.rename(folder / "posts.jsonl.2")
+        path.touch()
+        wait_for(service, {"ann": 2})
 
 
 def test_a_file_rotated_while_the_service_was_down_is_read_to_its_end(folder):
