@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import watchword as ww
+from doors import open_door
 from services import RISK, opened, saved_model
 from waiting import wait_until
 from watchword.errors import StoreUnavailableError
@@ -52,6 +53,33 @@ def wait_for(service, expected):
 
 def following(service, path, *, linger=0.1, **options):
     return Sources(service, [FollowedFile(path, poll=0.02, linger=linger, **options)])
+
+
+def events(written):
+    return [json.loads(one)["event"] for one in written.getvalue().splitlines()]
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """The files that must not be read, by inode, and how often one was tried."""
+    refused, real = SimpleNamespace(inodes=set(), times=0), Path.open
+
+    def opened(path, mode="r", *rest, **options):
+        if mode == "rb" and path.exists() and path.stat().st_ino in refused.inodes:
+            refused.times += 1
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, mode, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+    return refused
+
+
+def put_unreadable(path, refused, *lines):
+    """Give the name to a file that was never readable."""
+    new = path.with_suffix(".new")
+    append(new, *lines)
+    refused.inodes.add(new.stat().st_ino)
+    new.rename(path)
 
 
 @pytest.fixture
@@ -108,29 +136,68 @@ def test_a_file_may_appear_later(folder):
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_file_that_must_not_be_read_yet_is_read_later(folder, monkeypatch, is_first):
+def test_a_file_that_must_not_be_read_yet_is_read_later(folder, refused, is_first):
     path = folder / "posts.jsonl"
-    really_open, refusals = Path.open, []
-
-    def refused(self, mode="r", *rest, **options):
-        if self == path and mode == "rb":
-            refusals.append(self)
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
-        return really_open(self, mode, *rest, **options)
-
-    with service_in(folder) as service, ExitStack() as stack, monkeypatch.context() as patch:
+    before = {} if is_first else {"ann": 1}
+    written = io.StringIO()
+    with ExitStack() as stack:
+        stack.enter_context(json_logs("warning", written))
+        service = stack.enter_context(service_in(folder))
         if not is_first:
             append(path, line("ann"))
             stack.enter_context(following(service, path))
-            wait_for(service, {"ann": 1})
+            wait_for(service, before)
             path.rename(folder / "posts.jsonl.1")
-        patch.setattr(Path, "open", refused)
-        append(path, line("bob"))
+        put_unreadable(path, refused, line("bob"))
         if is_first:
             stack.enter_context(following(service, path))
-        wait_until(lambda: len(refusals) > 1)
-        patch.undo()
-        wait_for(service, {"bob": 1} if is_first else {"ann": 1, "bob": 1})
+        wait_until(lambda: refused.times > 2)
+        refused.inodes.clear()
+        wait_for(service, {**before, "bob": 1})
+    assert events(written).count("file is not readable yet") == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_file_that_is_replaced_before_it_was_readable_is_an_error(folder, refused, is_first):
+    path = folder / "posts.jsonl"
+    before = {} if is_first else {"ann": 1}
+    written = io.StringIO()
+    with ExitStack() as stack:
+        stack.enter_context(json_logs("error", written))
+        service = stack.enter_context(service_in(folder))
+        if not is_first:
+            append(path, line("ann"))
+            stack.enter_context(following(service, path))
+            wait_for(service, before)
+            path.rename(folder / "posts.jsonl.1")
+        put_unreadable(path, refused, line("lost"))
+        if is_first:
+            stack.enter_context(following(service, path))
+        wait_until(lambda: refused.times > 1)
+        path.rename(folder / "posts.jsonl.2")
+        append(path, line("bob"))
+        wait_for(service, {**before, "bob": 1})
+    assert events(written) == ["file was replaced before it was readable: its lines were not read"]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_service_is_not_ready_while_a_file_must_not_be_read(folder, refused, is_first):
+    path = folder / "posts.jsonl"
+    if is_first:
+        put_unreadable(path, refused, line("ann"))
+    else:
+        append(path, line("ann"))
+    source = FollowedFile(path, poll=0.02, linger=0.1)
+    with open_door(folder, LATER, sources=[source]) as door:
+        if not is_first:
+            wait_for(door.service, {"ann": 1})
+            path.rename(folder / "posts.jsonl.1")
+            put_unreadable(path, refused, line("ann"))
+        wait_until(lambda: door.get("/ready").status == 503)
+        assert door.get("/ready").json["reasons"] == ["a source is not readable yet"]
+        refused.inodes.clear()
+        wait_until(lambda: door.get("/ready").status == 200)
+        wait_for(door.service, {"ann": 1 if is_first else 2})
 
 
 def test_bad_lines_are_skipped_and_reported_with_their_numbers(folder):
@@ -200,7 +267,8 @@ def test_a_rotated_file_is_read_to_its_end_and_then_its_successor(folder):
 
 
 def test_a_rotated_file_is_read_on_until_its_writer_has_noticed(folder, successors, monkeypatch):
-    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    now = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr("watchword.service.following.time", clock)
     path = folder / "posts.jsonl"
     append(path, line("ann"))
@@ -212,7 +280,7 @@ def test_a_rotated_file_is_read_on_until_its_writer_has_noticed(folder, successo
         for number in (1, 2):
             append(folder / "posts.jsonl.1", line("late"))
             wait_for(service, {"ann": 1, "late": number})
-        clock.now = 5.0
+        now[0] = 5.0
         wait_for(service, {"ann": 1, "late": 2, "new": 1})
 
 

@@ -36,6 +36,8 @@ _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"
 
+_Identity = tuple[int, int]  # device and inode
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -87,6 +89,7 @@ class FollowedFile:
         self.poll = poll
         self.linger = linger
         self._once = once
+        self._refused: _Identity | None = None  # the file that had the name and must not be read
 
     def read(self, into: Sink) -> None:
         """Read lines until the sink stops or, if only `once`, to the present end of the file."""
@@ -111,12 +114,52 @@ class FollowedFile:
         except OSError:  # between two files
             return True
 
-    def successor_of(self, file: Any) -> Any:
-        """Return the file that has the name now, opened; None as long as it is the same or none."""
-        with suppress(FileNotFoundError, PermissionError):  # between two files
-            if not self.is_now(file):
-                return self._open()
+    def successor_of(self, file: Any, into: Sink) -> Any:
+        """Return the file that has the name now, opened; None as long as there is none to read."""
+        with suppress(FileNotFoundError):  # between two files
+            return self._open_unless(_identity(os.fstat(file.fileno())), into)
         return None
+
+    def _opened(self, into: Sink) -> Any:
+        """Open the file; unless it is read only once, wait until there is one to read."""
+        if self._once:
+            return self._open()
+        is_told = False
+        while True:
+            try:
+                if (file := self._open_unless(None, into)) is not None:
+                    return file
+            except FileNotFoundError:
+                if not is_told:
+                    say("file does not exist yet", level=logging.WARNING, source=self.name)
+                is_told = True
+            into.pause(self.poll)
+
+    def _open_unless(self, known: _Identity | None, into: Sink) -> Any:
+        """Open the file that has the name now; None if it is known or must not be read yet."""
+        found = None  # it cannot be known if the folder must not be searched
+        try:
+            found = _identity(self.path.stat())
+            file = None if found == known else self._open()
+        except PermissionError:
+            self._note(found, into, is_readable=False)
+            return None
+        self._note(found if file is None else _identity(os.fstat(file.fileno())), into)
+        return file
+
+    def _note(self, found: _Identity | None, into: Sink, *, is_readable: bool = True) -> None:
+        """Note whether the file that has the name may be read; log it once if it must not."""
+        is_other = None not in (self._refused, found) and found != self._refused
+        if is_other:
+            event = "file was replaced before it was readable: its lines were not read"
+            say(event, level=logging.ERROR, source=self.name)
+        if not is_readable and (is_other or not into.is_refused):
+            say("file is not readable yet", level=logging.WARNING, source=self.name)
+        if is_readable:
+            self._refused = None
+        elif found is not None:
+            self._refused = found
+        into.is_refused = not is_readable
 
     def _open(self) -> Any:
         # Not by opening it: that would wait for the other end of a named pipe.
@@ -124,22 +167,6 @@ class FollowedFile:
             kind = "a folder" if self.path.is_dir() else "a pipe or device"
             raise DataFormatError(f"{self.path} is {kind}: follow a file, or - for a pipe")
         return self.path.open("rb", buffering=0)
-
-    def _opened(self, into: Sink) -> Any:
-        """Open the file; unless it is read only once, wait until there is one."""
-        told: bool | None = None  # whether it is missing
-        while True:
-            try:
-                return self._open()
-            except (FileNotFoundError, PermissionError) as error:
-                if self._once:
-                    raise
-                is_missing = isinstance(error, FileNotFoundError)
-            if is_missing is not told:
-                told = is_missing
-                event = "file does not exist yet" if is_missing else "file is not readable yet"
-                say(event, level=logging.WARNING, source=self.name)
-            into.pause(self.poll)
 
     def _resume(self, file: Any, place: _Place | None) -> _Place:
         """Return where to begin in an opened file, given where reading ended."""
@@ -232,7 +259,7 @@ class _Reading:
     def _may_leave(self) -> bool:
         """Return whether the file has had a successor for seconds, or its successor has one."""
         if self.successor is None:
-            self.successor = self._source.successor_of(self._file)
+            self.successor = self._source.successor_of(self._file, self._into)
             self._leave_at = time.monotonic() + self._source.linger
         if self.successor is None:
             return False
@@ -267,7 +294,7 @@ class _Reading:
         return ahead
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
+def _identity(status: os.stat_result) -> _Identity:
     return status.st_dev, status.st_ino
 
 

@@ -314,6 +314,8 @@ class Door:
             reasons.append("the store does not answer")
         if self._sources is not None and self._sources.failed:
             reasons.append("a source has failed")
+        if self._sources is not None and self._sources.refused:
+            reasons.append("a source is not readable yet")
         return reasons
 
     # The board

@@ -56,6 +56,7 @@ class Sink:
         self._metrics = metrics
         self._bad_lines = 0
         self.stopping = threading.Event()
+        self.is_refused = False  # whether the source must not be read yet
 
     def position(self, source: str) -> str | None:
         """Return the position of a source that was committed last."""
@@ -193,6 +194,11 @@ class Sources:
         """The sources that ended with an error, and the errors."""
         return dict(self._failed)
 
+    @property
+    def refused(self) -> list[str]:
+        """The sources that wait until they may be read."""
+        return [one.name for one, sink in self._pairs if sink.is_refused]
+
     def wait(self) -> None:
         """Wait until all sources have ended."""
         for thread in self._threads:
@@ -216,3 +222,5 @@ class Sources:
         except Exception as error:
             self._failed[source.name] = type(error).__name__
             logger.exception("source failed")
+        finally:
+            sink.is_refused = False
