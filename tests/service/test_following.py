@@ -309,6 +309,50 @@ def test_a_file_rotated_while_the_service_was_down_is_read_to_its_end(folder):
         wait_for(service, {"ann": 2, "late": 1})
 
 
+def test_a_file_rotated_while_the_service_was_down_is_read_on_for_its_writer(folder, successors):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+    path.rename(folder / "posts.jsonl.1")
+    append(path, line("new"))
+    with service_in(folder) as service, following(service, path, linger=3600):
+        wait_until(lambda: successors)
+        append(folder / "posts.jsonl.1", line("late"))
+        wait_for(service, {"ann": 1, "late": 1})
+        path.rename(folder / "posts.jsonl.2")
+        path.touch()
+        wait_for(service, {"ann": 1, "late": 1, "new": 1})
+
+
+def test_a_file_that_is_renamed_and_not_yet_replaced_is_read_on_after_a_restart(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+    path.rename(folder / "posts.jsonl.1")
+    append(folder / "posts.jsonl.1", line("late"))
+    with service_in(folder) as service, following(service, path):
+        for number in (1, 2):
+            wait_for(service, {"ann": 1, "late": number})
+            append(folder / "posts.jsonl.1", line("late"))
+        append(path, line("new"))
+        wait_for(service, {"ann": 1, "late": 3, "new": 1})
+
+
+def test_once_nothing_waits_for_the_writer_of_a_rotated_file(folder):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    with service_in(folder) as service:
+        with following(service, path, once=True) as sources:
+            sources.wait()
+        append(path, line("late"))
+        path.rename(folder / "posts.jsonl.1")
+        append(path, line("new"))
+        with following(service, path, once=True, linger=3600):
+            wait_for(service, {"ann": 1, "late": 1, "new": 1})
+
+
 @pytest.mark.parametrize("is_down", [False, True])
 def test_a_truncated_file_is_read_from_its_beginning(folder, is_down):
     path = folder / "posts.jsonl"

@@ -16,7 +16,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -94,16 +94,11 @@ class FollowedFile:
     def read(self, into: Sink) -> None:
         """Read lines until the sink stops or, if only `once`, to the present end of the file."""
         place = _Place.parse(into.position(self.name))
-        if place is not None:
-            place = self._finish_rotated(into, place)
         successor = None
+        if place is not None and (rotated := self._rotated(place)) is not None:
+            place, successor = self._read_file(rotated, into, place)
         while True:
-            with successor or self._opened(into) as file:
-                place = self._resume(file, place)
-                reading = _Reading(self, file, into, place, follow=not self._once)
-                with reading.closing_successor_on_error():
-                    place = reading.read()
-                successor = reading.successor
+            place, successor = self._read_file(successor or self._opened(into), into, place)
             if self._once:
                 return
 
@@ -182,17 +177,26 @@ class FollowedFile:
         say(what, level=logging.WARNING, source=self.name, offset=place.offset)
         return _Place(device, inode, generation=place.generation + 1)
 
-    def _finish_rotated(self, into: Sink, place: _Place) -> _Place:
-        """Read the rest of a file that was renamed while it was not followed."""
+    def _rotated(self, place: _Place) -> Any:
+        """Return the file of a place, opened, if it was renamed while it was not followed."""
         with suppress(OSError):
             if _identity(self.path.stat()) == (place.device, place.inode):
-                return place
+                return None
         for other in _files_in(self.path.parent):
-            with suppress(OSError), other.open("rb", buffering=0) as file:
+            with suppress(OSError), ExitStack() as closing:
+                file = closing.enter_context(other.open("rb", buffering=0))
                 if place.fits(file):
                     say("reading the rest of a rotated file", source=self.name, path=str(other))
-                    return _Reading(self, file, into, place, follow=False).read()
-        return place
+                    closing.pop_all()
+                    return file
+        return None
+
+    def _read_file(self, file: Any, into: Sink, place: _Place | None) -> tuple[_Place, Any]:
+        """Read an opened file and close it; return where reading ended, and its successor."""
+        with file:
+            reading = _Reading(self, file, into, self._resume(file, place), follow=not self._once)
+            with reading.closing_successor_on_error():
+                return reading.read(), reading.successor
 
 
 class _Reading:
