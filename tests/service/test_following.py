@@ -393,6 +393,61 @@ def test_a_file_that_is_written_anew_is_noticed_though_it_is_longer(folder):
         wait_for(service, {"ann": 1, "carl": 3})
 
 
+@pytest.fixture
+def change_after_reading(monkeypatch):
+    """Change a file once some words were read from it and it was then looked at a few times."""
+
+    def arrange(path, words, change, *, looks):
+        left = {}  # looks until the change, by descriptor
+
+        def passed(descriptor):
+            if left.get(descriptor) == 0:
+                change()
+            if descriptor in left:
+                left[descriptor] -= 1
+
+        class Changing(io.FileIO):
+            def read(self, size=-1):
+                piece = super().read(size)
+                if words in piece and not left:
+                    left[self.fileno()] = looks
+                    passed(self.fileno())
+                return piece
+
+        def opened(one, mode="r", *rest, **options):
+            is_read = (one, mode) == (path, "rb")
+            return Changing(one, "rb") if is_read else real_open(one, mode, *rest, **options)
+
+        def looking(real):
+            def look(descriptor, *rest):
+                found = real(descriptor, *rest)
+                passed(descriptor)
+                return found
+
+            return look
+
+        real_open = Path.open
+        monkeypatch.setattr(Path, "open", opened)
+        monkeypatch.setattr(os, "fstat", looking(os.fstat))
+        monkeypatch.setattr(os, "pread", looking(os.pread))
+
+    return arrange
+
+
+@pytest.mark.parametrize("lines", [1, 10])  # the first bytes, which identify a file, and more
+def test_a_file_that_is_written_anew_before_its_lines_are_handed_over_is_noticed(
+    folder, change_after_reading, lines
+):
+    path = folder / "posts.jsonl"
+    append(path, line("ann") * lines)
+    anew = line("carl") * 20
+    change_after_reading(path, b"bob", lambda: path.write_text(anew, encoding="utf-8"), looks=2)
+    with service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": lines})
+        append(path, line("bob"))
+        wait_for(service, {"ann": lines, "bob": 1, "carl": 20})
+
+
 def test_a_line_that_was_begun_before_a_truncation_is_no_line(folder):
     path = folder / "posts.jsonl"
     append(path, line("ann"), line("bob").rstrip("\n"))

@@ -68,7 +68,7 @@ class _Place:
         status = os.fstat(file.fileno())
         if (self.device, self.inode) != _identity(status) or status.st_size < self.offset:
             return False
-        return _head(file, self.head_size) == self.head
+        return _hash(_begin(file, self.head_size)) == self.head
 
 
 class FollowedFile:
@@ -209,6 +209,8 @@ class _Reading:
         self._file = file
         self._into = into
         self._place = place
+        # Kept: the file may be written anew between being read and its lines being handed over.
+        self._begin = _begin(file, place.head_size)
         self._follow = follow
         self._is_truncated = False
         self.successor: Any = None  # the file that has the name now, opened
@@ -273,21 +275,21 @@ class _Reading:
         """Return whether the content that was read has been overwritten."""
         if os.fstat(self._file.fileno()).st_size < self._file.tell():
             return True
-        return _head(self._file, self._place.head_size) != self._place.head
+        return _hash(_begin(self._file, self._place.head_size)) != self._place.head
 
     def _read_block(self, data: bytes, lines: int) -> _Place:
         """Hand over the posts of complete lines, and return the place after them."""
         place = self._place
         end = place.offset + len(data)
-        if os.fstat(self._file.fileno()).st_size != end:  # the last line may lack its line feed
+        if self._file.tell() != end:  # the last line may lack its line feed
             end += 1
-        head_size = min(end, _HEAD)
+        self._begin = (self._begin + data[:_HEAD] + b"\n")[: min(end, _HEAD)]
         ahead = replace(
             place,
             offset=end,
             lines=place.lines + lines,
-            head_size=head_size,
-            head=_head(self._file, head_size),
+            head_size=len(self._begin),
+            head=_hash(self._begin),
         )
         if not place.lines:
             data = data.removeprefix(_MARK)
@@ -308,9 +310,14 @@ def _files_in(folder: Path) -> list[Path]:
     return []
 
 
-def _head(file: Any, size: int) -> str:
-    """Return a hash of the first bytes of a file."""
-    return hashlib.sha256(os.pread(file.fileno(), size, 0)).hexdigest()[:32] if size else ""
+def _begin(file: Any, size: int) -> bytes:
+    """Return the first bytes of a file."""
+    return os.pread(file.fileno(), size, 0) if size else b""
+
+
+def _hash(begin: bytes) -> str:
+    """Return a hash of the first bytes of a file; none if there are none."""
+    return hashlib.sha256(begin).hexdigest()[:32] if begin else ""
 
 
 class StandardInput:
