@@ -448,6 +448,20 @@ def test_a_file_that_is_written_anew_before_its_lines_are_handed_over_is_noticed
         wait_for(service, {"ann": lines, "bob": 1, "carl": 20})
 
 
+@pytest.mark.parametrize("looks", [0, 1, 2])
+def test_lines_that_were_read_before_a_truncation_count(folder, change_after_reading, looks):
+    path = folder / "posts.jsonl"
+    append(path, line("ann"))
+    anew = line("carl")
+    change_after_reading(path, b"bob", lambda: path.write_text(anew, encoding="utf-8"), looks=looks)
+    written = io.StringIO()
+    with json_logs("warning", written), service_in(folder) as service, following(service, path):
+        wait_for(service, {"ann": 1})
+        append(path, line("bob"), line("bob"), line("begun").rstrip("\n"))
+        wait_for(service, {"ann": 1, "bob": 2, "carl": 1})
+    assert events(written) == ["file was truncated"]
+
+
 def test_a_line_that_was_begun_before_a_truncation_is_no_line(folder):
     path = folder / "posts.jsonl"
     append(path, line("ann"), line("bob").rstrip("\n"))

@@ -248,8 +248,14 @@ class _Reading:
         while True:
             piece = self._file.read(_PIECE)
             # After reading: a rewritten file may be longer than before.
-            self._is_truncated = self._is_other()
-            if self._is_truncated:
+            is_other = _hash(_begin(self._file, self._place.head_size)) != self._place.head
+            # After that: a truncation in between also changes the first bytes.
+            if os.fstat(self._file.fileno()).st_size < self._file.tell():
+                # The file was longer when it was read, so the piece is from before the truncation.
+                yield piece[: piece.rfind(b"\n") + 1]
+                is_other = True
+            if is_other:
+                self._is_truncated = True
                 return
             if piece:
                 yield piece
@@ -270,12 +276,6 @@ class _Reading:
         if self.successor is None:
             return False
         return time.monotonic() >= self._leave_at or not self._source.is_now(self.successor)
-
-    def _is_other(self) -> bool:
-        """Return whether the content that was read has been overwritten."""
-        if os.fstat(self._file.fileno()).st_size < self._file.tell():
-            return True
-        return _hash(_begin(self._file, self._place.head_size)) != self._place.head
 
     def _read_block(self, data: bytes, lines: int) -> _Place:
         """Hand over the posts of complete lines, and return the place after them."""
