@@ -14,7 +14,7 @@ namespace watchword {
 
 enum class SignificanceFunction : std::uint8_t { Vanilla, Xai, Ratio };
 // The unit of lv: the largest count of the n-grams of equal length, that of the words, or
-// the number of words under the label.
+// the label's words, times the largest share that any word has under any label.
 enum class NgramScale : std::uint8_t { Length, Words, Label };
 enum class ConfidenceFunction : std::uint8_t { Gv, NormGv, NormGvXai };
 

@@ -149,7 +149,8 @@ class Parameters:
             "label.",
             details='The maximum in lv: with `"length"`, as in the paper, a rare long n-gram has a '
             'higher value than a common word; `"words"` takes the most frequent of the words; '
-            '`"label"` all words of the label, so that no single word scales all others.',
+            '`"label"` the label\'s words, times the largest share that any word has under any '
+            "label, so that a frequent word does not lower the values of one label.",
             of=_native.NgramScale,
             paper="length",
             pyss3="length",
