@@ -331,15 +331,19 @@ port_option = click.option(
 )
 
 
-def server_options(envvar: str, user: str) -> Option:
-    """Add `--host`, `--port` and `--token`, which may also be in the environment variable."""
+def server_options(envvar: str, user: str, *, default: str) -> Option:
+    """Add `--host`, `--port` and `--token`, which may also be in the environment variable.
+
+    `default` says what the token is if none is given.
+    """
     options = [
         host_option,
         port_option,
         click.option(
             "--token",
             envvar=envvar,
-            help=f"Access token for {user}; at least 16 characters with --host.  [default: random]",
+            help=f"Access token for {user}: at least 8 characters, 16 on a host that other "
+            f"machines can reach.  [default: {default}]",
         ),
     ]
     return lambda function: added(options, function)

@@ -256,7 +256,7 @@ def _shares(
 )
 @click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
 @_dialect_option
-@server_options(_TOKEN_VARIABLE, user="the client")
+@server_options(_TOKEN_VARIABLE, user="the client", default="random; none on such a host")
 @click.option(
     "--faults",
     metavar="FAULT=SHARE,…",

@@ -27,7 +27,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 )
 @click.argument("model", type=FILE)
 @click.argument("data", required=False)
-@server_options(_TOKEN_VARIABLE, user="visitors")
+@server_options(_TOKEN_VARIABLE, user="visitors", default="random")
 @click.option("-o", "--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option(
     "--no-token",

@@ -33,7 +33,8 @@ def _remote_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--token",
             envvar=_TOKEN_VARIABLE,
-            help=f"Token with the scope admin.  [default: the variable {_TOKEN_VARIABLE}]",
+            help="Token with the scope admin; for mark, write is enough.  "
+            f"[default: the variable {_TOKEN_VARIABLE}]",
         ),
     ]
     return joined(function, options, "ask", _asker)
@@ -58,7 +59,8 @@ def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool)
     """Reload the model without stopping the service.
 
     Subjects keep their sums unless they are replayed, which requires stored texts. If the model
-    file has not changed, the texts taught since are kept. SIGHUP does the same.
+    file has not changed, the texts taught since are kept. SIGHUP does the same as this
+    command without options.
     """
     body: dict[str, Any] = {"mode": "replay" if replay else "keep"}
     if model is not None:

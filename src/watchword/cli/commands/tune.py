@@ -118,14 +118,14 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
     multiple=True,
     callback=_limits,
     metavar="MEASURE=VALUE",
-    help="Try only settings with at most this value; repeatable.",
+    help="Choose only settings with at most this value; repeatable.",
 )
 @click.option(
     "--at-least",
     multiple=True,
     callback=_limits,
     metavar="MEASURE=VALUE",
-    help="Try only settings with at least this value; repeatable.",
+    help="Choose only settings with at least this value; repeatable.",
 )
 @click.option(
     "--one-standard-error",
