@@ -1,6 +1,7 @@
-// Computes the values of n-grams from their counts for one set of parameters, with the equations of
-// value.h. Small counts are frequent, so their lv is cached. A valuer is used by one thread at a
-// time.
+// Computes values with the equations of value.h. `Valuer`: lv, sg, sn and gv of n-grams from their
+// counts, for one set of parameters; small counts are frequent, so their lv is cached; used by one
+// thread at a time. `WordsEvidence` and `confidences_of`: cv from these. `ConfidenceStore`: the cv
+// of many n-grams.
 #pragma once
 
 #include <vector>
@@ -111,7 +112,8 @@ class ConfidenceStore {
     std::size_t size() const { return values_.size(); }
 
    private:
-    static constexpr std::size_t kEnough = std::size_t{1} << 21;  // mostly
+    // Numbers to reserve at once; few stores grow beyond it.
+    static constexpr std::size_t kEnough = std::size_t{1} << 21;
 
     std::size_t labels_ = 0;
     Table<double> values_;            // of each entry: its total, then the confidences

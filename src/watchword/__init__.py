@@ -13,7 +13,7 @@ that reads and writes data in `watchword.data` and `watchword.erisk`.
 
 from __future__ import annotations
 
-from watchword import _interrupts  # noqa: F401  (first: it is about the time that the others take)
+from watchword import _interrupts  # noqa: F401  (first: handles Ctrl-C while the rest is imported)
 
 try:
     from watchword import _native

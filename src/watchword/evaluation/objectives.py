@@ -20,7 +20,7 @@ class _Row(NamedTuple):
     sign: int  # 1 if lower values are better, -1 if higher values are
     head: str  # at the head of a column
     text: str  # in a text
-    digits: int = 3  # behind the point
+    digits: int = 3  # digits after the decimal point
 
 
 _TABLE = {

@@ -359,7 +359,7 @@ class _Shares:
         return _Shares(counts, divisors)
 
 
-_ALL = _Shares(np.ones((1, 1)), np.ones(1))  # of sums: values reach the document undivided
+_ALL = _Shares(np.ones((1, 1)), np.ones(1))  # for sums: every block counts fully
 
 _Numbers = tuple[Sequence[tuple[float, ...]], Sequence[tuple[float, ...] | None]]
 

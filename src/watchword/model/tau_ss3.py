@@ -382,7 +382,8 @@ class TauSS3:
     def merge(self, other: TauSS3, *, refinement: Literal["average", "drop"] = "drop") -> None:
         """Add the counts of another model, as if this model had learnt its documents.
 
-        Corrections of refined models are averaged, if both have some, or dropped.
+        Corrections of refined models are dropped; with `refinement="average"` they are averaged if
+        both models have some.
         """
         average = as_choice("refinement", refinement, ("average", "drop")) == "average"
         if not isinstance(other, TauSS3):

@@ -12,7 +12,7 @@ from watchword.web.wire import compact
 
 PAGE = "board.html"
 
-# Of the live page, the board uses what does not belong to one of its views.
+# Files of the live page that the board shares.
 _SHARED = (
     "asking.js",
     "charts.js",

@@ -28,7 +28,7 @@ from watchword.service.logs import say
 from watchword.service.records import Position
 from watchword.service.sources import Sink, posts_of
 
-_PIECE = 1 << 19  # bytes: some thousand posts per transaction
+_PIECE = 1 << 19  # bytes: a few thousand posts per transaction
 _HEAD = 256  # bytes that identify a file
 _POLL = 0.25  # seconds between looks at a file that does not grow
 _LINGER = 5.0  # seconds for which a replaced file is read on: its writer may notice later

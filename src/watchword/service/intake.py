@@ -153,7 +153,8 @@ class Intake:
                 stale=stale,
                 by_time=self._settings.order == "time",
             )
-            # An alert that a late post reveals at an earlier one belongs to the late one's receipt.
+            # A replay may move the alert to an earlier post; it is then reported in the receipt of
+            # the late post.
             return numbers, [
                 one if one.index is not None else replace(one, index=newest[one.row])
                 for one in raised

@@ -256,7 +256,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         *("restore_model", "POST", "/admin/models/{number}/restore", "admin"),
-        "Return to an earlier version of the model.",
+        "Switch to an earlier or later version of the model.",
         "ModelVersion",
         parameters=(_NUMBER,),
         body={JSON: _EMPTY},

@@ -64,7 +64,7 @@ class PostIndex:
                 entries = np.frombuffer(recent[row], _ENTRY)
                 is_same = (entries["hash"] == _number(own)) & (entries["post"] > 0)
                 same = entries["post"][is_same].tolist()
-                if same:  # not only a part of other entries
+                if same:  # the bytes may also match across two entries
                     found[at] = same
             if older[row]:
                 asked.setdefault((subjects[row], _number(own)), []).append(at)

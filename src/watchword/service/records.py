@@ -198,7 +198,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """The removed data of a subject: rows per table, texts unlearnt, model files removed."""
+    """The removed data of a subject: rows per table, texts unlearnt, versions removed."""
 
     subject: str
     rows: dict[str, int] = field(default_factory=dict)

@@ -243,7 +243,7 @@ class Door:
         return self._changed("model taught", found, holder)
 
     async def restore_model(self, request: Request, holder: Holder | None) -> Response:
-        """Return to an earlier model."""
+        """Switch to an earlier or later version of the model."""
         number = number_in(request)
         await object_in(request)
         found = await _threaded(lambda: _done(lambda: self._service.restore(number)))
