@@ -1,4 +1,8 @@
-"""Why an alert was raised, as plain data small enough to keep with it."""
+"""Why an alert was raised, as plain data small enough to keep with it.
+
+Whoever reads it needs neither the texts nor the model. A story (`story.py`) is live: it has both,
+and looks up the n-grams of any post.
+"""
 
 from __future__ import annotations
 
