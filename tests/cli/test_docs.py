@@ -17,7 +17,7 @@ from spark_cluster import HAS_SPARK
 from untyped import untyped
 from watchword.cli import cli
 from watchword.cli.policy_notation import parse_policy
-from watchword.streams.spelling import NAMES
+from watchword.streams.notation import NAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
 DATA = Path(__file__).parents[1] / "data"

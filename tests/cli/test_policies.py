@@ -15,7 +15,7 @@ from watchword.cli.policy_notation import (
     parse_tried,
 )
 from watchword.evaluation.learnt import Learnt
-from watchword.streams.spelling import NAMES, spell_policy
+from watchword.streams.notation import NAMES, spell_policy
 
 RISK = "at risk"
 

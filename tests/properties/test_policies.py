@@ -21,7 +21,7 @@ from stream_samples import (
     worlds,
     worth,
 )
-from watchword.streams.driver import Histories, Series
+from watchword.streams.histories import Histories, Series
 from watchword.streams.policy import compiled, ranking_score
 from watchword.streams.steps import Step, advance, log_ratio_of
 from watchword.streams.weighing import FEATURES

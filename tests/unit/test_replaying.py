@@ -15,7 +15,7 @@ from watchword.evaluation import metrics
 from watchword.evaluation.metrics import ErdeBounds
 from watchword.evaluation.replaying import replay, replay_scores
 from watchword.evaluation.scores import Scores
-from watchword.streams.driver import Series
+from watchword.streams.histories import Series
 
 HIGH = ww.Reaches(1, threshold=0.5)
 

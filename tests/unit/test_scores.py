@@ -26,7 +26,7 @@ from stream_samples import (
 )
 from untyped import untyped
 from watchword.evaluation.scores import Scores, alerts_of, score_streams
-from watchword.streams.driver import Histories, Series
+from watchword.streams.histories import Histories, Series
 from watchword.streams.steps import ScoreName, log_ratio_of
 
 LONG_STREAMS = st.dictionaries(SUBJECTS, st.lists(PLACES, max_size=25), max_size=4)

@@ -19,10 +19,10 @@ from watchword.evaluation import metrics, scores
 from watchword.evaluation.folds import folds_of, folds_of_scores
 from watchword.evaluation.objectives import MEASURES
 from watchword.evaluation.tuning import grid
-from watchword.streams.driver import Series
+from watchword.streams.histories import Series
+from watchword.streams.notation import spell_policy
 from watchword.streams.policies import After
 from watchword.streams.policy import ranking_score
-from watchword.streams.spelling import spell_policy
 
 tune = partial(ww.tune, refine=False)
 RISK = ww.Overtakes("at risk")

@@ -10,7 +10,7 @@
 `after` and `ranked_by` bind tighter than `and`, and `and` tighter than `or`. Where several policies
 are compared, a value may be a list: `overtakes(ratio=1|2|4, margin=0|1)` is six policies. Names and
 arguments are read from `watchword.streams.policies`, so a policy added there is known here; the
-other direction, from policies to text, is `watchword.streams.spelling`. A text that ends with
+other direction, from policies to text, is `watchword.streams.notation`. A text that ends with
 `.json` is the name of a file with a policy as plain data (`Policy.to_dict`).
 """
 
@@ -31,8 +31,8 @@ from watchword.cli.base import find_label
 from watchword.evaluation.fitted_policies import FittedPolicies
 from watchword.evaluation.learnt import Learnt
 from watchword.evaluation.thresholds import Thresholds
+from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import After, AllOf, AnyOf, Policy, RankedBy, policy_from_dict
-from watchword.streams.spelling import NAMES, options_of
 
 THRESHOLDS = "thresholds"
 LEARNT = "learnt"

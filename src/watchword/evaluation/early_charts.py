@@ -21,10 +21,10 @@ from watchword.evaluation.threshold_curves import (
     varied,
     with_thresholds,
 )
-from watchword.streams.driver import Histories
+from watchword.streams.histories import Histories
+from watchword.streams.notation import spell_policy
 from watchword.streams.policies import Policy
 from watchword.streams.policy import ranking_score
-from watchword.streams.spelling import spell_policy
 
 if TYPE_CHECKING:
     from watchword.evaluation.replaying import Outcome, Replay

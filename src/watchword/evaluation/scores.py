@@ -17,8 +17,8 @@ from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.combining import ALPHA, Combination, CombineName, gains_of
-from watchword.streams.driver import Histories, Series
 from watchword.streams.function_model import FunctionModel, source_of
+from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy, check_needs
 from watchword.streams.sources import combination_of
 from watchword.streams.steps import QUANTITIES, SHARES, Quantity

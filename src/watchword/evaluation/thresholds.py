@@ -14,7 +14,7 @@ from watchword._checks import Label, as_label
 from watchword.evaluation.fitted_policies import Fit, FittedPolicies, Worth, as_posts
 from watchword.evaluation.replaying import average_precision_of, is_positive
 from watchword.evaluation.scores import Scores
-from watchword.streams.driver import Histories
+from watchword.streams.histories import Histories
 from watchword.streams.policies import Overtakes, Policy, Reaches
 from watchword.streams.policy import ranking_score, settle
 from watchword.streams.steps import ScoreName, Step

@@ -16,8 +16,8 @@ from watchword.evaluation.early_charts import (
 from watchword.evaluation.objectives import erde_names, text_of
 from watchword.evaluation.threshold_curves import threshold_of
 from watchword.evaluation.tuning import standard_error
+from watchword.streams.notation import spell_policy
 from watchword.streams.policy import leaves
-from watchword.streams.spelling import spell_policy
 
 if TYPE_CHECKING:
     from watchword.evaluation.tuning_result import Trial, Tuning

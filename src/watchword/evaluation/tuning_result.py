@@ -14,8 +14,8 @@ from watchword.evaluation.held_out import HeldOut, Outcomes, warnings_about
 from watchword.evaluation.metrics import Interval
 from watchword.evaluation.objectives import Objective, head_of, shown_number
 from watchword.model.tau_ss3 import TauSS3
+from watchword.streams.notation import spell_policy
 from watchword.streams.policies import Policy
-from watchword.streams.spelling import spell_policy
 from watchword.streams.teaching import teach
 
 if TYPE_CHECKING:

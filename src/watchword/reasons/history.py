@@ -1,4 +1,4 @@
-"""Histories of subjects as numbers: the gains of each post, their sums and the alert."""
+"""The history of one subject as numbers: the gains of each post, their sums and the alert."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from watchword._arrays import FloatArray
 from watchword._checks import Label, as_threads
 from watchword.model.engine import Engine
 from watchword.reasons.weights import Weights, weigh
-from watchword.streams.driver import Histories, Series
+from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy
 
 

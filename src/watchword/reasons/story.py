@@ -1,7 +1,8 @@
 """Stories of subjects: the values post by post, the decision, and what tipped it.
 
 Created by `TauSS3.story`. Reading all posts is fast; their n-grams are looked up on demand, and
-only for the posts that matter.
+only for the posts that matter. A story is live: it has the texts and the model. What the service
+keeps with an alert is small plain data: `alert.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import Change
 from watchword.reasons.history import History
 from watchword.reasons.weights import strongest
-from watchword.streams.driver import Histories, Series
+from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy, Weighs, as_policy
 from watchword.streams.readers import Decision
 from watchword.streams.weighing import FEATURES

@@ -16,7 +16,7 @@ from watchword.service.layouts import Layouts, Reading
 from watchword.service.records import Alert, IncomingPost, Mark, micros, moment, plain
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
-from watchword.streams.driver import best_other
+from watchword.streams.histories import best_other
 from watchword.streams.policy import ranking_score
 from watchword.streams.steps import Step, log_ratio_of
 

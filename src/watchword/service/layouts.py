@@ -18,8 +18,8 @@ from watchword._checks import Label
 from watchword.model.engine import Engine, engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.store import Session
+from watchword.streams.notation import spell_policy
 from watchword.streams.policies import Policy
-from watchword.streams.spelling import spell_policy
 from watchword.streams.states import policy_hash
 
 _COLUMNS = "id, labels, policy, policy_hash, model"

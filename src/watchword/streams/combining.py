@@ -1,4 +1,7 @@
-"""Combinations: how the scores of a subject's posts become the values of the subject."""
+"""How the scores of a subject's posts combine into the values of the subject.
+
+Policies that combine other policies are in `policy.py`.
+"""
 
 from __future__ import annotations
 

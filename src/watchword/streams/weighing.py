@@ -11,7 +11,7 @@ from watchword._arrays import FloatArray
 from watchword._checks import Label, as_label, as_number
 from watchword.model.native import NativePolicy, StepFeature
 from watchword.model.native import remembers as feature_remembers
-from watchword.streams.driver import Histories
+from watchword.streams.histories import Histories
 from watchword.streams.policy import BuiltInPolicy, settle
 from watchword.streams.steps import GAINS, SHARES, SUMS, Quantity
 
@@ -110,7 +110,7 @@ class Weighs(BuiltInPolicy):
     def contributions(self, histories: Histories) -> FloatArray:
         """Return weight · feature after each step of all subjects, a column for each of `weights`.
 
-        >>> from watchword.streams.driver import Series
+        >>> from watchword.streams.histories import Series
         >>> gains = np.array([[0.5, 0.5], [2.5, 0.5]])
         >>> policy = Weighs("at risk", share=3, gain=0.5)
         >>> policy.contributions(Histories([Series.from_gains(gains, 0)])).round(2).tolist()

@@ -16,8 +16,8 @@ from watchword.evaluation.replaying import Outcome, Replay, replay, replay_score
 from watchword.evaluation.scores import Scores, score_streams
 from watchword.model.engine import engine_of
 from watchword.reasons.story import tell
+from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import Overtakes, Policy, as_policy, policy_from_dict
-from watchword.streams.spelling import NAMES, options_of
 from watchword.streams.steps import ScoreName
 from watchword.web.documents import Selection, listed, sorted_labels
 from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained

@@ -16,7 +16,7 @@ from watchword.evaluation import Replay
 from watchword.evaluation.scores import score_streams
 from watchword.model import RankedNgram
 from watchword.show.terminal import largest_contributions, to_terminal
-from watchword.streams.spelling import spell_policy
+from watchword.streams.notation import spell_policy
 
 _POLICIES = ("overtakes", "overtakes(margin=0.05)", "overtakes(margin=0.5)")
 

@@ -37,7 +37,7 @@ from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
 from watchword.evaluation.early_charts import REPLAY_CHARTS
 from watchword.streams.combining import Combination
-from watchword.streams.spelling import spell_policy
+from watchword.streams.notation import spell_policy
 
 
 @verb(

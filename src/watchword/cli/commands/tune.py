@@ -60,7 +60,7 @@ from watchword.evaluation.tuning_result import plain_intervals
 from watchword.model.parameters import TABLE
 from watchword.model.presets import PAPER_GRID, PAPER_TASKS
 from watchword.streams.combining import CombineName
-from watchword.streams.spelling import spell_policy
+from watchword.streams.notation import spell_policy
 
 _INTERVALS = 10  # settings printed with intervals
 

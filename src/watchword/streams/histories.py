@@ -1,8 +1,7 @@
-"""Histories of subjects, replayed through the policy driver.
+"""Whole histories of subjects, of one (`Series`) and of many (`Histories`), read with a policy.
 
-The driver, `advance` in `src/core/policy.cpp`, is the only code that applies policies. Readers and
-watchers advance subjects by one post in the core; replays, tuning and stories run through whole
-histories here.
+Only the driver, `advance` in `src/core/policy.cpp`, applies policies. Readers and watchers advance
+subjects by one post in the core; replays, tuning and stories run through whole histories here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Policies in the words of the command line."""
+"""Policies as text in the notation of the command line; `cli/policy_notation.py` parses it."""
 
 from __future__ import annotations
 
