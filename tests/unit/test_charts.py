@@ -9,7 +9,7 @@ import pytest
 import watchword as ww
 from watchword.evaluation import Scores, nested_tune
 from watchword.evaluation.charts import Chart, Curve
-from watchword.evaluation.early_charts import ReplayChart
+from watchword.evaluation.replay_charts import ReplayChart
 from watchword.evaluation.threshold_curves import first_post, threshold_of
 
 PEOPLE = ww.make_risk_streams(80, seed=3)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from watchword.evaluation.charts import Chart
-    from watchword.evaluation.early_charts import ReplayChart
+    from watchword.evaluation.replay_charts import ReplayChart
     from watchword.evaluation.replaying import Replay
 
 
@@ -33,7 +33,7 @@ class ReplayPictures:
         >>> print(found.chart("delays").description)
         correct: 7 of 7 positives; false: 0 of 33 others; the median delay is 4.
         """
-        from watchword.evaluation.early_charts import replay_chart
+        from watchword.evaluation.replay_charts import replay_chart
 
         return replay_chart(cast("Replay", self), kind, **options)
 
@@ -42,7 +42,7 @@ class ReplayPictures:
         return self.chart(kind, **options).plot(ax)
 
     def _repr_html_(self) -> str:
-        from watchword.evaluation.early_charts import usual_charts
+        from watchword.evaluation.replay_charts import usual_charts
         from watchword.show.early import result_html
 
         own = cast("Replay", self)

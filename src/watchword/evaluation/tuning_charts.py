@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from watchword.evaluation.charts import Chart
-from watchword.evaluation.early_charts import (
-    delays_chart,
-    frontier_of,
-    rows_chart,
-    threshold_chart,
-)
 from watchword.evaluation.objectives import erde_names, text_of
+from watchword.evaluation.replay_charts import (
+    delays_chart,
+    frontier_chart,
+    rows_chart,
+    thresholds_chart,
+)
 from watchword.evaluation.threshold_curves import threshold_of
 from watchword.evaluation.tuning import standard_error
 from watchword.streams.notation import spell_policy
@@ -26,7 +26,7 @@ TuningChart = Literal["policies", "frontier", "thresholds", "delays"]
 _MOST_KINDS = 12
 
 
-def policies_chart(tuning: Tuning) -> Chart:
+def tuned_policies(tuning: Tuning) -> Chart:
     """Return the best value of each kind of policy with its standard error, and the bounds."""
     best: dict[tuple[Any, ...], Trial] = {}  # by the names of simple policies
     for trial in tuning.trials:
@@ -52,16 +52,16 @@ def policies_chart(tuning: Tuning) -> Chart:
     )
 
 
-def frontier_chart(
+def tuned_frontier(
     tuning: Tuning, *, measure: str = "precision", least_recall: float = 0.5
 ) -> Chart:
     """Return the best precision for each median delay among the trials."""
     rows = [trial.measures for trial in tuning.trials]
     options: dict[str, Any] = {"measure": measure, "least_recall": least_recall}
-    return frontier_of(rows, tuning.best.measures, **options)
+    return frontier_chart(rows, tuning.best.measures, **options)
 
 
-def thresholds_chart(tuning: Tuning) -> Chart:
+def tuned_thresholds(tuning: Tuning) -> Chart:
     """Return measures of the trials that differ from the chosen one in the threshold only."""
     best = tuning.best
     own = threshold_of(best.policy)
@@ -75,7 +75,7 @@ def thresholds_chart(tuning: Tuning) -> Chart:
             if found and same and found.with_value(own.value) == best.policy:
                 near.setdefault(found.value, trial)
     values = sorted(near)
-    return threshold_chart(
+    return thresholds_chart(
         values,
         [near[value].measures for value in values],
         names=[*erde_names(tuning.held_out.deadlines), "f1"],
@@ -91,9 +91,9 @@ def tuned_delays(tuning: Tuning) -> Chart:
 
 
 _CHARTS: dict[TuningChart, Callable[..., Chart]] = {
-    "policies": policies_chart,
-    "frontier": frontier_chart,
-    "thresholds": thresholds_chart,
+    "policies": tuned_policies,
+    "frontier": tuned_frontier,
+    "thresholds": tuned_thresholds,
     "delays": tuned_delays,
 }
 TUNING_CHARTS: tuple[TuningChart, ...] = tuple(_CHARTS)

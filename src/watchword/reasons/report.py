@@ -13,7 +13,7 @@ import numpy as np
 
 from watchword._checks import Label, as_list, as_whole
 from watchword.data import Subject
-from watchword.evaluation.early_charts import usual_charts
+from watchword.evaluation.replay_charts import usual_charts
 from watchword.evaluation.replaying import Outcome, Replay
 from watchword.evaluation.scores import first_alerts
 from watchword.model.engine import engine_of

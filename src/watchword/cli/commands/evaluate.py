@@ -35,7 +35,7 @@ from watchword.data.lines import name_of
 from watchword.data.texts import Texts, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
-from watchword.evaluation.early_charts import REPLAY_CHARTS
+from watchword.evaluation.replay_charts import REPLAY_CHARTS
 from watchword.streams.combining import Combination
 from watchword.streams.notation import spell_policy
 

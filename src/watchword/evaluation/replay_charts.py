@@ -47,7 +47,7 @@ _SCORES = {
 }
 
 
-def thresholds_chart(replay: Replay) -> Chart:
+def replay_thresholds(replay: Replay) -> Chart:
     """Return each ERDE and F₁ against the threshold of the policy."""
     measures = _measures_of(replay)
     found = threshold_of(replay.policy)
@@ -55,7 +55,7 @@ def thresholds_chart(replay: Replay) -> Chart:
         raise ValueError(f"{spell_policy(replay.policy)} has no threshold to change")
     tried = with_thresholds(replay.scores, replay.policy)
     rows = list(measured(replay.scores, [*tried.values()], [*measures.erde], measures.latency_p))
-    return threshold_chart(
+    return thresholds_chart(
         [*tried],
         rows,
         names=[*erde_names(measures.erde), "f1"],
@@ -64,7 +64,7 @@ def thresholds_chart(replay: Replay) -> Chart:
     )
 
 
-def threshold_chart(
+def thresholds_chart(
     values: Sequence[float],
     rows: Sequence[Mapping[str, float]],
     *,
@@ -91,7 +91,7 @@ def threshold_chart(
     )
 
 
-def frontier_chart(
+def replay_frontier(
     replay: Replay, *, measure: str = "precision", least_recall: float = 0.5
 ) -> Chart:
     """Return the best precision for each median delay, with other thresholds and first posts."""
@@ -99,10 +99,10 @@ def frontier_chart(
     options = ([*measures.erde], measures.latency_p)
     rows = list(measured(replay.scores, varied(replay.scores, replay.policy), *options))
     [own] = measured(replay.scores, [replay.policy], *options)
-    return frontier_of(rows, own, measure=measure, least_recall=least_recall)
+    return frontier_chart(rows, own, measure=measure, least_recall=least_recall)
 
 
-def frontier_of(
+def frontier_chart(
     rows: Sequence[Mapping[str, float]],
     own: Mapping[str, float],
     *,
@@ -190,7 +190,7 @@ def delays_chart(delays: IntArray, truth: BoolArray | None, deadlines: Iterable[
     )
 
 
-def subjects_chart(replay: Replay, *, subjects: Sequence[str] | None = None) -> Chart:
+def replay_subjects(replay: Replay, *, subjects: Sequence[str] | None = None) -> Chart:
     """Return the score of several subjects over their posts, with their alerts."""
     chosen = _typical(replay) if subjects is None else _named(replay, subjects)
     name = ranking_score(replay.policy, replay.scores.has)
@@ -272,7 +272,7 @@ def _typical(replay: Replay) -> list[int]:
     return sorted(chosen[:_SUBJECTS])
 
 
-def policies_chart(replay: Replay, *, policies: Iterable[Policy]) -> Chart:
+def replay_policies(replay: Replay, *, policies: Iterable[Policy]) -> Chart:
     """Return each ERDE and F₁ of this policy and of others on the same scores, with intervals."""
     measures = _measures_of(replay)
     options: dict[str, Any] = {"deadlines": [*measures.erde], "latency_p": measures.latency_p}
@@ -341,15 +341,15 @@ def _measures_of(replay: Replay) -> Any:
 def usual_charts(replay: Replay) -> list[Chart]:
     """Return the default charts: thresholds, if labels and a threshold are known, and delays."""
     known = replay.measures is not None and threshold_of(replay.policy) is not None
-    return [*([thresholds_chart(replay)] if known else []), replay_delays(replay)]
+    return [*([replay_thresholds(replay)] if known else []), replay_delays(replay)]
 
 
 _CHARTS: dict[ReplayChart, Callable[..., Chart]] = {
-    "thresholds": thresholds_chart,
-    "frontier": frontier_chart,
+    "thresholds": replay_thresholds,
+    "frontier": replay_frontier,
     "delays": replay_delays,
-    "subjects": subjects_chart,
-    "policies": policies_chart,
+    "subjects": replay_subjects,
+    "policies": replay_policies,
 }
 REPLAY_CHARTS: tuple[ReplayChart, ...] = tuple(_CHARTS)
 
