@@ -25,8 +25,8 @@ _OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The kind and version of a database, its tables, and how safely it is written.
+class DatabaseKind:
+    """A kind of database: its version, its tables, and how safely it is written.
 
     If `durable`, a commit survives a power failure, and the file alone holds all that was
     committed. If not, a commit survives the end of the process, a power failure may undo the
@@ -34,7 +34,7 @@ class Layout:
     microseconds instead of milliseconds.
     """
 
-    kind: str
+    name: str  #: with an article, as in "a journal"
     application_id: int
     version: int
     tables: tuple[str, ...]
@@ -58,28 +58,28 @@ def table(name: str, key: str, *columns: str) -> str:
 class Database:
     """An open database whose errors name the file."""
 
-    def __init__(self, connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) -> None:
         self.path = path
         self._connection = connection
-        self._layout = layout
+        self._kind = kind
 
     def rows(self, query: str, *values: object) -> list[Any]:
         """Return the rows that a query finds, each a `sqlite3.Row`."""
-        with _named_errors(self.path, self._layout):
+        with _named_errors(self.path, self._kind):
             return self._connection.execute(query, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection for changes that are made together or not at all."""
         own = self._connection
-        with _named_errors(self.path, self._layout), _rolled_back_on_error(own):
+        with _named_errors(self.path, self._kind), _rolled_back_on_error(own):
             own.execute("BEGIN")
             yield own
             own.execute("COMMIT")
 
     def shrink(self) -> None:
         """Return the space of deleted rows to the disk, and overwrite what they held."""
-        with _named_errors(self.path, self._layout):
+        with _named_errors(self.path, self._kind):
             self._connection.execute("VACUUM")
 
     def damaged(self, reason: object) -> StateError:
@@ -88,7 +88,7 @@ class Database:
 
 
 @contextmanager
-def open_database(path: AnyPath, layout: Layout) -> Iterator[Database]:
+def open_database(path: AnyPath, kind: DatabaseKind) -> Iterator[Database]:
     """Open a database, or create it if there is no file or an empty one.
 
     Raise `StateError` for a file that is something else, of another version, damaged, or in use,
@@ -102,17 +102,17 @@ def open_database(path: AnyPath, layout: Layout) -> Iterator[Database]:
     with suppress(FileExistsError):  # never open an existing file: closing it would drop its lock
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
     if Path(target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
-        raise _other_kind(path, layout)
-    with _named_errors(path, layout):
+        raise _other_kind(path, kind)
+    with _named_errors(path, kind):
         connection = sqlite3.connect(target, timeout=0, isolation_level=None)
     with closing(connection):
-        with _named_errors(path, layout):
-            _prepare(connection, path, layout)
+        with _named_errors(path, kind):
+            _prepare(connection, path, kind)
         connection.row_factory = sqlite3.Row
-        yield Database(connection, path, layout)
+        yield Database(connection, path, kind)
 
 
-def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
+def _prepare(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) -> None:
     """Lock a database until it is closed, check it, and create what is missing."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     with _rolled_back_on_error(connection):
@@ -120,34 +120,34 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> N
         [application_id] = connection.execute("PRAGMA application_id").fetchone()
         [version] = connection.execute("PRAGMA user_version").fetchone()
         if application_id == version == 0 and not schema_of(connection):
-            connection.execute(f"PRAGMA application_id = {layout.application_id}")
-            for definition in layout.tables:
+            connection.execute(f"PRAGMA application_id = {kind.application_id}")
+            for definition in kind.tables:
                 connection.execute(definition)
-        elif application_id != layout.application_id:
-            raise _other_kind(path, layout)
-        elif version != layout.version:
+        elif application_id != kind.application_id:
+            raise _other_kind(path, kind)
+        elif version != kind.version:
             raise StateError(
                 f"{os.fspath(path)} was written by another version of watchword (format {version}, "
-                f"expected {layout.version}): use another file"
+                f"expected {kind.version}): use another file"
             )
         else:
-            _check(connection, path, layout)
+            _check(connection, path, kind)
         # Written each time: a file that cannot be written is refused before anything is done,
         # and SQLite then owns, and removes in the end, the log that a killed process left.
-        connection.execute(f"PRAGMA user_version = {layout.version}")
+        connection.execute(f"PRAGMA user_version = {kind.version}")
         connection.execute("COMMIT")
-    connection.execute(f"PRAGMA journal_mode = {'DELETE' if layout.durable else 'WAL'}")
-    connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
+    connection.execute(f"PRAGMA journal_mode = {'DELETE' if kind.durable else 'WAL'}")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if kind.durable else 'NORMAL'}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA journal_size_limit = 0")  # no remains of texts in the log
 
 
-def _check(connection: sqlite3.Connection, path: AnyPath, layout: Layout) -> None:
+def _check(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) -> None:
     """Check tables, pages, types of values and references between tables."""
     import sqlite3
 
     with closing(sqlite3.connect(":memory:")) as expected:
-        expected.executescript(";".join(layout.tables))
+        expected.executescript(";".join(kind.tables))
         if schema_of(connection) != schema_of(expected):
             raise _damaged(path, "its tables are not those expected")
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -177,7 +177,7 @@ def _rolled_back_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
+def _named_errors(path: AnyPath, kind: DatabaseKind) -> Iterator[None]:
     """Turn errors of SQLite into errors that name the file and say what to do."""
     import sqlite3
 
@@ -193,7 +193,7 @@ def _named_errors(path: AnyPath, layout: Layout) -> Iterator[None]:
         if message == "database is locked":
             raise in_use(path) from None
         if message == "file is not a database":
-            raise _other_kind(path, layout) from None
+            raise _other_kind(path, kind) from None
         if message in FAILURES:
             with writing_to(path):
                 raise OSError(FAILURES[message], message) from error
@@ -214,8 +214,8 @@ def _may_write(path: AnyPath) -> bool:
     return os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)
 
 
-def _other_kind(path: AnyPath, layout: Layout) -> StateError:
-    return StateError(f"{os.fspath(path)} is not {layout.kind}: use another file")
+def _other_kind(path: AnyPath, kind: DatabaseKind) -> StateError:
+    return StateError(f"{os.fspath(path)} is not {kind.name}: use another file")
 
 
 def _damaged(path: AnyPath, reason: object) -> StateError:

@@ -18,7 +18,7 @@ from watchword.errors import (
     UnknownAlertError,
     UnknownLabelError,
 )
-from watchword.service import forgetting, kept, lessons
+from watchword.service import brief_cache, forgetting, lessons
 from watchword.service.records import IncomingPost
 from watchword.service.rounds import close_round
 
@@ -368,7 +368,7 @@ def test_a_mark_does_not_outlive_a_subject_that_is_being_forgotten(postgres, mod
 
 
 def test_a_forgotten_subject_leaves_lists_that_are_kept_for_a_while(tmp_path, model, monkeypatch):
-    monkeypatch.setattr(kept, "_SHARE", 1e9)  # every list took long
+    monkeypatch.setattr(brief_cache, "_SHARE", 1e9)  # every list took long
     with opened(str(tmp_path / "w.db"), model) as service:
         send(service, post("ann", 1), post("bob", 1))
         assert [one.id for one in service.subjects(sort="name")] == ["ann", "bob"]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from watchword._database import Database, Layout, open_database, table
+from watchword._database import Database, DatabaseKind, open_database, table
 from watchword._files import AnyPath
 from watchword.erisk.protocol import Answer, Round, as_answers, as_list, as_round, parse_json
 from watchword.errors import DataFormatError, StateError
@@ -27,8 +27,8 @@ _RUN = "run INTEGER REFERENCES runs"
 _WRITING = ("nick TEXT", "title TEXT", "content TEXT", "date TEXT", "id TEXT NULL", "context TEXT")
 _ANSWER = ("nick TEXT", "decision INTEGER CHECK (decision BETWEEN 0 AND 1)", "score REAL")
 _IDENTITY = ("one INTEGER CHECK (one = 1)", "url TEXT", "salt BLOB", "token BLOB")
-LAYOUT = Layout(
-    kind="a journal",
+KIND = DatabaseKind(
+    name="a journal",
     application_id=int.from_bytes(b"wwEJ", "big"),
     version=2,
     tables=(
@@ -86,7 +86,7 @@ class Journal:
     @contextmanager
     def open(cls, path: AnyPath, identity: Identity) -> Iterator[Journal]:
         """Open a journal, or create one; no other client can open it until it is closed."""
-        with open_database(path, LAYOUT) as database:
+        with open_database(path, KIND) as database:
             if not database.rows("SELECT * FROM journal"):
                 _begin(database, identity)
             past = _check_identity(database, identity)

@@ -19,13 +19,13 @@ import numpy as np
 
 from watchword._arrays import IntArray
 from watchword._checks import Label
-from watchword._database import Database, Layout, open_database, table
+from watchword._database import Database, DatabaseKind, open_database, table
 from watchword._files import AnyPath
 from watchword.model.native import core as _native
 from watchword.model.text import TextSource
 
-LAYOUT = Layout(
-    kind="a file of search results",
+KIND = DatabaseKind(
+    name="a file of search results",
     application_id=int.from_bytes(b"wwSR", "big"),
     version=1,
     tables=(
@@ -64,7 +64,7 @@ class KeptResults:
         if path is None:
             yield cls(digest)
             return
-        with open_database(path, LAYOUT) as database:
+        with open_database(path, KIND) as database:
             results = cls(digest, database)
             results._read(database, is_sound)
             yield results

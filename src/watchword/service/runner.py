@@ -19,10 +19,10 @@ from watchword.errors import UnknownAlertError
 from watchword.service import lessons
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.alerts import find_alerts
+from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode, Verdict
 from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.intake import Batch, Intake, Settings, check_posts
-from watchword.service.kept import KeptResults
 from watchword.service.layouts import Layouts, Reading
 from watchword.service.marks import precision_of, training_texts, write_mark
 from watchword.service.records import (
@@ -103,7 +103,7 @@ class Service:
         self._changing = threading.RLock()  # held while the model is changed in store and memory
         self._listeners: list[Listener] = []
         self._intake = Intake(store, settings)
-        self._kept = KeptResults()
+        self._kept = BriefCache()
         self._reloader = Reloader(self, store, versions)
         self._writer = Writer(
             self._intake,

@@ -1,4 +1,4 @@
-"""A cache of results that are slow to compute."""
+"""A cache that keeps results for a few times as long as they took to compute."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _SHARE = 10  # a result is kept for this many times as long as it took
 _SHORTEST = 0.5  # seconds for which it is worth keeping
 
 
-class KeptResults:
+class BriefCache:
     """Results by request; threads may share them.
 
-    >>> kept = KeptResults()
-    >>> kept.get("posts", lambda: 3)  # quick, so it is computed again next time
+    >>> cache = BriefCache()
+    >>> cache.get("posts", lambda: 3)  # quick, so it is computed again next time
     3
-    >>> kept.get("posts", lambda: 4)
+    >>> cache.get("posts", lambda: 4)
     4
     """
 
