@@ -77,7 +77,7 @@ def test_no_setting_is_better_than_the_frontier(found):
     assert list(best.x) == sorted(best.x)
     assert list(best.y) == sorted(best.y)
     [chosen] = chart.marks
-    assert (chosen.x, chosen.y) == (found.measures.latency, found.measures.precision)
+    assert (chosen.x, chosen.y) == (found.measures.median_delay, found.measures.precision)
 
 
 def test_a_frontier_of_costs_falls(found):

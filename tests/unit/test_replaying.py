@@ -68,7 +68,7 @@ def test_measures_are_those_worked_out_by_hand():
     assert found.erde5 == pytest.approx((late(2, 5) + 1 + 0.5) / 4, abs=1e-15)
     assert found.erde50 == pytest.approx((late(2, 50) + 1 + 0.5) / 4, abs=1e-15)
     assert (found.precision, found.recall, found.f1) == (0.5, 0.5, 0.5)
-    assert found.latency == 2
+    assert found.median_delay == 2
     assert found.speed == pytest.approx(0.9961, abs=1e-6)  # 2 − 2/(1 + e^−.0078)
     assert found.f_latency == found.f1 * found.speed
     # By their last shares: ann .9, cid .8, bob .4, dan 0: precisions 1/1 and 2/3.
@@ -143,7 +143,7 @@ def test_alerts_by_chunk_after_0_posts_are_measured():
     assert found.outcomes[0].label == "at risk"
     assert found.outcomes[0].delay == 0
     assert found.measures.erde5 == pytest.approx(late(0, 5) / 2)
-    assert found.measures.latency == 0
+    assert found.measures.median_delay == 0
 
 
 @pytest.mark.parametrize("truth", [{}, {**TRUTH, "dan": None}])
@@ -168,11 +168,11 @@ def test_no_subjects_give_no_measures():
 def test_false_alarms_cost_nothing_without_positive_subjects():
     found = replay_scores(scored(truth=dict.fromkeys(TRUTH, 0)), HIGH)
     assert found.measures.erde5 == 0
-    assert math.isnan(found.measures.latency)
+    assert math.isnan(found.measures.median_delay)
     assert math.isnan(found.measures.average_precision)
     [first] = found.ranking()
     assert (first.precision_at_10, first.ndcg_at_10, first.ndcg_at_100) == (0, 0, 0)
-    assert json.loads(found.to_json())["measures"]["latency"] is None
+    assert json.loads(found.to_json())["measures"]["median_delay"] is None
 
 
 def test_labels_of_different_types_are_different():
@@ -266,9 +266,9 @@ def test_subjects_without_posts_change_only_the_denominators(policy, by):
     assert one.alerts == other.alerts > 0
     assert (other.subjects, other.positives) == (one.subjects + 2, one.positives + 1)
     assert other.recall == pytest.approx(one.recall * one.positives / (one.positives + 1))
-    assert (other.precision, other.latency, other.speed) == (
+    assert (other.precision, other.median_delay, other.speed) == (
         one.precision,
-        one.latency,
+        one.median_delay,
         one.speed,
     )
     share = other.positives / other.subjects

@@ -228,7 +228,8 @@ class PracticeTask:
         delays = [state.alerts.get(name, 0) for name in names]
         first = np.repeat([1.0, np.inf], [len(self._names), len(self._silent)])
         found = finite(early_measures(truth, alerted, delays, first))
-        return RunMeasures(**found, rankings=self._rankings(state, truth, names))
+        latency = found.pop("median_delay")
+        return RunMeasures(**found, latency=latency, rankings=self._rankings(state, truth, names))
 
     def _rankings(
         self, state: _RunState, truth: BoolArray, names: list[str]

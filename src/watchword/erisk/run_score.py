@@ -107,6 +107,7 @@ def score_run(
         deadlines=deadlines,
         p=p,
     )
+    found["latency"] = found.pop("median_delay")
     ranked = tuple(
         Ranking.of(rounds, values.tolist(), outcomes.truth, outcomes.subjects)
         for rounds, values in scores.items()

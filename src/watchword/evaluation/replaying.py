@@ -33,7 +33,7 @@ NAMES = {  # of measures besides ERDE, as in tables
     "f1": "F1",
     "f_latency": "F_latency",
     "speed": "speed",
-    "latency": "median delay",
+    "median_delay": "median delay",
     "average_precision": "average precision",
 }
 LatencyP = float | Literal["median"]
@@ -60,6 +60,7 @@ class Measures:
     """Measures of the accuracy and earliness of decisions; ERDE as a fraction, not in percent.
 
     `erde` and its bounds are by deadline; `latency_p` is the parameter of speed and F_latency.
+    `median_delay` is that of the true positives (nan without any), which eRisk calls latency.
     """
 
     subjects: int
@@ -70,7 +71,7 @@ class Measures:
     precision: float
     recall: float
     f1: float
-    latency: float
+    median_delay: float
     speed: float
     f_latency: float
     average_precision: float
@@ -345,7 +346,7 @@ def early_measures(
     deadlines: Sequence[int] = DEADLINES,
     p: float = metrics.LATENCY_P,
 ) -> dict[str, Any]:
-    """Return ERDE with its bounds, precision, recall, F₁, latency, speed and F_latency by name.
+    """Return each ERDE with its bounds, and the other measures of decisions, by name.
 
     `first` are the earliest possible delays; see `metrics.erde_bounds`.
     """
@@ -359,7 +360,7 @@ def early_measures(
     return {
         **found,
         **asdict(metrics.precision_recall_f1(truth, alerted, positive=True)),
-        "latency": metrics.latency(*arguments, **options),
+        "median_delay": metrics.latency(*arguments, **options),
         "speed": metrics.speed(*arguments, p=p, **options),
         "f_latency": metrics.latency_weighted_f1(*arguments, p=p, **options),
     }

@@ -185,5 +185,5 @@ def _field(field: Field[Any]) -> dict[str, Any]:
 def _measures(found: Replay) -> dict[str, Any] | None:
     if found.measures is None:
         return None
-    names = ("erde5", "erde50", "precision", "recall", "f1", "f_latency", "latency")
+    names = ("erde5", "erde50", "precision", "recall", "f1", "f_latency", "median_delay")
     return {name: getattr(found.measures, name) for name in names}

@@ -113,7 +113,7 @@ def _row(replay: Replay) -> dict[str, object]:
         "policy": spell_policy(replay.policy),
         "found": f"{right} of {measures.positives}",
         "false alarms": measures.alerts - right,
-        "median delay": f"{measures.latency:g} posts" if right else None,
+        "median delay": f"{measures.median_delay:g} posts" if right else None,
         "ERDE5": f"{100 * measures.erde5:.1f} %",
         "ERDE50": f"{100 * measures.erde50:.1f} %",
         "F1": measures.f1,

@@ -91,7 +91,7 @@ const lists = (() => {
       recall: ["recall", share],
       f1: ["F1", share],
       f_latency: ["F latency", share],
-      latency: ["median delay", String],
+      median_delay: ["median delay", String],
     };
     const parts = Object.entries(measures ?? {}).map(([name, value]) => {
       const [spelled, format] = names[name];
