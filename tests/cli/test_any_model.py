@@ -78,7 +78,7 @@ def test_evaluate_scores_has_all_outputs_of_evaluate(here):
     assert {"erde30", "erde30_bounds"} <= told.keys()
     assert told["intervals"].keys() == {"erde5", "erde30", "f1", "f_latency"}
     assert len(json.loads((here / "a.json").read_text())["subjects"]) == 24
-    [by_chunk] = records(*common, "--by", "chunk", "--combine", "ema", "--alpha", "0.5")
+    [by_chunk] = records(*common, "--by", "chunk", "--combine", "ema", "--ema-weight", "0.5")
     assert by_chunk["by"] == "chunk"
     assert "average precision" in call(*common, "--table").stdout
     assert call(*common, "--csv", "-").stdout.startswith("subject,truth,label,delay")
@@ -108,9 +108,9 @@ def test_labels_of_scores_may_be_numbers_or_missing(here):
         ),
         (["--scores", "scores.jsonl", *RISK, "--threads", "2"], 2, "--scores and --threads cannot"),
         (
-            ["--scores", "scores.jsonl", *RISK, "--alpha", "0.5"],
+            ["--scores", "scores.jsonl", *RISK, "--ema-weight", "0.5"],
             2,
-            "--alpha requires --combine ema",
+            "--ema-weight requires --combine ema",
         ),
         (["--scores", "scores.jsonl", "--positive", "ill"], 1, "unknown label 'ill'; scores.jsonl"),
         (["--scores", "no.jsonl", *RISK], 1, "no.jsonl: No such file"),
@@ -129,10 +129,11 @@ def test_mistakes_in_options_are_explained(arguments, code, message):
 
 @pytest.mark.usefixtures("here")
 def test_tune_scores_equals_python():
-    common = ("--combine", "ema", "--alpha", "0.5", "--deadlines", "5,30", "--latency-p", "median")
+    combine = ("--combine", "ema", "--ema-weight", "0.5")
+    common = (*combine, "--deadlines", "5,30", "--latency-p", "median")
     done = call("tune", "--scores", "scores.jsonl", *RISK, *common, "--top", "1")
     told = json.loads(done.stdout)
-    scores = read_scores("scores.jsonl", positive="at risk", combine="ema", alpha=0.5)
+    scores = read_scores("scores.jsonl", positive="at risk", combine="ema", ema_weight=0.5)
     found = ww.tune(scores, ww.Thresholds("at risk"), deadlines=(5, 30), latency_p="median")
     assert told["measures"] == found.best.measures
     assert {"erde5", "erde30", "erde50"} <= told["measures"].keys()
@@ -146,12 +147,12 @@ def test_tune_scores_equals_python():
         (["--scores", "scores.jsonl", "--max-ngram", "1,3"], "--scores and --max-ngram cannot"),
         (["--scores", "scores.jsonl", "-o", "model.ww"], "--scores and --output cannot"),
         (["--scores", "scores.jsonl", "--no-refine"], "--scores and --refine cannot"),
-        (["--scores", "scores.jsonl", "--alpha", "0.5"], "--alpha requires --combine ema"),
         (
-            ["--scores", "scores.jsonl", "--combine", "ema", "--alpha", "0.1,0.5"],
-            "--alpha must be one number with --scores",
+            ["--scores", "scores.jsonl", "--ema-weight", "0.5"],
+            "--ema-weight requires --combine ema",
         ),
-        (["--scores", "scores.jsonl", "--combine", "ema", "--alpha", "2"], "alpha must be in"),
+        (["--scores", "scores.jsonl", "--combine", "ema", "--ema-weight", "2"], "in the range"),
+        (["--scores", "scores.jsonl", "--combine", "ema", "--alpha", "0.5"], "and --alpha cannot"),
         (["people.jsonl", "--combine", "max"], "--combine requires --scores"),
         ([], "Missing argument 'DATA'"),
     ],

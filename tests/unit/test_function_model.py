@@ -136,7 +136,12 @@ def test_a_reader_resumes_from_its_state():
 
 @pytest.mark.parametrize(
     "changed",
-    [{"version": "2"}, {"name": "another"}, {"combine": "max"}, {"combine": "ema", "alpha": 0.5}],
+    [
+        {"version": "2"},
+        {"name": "another"},
+        {"combine": "max"},
+        {"combine": "ema", "ema_weight": 0.5},
+    ],
 )
 def test_a_state_belongs_to_name_version_and_combination(changed):
     watcher = model_of(combine="ema", version="1").watcher(POLICY)

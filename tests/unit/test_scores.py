@@ -427,7 +427,7 @@ def test_the_share_is_the_combined_score(combine, share):
 
 def test_a_moving_average_with_full_weight_is_the_last_score():
     last = from_posts(POSTS, combine="last").series[0].value
-    assert from_posts(POSTS, combine="ema", alpha=1).series[0].value.tolist() == last.tolist()
+    assert from_posts(POSTS, combine="ema", ema_weight=1).series[0].value.tolist() == last.tolist()
 
 
 @pytest.mark.parametrize("combine", ["last", "mean", "ema", "max"])
@@ -464,8 +464,8 @@ def test_scores_of_posts_must_be_probabilities(posts):
 def test_a_combination_must_be_known():
     with pytest.raises(ValueError, match="combine must be one of 'sum', 'mean', 'last', 'ema'"):
         from_posts(POSTS, combine="median")
-    with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\], got 0"):
-        from_posts(POSTS, combine="ema", alpha=0)
+    with pytest.raises(ValueError, match=r"ema_weight must be in \(0, 1\], got 0"):
+        from_posts(POSTS, combine="ema", ema_weight=0)
 
 
 # Values accumulated by other classifiers

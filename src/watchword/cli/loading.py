@@ -73,7 +73,7 @@ def load_model(
         sys.path.insert(0, folder)  # as `python -m` does
     how = combination or _MEAN
     label = find_label(positive, labels, where="the data") if labels else positive
-    return FunctionModel.load(str(model), label, combine=how.how, alpha=how.alpha)
+    return FunctionModel.load(str(model), label, combine=how.how, ema_weight=how.ema_weight)
 
 
 _MEAN = Combination("mean")
@@ -85,7 +85,9 @@ def load_scores(path: Path, positive: str, combination: Combination | None, by: 
     labels = {label: None for label in found.truth if label is not None}
     label = find_label(positive, labels, where=str(path)) if labels else positive
     how = combination or _MEAN
-    return Scores.from_posts(*found, positive=label, combine=how.how, alpha=how.alpha, by=by)
+    return Scores.from_posts(
+        *found, positive=label, combine=how.how, ema_weight=how.ema_weight, by=by
+    )
 
 
 @dataclass

@@ -11,7 +11,7 @@ from watchword.cli.options import Function, joined
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import DEADLINES
 from watchword.evaluation.scores import BYS
-from watchword.streams.combining import ALPHA, COMBINES, Combination, CombineName
+from watchword.streams.combining import COMBINES, EMA_WEIGHT, Combination, CombineName
 
 
 def whole_numbers(
@@ -89,20 +89,22 @@ def check_without_data(ctx: click.Context, *more: str) -> None:
 
 
 def combination_options(function: Function) -> Function:
-    """Add `--combine` and `--alpha`; `combination` is made of them, or None without them."""
+    """Add `--combine` and `--ema-weight`; `combination` is made of them, or None without them."""
     options = [
         combine_option,
         click.option(
-            "--alpha",
+            "--ema-weight",
             type=FiniteFloat(min=0, max=1, min_open=True),
-            help=f"With --combine ema: weight of the latest post.  [default: {ALPHA}]",
+            help=f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",
         ),
     ]
     return joined(function, options, "combination", as_combination)
 
 
-def as_combination(combine: CombineName | None, alpha: float | None) -> Combination | None:
+def as_combination(combine: CombineName | None, ema_weight: float | None) -> Combination | None:
     """Return the combination that two options describe, or None without them."""
-    if alpha is not None and combine != "ema":
-        raise click.UsageError("--alpha requires --combine ema")
-    return None if combine is None else Combination(combine, ALPHA if alpha is None else alpha)
+    if ema_weight is not None and combine != "ema":
+        raise click.UsageError("--ema-weight requires --combine ema")
+    if combine is None:
+        return None
+    return Combination(combine, EMA_WEIGHT if ema_weight is None else ema_weight)

@@ -16,7 +16,7 @@ from watchword.data.lines import Source, name_of
 from watchword.data.records import as_given_label, as_identity
 from watchword.errors import DataFormatError
 from watchword.evaluation.scores import By, Scores
-from watchword.streams.combining import ALPHA, CombineName
+from watchword.streams.combining import EMA_WEIGHT, CombineName
 
 
 class PostScores(NamedTuple):
@@ -39,7 +39,7 @@ def read_scores(
     *,
     positive: Label,
     combine: CombineName = "mean",
-    alpha: float = ALPHA,
+    ema_weight: float = EMA_WEIGHT,
     by: By = "post",
 ) -> Scores:
     """Read the scores of posts from JSON lines, and combine them; see `Scores.from_posts`.
@@ -54,7 +54,9 @@ def read_scores(
     [0.2, 0.55]
     """
     found = read_post_scores(source)
-    return Scores.from_posts(*found, positive=positive, combine=combine, alpha=alpha, by=by)
+    return Scores.from_posts(
+        *found, positive=positive, combine=combine, ema_weight=ema_weight, by=by
+    )
 
 
 def read_post_scores(source: Source) -> PostScores:

@@ -16,7 +16,7 @@ from watchword.data import Subject
 from watchword.errors import UnknownLabelError
 from watchword.evaluation.metrics import chunk_delays, chunk_sizes
 from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.combining import ALPHA, Combination, CombineName, gains_of
+from watchword.streams.combining import EMA_WEIGHT, Combination, CombineName, gains_of
 from watchword.streams.function_model import FunctionModel, source_of
 from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy, check_needs
@@ -72,7 +72,7 @@ class Scores:
         *,
         positive: Label,
         combine: CombineName = "mean",
-        alpha: float = ALPHA,
+        ema_weight: float = EMA_WEIGHT,
         by: By = "post",
     ) -> Scores:
         """Return scores from another classifier that scores each post by itself.
@@ -80,11 +80,11 @@ class Scores:
         `scores` are, for each subject, the probabilities of the positive label of its posts, from 0
         to 1. The subject's score after each post is their `"mean"`, `"sum"` or `"max"` so far, the
         `"last"` one, or an exponential moving average, `"ema"`, in which the latest post has the
-        weight `alpha`. The other label gets 1 − score in the same way (with `"max"`, that of the
-        post with the highest score), so that the share of the positive label is the score itself;
-        for `"sum"`, the mean. Gains are the scores of single posts. Only with `"sum"`, policies
-        that need sums can be used. With `by="chunk"`, policies decide after each tenth of the
-        posts.
+        weight `ema_weight`. The other label gets 1 − score in the same way (with `"max"`, that of
+        the post with the highest score), so that the share of the positive label is the score
+        itself; for `"sum"`, the mean. Gains are the scores of single posts. Only with `"sum"`,
+        policies that need sums can be used. With `by="chunk"`, policies decide after each tenth of
+        the posts.
 
         >>> probabilities = [0.2, 0.9, 0.4]
         >>> options = {"positive": "at risk", "combine": "max"}
@@ -93,7 +93,7 @@ class Scores:
         ([0.2, 0.9, 0.9], [0.2, 0.9, 0.4])
         """
         as_choice("by", by, BYS)
-        combination = Combination(combine, alpha)
+        combination = Combination(combine, ema_weight)
         gains = [gains_of(_probabilities(each)) for each in scores]
         series = [
             Series.from_gains(

@@ -17,7 +17,7 @@ from watchword.streams.steps import GAINS, QUANTITIES, SHARES, Quantity
 
 CombineName = Literal["sum", "mean", "last", "ema", "max"]
 COMBINES: tuple[CombineName, ...] = get_args(CombineName)
-ALPHA = 0.3
+EMA_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Combination:
     """
 
     how: CombineName = "sum"
-    alpha: float = ALPHA
+    ema_weight: float = EMA_WEIGHT
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "how", as_choice("combine", self.how, COMBINES))
-        alpha = as_number("alpha", self.alpha)
-        if not 0 < alpha <= 1:
-            raise ValueError(f"alpha must be in (0, 1], got {alpha:g}")
-        object.__setattr__(self, "alpha", alpha)
+        ema_weight = as_number("ema_weight", self.ema_weight)
+        if not 0 < ema_weight <= 1:
+            raise ValueError(f"ema_weight must be in (0, 1], got {ema_weight:g}")
+        object.__setattr__(self, "ema_weight", ema_weight)
 
     @property
     def provides(self) -> frozenset[Quantity]:
@@ -47,7 +47,7 @@ class Combination:
     @property
     def native(self) -> NativeCombination:
         """The rule for the core."""
-        return NativeCombination(Combine[self.how], self.alpha)
+        return NativeCombination(Combine[self.how], self.ema_weight)
 
     def values_of(self, gains: FloatArray, column: int) -> FloatArray:
         """Return a subject's values after each post, given those of the posts by themselves.

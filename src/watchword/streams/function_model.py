@@ -6,7 +6,7 @@ from watchword._checks import Label, as_label
 from watchword.model.engine import engine_of
 from watchword.model.functions import name_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.streams.combining import ALPHA, Combination, CombineName
+from watchword.streams.combining import EMA_WEIGHT, Combination, CombineName
 from watchword.streams.policies import Policy
 from watchword.streams.readers import Reader, Watcher
 from watchword.streams.sources import FunctionSource, ScoreFunction, Source, load_function
@@ -30,9 +30,9 @@ class FunctionModel:
         the label whose probability the scores are.
     other
         the name of the other label [default: "other", or 0 or 1 if the positive label is a number].
-    combine, alpha
+    combine, ema_weight
         how scores of posts are combined: `"mean"`, `"sum"`, `"last"`, `"max"`, or `"ema"`, an
-        exponential moving average with the weight `alpha` of the latest post.
+        exponential moving average with the weight `ema_weight` of the latest post.
     name, version
         identify the function [default: its own name, and its attribute `version`, if any].
 
@@ -52,7 +52,7 @@ class FunctionModel:
         *,
         other: Label | None = None,
         combine: CombineName = "mean",
-        alpha: float = ALPHA,
+        ema_weight: float = EMA_WEIGHT,
         name: str | None = None,
         version: str | None = None,
     ) -> None:
@@ -68,7 +68,7 @@ class FunctionModel:
             (label, as_label(other)),
             name_of(function) if name is None else name,
             str(getattr(function, "version", "") if version is None else version),
-            Combination(combine, alpha),
+            Combination(combine, ema_weight),
         )
 
     @classmethod
@@ -79,14 +79,16 @@ class FunctionModel:
         *,
         other: Label | None = None,
         combine: CombineName = "mean",
-        alpha: float = ALPHA,
+        ema_weight: float = EMA_WEIGHT,
     ) -> FunctionModel:
         """Return the model of a function that is named like `module:function`.
 
         Its version is the function's attribute `version`, if it has one.
         """
         function = load_function(name)
-        return cls(function, positive, other=other, combine=combine, alpha=alpha, name=name)
+        return cls(
+            function, positive, other=other, combine=combine, ema_weight=ema_weight, name=name
+        )
 
     @property
     def labels(self) -> tuple[Label, ...]:

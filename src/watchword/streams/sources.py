@@ -42,7 +42,12 @@ class FunctionSource:
     def fingerprint(self) -> str:
         """A hash of 32 hexadecimal digits of the name, the version and the combination."""
         rule = self.combination
-        described = [self.name, self.version, rule.how, rule.alpha if rule.how == "ema" else None]
+        described = [
+            self.name,
+            self.version,
+            rule.how,
+            rule.ema_weight if rule.how == "ema" else None,
+        ]
         return hashlib.sha256(json.dumps(described).encode()).hexdigest()[:32]
 
     def evidence(self, texts: list[str], _threads: int) -> ConfidenceTable:

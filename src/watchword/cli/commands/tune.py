@@ -44,10 +44,9 @@ from watchword.cli.policy_notation import (
     parse_tried,
 )
 from watchword.cli.stream_options import (
-    as_combination,
     by_option,
     check_without_data,
-    combine_option,
+    combination_options,
     deadlines_option,
     latency_option,
     scores_option,
@@ -59,7 +58,7 @@ from watchword.evaluation.tuning_charts import TUNING_CHARTS
 from watchword.evaluation.tuning_result import plain_intervals
 from watchword.model.parameters import TABLE
 from watchword.model.presets import PAPER_GRID, PAPER_TASKS
-from watchword.streams.combining import CombineName
+from watchword.streams.combining import Combination
 from watchword.streams.notation import spell_policy
 
 _INTERVALS = 10  # settings printed with intervals
@@ -96,7 +95,7 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
 )
 @click.argument("data", required=False)
 @scores_option
-@combine_option
+@combination_options
 @positive_option
 @policies_option(
     "Policies to try, with lists of values: overtakes(ratio=1|2, margin=0|1|3); repeatable. "
@@ -185,7 +184,7 @@ def tune(
     ctx: click.Context,
     data: str | None,
     scores: Path | None,
-    combine: Any,
+    combination: Combination | None,
     positive: str,
     policies: tuple[str, ...],
     measure: Any,
@@ -221,16 +220,16 @@ def tune(
     of the other measures; those enter a weighted sum as 1 - value.
 
     With --scores, policies are tried on precomputed scores from another classifier, which must not
-    have learnt the labels of the same subjects. --alpha is then the weight of --combine ema.
+    have learnt the labels of the same subjects.
     """
     check_folder(output)
     check_files(report, save_policy)
     subjects: list[Subject] | Scores
     if scores is not None:
-        subjects = _load_scores(ctx, scores, combine)
+        subjects = _load_scores(ctx, scores, combination)
         parameters, label = {}, subjects.positive
     else:
-        subjects, label = _load_subjects(loader, data, positive, combine)
+        subjects, label = _load_subjects(loader, data, positive, combination)
     tried = parse_tried(policies, label)
     if paper:
         tried = tried if _is_given("policies") else [Overtakes(label)]
@@ -275,32 +274,25 @@ def tune(
 
 
 def _load_subjects(
-    loader: Loader, data: str | None, positive: str, combine: CombineName | None
+    loader: Loader, data: str | None, positive: str, combination: Combination | None
 ) -> tuple[list[Subject], Label]:
     """Read the subjects of a source, and find the positive label among theirs."""
     if data is None:
         raise click.UsageError("Missing argument 'DATA'.")
-    if combine is not None:
+    if combination is not None:
         raise click.UsageError("--combine requires --scores")
     subjects = loader.subjects(data)
     labels = {subject.label: None for subject in subjects if subject.label is not None}
     return subjects, find_label(positive, labels, where="the data")
 
 
-def _load_scores(ctx: click.Context, scores: Path, combine: CombineName | None) -> Scores:
+def _load_scores(ctx: click.Context, scores: Path, combination: Combination | None) -> Scores:
     """Read scores, or raise a usage error if an option is for models."""
     given = ctx.params
     refuse_together(("--scores", scores), ("DATA", given["data"]))
     models = [one.name.replace("_", "-") for one in TABLE if one.name in given]
-    check_without_data(ctx, *(one for one in models if one != "alpha"), "refine", "output", "paper")
-    weights: list[float] = given["alpha"] or []
-    if len(weights) > 1:
-        raise click.UsageError("--alpha must be one number with --scores")
-    try:
-        how = as_combination(combine, weights[0] if weights else None)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    return load_scores(scores, given["positive"], how, given["by"])
+    check_without_data(ctx, *models, "refine", "output", "paper")
+    return load_scores(scores, given["positive"], combination, given["by"])
 
 
 def _is_given(name: str) -> bool:
