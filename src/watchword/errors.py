@@ -65,6 +65,15 @@ class ModelFormatError(WatchwordError):
 class MissingExtraError(WatchwordError, ImportError):
     """An optional dependency is not installed; the message has the command to install it."""
 
+    @classmethod
+    def of(cls, extra: str, need: str) -> MissingExtraError:
+        """Return the error of something that needs an extra of this package.
+
+        >>> MissingExtraError.of("plot", "plotting needs matplotlib")
+        MissingExtraError("plotting needs matplotlib: pip install 'watchword[plot]'")
+        """
+        return cls(f"{need}: pip install 'watchword[{extra}]'")
+
 
 class DataFormatError(WatchwordError):
     """Data cannot be read; the message names the file, the line and the problem.

@@ -39,9 +39,7 @@ try:
         url_of,
     )
 except ImportError as error:
-    raise MissingExtraError(
-        "the practice server needs Starlette and uvicorn: pip install 'watchword[web]'"
-    ) from error
+    raise MissingExtraError.of("web", "the practice server needs Starlette and uvicorn") from error
 
 __all__ = ["Faults", "PracticeServer", "make_app", "running_server", "serve"]
 

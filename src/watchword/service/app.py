@@ -35,9 +35,7 @@ try:
     from watchword.service.tokens import Holder
     from watchword.web.answers import json_response
 except ImportError as error:
-    raise MissingExtraError(
-        "the service needs Starlette and uvicorn: pip install 'watchword[service]'"
-    ) from error
+    raise MissingExtraError.of("service", "the service needs Starlette and uvicorn") from error
 
 if TYPE_CHECKING:
     from watchword.service.tokens import Keyring

@@ -111,9 +111,7 @@ class PostgresStore(Store):
         try:
             import psycopg
         except ImportError as error:
-            raise MissingExtraError(
-                "a store in PostgreSQL needs psycopg: pip install 'watchword[postgres]'"
-            ) from error
+            raise MissingExtraError.of("postgres", "a store in PostgreSQL needs psycopg") from error
         self._psycopg = psycopg
         self.url = shown_url(url)
         self._address = url

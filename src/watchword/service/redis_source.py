@@ -24,9 +24,7 @@ from watchword.service.sources import Sink, posts_of
 try:
     import redis
 except ImportError as error:
-    raise MissingExtraError(
-        "Redis Streams need redis-py: pip install 'watchword[redis]'"
-    ) from error
+    raise MissingExtraError.of("redis", "Redis Streams need redis-py") from error
 
 GROUP = "watchword"
 _FIELDS = ("subject", "text", "id", "post_id", "time", "title")

@@ -31,9 +31,7 @@ def new_axes(width: float, height: float) -> Axes:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtraError(
-            "plotting needs matplotlib: pip install 'watchword[plot]'"
-        ) from error
+        raise MissingExtraError.of("plot", "plotting needs matplotlib") from error
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 

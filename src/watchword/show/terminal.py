@@ -46,9 +46,7 @@ def to_terminal(
         from rich.style import Style
         from rich.text import Text
     except ImportError as error:
-        raise MissingExtraError(
-            "painting in the terminal needs rich: pip install 'watchword[cli]'"
-        ) from error
+        raise MissingExtraError.of("cli", "painting in the terminal needs rich") from error
     as_choice("level", level, LEVELS)
     head, rules = Head(explanation, label, alert=alert, all_labels=all_labels), Rules()
     painted = Text(visible(head.text))

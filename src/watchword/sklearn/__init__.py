@@ -5,9 +5,7 @@ from watchword.errors import MissingExtraError
 try:
     import sklearn as _sklearn  # type: ignore[import-untyped]  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError(
-        "watchword.sklearn needs scikit-learn: pip install 'watchword[sklearn]'"
-    ) from error
+    raise MissingExtraError.of("sklearn", "watchword.sklearn needs scikit-learn") from error
 
 from watchword.sklearn.classifier import TauSS3Classifier
 from watchword.sklearn.vectorizer import SS3Vectorizer

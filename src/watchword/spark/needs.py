@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from watchword.spark.opening import ModelFile
 
-INSTALL = "pip install 'watchword[spark]'"
 _LEAST = (4, 1)
 
 
@@ -36,14 +35,14 @@ def require() -> None:
         raise MissingExtraError("watchword.spark needs Python 3.11 or later, as pyspark 4.1 does")
     for module in ("pyspark", "pyarrow", "pandas", "google.protobuf"):
         if not _is_installed(module):
-            raise MissingExtraError(f"watchword.spark needs {module}; install with: {INSTALL}")
+            raise MissingExtraError.of("spark", f"watchword.spark needs {module}")
     import pandas
     import pyspark
 
     version = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if version < _LEAST:
-        raise MissingExtraError(
-            f"pyspark {pyspark.__version__} is too old, 4.1 is needed; install with: {INSTALL}"
+        raise MissingExtraError.of(
+            "spark", f"pyspark {pyspark.__version__} is too old, 4.1 is needed"
         )
     if int(pandas.__version__.partition(".")[0]) >= 3:
         raise MissingExtraError(

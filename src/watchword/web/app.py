@@ -23,9 +23,7 @@ try:
     from watchword.web.api import Api
     from watchword.web.guard import Guard
 except ImportError as error:
-    raise MissingExtraError(
-        "the live page needs Starlette and uvicorn: pip install 'watchword[web]'"
-    ) from error
+    raise MissingExtraError.of("web", "the live page needs Starlette and uvicorn") from error
 
 
 def make_app(content: Content, *, host: str = "127.0.0.1", token: str | None = None) -> ASGIApp:

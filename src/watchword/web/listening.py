@@ -27,9 +27,7 @@ try:
 
     from watchword.web.connections import LimitedProtocol, Limits
 except ImportError as error:
-    raise MissingExtraError(
-        "a server needs Starlette and uvicorn: pip install 'watchword[web]'"
-    ) from error
+    raise MissingExtraError.of("web", "a server needs Starlette and uvicorn") from error
 
 
 EXPOSED_TOKEN_LENGTH = 16  # minimum length where other machines can connect
