@@ -1,9 +1,9 @@
 """Lines of a source: a path, `-` for standard input, an open file, or an iterable of lines.
 
-The only place where data is opened. Bytes may be compressed with gzip and may begin with a byte
-order mark. They become complete lines as soon as they arrive: a program at the other end of a pipe
-gets its answer without waiting for a batch to fill up, and a file is still read many lines at a
-time. `records` and `tables` say what the lines mean.
+The only place in this package where data is opened. Bytes may be compressed with gzip and may begin
+with a byte order mark. They become complete lines as soon as they arrive: a program at the other
+end of a pipe gets its answer without waiting for a batch to fill up, and a file is still read many
+lines at a time. `records` and `tables` say what the lines mean.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Batch = Iterable[tuple[int, Line]]  # line numbers and lines, these with or with
 
 LONGEST_LINE = 1 << 28  # guards against files without line ends, and small ones that unpack to huge
 _BATCH_BYTES = 1 << 20
-_MARK = b"\xef\xbb\xbf"  # the byte order mark in UTF-8
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # in UTF-8
 _GZIP = b"\x1f\x8b"
 _GZIP_FORMAT = 31  # zlib's number for gzip with the largest window
 # A signal that comes just before a wait begins is noticed when the wait ends.
@@ -185,7 +185,7 @@ class _Numbering:
         """Return a block of lines, the first of all without a byte order mark."""
         first = self._number + 1
         self._number += lines
-        return Block(data.removeprefix(_MARK) if first == 1 else data, lines, first)
+        return Block(data.removeprefix(BYTE_ORDER_MARK) if first == 1 else data, lines, first)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -208,7 +208,7 @@ class _Numbering:
 def _without_mark(line: Line) -> Line:
     if isinstance(line, str):
         return line.removeprefix("\ufeff")
-    return line.removeprefix(_MARK) if isinstance(line, bytes) else line
+    return line.removeprefix(BYTE_ORDER_MARK) if isinstance(line, bytes) else line
 
 
 def _limited(file: io.IOBase) -> Iterator[Line]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from watchword._files import AnyPath
 from watchword.data.flaws import BadLines, Flaw, shown
 from watchword.data.inputs import item_batches, kind_of
+from watchword.data.lines import BYTE_ORDER_MARK
 from watchword.data.records import Fields, Record, as_identity
 from watchword.erisk.submission import ChunkDecision, read_submissions, run_names
 from watchword.erisk.tables import NEGATIVE, POSITIVE, class_named, read_ids
@@ -83,7 +84,7 @@ def read_runs(
 
 def _is_json(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(1000).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+        return file.read(1000).lstrip(BYTE_ORDER_MARK + b" \t\r\n").startswith(b"{")
 
 
 class _Entry(NamedTuple):

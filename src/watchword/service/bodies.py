@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from watchword.data.flaws import BadLines, Flaw
-from watchword.data.lines import Block
+from watchword.data.lines import BYTE_ORDER_MARK, Block
 from watchword.data.records import as_time, decoded_lines
 from watchword.data.texts import Texts, texts_in
 from watchword.service.records import IncomingPost
@@ -20,7 +20,6 @@ from watchword.service.store import MOST_ID_BYTES
 JSON, LINES = "application/json", "application/x-ndjson"
 MEDIA_TYPES = (JSON, LINES, "application/jsonl", "application/x-jsonlines")
 
-_MARK = b"\xef\xbb\xbf"  # the byte order mark in UTF-8
 _TOO_DEEP = "the body is nested too deeply"
 
 
@@ -75,7 +74,7 @@ class _Places(BadLines):
 
 
 def _block(body: bytes) -> Block:
-    data = body.removeprefix(_MARK).removesuffix(b"\n")
+    data = body.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n")
     return Block(data, data.count(b"\n") + 1 if data else 0, 1)
 
 

@@ -22,7 +22,14 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from watchword.data.lines import Block, TooLongError, Wait, line_batches, whole_lines
+from watchword.data.lines import (
+    BYTE_ORDER_MARK,
+    Block,
+    TooLongError,
+    Wait,
+    line_batches,
+    whole_lines,
+)
 from watchword.errors import DataFormatError
 from watchword.service.logs import say
 from watchword.service.records import Position
@@ -34,7 +41,6 @@ _POLL = 0.25  # seconds between looks at a file that does not grow
 _LINGER = 5.0  # seconds for which a replaced file is read on: its writer may notice later
 _LONGEST_PATH = 900  # bytes: it is a part of ids of posts
 _GZIP = b"\x1f\x8b"
-_MARK = b"\xef\xbb\xbf"
 
 _Identity = tuple[int, int]  # device and inode
 
@@ -292,7 +298,7 @@ class _Reading:
             head=_hash(self._begin),
         )
         if not place.lines:
-            data = data.removeprefix(_MARK)
+            data = data.removeprefix(BYTE_ORDER_MARK)
         texts = self._into.texts(Block(data, lines, place.lines + 1))
         prefix = f"{self._source.path}#{place.generation}:"
         posts = posts_of(texts, lambda line: f"{prefix}{line}")
