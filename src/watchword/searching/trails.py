@@ -19,20 +19,16 @@ from watchword._checks import Label
 from watchword.errors import EmptyModelError
 from watchword.model.engine import Engine, decide_several, winners
 from watchword.model.native import Trails as NativeTrails
-from watchword.model.parameters import Parameters
+from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import RefineSettings, refine_terms
 from watchword.model.results import ConfidenceTable
 from watchword.model.text import TermsOfTexts, TextSource
 from watchword.searching.space import PRUNE, Setting
 
-# Parameters that change the counts: other values require learning again.
+# Parameters that change the counts: other values require learning again. `max_ngram` does not,
+# because texts are followed with the longest n-grams of all settings.
 SHAPING = (
-    "counting",
-    "paragraphs",
-    "tokenization",
-    "prune_period",
-    "prune_floor",
-    "prune_shortest",
+    *(one.name for one in TABLE if one.shapes_counts or one.name.startswith("prune_")),
     PRUNE,
 )
 
