@@ -24,7 +24,6 @@ from watchword.evaluation.metrics import (
     penalty,
     precision_at,
     precision_recall_f1,
-    round_delays,
     speed,
 )
 
@@ -183,10 +182,6 @@ def test_one_chunk_may_be_given_for_all_subjects():
 
 def test_the_last_chunk_holds_the_rest():
     assert chunk_sizes([9, 10, 19]).tolist() == [[0] * 9 + [9], [1] * 10, [1] * 9 + [10]]
-
-
-def test_rounds_count_from_0():
-    assert round_delays([0, 499]).tolist() == [1, 500]
 
 
 def test_chunk_delays_of_0_pass_if_allowed():
@@ -358,7 +353,6 @@ def test_bad_numbers_are_refused():
         lambda: chunk_delays([11], [10]),
         lambda: chunk_delays([1.5], [10]),
         lambda: chunk_delays([1, 2], [10]),
-        lambda: round_delays([-1]),
         lambda: chunk_sizes([-1]),
         lambda: latency_cost([math.nan], 5),
         lambda: latency_cost([1], -5),
@@ -392,7 +386,7 @@ def test_a_hundred_thousand_subjects_are_measured_like_two():
 def test_every_public_function_has_an_example():
     functions = [f for name, f in vars(metrics).items() if name.islower() and name[0] != "_"]
     own = [f for f in functions if getattr(f, "__module__", None) == metrics.__name__]
-    assert len(own) == 18
+    assert len(own) == 17
     assert all(">>>" in f.__doc__ for f in own)
 
 

@@ -178,15 +178,6 @@ def chunk_delays(chunks: ArrayLike, posts: ArrayLike) -> IntArray:
     return np.where(chunk == CHUNKS, totals, totals // CHUNKS * chunk)
 
 
-def round_delays(rounds: ArrayLike) -> IntArray:
-    """Return the delays of alerts in rounds, counted from 0 (eRisk 2019 and later): k = round + 1.
-
-    >>> round_delays([0, 1, 41]).tolist()
-    [1, 2, 42]
-    """
-    return np.asarray(_whole_numbers("rounds", rounds, 0) + 1)
-
-
 def precision_recall_f1(y_true: Labels, y_pred: Labels, *, positive: object) -> PrecisionRecallF1:
     """Return precision, recall and F₁ of the positive label.
 
