@@ -186,6 +186,9 @@ def running_service(
 ) -> Iterator[RunningService]:
     """Answer requests in a background thread as long as the context lasts, on this machine only.
 
+    For notebooks and tests, as `running_page` of the live page and `running_server` of the practice
+    server; the command uses `serve_until_interrupted`.
+
     Without `open_to_all_users`, a token with all scopes is made, and removed at the end.
     """
     own = DoorSettings(open_to_all_users=open_to_all_users, **settings)
