@@ -193,6 +193,8 @@ def test_a_result_is_plain_data(made):
     plain = run_task("2018-anorexia", made).to_dict()
     assert plain["task"] == "2018-anorexia"
     assert plain["published"][0]["name"] == "FHDO-BCSGD"
+    assert plain["published"][0]["erde5"] == 0.1215  # a fraction, as in the score
+    assert 0 <= plain["score"]["erde5"] <= 1
     assert plain["policy"]["policy"] == "Overtakes"
     assert set(plain["subjects"][0]) >= {"subject", "truth", "label", "delay"}
 

@@ -112,14 +112,17 @@ class TaskResult:
         return ["", f"This is not the official test set, which has {official}: do not compare."]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: this run's row, the published rows, the bounds, and all decisions."""
+        """Return plain data: this run's row, the published rows, the bounds, and all decisions.
+
+        ERDE is a fraction everywhere.
+        """
         return {
             "task": self.task.name,
             "title": self.task.title,
             "name": self.name,
             "is_synthetic": self.is_synthetic,
             "score": None if self.score is None else self.score.to_dict(),
-            "published": [asdict(row) for row in self.task.table],
+            "published": [row.to_dict() for row in self.task.table],
             "policy": self.replay.policy.to_dict(),
             "files": [str(path) for path in self.files],
             "subjects": [asdict(outcome) for outcome in self.replay.outcomes],

@@ -12,14 +12,18 @@ since F₁ lies between precision and recall; the numbers fit as F₁, precision
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 TaskName = Literal["2017-depression", "2018-depression", "2018-anorexia"]
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One run of a published table; ERDE in percent, with the number of printed decimals."""
+    """One run of a published table; ERDE in percent, with the number of printed decimals.
+
+    >>> PublishedRow("FHDO-BCSGD", 12.15, 5.96).to_dict()["erde5"]
+    0.1215
+    """
 
     name: str
     erde5: float
@@ -28,6 +32,17 @@ class PublishedRow:
     recall: float | None = None
     f1: float | None = None
     erde5_decimals: int = 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON; ERDE as a fraction, as in own results."""
+        return {
+            "name": self.name,
+            "erde5": round(self.erde5 / 100, 4),
+            "erde50": round(self.erde50 / 100, 4),
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+        }
 
 
 @dataclass(frozen=True)

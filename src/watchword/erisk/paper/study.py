@@ -156,10 +156,7 @@ class TaskStudy:
             "runs": [
                 run.score.to_dict() | {"parameters": dict(run.parameters)} for run in self.runs
             ],
-            "published": [
-                {"name": row.name, "erde5": row.erde5, "erde50": row.erde50}
-                for row in self.task.table
-            ],
+            "published": [row.to_dict() for row in self.task.table],
             "lengths": {length: score.to_dict() for length, score in self.lengths.items()},
             "search": {
                 name: {"found": found.to_dict(), "paper": of_paper.to_dict()}
