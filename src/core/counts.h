@@ -1,6 +1,7 @@
 // The state of a model: how often each word sequence occurred under each label. Owns vocabulary,
 // labels and shards; learns (Algorithm 1), unlearns, merges, prunes. Counts are additive, so the
 // result does not depend on the order of documents, the number of threads or the partition.
+// In counts.cpp, learn.cpp and unlearn.cpp.
 #pragma once
 
 #include <array>

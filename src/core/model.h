@@ -1,5 +1,6 @@
 // The facade that the bindings see: counts, parameters and the locks that let many threads read
 // while one learns. Models made from one another share their counts until one of them changes.
+// In model.cpp, inspect.cpp (values of n-grams) and model_refine.cpp (corrections).
 #pragma once
 
 #include <cstdint>

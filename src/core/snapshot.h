@@ -1,6 +1,7 @@
 // Counts as sorted arrays, as in a model file: equal counts give equal arrays, whatever their
 // history. Word ids are ranks in the sorted vocabulary. The n-grams of each length are sorted by
 // their words, so the children of a parent are adjacent.
+// In snapshot.cpp and, for untrusted arrays, snapshot_reader.cpp.
 #pragma once
 
 #include <cstdint>

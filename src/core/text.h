@@ -1,6 +1,7 @@
 // Splits text into terms. A TermBatch holds documents as sequences of symbols: ids of words (in a
 // vocabulary of its own, so that splitting text needs no model) and marks for the end of a
 // sequence, sentence or paragraph. Spans count code points of the original text.
+// In text.cpp and, by PySS3's rules, text_pyss3.cpp.
 #pragma once
 
 #include <algorithm>
