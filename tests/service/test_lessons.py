@@ -578,7 +578,7 @@ def test_a_population_policy_cannot_be_replayed(tmp_path, model):
     policy, options = ww.StandsOut(RISK), {"round_seconds": NEVER, "store_texts": True}
     with (
         opened(str(tmp_path / "w.db"), model, policy, **options) as service,
-        pytest.raises(ValueError, match="does not support replay"),
+        pytest.raises(ValueError, match="cannot be read again"),
     ):
         service.reload(mode="replay")
 

@@ -38,16 +38,17 @@ class Reloader:
         """Begin to load a model; the future has its version once it is in use."""
         as_choice("mode", mode, RELOAD_MODES)
         if mode == "replay" and not self._service.settings.store_texts:
-            raise ValueError("replaying subjects requires stored texts (store_texts)")
+            raise ValueError("reading texts again requires stored texts (store_texts)")
         if mode == "replay" and self._service.reading.policy.is_population:
             raise ValueError(
-                "a policy that compares all subjects does not support replay: reload without it"
+                "with a policy that compares all subjects, stored texts cannot be read again: "
+                "reload without replay"
             )
         chosen = None if path is None else Path(os.fspath(path)).absolute()
         return self._worker.submit(self._reload, chosen, mode)
 
     def close(self) -> None:
-        """Wait for a model that is being loaded; stop replaying subjects."""
+        """Wait for a model that is being loaded; stop reading stored texts again."""
         self._stop.set()
         self._worker.shutdown(wait=True, cancel_futures=True)
 
@@ -91,14 +92,14 @@ class Reloader:
         by_time = self._service.settings.order == "time"
         while last is not None:
             if self._stop.is_set():
-                raise StoreError("the service stopped while subjects were replayed")
+                raise StoreError("the service stopped while stored texts were read again")
             layouts = Layouts()
             last, some, others, alerts = reread_some(
                 self._store, layouts, reading, after=last, by_time=by_time
             )
             changed, kept = changed + some, kept + others
             self._service.announce(alerts)
-        logger.info("subjects replayed: %d, not replayed for lack of texts: %d", changed, kept)
+        logger.info("subjects read again: %d, kept for lack of stored texts: %d", changed, kept)
 
     def follow(self) -> None:
         """Switch to the version that another process has made the active one."""

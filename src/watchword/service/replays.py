@@ -1,7 +1,7 @@
 """Replays: subjects are read again from their stored contributions; no texts are needed.
 
 That happens if posts are read by time and one is late, and if the policy has changed and
-remembers something.
+remembers something. With another model, texts are needed: `rereading.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Reading stored texts again with another model, subject by subject."""
+"""Reading stored texts again with another model, subject by subject (`reload --replay`).
+
+`replays.py` reads subjects again without texts, from what the same model has made of them.
+"""
 
 from __future__ import annotations
 

@@ -53,14 +53,15 @@ def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
 @_remote_options
 @click.option("--model", type=FILE, help="Model file.  [default: the current one]")
 @click.option(
-    "--replay", is_flag=True, help="Replay all subjects with the new model, from stored texts."
+    "--replay",
+    is_flag=True,
+    help="Read the stored texts of all subjects again, with the new model.",
 )
 def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool) -> None:
     """Reload the model without stopping the service.
 
-    Subjects keep their sums unless they are replayed, which requires stored texts. If the model
-    file has not changed, the texts taught since are kept. SIGHUP does the same as this
-    command without options.
+    Subjects keep their sums unless their stored texts are read again. If the model file has not
+    changed, the texts taught since are kept. SIGHUP does the same as this command without options.
     """
     body: dict[str, Any] = {"mode": "replay" if replay else "keep"}
     if model is not None:
