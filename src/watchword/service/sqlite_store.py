@@ -177,8 +177,8 @@ class SqliteStore(Store):
         """Raise an error if the file is gone: SQLite would write to an unnamed one."""
         if self._identity not in (None, _identity(self._target)):
             raise StoreUnavailableError(
-                f"{self.url} was removed or replaced while it was in use: restore it, or restart "
-                "the service",
+                f"{self.url} was removed or replaced while it was in use: put the same file "
+                "back, or restart the service",
                 retry_after=5.0,
             )
 
