@@ -249,6 +249,45 @@ def test_a_file_that_was_replaced_takes_no_more_posts(tmp_path, model):
         assert "watch.db was removed or replaced" in refused(service, post("ann", 2))
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_log_that_was_removed_takes_no_more_posts_until_it_is_back(tmp_path, model, end):
+    log, away = tmp_path / f"watch.db{end}", tmp_path / "away"
+    with opened(str(tmp_path / "watch.db"), model) as service:
+        send(service, post("ann", 1))
+        log.rename(away)
+        assert f"watch.db{end} was removed or replaced" in refused(service, post("ann", 2))
+        with pytest.raises(StoreUnavailableError):
+            service.alerts()
+        with pytest.raises(StoreUnavailableError):
+            service.store.backup(tmp_path / "copy.db")
+        assert not log.exists()
+        away.rename(log)
+        assert send(service, post("ann", 2)).accepted == 1
+
+
+def test_a_restart_keeps_the_posts_of_a_log_that_was_removed(tmp_path, model):
+    path = str(tmp_path / "watch.db")
+    with opened(path, model) as service:
+        send(service, post("ann", 1))
+        (tmp_path / "watch.db-wal").unlink()
+        (tmp_path / "watch.db-shm").unlink()
+        refused(service, post("ann", 2))
+    with opened(path, model) as service:
+        assert send(service, post("ann", 1), post("ann", 2)).accepted == 1
+
+
+def test_a_log_that_was_emptied_or_made_anew_is_no_other_file(tmp_path):
+    store: Any
+    with open_store(str(tmp_path / "watch.db")) as store:
+        store.change("INSERT INTO facts (name, value) VALUES ('a', '1')")
+        store.scrub()
+        store.change("UPDATE facts SET value = '2' WHERE name = 'a'")
+        store._disconnect()
+        assert not (tmp_path / "watch.db-wal").exists()
+        store.change("UPDATE facts SET value = '3' WHERE name = 'a'")
+        assert store.rows("SELECT value FROM facts WHERE name = 'a'") == [("3",)]
+
+
 def test_whoever_cannot_read_breaks_no_transaction_of_others(tmp_path, monkeypatch):
     with open_store(str(tmp_path / "watch.db")) as store, ThreadPoolExecutor(1) as other:
         with store.writing() as session:

@@ -33,6 +33,8 @@ _LOG = 32 * 1024 * 1024  # bytes in the log when its content moves to the file
 _LONGEST_LOG = 8 * _LOG  # a log of this length is moved by the next commit
 _MOST_KEYS = 1_024  # per statement
 _TIMEOUT = 5.0  # seconds to wait for another process
+_LOGS = ("-wal", "-shm")  # added to the name of the file: the log and its index
+_Identity = tuple[int, int]
 
 
 class SqliteSession(Session):
@@ -102,7 +104,8 @@ class SqliteStore(Store):
         self._readers = ReaderPool(self._reader)
         self._is_closed = False
         self._log_must_go = False
-        self._identity: tuple[int, int] | None = None  # of the file, once it is open
+        self._identity: _Identity | None = None  # of the file, once it is open
+        self._logs: dict[str, _Identity | None] = {}  # of its log, while connected
         self._mover = _LogMover(self._target, self._lock)
         self._create()
         with self._named_errors(), self._lock:
@@ -130,10 +133,14 @@ class SqliteStore(Store):
             connection = self._open()
             try:
                 self._prepare(connection)
+                # A new file has its log only from now on; SQLite keeps it until the last connection
+                # closes.
+                connection.execute("PRAGMA user_version").fetchone()
             except BaseException:
                 connection.close()
                 raise
             self._writer = connection
+            self._logs = {end: _identity(self._target + end) for end in _LOGS}
         return self._writer
 
     def _open(self) -> sqlite3.Connection:
@@ -174,13 +181,14 @@ class SqliteStore(Store):
     # Using
 
     def _refuse_another_file(self) -> None:
-        """Raise an error if the file is gone: SQLite would write to an unnamed one."""
-        if self._identity not in (None, _identity(self._target)):
-            raise StoreUnavailableError(
-                f"{self.url} was removed or replaced while it was in use: put the same file "
-                "back, or restart the service",
-                retry_after=5.0,
-            )
+        """Raise an error if the file or its log is gone: SQLite would write to an unnamed one."""
+        for end, known in {"": self._identity, **self._logs}.items():
+            if known not in (None, _identity(self._target + end)):
+                raise StoreUnavailableError(
+                    f"{self.url}{end} was removed or replaced while it was in use: put the same "
+                    "file back, or restart the service",
+                    retry_after=5.0,
+                )
 
     @contextmanager
     def reading(self) -> Iterator[SqliteSession]:
@@ -217,6 +225,7 @@ class SqliteStore(Store):
         """Write a copy of the store as it is now to a file, while it is in use."""
         if Path(path).exists() and os.path.realpath(path) == self._target:
             raise ValueError(f"{os.fspath(path)} is the store itself: use another file")
+        self._refuse_another_file()
         with writing_to(path), self._named_errors(), scratch_folder(path, mode=0o700) as folder:
             whole = folder / "copy"
             os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
@@ -246,6 +255,7 @@ class SqliteStore(Store):
         with self._lock:
             self._is_closed = True
             self._readers.close()
+            self._logs = {}
             if self._writer is not None:
                 with self._named_errors():
                     self._writer.close()
@@ -297,6 +307,7 @@ class SqliteStore(Store):
         if not self._lock.acquire(blocking=False):
             return
         try:
+            self._logs = {}  # which SQLite removes with the last connection
             if self._writer is not None:
                 with suppress(sqlite3.Error):
                     self._writer.close()
@@ -377,7 +388,7 @@ def _connection(target: str) -> sqlite3.Connection:
     )
 
 
-def _identity(target: str) -> tuple[int, int] | None:
+def _identity(target: str) -> _Identity | None:
     """Return the identity of a file, apart from its name; None if there is no file."""
     try:
         status = os.stat(target)  # noqa: PTH116 - for every transaction, so quickly
