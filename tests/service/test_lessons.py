@@ -598,6 +598,22 @@ def test_a_round_is_closed_once_by_several_processes(postgres, model):
         assert one.subject("ann").posts == 2
 
 
+def test_a_late_turn_closes_no_round_that_another_process_has_closed(tmp_path, model, monkeypatch):
+    clock = SimpleNamespace(time=lambda: 1_000.0)
+    monkeypatch.setattr("watchword.service.upkeep.time", clock)
+    with opened(str(tmp_path / "w.db"), model, round_seconds=600) as service:
+        [closing] = service._upkeep._duties
+        assert closing.next_at == 1_200
+        clock.time = lambda: 5_000.0
+        service.close_round(4_800_000_000)  # as another process would
+        send(service, post("ann", 1))
+        closing.action()
+        assert service.statistics().waiting == 1
+        clock.time = lambda: 5_400.0
+        closing.action()
+        assert service.statistics().waiting == 0
+
+
 def test_the_clock_closes_rounds(tmp_path, model):
     with opened(str(tmp_path / "w.db"), model, round_seconds=0.05) as service:
         assert send(service, post("ann", 1)).alerts == ()

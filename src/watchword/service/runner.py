@@ -124,7 +124,7 @@ class Service:
             duties.append(Duty("removing old texts", _RETENTION, lambda: self.expire(days)))
         if seconds is not None:
             closing = Duty("closing the round", seconds, lambda: None, on_the_clock=True)
-            closing.action = lambda: self.close_round(int(closing.next_at * 1_000_000))
+            closing.action = lambda: self.close_round(int(closing.newest() * 1_000_000))
             duties.append(closing)
         if self.store.is_shared:
             follow = self._reloader.follow

@@ -29,6 +29,10 @@ class Duty:
             (now // self.every + 1) * self.every if self.on_the_clock else now + self.every
         )
 
+    def newest(self) -> float:
+        """Return the newest multiple of `every`: the planned one, or a later one if it is late."""
+        return time.time() // self.every * self.every
+
 
 class Upkeep:
     """A thread that runs tasks when they are due; failed tasks are retried next time."""
