@@ -14,7 +14,7 @@ from services import RISK, opened, post, saved_model, send
 from waiting import wait_until
 from watchword.service import webhooks
 from watchword.service.metrics import Metrics
-from watchword.service.records import plain
+from watchword.service.records import now, plain
 from watchword.service.webhooks import (
     RETRIES,
     TOLERANCE,
@@ -115,6 +115,39 @@ def test_a_failed_delivery_is_not_tried_before_its_time(service, receiver):
         wait_until(lambda: service.store.rows("SELECT attempts FROM deliveries") == [(1,)])
         time.sleep(0.2)
     assert len(receiver.received) == 1
+
+
+def set_back(monkeypatch, hours):
+    """Let the clock of those who deliver be earlier by some hours."""
+    monkeypatch.setattr(webhooks, "now", lambda: now() - hours * 3_600_000_000)
+
+
+def test_a_clock_that_is_behind_delays_no_alert(service, receiver, monkeypatch):
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    set_back(monkeypatch, hours=2)
+    with dispatcher(service):
+        wait_until(lambda: counts(service) == (0, 1, 0))
+
+
+def test_a_clock_that_is_behind_delays_no_dead_letter(service, receiver, monkeypatch):
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    service.store.change("UPDATE deliveries SET state = 'dead'")
+    retry_dead_letters(service.store)
+    set_back(monkeypatch, hours=2)
+    with dispatcher(service):
+        wait_until(lambda: counts(service) == (0, 1, 0))
+
+
+def test_a_retry_does_not_wait_for_a_clock_that_was_set_back(service, receiver, monkeypatch):
+    receiver.statuses = [500]
+    add_webhook(service.store, receiver.url)
+    send(service, post("ann", 1))
+    with dispatcher(service, retries=(3600,)):
+        wait_until(lambda: service.store.rows("SELECT attempts FROM deliveries") == [(1,)])
+        set_back(monkeypatch, hours=2)
+        wait_until(lambda: counts(service) == (0, 1, 0))
 
 
 def test_redirects_are_not_followed(receiver):

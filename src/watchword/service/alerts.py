@@ -143,9 +143,8 @@ def _write(
     )
     session.run(
         "INSERT INTO deliveries (alert, webhook, attempts, next_at, state, error) "
-        "SELECT CAST(? AS BIGINT), id, 0, CAST(? AS BIGINT), 'due', '' FROM webhooks",
+        "SELECT CAST(? AS BIGINT), id, 0, 0, 'due', '' FROM webhooks",  # due, whatever the clock
         key,
-        arrived,
     )
     return int(key)
 

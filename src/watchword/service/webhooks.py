@@ -45,6 +45,7 @@ _AT_ONCE = 20  # deliveries of a webhook that are read from the store at once
 _HANDLERS = 4
 _READ = 1024  # bytes of a response
 _SECOND = 1_000_000  # microseconds
+_IS_DUE = "state = 'due' AND (next_at <= ? OR next_at > ?)"
 
 State = Literal["due", "done", "dead"]
 
@@ -147,9 +148,8 @@ def dead_letters(store: Store) -> list[DeadLetter]:
 def retry_dead_letters(store: Store) -> int:
     """Make all dead letters due again, and return their number."""
     again = store.change(
-        "UPDATE deliveries SET state = 'due', attempts = 0, next_at = ? WHERE state = 'dead' "
-        "RETURNING alert",
-        now(),
+        "UPDATE deliveries SET state = 'due', attempts = 0, next_at = 0 WHERE state = 'dead' "
+        "RETURNING alert"
     )
     return len(again)
 
@@ -219,9 +219,14 @@ class Dispatcher:
     def _due(self) -> list[Row]:
         return self._store.rows(
             "SELECT id, url, secret FROM webhooks WHERE id IN "
-            "(SELECT webhook FROM deliveries WHERE state = 'due' AND next_at <= ?)",
-            now(),
+            f"(SELECT webhook FROM deliveries WHERE {_IS_DUE})",
+            *self._times(),
         )
+
+    def _times(self) -> tuple[int, int]:
+        """Return now, and the time after which no retry is planned, unless the clock was ahead."""
+        at = now()
+        return at, at + int(max(self._retries, default=0) * _SECOND)
 
     def _work(self, webhook: Row) -> None:
         """Deliver to one webhook, so that a slow one does not delay others or get alerts twice."""
@@ -245,9 +250,9 @@ class Dispatcher:
     def _deliver_due(self, number: int, url: str, secret: str) -> bool:
         """Send the due deliveries of a webhook, until one fails; return whether more may be due."""
         rows = self._store.rows(
-            "SELECT alert, attempts FROM deliveries WHERE webhook = ? AND state = 'due' "
-            "AND next_at <= ? ORDER BY alert LIMIT ?",
-            *(number, now(), _AT_ONCE),
+            f"SELECT alert, attempts FROM deliveries WHERE webhook = ? AND {_IS_DUE} "
+            "ORDER BY alert LIMIT ?",
+            *(number, *self._times(), _AT_ONCE),
         )
         for alert, attempts in rows:
             if self._stopping.is_set():
