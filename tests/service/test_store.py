@@ -138,6 +138,21 @@ def test_a_connection_that_the_server_ends_is_opened_again(postgres):
             assert session.run("SELECT 1") == [(1,)]
 
 
+@pytest.mark.parametrize("name", ["IdleInTransactionSessionTimeout", "TransactionTimeout"])
+def test_a_transaction_that_takes_too_long_for_the_server_can_be_tried_again(postgres, name):
+    import psycopg
+
+    store: Any
+    with open_store(postgres.new_database()) as store:
+        with (
+            pytest.raises(StoreUnavailableError, match="cannot be reached"),
+            store.writing() as own,
+        ):
+            raise getattr(psycopg.errors, name)("terminating connection due to a timeout")
+        assert own.connection.closed
+        assert store.rows("SELECT 1") == [(1,)]
+
+
 def stay_idle(store: Any):
     """Begin a transaction, and go on only when the server has given it up."""
     with store.writing() as session:

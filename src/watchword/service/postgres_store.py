@@ -113,6 +113,13 @@ class PostgresStore(Store):
         except ImportError as error:
             raise MissingExtraError.of("postgres", "a store in PostgreSQL needs psycopg") from error
         self._psycopg = psycopg
+        errors = psycopg.errors
+        self._lost = (
+            psycopg.OperationalError,
+            errors.IdleInTransactionSessionTimeout,
+            # Of PostgreSQL 17, and unknown to earlier versions of psycopg.
+            getattr(errors, "TransactionTimeout", errors.IdleInTransactionSessionTimeout),
+        )
         self.url = shown_url(url)
         self._address = url
         self._steps = steps
@@ -215,7 +222,7 @@ class PostgresStore(Store):
             try:
                 with connection.transaction():
                     yield PostgresSession(connection)
-            except self._psycopg.OperationalError:
+            except self._lost:
                 self._disconnect()
                 raise
 
@@ -249,7 +256,6 @@ class PostgresStore(Store):
     def _named_errors(self) -> Iterator[None]:
         """Turn errors of PostgreSQL into errors that name the database and say what to do."""
         errors = self._psycopg.errors
-        lost = (self._psycopg.OperationalError, errors.IdleInTransactionSessionTimeout)
         try:
             yield
         except (errors.DiskFull, errors.OutOfMemory, errors.ReadOnlySqlTransaction) as error:
@@ -267,7 +273,7 @@ class PostgresStore(Store):
             raise StoreUnavailableError(f"{self.url} is busy ({_first_line(e)})") from e
         except (errors.InsufficientPrivilege, errors.InvalidCatalogName) as error:
             raise StoreError(f"{self.url}: {_first_line(error)}") from error
-        except lost as error:
+        except self._lost as error:
             raise StoreUnavailableError(
                 f"{self.url} cannot be reached ({_first_line(error)}): start the server, or "
                 "check the address"
