@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -312,9 +313,9 @@ def _run(
         if worker is not None:
             worker.end_with_parent()
         with (
-            _hangups_noted() as is_due,
+            _hangups_noted() as hangups,
             Service.open(store, model, policy, **options) as service,
-            _reloading(service, is_due),
+            _reloading(service, hangups),
         ):
             serve_until_interrupted(
                 service,
@@ -328,16 +329,23 @@ def _run(
 
 
 @contextmanager
-def _hangups_noted() -> Iterator[threading.Event]:
-    """Record SIGHUP, which would end the process while the service opens or closes."""
-    noted = threading.Event()
-    with _on_hangup(noted.set):
+def _hangups_noted() -> Iterator[SimpleQueue[bool]]:
+    """Put SIGHUP into a queue, where there are signals: it would end the process."""
+    noted: SimpleQueue[bool] = SimpleQueue()  # unlike an event, safe to use in a handler
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is None or threading.current_thread() is not threading.main_thread():
         yield noted
+        return
+    before = signal.signal(hangup, lambda _number, _frame: noted.put(True))
+    try:
+        yield noted
+    finally:
+        signal.signal(hangup, before)
 
 
 @contextmanager
-def _reloading(service: Service, is_due: threading.Event) -> Iterator[None]:
-    """Reload the model on SIGHUP, in the background; at once if it is due already."""
+def _reloading(service: Service, hangups: SimpleQueue[bool]) -> Iterator[None]:
+    """Reload the model after each SIGHUP, also an earlier one, in the background."""
     from watchword.service.logs import logger, say
 
     def reload() -> None:
@@ -349,24 +357,12 @@ def _reloading(service: Service, is_due: threading.Event) -> Iterator[None]:
         except Exception:
             logger.exception("the model was not reloaded")
 
-    def begin() -> None:
-        threading.Thread(target=reload, name="reload", daemon=True).start()
+    def work() -> None:
+        while hangups.get():
+            reload()
 
-    with _on_hangup(begin):
-        if is_due.is_set():
-            begin()
-        yield
-
-
-@contextmanager
-def _on_hangup(action: Callable[[], None]) -> Iterator[None]:
-    """Call a function on SIGHUP, where there are signals."""
-    hangup = getattr(signal, "SIGHUP", None)
-    if hangup is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(hangup, lambda _number, _frame: action())
+    threading.Thread(target=work, name="reload", daemon=True).start()
     try:
         yield
     finally:
-        signal.signal(hangup, before)
+        hangups.put(False)
