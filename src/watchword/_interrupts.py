@@ -1,8 +1,10 @@
-"""Ctrl-C while the command `watchword` is starting: it ends at once, and quietly.
+"""Signals while the command `watchword` is starting: Ctrl-C ends it at once, and quietly.
 
 Importing takes some tenths of a second, in which Python would answer Ctrl-C with a traceback. So
 the package imports this module first. It does nothing unless the process was started as the
 command: a program that uses the library keeps its own signals.
+
+A hangup would end the service instead of loading its model again: it is held back for a while.
 """
 
 from __future__ import annotations
@@ -36,6 +38,12 @@ def end_quietly() -> None:
         signal.signal(signal.SIGINT, _end_at_once)
 
 
+def hold_back_hangups() -> None:
+    """Block SIGHUP, if this is the service, which unblocks it once it can handle it."""
+    if sys.argv[1:3] == ["service", "run"] and hasattr(signal, "SIGHUP") and _is_command():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+
+
 class interruptible:  # noqa: N801  (used like a function)
     """Let Ctrl-C raise `KeyboardInterrupt` as usual, where a caller handles it.
 
@@ -53,3 +61,4 @@ class interruptible:  # noqa: N801  (used like a function)
 
 
 end_quietly()
+hold_back_hangups()

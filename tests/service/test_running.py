@@ -115,6 +115,19 @@ def test_a_hangup_while_the_service_opens_does_not_end_it(folder):
 
 
 @slow
+def test_a_hangup_does_not_end_workers_that_have_just_been_started(folder, postgres):
+    with service_run(folder, "--store", postgres.new_database(), "--workers", "2") as process:
+        wait_until(lambda: len(children(process.pid)) == 2)
+        own = children(process.pid)
+        process.send_signal(signal.SIGHUP)
+        told = []
+        while told.count("model reloaded") < 2:
+            told.append(json.loads(process.stderr.readline())["event"])
+            assert told[-1] != "worker ended"
+        assert children(process.pid) == own
+
+
+@slow
 def test_posts_come_from_standard_input_too(folder):
     with service_run(folder, "--follow", "-") as process:
         asker = Asker(next_line(process)["url"])

@@ -12,8 +12,8 @@ from command_line import ENVIRONMENT
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
-# Interrupts its own process before the n-th import from the package's native module on. What comes
-# before takes a few milliseconds, and belongs to Python.
+# Interrupts its own process before the n-th import from the package's native module on, or before
+# one with a name. What comes before takes a few milliseconds, and belongs to Python.
 INTERRUPTER = """
 import os, signal, sys
 
@@ -23,8 +23,8 @@ class Interrupter:
     def find_spec(self, name, path=None, target=None):
         if self.count or name == "watchword._native":
             type(self).count += 1
-        if self.count == int(os.environ["INTERRUPT_AT"]):
-            os.kill(os.getpid(), signal.SIGINT)
+        if os.environ["INTERRUPT_AT"] in (str(self.count), name):
+            os.kill(os.getpid(), getattr(signal, os.environ["INTERRUPT_BY"]))
         return None
 
 sys.meta_path.insert(0, Interrupter())
@@ -54,10 +54,15 @@ def folder(tmp_path_factory):
     return path
 
 
-def started(folder, *command, at):
-    environment = ENVIRONMENT | {"PYTHONPATH": str(folder), "INTERRUPT_AT": str(at)}
+def started(folder, *command, at, by="SIGINT", **options):
+    own = {"PYTHONPATH": str(folder), "INTERRUPT_AT": str(at), "INTERRUPT_BY": by}
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, env=environment, text=True, check=False
+        [sys.executable, *command],
+        capture_output=True,
+        env=ENVIRONMENT | own,
+        text=True,
+        check=False,
+        **options,
     )
 
 
@@ -67,6 +72,20 @@ def test_ctrl_c_while_starting_ends_quietly(folder, way, at):
     command = ["-m", "watchword"] if way == "module" else [folder / "script"]
     done = started(folder, *command, "--version", at=at)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("at", [1, MOMENTS[-1], "watchword.service.workers"])
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_a_hangup_does_not_end_a_service_that_is_starting(folder, way, at):
+    command = ["-m", "watchword"] if way == "module" else [folder / "script"]
+    more = ["service", "run", "--model", folder / "script", "--positive", "at risk"]
+    done = started(folder, *command, *more, at=at, by="SIGHUP")
+    assert (done.returncode, "is not a watchword model" in done.stderr) == (1, True)
+
+
+def test_a_hangup_ends_other_commands(folder):
+    done = started(folder, "-m", "watchword", "--version", at=1, by="SIGHUP")
+    assert done.returncode == -signal.SIGHUP
 
 
 def test_the_library_leaves_ctrl_c_to_its_caller(folder):
@@ -84,14 +103,8 @@ def test_an_ignored_ctrl_c_stays_ignored(folder):
     def ignore():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    done = subprocess.run(
-        [sys.executable, "-m", "watchword", "--version"],
-        capture_output=True,
-        env=ENVIRONMENT | {"PYTHONPATH": str(folder), "INTERRUPT_AT": "20"},
-        preexec_fn=ignore,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = started(folder, "-m", "watchword", "--version", at=20, preexec_fn=ignore)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_installed_script_is_recognised_as_the_command():

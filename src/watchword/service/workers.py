@@ -14,7 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
@@ -101,13 +102,17 @@ class Supervisor:
     def _start_missing(self) -> None:
         for number in range(self._count):
             if number not in self._running and not self._stopping:
-                own = Worker(number, self._listener.fileno(), self._theirs)
-                process = subprocess.Popen(  # noqa: S603
-                    [sys.executable, "-m", "watchword", *self._command, "--worker", own.spelt()],
-                    pass_fds=(own.listener, own.lifeline),
-                    stdin=None if number == 0 else subprocess.DEVNULL,
-                )
-                self._running[number] = process, time.monotonic()
+                with _hangups_held_back():
+                    self._start(number)
+
+    def _start(self, number: int) -> None:
+        own = Worker(number, self._listener.fileno(), self._theirs)
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "watchword", *self._command, "--worker", own.spelt()],
+            pass_fds=(own.listener, own.lifeline),
+            stdin=None if number == 0 else subprocess.DEVNULL,
+        )
+        self._running[number] = process, time.monotonic()
 
     def _check(self) -> None:
         for number, (process, since) in list(self._running.items()):
@@ -137,3 +142,16 @@ class Supervisor:
                 process.terminate()
         for process, _ in self._running.values():
             process.wait()
+
+
+@contextmanager
+def _hangups_held_back() -> Iterator[None]:
+    """Block SIGHUP here and in a worker that is started meanwhile, which unblocks it itself.
+
+    It would end a worker that has no handler yet, and it is passed on to those that are known.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

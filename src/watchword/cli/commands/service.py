@@ -235,6 +235,7 @@ def run(
     standard error. SIGHUP reloads the model; on SIGTERM and Ctrl-C, the service commits queued
     posts and stops. Requests need a token: watchword service token add.
     """
+    hangups = click.get_current_context().with_resource(_hangups_noted())
     from watchword.service.logs import json_logs
     from watchword.service.store import shown_url
     from watchword.service.workers import Supervisor, Worker
@@ -263,7 +264,7 @@ def run(
             Supervisor(sys.argv[1:], listens, workers).run()
             return
         options = reading | {"threads": threads or 1}
-        _run(model, rule, store, listens, door, sources, own, ready, options, once=once)
+        _run(model, rule, store, listens, door, sources, own, ready, hangups, options, once=once)
 
 
 def _sources(
@@ -298,6 +299,7 @@ def _run(
     sources: Sequence[Source],
     worker: Worker | None,
     on_ready: Callable[[], None],
+    hangups: SimpleQueue[bool],
     options: dict[str, Any],
     *,
     once: bool,
@@ -313,7 +315,6 @@ def _run(
         if worker is not None:
             worker.end_with_parent()
         with (
-            _hangups_noted() as hangups,
             Service.open(store, model, policy, **options) as service,
             _reloading(service, hangups),
         ):
@@ -337,6 +338,7 @@ def _hangups_noted() -> Iterator[SimpleQueue[bool]]:
         yield noted
         return
     before = signal.signal(hangup, lambda _number, _frame: noted.put(True))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [hangup])  # held back since the start
     try:
         yield noted
     finally:
