@@ -321,14 +321,18 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
 
 @contextmanager
 def _cut_when_late(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Connect, and end slow responses, even if every single read is quick enough."""
+    """Connect, and end slow responses, even if every single read is quick enough.
+
+    Before it has connected and agreed on keys, its socket cannot be reached from here: until then,
+    only the time-out of each read and write applies.
+    """
     is_late = threading.Event()
     found: list[socket.socket] = []
 
     def cut() -> None:
         is_late.set()
-        for one in found or [connection.sock]:  # at first None, then one that agrees on keys
-            with suppress(OSError, TypeError):
+        for one in found:
+            with suppress(OSError):
                 socket.socket.shutdown(one, socket.SHUT_RDWR)
 
     timer = threading.Timer(_LONGEST, cut)
