@@ -17,7 +17,7 @@ from watchword.data import Post, Subject, synthetic
 from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
 
 _BEGIN = datetime(2024, 1, 1)  # UTC
-_SILENT = 5  # every fifth discussion contains nothing by the subject
+_SILENT = 5  # before one in so many posts, on average, is a discussion without the subject
 _FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 
 
