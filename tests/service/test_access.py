@@ -155,6 +155,13 @@ def test_browsers_exchange_the_token_for_a_cookie(door):
     assert door.get("/admin/models", token=None, Cookie=value).status == 403
 
 
+def test_a_cookie_counts_beside_a_header_without_a_token(door):
+    answer = door.get(f"/?token={door.tokens['read']}", token=None)
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    both = {"Cookie": cookie, "Authorization": "Bearer"}
+    assert door.get("/statistics", token=None, **both).status == 200
+
+
 def test_a_cookie_is_no_bearer_token_for_another_site(door):
     answer = door.post("/posts", {}, token=door.tokens["write"], Origin="http://evil.example")
     assert answer.status == 403

@@ -173,4 +173,4 @@ def cookie_in(scope: Scope, headers: Headers) -> str | None:
 def bearer_in(headers: Headers) -> str | None:
     """Return the token in the header of a request, if there is one."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token if scheme.lower() == "bearer" else None
+    return (token or None) if scheme.lower() == "bearer" else None
