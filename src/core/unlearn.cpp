@@ -233,7 +233,7 @@ void Counts::make_unlearn_index() {
     unlearn_index_ = std::move(index);
 }
 
-// A index for checking one document only: its n-grams, the n-grams of its label that contain them,
+// An index for checking one document only: its n-grams, the n-grams of its label that contain them,
 // and the words that are in all documents of the label. Where documents are counted, only n-grams
 // as frequent as their parts matter.
 UnlearnIndex Counts::unlearn_index_of(const std::vector<Use>& uses, LabelId label) const {
