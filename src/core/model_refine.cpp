@@ -114,7 +114,7 @@ std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
                                         const RefineSettings& settings, unsigned threads) const {
     constexpr std::size_t kTexts = 256;  // of a slice
     const std::shared_lock guard(lock_);
-    auto found = std::make_unique<Refiner>(counts_, settings);
+    auto found = std::make_unique<Refiner>(counts_, settings, labels.size());
     const std::vector<FittedText> fitted = fitted_texts(labels, folds);
     const std::size_t slices = (texts.size() + kTexts - 1) / kTexts;
     const auto of_slice = [&](std::size_t slice) {
@@ -146,7 +146,7 @@ std::unique_ptr<Refiner> Model::refiner(const std::vector<TextView>& texts,
 std::unique_ptr<Refiner> Model::refiner(const TermBatch& batch, const TextPositions& labels,
                                         const Folds& folds, const RefineSettings& settings) const {
     const std::shared_lock guard(lock_);
-    auto found = std::make_unique<Refiner>(counts_, settings);
+    auto found = std::make_unique<Refiner>(counts_, settings, labels.size());
     Lease lease(*this);
     const std::vector<FittedText> texts = fitted_texts(labels, folds);
     FittedBatch read;

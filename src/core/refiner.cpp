@@ -1,7 +1,7 @@
 #include "refiner.h"
 
 #include <algorithm>
-#include <numeric>
+#include <stdexcept>
 
 #include "refine.h"
 
@@ -56,6 +56,15 @@ void Refiner::add_uses(std::span<const TextFeature> features, Table<Use>& uses) 
     }
 }
 
+// Uses take most of the memory, and moving them as long as adding them: makes room for those of all
+// texts, judged by the texts so far. Untouched memory costs nothing.
+void Refiner::make_room(std::size_t uses) {
+    const std::size_t size = uses_.size() + uses;
+    if (size <= uses_.capacity()) return;
+    const std::size_t all = size / (texts_.size() + 1) * expected_texts_;
+    uses_.reserve(std::clamp(all + all / 16, size * 2, size * 8));
+}
+
 void Refiner::append_counted(const double* counted, std::vector<float>& rows) const {
     const LabelTable& known = counts_->labels();
     const std::size_t begin = rows.size();
@@ -68,6 +77,7 @@ void Refiner::append_counted(const double* counted, std::vector<float>& rows) co
 void Refiner::add(std::size_t fold, std::span<const TextFeature> features, const double* counted,
                   const TextLabels& labels) {
     const std::uint64_t begin = uses_.size();
+    make_room(features.size());
     add_uses(features, uses_);
     append_counted(counted, counted_);
     double margin = 0;
@@ -96,7 +106,7 @@ void Refiner::for_each_label(std::uint32_t feature, const Visit& visit) const {
 void Refiner::lay_out() {
     laid_out_ = true;
     indices_ = {};
-    std::vector<std::uint32_t> used(ngrams_.size(), 0);
+    Table<std::uint32_t> used(ngrams_.size(), 0);
     for (const Use& use : uses_) ++used[use.feature];
     lay_out_rows(used);
     const std::size_t labels = counts_->labels().id_limit();
@@ -111,10 +121,10 @@ void Refiner::lay_out() {
 }
 
 // Gives every n-gram of several texts a row of weights.
-void Refiner::lay_out_rows(const std::vector<std::uint32_t>& used) {
+void Refiner::lay_out_rows(const Table<std::uint32_t>& used) {
     const std::size_t labels = counts_->labels().id_limit();
     places_.assign(ngrams_.size(), kUnique);
-    std::vector<std::uint32_t> sparse;
+    Table<std::uint32_t> sparse;
     for (std::uint32_t feature = 0; feature < used.size(); ++feature) {
         if (used[feature] < 2) continue;
         std::size_t size = 0;
@@ -124,20 +134,21 @@ void Refiner::lay_out_rows(const std::vector<std::uint32_t>& used) {
             continue;
         }
         places_[feature] = dense_rows_++;
-        counted_under_.resize(dense_rows_ * labels, 0);
-        float* row = counted_under_.data() + places_[feature] * labels;
-        for_each_label(feature, [&](LabelId label) { row[label] = 1; });
+        dense_.resize(dense_rows_ * 2 * labels, 0);
+        float* counted_under = dense_row(places_[feature]) + labels;
+        for_each_label(feature, [&](LabelId label) { counted_under[label] = 1; });
     }
-    dense_.resize(counted_under_.size());
-    for (std::uint32_t at = 0; at < sparse.size(); ++at) {
-        places_[sparse[at]] = dense_rows_ + at;
-        rows_.push_back(sparse_.size());
-        for_each_label(sparse[at], [&](LabelId label) { sparse_.push_back({label, 0}); });
+    for (const std::uint32_t feature : sparse) {
+        const std::size_t begin = sparse_.size();
+        if (begin >= kUnique - dense_rows_) throw std::length_error("too many n-grams to refine");
+        places_[feature] = dense_rows_ + static_cast<std::uint32_t>(begin);
+        sparse_.push_back({0, 0});
+        for_each_label(feature, [&](LabelId label) { sparse_.push_back({label, 0}); });
+        sparse_[begin].label = static_cast<LabelId>(sparse_.size() - begin - 1);
     }
-    rows_.push_back(sparse_.size());
 }
 
-// Sorts uses by their kind, and gives them the number of their row instead of the feature.
+// Sorts uses by their kind, and gives them the place of their row instead of the feature.
 void Refiner::sort_uses(Table<Use>& all, Uses& uses, SortRoom& room) const {
     Use* to = all.data() + uses.begin;
     const std::span<const Use> own(to, all.data() + uses.end);
@@ -167,14 +178,14 @@ void Refiner::add_squares(std::size_t text) {
     float* unique = unique_.data() + text * labels;
     const Uses& own = texts_[text].uses;
     for (const Use& use : own.dense_of(uses_)) {
-        const float* row = counted_under_.data() + use.feature * labels;
+        const float* counted_under = dense_row(use.feature) + labels;
         for (std::size_t label = 0; label < labels; ++label) {
-            squares[label] += use.x * use.x * row[label];
+            squares[label] += use.x * use.x * counted_under[label];
         }
     }
     for (const Use& use : own.sparse_of(uses_)) {
-        for (std::uint64_t at = rows_[use.feature]; at < rows_[use.feature + 1]; ++at) {
-            squares[sparse_[at].label] += use.x * use.x;
+        for (const Weighed& weighed : sparse_row(use.feature)) {
+            squares[weighed.label] += use.x * use.x;
         }
     }
     for (const Use& use : own.unique_of(uses_)) {
@@ -202,7 +213,7 @@ void Refiner::begin(std::size_t left_out) {
     }
     scale_ = static_cast<float>(fit().scale());
     random_ = settings_.seed;
-    std::fill(dense_.begin(), dense_.end(), 0.f);
+    for (std::uint32_t row = 0; row < dense_rows_; ++row) std::fill_n(dense_row(row), labels, 0.f);
     for (Weighed& weighed : sparse_) weighed.weight = 0;
     duals_.assign(texts_.size() * labels, 0);
     biases_.assign(labels, 0);
@@ -230,21 +241,17 @@ void Refiner::add_weights(std::span<const Use> dense, std::span<const Use> spars
     float* scores = scores_.data();
     for (std::size_t at = 0; at < dense.size(); ++at) {
         if (at + kAhead < dense.size()) {
-            prefetch_both_ends(dense_.data() + dense[at + kAhead].feature * labels, labels);
+            prefetch_both_ends(dense_row(dense[at + kAhead].feature), labels);
         }
         const float x = dense[at].x;
-        const float* row = dense_.data() + dense[at].feature * labels;
+        const float* row = dense_row(dense[at].feature);
         for (std::size_t label = 0; label < labels; ++label) scores[label] += x * row[label];
     }
     for (std::size_t at = 0; at < sparse.size(); ++at) {
-        if (at + 2 * kAhead < sparse.size()) prefetch(&rows_[sparse[at + 2 * kAhead].feature]);
-        if (at + kAhead < sparse.size()) {
-            prefetch(sparse_.data() + rows_[sparse[at + kAhead].feature]);
-        }
+        if (at + kAhead < sparse.size()) prefetch(&sparse_[sparse[at + kAhead].feature]);
         const float x = sparse[at].x;
-        const std::uint64_t end = rows_[sparse[at].feature + 1];
-        for (std::uint64_t entry = rows_[sparse[at].feature]; entry < end; ++entry) {
-            scores[sparse_[entry].label] += x * sparse_[entry].weight;
+        for (const Weighed& weighed : sparse_row(sparse[at].feature)) {
+            scores[weighed.label] += x * weighed.weight;
         }
     }
 }
@@ -254,16 +261,15 @@ void Refiner::add_steps(std::span<const Use> dense, std::span<const Use> sparse)
     const std::size_t labels = steps_.size();
     const float* steps = steps_.data();
     for (const Use& use : dense) {
-        float* row = dense_.data() + use.feature * labels;
-        const float* counted_under = counted_under_.data() + use.feature * labels;
+        float* row = dense_row(use.feature);
+        const float* counted_under = row + labels;
         for (std::size_t label = 0; label < labels; ++label) {
             row[label] += use.x * steps[label] * counted_under[label];
         }
     }
     for (const Use& use : sparse) {
-        const std::uint64_t end = rows_[use.feature + 1];
-        for (std::uint64_t entry = rows_[use.feature]; entry < end; ++entry) {
-            sparse_[entry].weight += use.x * steps[sparse_[entry].label];
+        for (Weighed& weighed : sparse_row(use.feature)) {
+            weighed.weight += use.x * steps[weighed.label];
         }
     }
 }
@@ -358,13 +364,12 @@ std::shared_ptr<Corrections> Refiner::finish(double lean) const {
         const std::uint32_t place = places_[feature];
         if (place == kUnique) continue;
         if (place < dense_rows_) {
-            const float* row = dense_.data() + place * labels;
+            const float* row = dense_row(place);
             for (LabelId label = 0; label < labels; ++label) set(feature, label, row[label]);
             continue;
         }
-        const std::size_t row = place - dense_rows_;
-        for (std::uint64_t at = rows_[row]; at < rows_[row + 1]; ++at) {
-            set(feature, sparse_[at].label, sparse_[at].weight);
+        for (const Weighed& weighed : sparse_row(place - dense_rows_)) {
+            set(feature, weighed.label, weighed.weight);
         }
     }
     for (std::size_t text = 0; text < texts_.size(); ++text) {

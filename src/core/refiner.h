@@ -41,8 +41,12 @@ class Refiner {
    public:
     static constexpr std::size_t kNoFold = ~std::size_t{0};
 
-    Refiner(std::shared_ptr<const Counts> counts, const RefineSettings& settings)
-        : counts_(std::move(counts)), settings_(settings) {}
+    // `texts` will be added.
+    Refiner(std::shared_ptr<const Counts> counts, const RefineSettings& settings, std::size_t texts)
+        : counts_(std::move(counts)),
+          settings_(settings),
+          labels_(counts_->labels().id_limit()),
+          expected_texts_(texts) {}
 
     // Adds a text of a fold: its features, and Σ x · (cv - mean) by label position.
     void add(std::size_t fold, std::span<const TextFeature> features, const double* counted,
@@ -67,9 +71,10 @@ class Refiner {
 
    private:
     struct Use {
-        std::uint32_t feature;  // once laid out, the number of its row, unless it is unique
+        std::uint32_t feature;  // once laid out, the place of its row, unless it is unique
         float x;
     };
+    // An entry of a sparse row. The first has the number of those that follow as its label.
     struct Weighed {
         LabelId label;
         float weight;
@@ -94,10 +99,19 @@ class Refiner {
         double margin;  // the mean counted score of its labels
         std::size_t fold;
     };
+    void make_room(std::size_t uses);
     void add_uses(std::span<const TextFeature> features, Table<Use>& uses);
     void append_counted(const double* counted, std::vector<float>& rows) const;
     void lay_out();
-    void lay_out_rows(const std::vector<std::uint32_t>& used);
+    void lay_out_rows(const Table<std::uint32_t>& used);
+    float* dense_row(std::uint32_t row) { return dense_.data() + row * 2 * labels_; }
+    const float* dense_row(std::uint32_t row) const { return dense_.data() + row * 2 * labels_; }
+    std::span<Weighed> sparse_row(std::uint32_t begin) {
+        return {sparse_.data() + begin + 1, sparse_[begin].label};
+    }
+    std::span<const Weighed> sparse_row(std::uint32_t begin) const {
+        return {sparse_.data() + begin + 1, sparse_[begin].label};
+    }
     struct SortRoom {
         std::vector<Use> sparse, unique;
     };
@@ -112,18 +126,20 @@ class Refiner {
 
     std::shared_ptr<const Counts> counts_;
     const RefineSettings settings_;
+    const std::size_t labels_;  // ids of labels are below
+    const std::size_t expected_texts_;
 
     // N-grams, in the order of their first use.
     static constexpr std::uint32_t kUnique = ~0u;
-    std::vector<std::vector<std::uint32_t>> indices_;  // feature + 1 by shard (words last) and id
-    std::vector<std::pair<unsigned, NgramId>> ngrams_;
-    std::vector<LabelId> only_;
-    std::vector<std::uint32_t> places_;  // dense rows, then sparse ones; kUnique
+    std::vector<Table<std::uint32_t>> indices_;  // feature + 1 by shard (words last) and id
+    Table<std::pair<unsigned, NgramId>> ngrams_;
+    Table<LabelId> only_;
+    // The number of a dense row; the beginning of a sparse one, after those numbers; or kUnique.
+    Table<std::uint32_t> places_;
     // Weights.
     std::uint32_t dense_rows_ = 0;
-    Table<float> dense_;               // by row and label id
-    Table<float> counted_under_;       // beside them: 1, or 0 where there must be no weight
-    std::vector<std::uint64_t> rows_;  // where sparse rows begin
+    // By row and label id: the weights, then 1, or 0 where there must be no weight.
+    Table<float> dense_;
     Table<Weighed> sparse_;
 
     // Texts.

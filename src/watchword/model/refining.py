@@ -33,7 +33,7 @@ _STRENGTH = 1.0
 _BIAS = 0.05
 # Temperature and lean are fitted by cross-validation to at most this many texts.
 _FOLDS = 2
-_SCORED = 2000
+_SCORED = 1000
 _LEAST_TEXTS = 20  # with fewer, the temperature stays 1 and the lean 0
 _STEPS = 40  # of the search for the temperature
 _LEAN_STEPS = 8
