@@ -104,8 +104,10 @@ class Refiner {
     void append_counted(const double* counted, std::vector<float>& rows) const;
     void lay_out();
     void lay_out_rows(const Table<std::uint32_t>& used);
-    float* dense_row(std::uint32_t row) { return dense_.data() + row * 2 * labels_; }
-    const float* dense_row(std::uint32_t row) const { return dense_.data() + row * 2 * labels_; }
+    float* dense_row(std::uint32_t row) { return dense_.data() + std::size_t{2} * row * labels_; }
+    const float* dense_row(std::uint32_t row) const {
+        return dense_.data() + std::size_t{2} * row * labels_;
+    }
     std::span<Weighed> sparse_row(std::uint32_t begin) {
         return {sparse_.data() + begin + 1, sparse_[begin].label};
     }
