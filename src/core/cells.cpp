@@ -59,6 +59,17 @@ void Cell::set(LabelCount entry, RowPool& pool) {
     }
 }
 
+void Cell::fill(std::span<const LabelCount> entries, RowPool& pool) {
+    if (entries.size() < 2) {
+        if (!entries.empty()) bits_ = entries[0];
+        return;
+    }
+    const auto size = static_cast<std::uint32_t>(entries.size());
+    const std::uint64_t place = pool.allocate(log2_room(size));
+    std::copy(entries.begin(), entries.end(), pool.at(place));
+    set_row(place, size);
+}
+
 void Cell::insert(std::uint32_t index, LabelCount entry, RowPool& pool) {
     const std::uint32_t old_size = size();
     const std::uint64_t old_place = place();

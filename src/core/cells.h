@@ -63,6 +63,8 @@ class Cell {
     inline std::span<LabelCount> row(RowPool& pool);
     // Puts an entry in the place of its label's; its bits must not all be 0.
     void set(LabelCount entry, RowPool& pool);
+    // Gives an empty cell all its entries at once, sorted by label.
+    void fill(std::span<const LabelCount> entries, RowPool& pool);
     inline void prefetch_row(const RowPool& pool) const;
     Count count(LabelId label, const RowPool& pool) const;
 

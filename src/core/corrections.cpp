@@ -6,10 +6,6 @@
 namespace watchword {
 namespace {
 
-LabelCount entry_of(LabelId label, float weight) {
-    return {label + 1, std::bit_cast<std::uint32_t>(weight)};
-}
-
 // Calls visit(length, ngram, words) for every n-gram of the counts.
 void for_each_with_words(
     const Counts& counts,
@@ -67,6 +63,10 @@ Cell& Corrections::writable_cell(unsigned length, NgramId ngram) {
 
 void Corrections::set(unsigned length, NgramId ngram, LabelId label, float weight) {
     writable_cell(length, ngram).set(entry_of(label, weight), parts_[part_of(length, ngram)].pool);
+}
+
+void Corrections::fill(unsigned length, NgramId ngram, std::span<const LabelCount> row) {
+    writable_cell(length, ngram).fill(row, parts_[part_of(length, ngram)].pool);
 }
 
 void Corrections::add(unsigned length, NgramId ngram, std::span<const LabelCount> counts, double x,

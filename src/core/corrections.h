@@ -64,6 +64,9 @@ class Corrections {
     Place place_of(unsigned length, NgramId ngram) const;
     std::span<const LabelCount> row(Place place, unsigned length, NgramId ngram,
                                     std::vector<LabelCount>& room) const;
+    static LabelCount entry_of(LabelId label, float weight) {
+        return {label + 1, std::bit_cast<std::uint32_t>(weight)};
+    }
     static LabelId label_of(LabelCount entry) { return entry.label() - 1; }
     static float weight_of(LabelCount entry) {
         return std::bit_cast<float>(static_cast<std::uint32_t>(entry.count()));
@@ -72,6 +75,8 @@ class Corrections {
                  std::vector<LabelCount>& room) const;
 
     void set(unsigned length, NgramId ngram, LabelId label, float weight);
+    // Sets all weights, by ascending label, of an n-gram without any.
+    void fill(unsigned length, NgramId ngram, std::span<const LabelCount> row);
     // Adds x times the step of each label, by id, under which the n-gram is counted.
     void add(unsigned length, NgramId ngram, std::span<const LabelCount> counts, double x,
              std::span<const double> steps);

@@ -355,28 +355,32 @@ std::shared_ptr<Corrections> Refiner::finish(double lean) const {
         const LabelId label = known.id_at(position);
         found->set_bias(label, biases_[label] - lean * leaning[position]);
     }
-    const auto set = [&](std::uint32_t feature, LabelId label, float weight) {
+    std::vector<LabelCount> row;
+    const auto add = [&row](LabelId label, float weight) {
+        if (weight != 0) row.push_back(Corrections::entry_of(label, weight));
+    };
+    const auto fill = [&](std::uint32_t feature) {
         const auto [length, ngram] = ngrams_[feature];
-        if (weight != 0) found->set(length, ngram, label, weight);
+        found->fill(length, ngram, row);
+        row.clear();
     };
     const std::size_t labels = known.id_limit();
     for (std::uint32_t feature = 0; feature < places_.size(); ++feature) {
         const std::uint32_t place = places_[feature];
         if (place == kUnique) continue;
         if (place < dense_rows_) {
-            const float* row = dense_row(place);
-            for (LabelId label = 0; label < labels; ++label) set(feature, label, row[label]);
-            continue;
+            const float* weights = dense_row(place);
+            for (LabelId label = 0; label < labels; ++label) add(label, weights[label]);
+        } else {
+            for (const Weighed& own : sparse_row(place - dense_rows_)) add(own.label, own.weight);
         }
-        for (const Weighed& weighed : sparse_row(place - dense_rows_)) {
-            set(feature, weighed.label, weighed.weight);
-        }
+        fill(feature);
     }
     for (std::size_t text = 0; text < texts_.size(); ++text) {
         const float* duals = duals_.data() + text * labels;
         for (const Use& use : texts_[text].uses.unique_of(uses_)) {
-            for_each_label(use.feature,
-                           [&](LabelId label) { set(use.feature, label, duals[label] * use.x); });
+            for_each_label(use.feature, [&](LabelId label) { add(label, duals[label] * use.x); });
+            fill(use.feature);
         }
     }
     return found;
