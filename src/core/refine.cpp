@@ -239,20 +239,9 @@ void Scorer::parts(const Feature& feature, double* counted, double* corrected) {
 LeaveOneOut::LeaveOneOut(const Counts& counts, double decay, double alpha, Memo& memo)
     : counts_(counts), weights_(counts, decay), alpha_(alpha), memo_(memo) {}
 
-bool LeaveOneOut::is_unique(const Feature& feature, const TextLabels& labels) const {
-    const ConfidenceRow row = memo_.confidences(feature.entry);
-    if (row.size != 1) return false;
-    const LabelId only = counts_.labels().id_at(row.position(0));
-    if (std::find(labels.begin(), labels.end(), only) == labels.end()) return false;
-    const Count own = counts_.counting() == Counting::Documents ? 1 : feature.times;
-    return memo_.total(feature.entry) <= static_cast<double>(own);
-}
-
 bool LeaveOneOut::is_frequent(const Feature& feature, const TextLabels& labels) const {
-    const Count most = kFrequent * feature.times;
-    if (memo_.total(feature.entry) <= static_cast<double>(most)) return false;
     return std::all_of(labels.begin(), labels.end(), [&](LabelId label) {
-        return counts_.count(feature.length, feature.ngram, label) > most;
+        return counts_.count(feature.length, feature.ngram, label) > kFrequent * feature.times;
     });
 }
 
@@ -275,7 +264,6 @@ std::span<const Feature> LeaveOneOut::read(std::span<const Feature> features,
     means_ = 0;
     std::fill_n(counted, columns, 0.);
     for (const Feature& feature : features) {
-        if (is_unique(feature, labels)) continue;
         if (is_frequent(feature, labels)) {
             add(feature, static_cast<Count>(memo_.total(feature.entry)),
                 memo_.confidences(feature.entry), counted);

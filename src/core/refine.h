@@ -136,8 +136,6 @@ class LeaveOneOut {
                                   double* counted);
 
    private:
-    // Whether no other text was counted with this n-gram: answered by the memo alone.
-    bool is_unique(const Feature& feature, const TextLabels& labels) const;
     bool is_frequent(const Feature& feature, const TextLabels& labels) const;
     void add(const Feature& feature, Count of_ngram, const ConfidenceRow& row, double* counted);
 

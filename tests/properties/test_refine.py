@@ -238,6 +238,14 @@ def test_the_temperature_is_fitted_to_texts_of_all_labels_though_they_are_sorted
     assert per_label.min() > 0.5 * per_label.mean()
 
 
+@pytest.mark.parametrize(
+    ("texts", "scored"),
+    [(19, []), (20, [10, 10]), (1_500, [750, 250]), (2_000, [1_000]), (2_001, [1_000])],
+)
+def test_at_most_a_thousand_held_out_texts_are_scored(texts, scored):
+    assert [len(fold) for fold in Folds.drawn(texts, 0).scored] == scored
+
+
 def test_no_text_takes_part_in_calibrating_itself():
     # Every text has a word of its own, which says nothing about others.
     corpus = random_corpus(0, 200, informative=False)
