@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from watchword.errors import (
@@ -15,13 +16,15 @@ from watchword.errors import (
     StoreError,
     StoreUnavailableError,
     UnknownAlertError,
+    WatchwordError,
 )
 from watchword.service.choices import BODY_LIMIT, RATE
 from watchword.service.logs import logger, say
-from watchword.service.metrics import Metrics
 from watchword.service.operations import OPERATIONS, Operation
+from watchword.service.records import plain
 
 try:
+    from anyio import to_thread
     from starlette.applications import Starlette
     from starlette.convertors import StringConvertor, register_url_convertor
     from starlette.exceptions import HTTPException
@@ -31,8 +34,8 @@ try:
     from starlette.types import ASGIApp
 
     from watchword.service.guard import RateLimits, TokenGuard, holder_of
+    from watchword.service.requests import call_of
     from watchword.service.routes import Door
-    from watchword.service.tokens import Holder
     from watchword.web.answers import json_response
 except ImportError as error:
     raise MissingExtraError.of("service", "the service needs Starlette and uvicorn") from error
@@ -82,10 +85,10 @@ def make_app(
     Without a keyring, anyone on this machine may do everything. `rate` is a number of requests per
     second with one token.
     """
-    answers = _Answers(RateLimits(rate), door.metrics)
+    rates = RateLimits(rate)
     app = Starlette(
         routes=[
-            Route(one.route, answers.endpoint(one, getattr(door, one.name)), methods=[one.method])
+            Route(one.route, _endpoint(one, door, rates), methods=[one.method])
             for one in OPERATIONS
         ],
         exception_handlers={HTTPException: _as_json, Exception: _as_json},
@@ -94,74 +97,62 @@ def make_app(
     return TokenGuard(app, host=host, keyring=keyring, public_url=public_url)
 
 
-Handler = Callable[[Request, Holder | None], Awaitable[Response]]
+def _endpoint(
+    operation: Operation, door: Door, rates: RateLimits
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of an operation: checks the token, counts, and answers errors, too."""
+    handler = getattr(door, operation.name)
 
-
-class _Answers:
-    """Wraps handlers: checks the token, counts, and turns errors into answers."""
-
-    def __init__(self, rates: RateLimits, metrics: Metrics) -> None:
-        self._rates = rates
-        self._metrics = metrics
-
-    def endpoint(
-        self, operation: Operation, handler: Handler
-    ) -> Callable[[Request], Awaitable[Response]]:
-        """Return the endpoint of an operation."""
-
-        async def answer(request: Request) -> Response:
-            began = time.perf_counter()
-            holder: Holder | None = None
-            try:
-                if operation.scope is not None:
-                    holder = holder_of(request, operation.scope)
-                    self._rates.take(holder.name)
-                _check_query(operation, request)
-                response = await handler(request, holder)
-            except Exception as error:
-                response = _refusal(error)
-            seconds = time.perf_counter() - began
-            self._note(operation, holder, response.status_code, seconds)
-            return response
-
-        return answer
-
-    def _note(
-        self, operation: Operation, holder: Holder | None, status: int, seconds: float
-    ) -> None:
-        labels = {"route": operation.path, "method": operation.method}
-        self._metrics.add("http_requests", _REQUESTS, 1, **labels, status=str(status))
-        self._metrics.observe(seconds, **labels)
+    async def answer(request: Request) -> Response:
+        began = time.perf_counter()
+        sender: str | None = None
+        try:
+            if operation.scope is not None:
+                sender = holder_of(request, operation.scope).name
+                rates.take(sender)
+            call = await call_of(operation, request, sender)
+            if iscoroutinefunction(handler):
+                response = _as_response(await handler(call))
+            else:
+                response = await to_thread.run_sync(lambda: _as_response(handler(call)))
+        except Exception as error:
+            response = _refusal(error, operation)
+        seconds = time.perf_counter() - began
+        status, labels = response.status_code, {"route": operation.path, "method": operation.method}
+        door.metrics.add("http_requests", _REQUESTS, 1, **labels, status=str(status))
+        door.metrics.observe(seconds, **labels)
         level = logging.DEBUG if status < 400 else logging.INFO
         if logger.isEnabledFor(level):
-            by = None if holder is None else holder.name
-            fields = {**labels, "status": status, "seconds": round(seconds, 6), "token": by}
+            fields = {**labels, "status": status, "seconds": round(seconds, 6), "token": sender}
             say("request", level=level, **fields)
+        return response
+
+    return answer
 
 
-def _check_query(operation: Operation, request: Request) -> None:
-    """Refuse parameters that the operation does not have: they may be misspelt."""
-    for name in request.query_params:
-        if name not in operation.query:
-            known = ", ".join(operation.query) or "none"
-            raise HTTPException(400, f"unknown parameter {name[:100]!r} (known: {known})")
+def _as_response(found: Any) -> Response:
+    return found if isinstance(found, Response) else json_response(plain(found))
 
 
-def _refusal(error: Exception) -> Response:
+def _refusal(error: Exception, operation: Operation | None = None) -> Response:
     """Return the answer to a request that failed."""
     if isinstance(error, HTTPException):
         detail: Any = error.detail
-        plain = detail if isinstance(detail, dict) else {"error": detail}
-        return json_response(plain, error.status_code, error.headers)
+        told = detail if isinstance(detail, dict) else {"error": detail}
+        return json_response(told, error.status_code, error.headers)
+    message = {"error": str(error)}
     if isinstance(error, BusyError):
-        return json_response({"error": str(error)}, 429, _retry(error.retry_after))
+        return json_response(message, 429, _retry(error.retry_after))
     if isinstance(error, StoreUnavailableError):
-        return json_response({"error": str(error)}, 503, _retry(error.retry_after))
+        return json_response(message, 503, _retry(error.retry_after))
+    if isinstance(error, UnknownAlertError):
+        return json_response(message, 404)
+    can_be_refused = operation is not None and operation.may_conflict and operation.method != "GET"
+    if can_be_refused and isinstance(error, WatchwordError | ValueError | OSError):
+        return json_response(message, 409)
     if isinstance(error, StoreError):
         say("store failed", level=logging.ERROR, reason=str(error))
-        return json_response({"error": str(error)}, 503, _retry(5.0))
-    if isinstance(error, UnknownAlertError):
-        return json_response({"error": str(error)}, 404)
+        return json_response(message, 503, _retry(5.0))
     logger.error("request failed", exc_info=error)
     return json_response({"error": "internal error: see the service's log"}, 500)
 

@@ -86,12 +86,11 @@ def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
         "description": "Success.",
         "content": _content(one.media_type, responses[one.returns]),
     }
-    refusals = {*one.errors, *((401, 403, 429, 503) if one.scope is not None else (503,))}
     told: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
         "parameters": [_parameter(each) for each in one.parameters],
-        "responses": {"200": answer} | {str(code): _refusal(code) for code in sorted(refusals)},
+        "responses": {"200": answer} | {str(code): _refusal(code) for code in sorted(one.refusals)},
     }
     if one.scope is None:
         told["security"] = []

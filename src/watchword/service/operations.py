@@ -14,12 +14,6 @@ from watchword.service.choices import VERDICTS
 from watchword.service.json_schemas import Schema, an_object
 from watchword.service.marks import MOST_NOTE
 
-MOST_LISTED = 1000
-
-#: "closest" leaves out subjects with an alert.
-SUBJECT_SORTS = ("closest", *subjects.SORTS)
-ALERT_SORTS = tuple(alerts.SORTS)
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -36,7 +30,7 @@ class Operation:
     """A route: its scope, its parameters and its answer.
 
     `name` is that of its handler. Without a `scope`, it needs no token. `returns` is a name in
-    `openapi._responses`.
+    `openapi._responses`. `may_conflict` says that the service may be unable to do it now.
     """
 
     name: str
@@ -48,13 +42,25 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     body: dict[str, Schema] | None = None
     media_type: str = JSON
-    errors: tuple[int, ...] = ()
+    may_conflict: bool = False
 
     @cached_property
     def query(self) -> tuple[str, ...]:
         """The names of all parameters of the query; an id may be there instead of in the path."""
         own = (one.name for one in self.parameters)
         return tuple(name for name in own if name not in ("number", "name"))
+
+    @property
+    def refusals(self) -> set[int]:
+        """The statuses of requests that are refused."""
+        found = {503} if self.scope is None else {401, 403, 429, 503}
+        if self.query or self.body:
+            found.add(400)
+        if any(one.where == "path" for one in self.parameters):
+            found.add(404)
+        if self.body:
+            found |= {413, 415}
+        return found | {409} if self.may_conflict else found
 
     @property
     def route(self) -> str:
@@ -71,13 +77,14 @@ def _one_of(name: str, text: str, choices: tuple[str, ...]) -> Parameter:
     return Parameter(name, {"enum": list(choices), "default": choices[0]}, text)
 
 
+def _flag(name: str, text: str) -> Parameter:
+    return Parameter(name, {"type": "boolean", "default": False}, text)
+
+
 LARGEST = 2**63 - 1
-_LIMIT = _whole("limit", "Largest number of entries.", least=1, most=MOST_LISTED, default=100)
+_LIMIT = _whole("limit", "Largest number of entries.", least=1, most=1000, default=100)
 _OFFSET = _whole("offset", "Entries to skip.", least=0, most=LARGEST, default=0)
-MOST_QUERY = 1_000  # characters
-_QUERY = Parameter(
-    "query", {"type": "string", "maxLength": MOST_QUERY}, "Part of the subject's id."
-)
+_QUERY = Parameter("query", {"type": "string", "maxLength": 1_000}, "Part of the subject's id.")
 _ID = Parameter(
     "id",
     {"type": "string", "minLength": 1},
@@ -134,23 +141,18 @@ OPERATIONS: tuple[Operation, ...] = (
         *("add_posts", "POST", "/posts", "write"),
         "Add posts; responds once they are committed.",
         "Receipt",
-        body={
-            JSON: {"anyOf": [_POST, _POSTS]},
-            LINES: _POSTS,
-        },
-        errors=(400, 413, 415, 429, 503),
+        body={JSON: {"anyOf": [_POST, _POSTS]}, LINES: _POSTS},
     ),
     Operation(
         *("list_subjects", "GET", "/subjects", "read"),
         "List subjects, by default those closest to an alert first.",
         "Subjects",
         parameters=(
-            _one_of("sort", "Sort order.", SUBJECT_SORTS),
+            _one_of("sort", "Sort order.", ("closest", *subjects.SORTS)),
             _QUERY,
             _LIMIT,
             _OFFSET,
         ),
-        errors=(400,),
     ),
     Operation(
         *("get_subject", "GET", "/subjects/{id}", "read"),
@@ -161,14 +163,13 @@ OPERATIONS: tuple[Operation, ...] = (
             _LIMIT,
             _whole("before", "Only posts numbered below this.", least=1, most=LARGEST),
         ),
-        errors=(400, 404),
     ),
     Operation(
         *("forget_subject", "DELETE", "/subjects/{id}", "admin"),
         "Delete a subject's data, including what the model learnt from it.",
         "Forgotten",
         parameters=(_ID,),
-        errors=(400, 404, 409),
+        may_conflict=True,
     ),
     Operation(
         *("get_story", "GET", "/stories/{id}", "read"),
@@ -176,13 +177,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Story",
         parameters=(
             _ID,
-            Parameter(
-                "painted",
-                {"type": "boolean", "default": False},
-                "Return explanations in the board's compact form.",
-            ),
+            _flag("painted", "Return explanations in the board's compact form."),
         ),
-        errors=(400, 404, 409),
+        may_conflict=True,
     ),
     Operation(
         *("list_alerts", "GET", "/alerts", "read"),
@@ -191,15 +188,12 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters=(
             _SINCE,
             _whole("before", "Only alerts with smaller ids.", least=1, most=LARGEST),
-            _one_of("sort", "Sort order.", ALERT_SORTS),
+            _one_of("sort", "Sort order.", tuple(alerts.SORTS)),
             _LIMIT,
             Parameter("label", {"type": "string"}, "Only alerts for this label."),
             _QUERY,
-            Parameter(
-                "unmarked", {"type": "boolean", "default": False}, "Only alerts without a mark."
-            ),
+            _flag("unmarked", "Only alerts without a mark."),
         ),
-        errors=(400,),
     ),
     Operation(
         *("stream_alerts", "GET", "/alerts/events", "read"),
@@ -207,14 +201,12 @@ OPERATIONS: tuple[Operation, ...] = (
         "Events",
         parameters=(_SINCE,),
         media_type="text/event-stream",
-        errors=(400,),
     ),
     Operation(
         *("get_alert", "GET", "/alerts/{number}", "read"),
         "Return an alert with its reasons and its mark.",
         "Alert",
         parameters=(_NUMBER,),
-        errors=(404,),
     ),
     Operation(
         *("mark_alert", "POST", "/alerts/{number}/mark", "write"),
@@ -222,7 +214,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Alert",
         parameters=(_NUMBER,),
         body={JSON: _MARK},
-        errors=(400, 404, 409, 413, 415),
+        may_conflict=True,
     ),
     Operation(
         *("export_marks", "GET", "/marks", "read"),
@@ -245,14 +237,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "Reload the model file in the background, and switch to it.",
         "ModelVersion",
         body={JSON: _MODE},
-        errors=(400, 409, 413, 415),
+        may_conflict=True,
     ),
     Operation(
         *("teach_model", "POST", "/admin/teach", "admin"),
         "Teach the model newly marked texts, as a new version.",
         "ModelVersion",
         body={JSON: _EMPTY},
-        errors=(400, 409, 413, 415),
+        may_conflict=True,
     ),
     Operation(
         *("restore_model", "POST", "/admin/models/{number}/restore", "admin"),
@@ -260,7 +252,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "ModelVersion",
         parameters=(_NUMBER,),
         body={JSON: _EMPTY},
-        errors=(400, 404, 409, 413, 415),
+        may_conflict=True,
     ),
     Operation(
         *("get_metrics", "GET", "/metrics", "read"),
@@ -285,7 +277,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Text",
         parameters=(Parameter("name", {"type": "string", "minLength": 1}, "File name.", "path"),),
         media_type="*/*",
-        errors=(404,),
     ),
     Operation(
         *("get_health", "GET", "/health", None),

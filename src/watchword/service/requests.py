@@ -7,72 +7,85 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from watchword.service.bodies import JSON
-from watchword.service.operations import LARGEST
+from watchword.service.bodies import JSON, LINES
+from watchword.service.operations import LARGEST, Operation, Parameter
 from watchword.web.connections import read_body
 
 _SMALL_BODY = 1 << 16  # bytes of a request that has no posts
 
 
-class Query:
-    """The query of a request, with precise refusals."""
+class Call(NamedTuple):
+    """A request to an operation that its sender, the holder of a token, may call."""
 
-    def __init__(self, request: Request) -> None:
-        self._given = request.query_params
+    request: Request
+    sender: str | None  # the name of the token
+    values: dict[str, Any]  # of all parameters
+    body: dict[str, Any]  # except that of a request with posts
 
-    def text(self, name: str, *, most: int | None = None) -> str | None:
-        """Return a text, None if it is missing."""
-        given = self._given.get(name)
-        if given is not None and most is not None and len(given) > most:
-            raise HTTPException(400, f'"{name}" must have at most {most} characters')
-        return given
 
-    def whole(self, name: str, default: Any, *, least: int = 0, most: int = LARGEST) -> Any:
-        """Return a whole number."""
-        given = self._given.get(name)
-        return default if given is None else whole_number(f'"{name}"', given, least, most)
+async def call_of(operation: Operation, request: Request, sender: str | None) -> Call:
+    """Return a request with its parameters and its body, checked."""
+    given = request.query_params
+    for name in given:  # it may be misspelt
+        if name not in operation.query:
+            known = ", ".join(operation.query) or "none"
+            raise HTTPException(400, f"unknown parameter {name[:100]!r} (known: {known})")
+    values = {
+        one.name: _in_path(one.name, request)
+        if one.where == "path"
+        else _in_query(one, given.get(one.name))
+        for one in operation.parameters
+    }
+    is_small = operation.body is not None and LINES not in operation.body
+    return Call(request, sender, values, await _object_in(request) if is_small else {})
 
-    def one_of(self, name: str, choices: Sequence[str]) -> Any:
-        """Return one of some words; the first of them by default."""
-        given = self._given.get(name, choices[0])
-        if given not in choices:
-            raise HTTPException(400, f'"{name}" must be one of {", ".join(choices)}')
-        return given
 
-    def flag(self, name: str) -> bool:
-        """Return whether something is asked for."""
-        given = self._given.get(name, "false")
+def _in_query(one: Parameter, given: str | None) -> Any:
+    """Return the value of a parameter, by its schema."""
+    schema, name = one.schema, f'"{one.name}"'
+    if given is None:
+        return schema.get("default")
+    if "enum" in schema:
+        if given not in schema["enum"]:
+            raise HTTPException(400, f"{name} must be one of {', '.join(schema['enum'])}")
+    elif schema["type"] == "integer":
+        return whole_number(name, given, schema["minimum"], schema["maximum"])
+    elif schema["type"] == "boolean":
         if given not in ("true", "false"):
-            raise HTTPException(400, f'"{name}" must be true or false')
+            raise HTTPException(400, f"{name} must be true or false")
         return given == "true"
+    elif len(given) > schema.get("maxLength", len(given)):
+        raise HTTPException(400, f"{name} must have at most {schema['maxLength']} characters")
+    return given
 
 
 def whole_number(name: str, given: str, least: int, most: int) -> int:
     """Return a whole number in a range."""
     digits = given.removeprefix("-")
-    if digits.isascii() and digits.isdigit() and len(digits) <= 19:
-        number = int(given)
-        if least <= number <= most:
-            return number
+    # int() refuses very long numbers, and takes digits of other scripts.
+    if digits.isascii() and digits.isdigit() and len(digits) <= 19 and least <= int(given) <= most:
+        return int(given)
     raise HTTPException(400, f"{name} must be a whole number from {least} to {most}")
 
 
-def number_in(request: Request) -> int:
-    """Return the number in the path."""
-    given: str = request.path_params["number"]
-    # int() refuses very long numbers, and takes digits of other scripts.
+def _in_path(name: str, request: Request) -> Any:
+    if name == "id":
+        return _subject_in(request)
+    given: str = request.path_params[name]
+    if name != "number":
+        return given
     if given.isascii() and given.isdigit() and len(given) <= 19 and int(given) <= LARGEST:
         return int(given)
     raise HTTPException(404, "not found")
 
 
-def subject_in(request: Request) -> str:
+def _subject_in(request: Request) -> str:
     """Return the subject in the path; in the query if the path has none."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     _, route, *rest = raw.partition(b"?")[0].split(b"/", 2)
@@ -97,7 +110,7 @@ def media_type_of(request: Request, known: Sequence[str]) -> str:
     return given
 
 
-async def object_in(request: Request) -> dict[str, Any]:
+async def _object_in(request: Request) -> dict[str, Any]:
     """Return the JSON object in the body of a request that has no posts."""
     media_type_of(request, (JSON,))
     body = await read_body(request, _SMALL_BODY)

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from watchword.errors import (
-    StoreError,
-    StoreUnavailableError,
-    UnknownAlertError,
-    WatchwordError,
-)
+from watchword.errors import StoreError
 from watchword.service.board import board_files, story_for_page
-from watchword.service.bodies import JSON, LINES, MEDIA_TYPES, BadBody, TooManyPosts, posts_in
-from watchword.service.choices import VERDICTS
+from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, TooManyPosts, posts_in
+from watchword.service.choices import RELOAD_MODES, VERDICTS
 from watchword.service.events import Feed
 from watchword.service.guard import is_still_allowed
 from watchword.service.logs import say
 from watchword.service.marks import MOST_NOTE
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
 from watchword.service.openapi import description
-from watchword.service.operations import (
-    ALERT_SORTS,
-    LARGEST,
-    MOST_LISTED,
-    MOST_QUERY,
-    SUBJECT_SORTS,
-)
-from watchword.service.records import IncomingPost, Receipt, plain
-from watchword.service.requests import (
-    Query,
-    media_type_of,
-    number_in,
-    object_in,
-    subject_in,
-    whole_number,
-)
-from watchword.service.tokens import Holder
+from watchword.service.operations import LARGEST
+from watchword.service.records import IncomingPost, ModelVersion, plain
+from watchword.service.requests import Call, media_type_of, whole_number
 from watchword.web.answers import file_response, json_response
 from watchword.web.connections import read_body
 from watchword.web.wire import to_json
@@ -81,14 +61,13 @@ class Door:
 
     # Posts
 
-    async def add_posts(self, request: Request, _holder: Holder | None) -> Response:
+    async def add_posts(self, call: Call) -> Any:
         """Answer when the posts are committed."""
-        media_type = media_type_of(request, MEDIA_TYPES)
-        body = await read_body(request, self._body_limit)
+        media_type = media_type_of(call.request, MEDIA_TYPES)
+        body = await read_body(call.request, self._body_limit)
         posts = await self._parsed(body, media_type)
         # A cancelled request must not cancel the commit, which others may share.
-        receipt = await asyncio.shield(asyncio.wrap_future(self._service.submit(posts, None)))
-        return Response(_receipt(receipt), media_type=JSON)
+        return await asyncio.shield(asyncio.wrap_future(self._service.submit(posts, None)))
 
     async def _parsed(self, body: bytes, media_type: str) -> list[IncomingPost]:
         def parse() -> list[IncomingPost]:
@@ -97,80 +76,53 @@ class Door:
         try:
             return parse() if len(body) <= _SMALL else await to_thread.run_sync(parse)
         except BadBody as bad:
-            raise _refused(400, str(bad), **bad.place) from None
+            error = HTTPException(400)
+            error.detail = {"error": str(bad), **bad.place}  # type: ignore[assignment]
+            raise error from None
         except TooManyPosts as error:
             raise HTTPException(413, str(error)) from None
 
     # Subjects
 
-    async def list_subjects(self, request: Request, _holder: Holder | None) -> Response:
+    def list_subjects(self, call: Call) -> Any:
         """List subjects."""
-        query = Query(request)
-        sort = query.one_of("sort", SUBJECT_SORTS)
-        own: dict[str, Any] = {
-            "query": query.text("query", most=MOST_QUERY),
-            "offset": query.whole("offset", 0),
-        }
-        own |= {"limit": query.whole("limit", 100, least=1, most=MOST_LISTED)}
-        own |= {"undecided": True} if sort == "closest" else {"sort": sort}
-        found = await _threaded(lambda: self._service.subjects(**own))
-        return json_response({"subjects": plain(found)})
+        sort = call.values.pop("sort")
+        how = {"undecided": True} if sort == "closest" else {"sort": sort}
+        return {"subjects": self._service.subjects(**call.values, **how)}
 
-    async def get_subject(self, request: Request, _holder: Holder | None) -> Response:
+    def get_subject(self, call: Call) -> Any:
         """Return a subject with a page of its history."""
-        query, name = Query(request), subject_in(request)
-        limit = query.whole("limit", 100, least=1, most=MOST_LISTED)
-        before = query.whole("before", None, least=1)
-        found = await _threaded(lambda: self._service.subject(name, before=before, limit=limit))
-        return json_response(plain(_known(found, name)))
+        name = call.values.pop("id")
+        return _known(self._service.subject(name, **call.values), name)
 
-    async def forget_subject(self, request: Request, holder: Holder | None) -> Response:
+    def forget_subject(self, call: Call) -> Any:
         """Remove a subject everywhere."""
-        name = subject_in(request)
-        gone = await _threaded(lambda: _done(lambda: self._service.forget(name)))
-        _known(gone or None, name)
-        by = None if holder is None else holder.name
-        say("subject forgotten", token=by, rows=gone.rows, unlearned=gone.unlearned)
-        return json_response(plain(gone))
+        name = call.values["id"]
+        gone = _known(self._service.forget(name) or None, name)
+        say("subject forgotten", token=call.sender, rows=gone.rows, unlearned=gone.unlearned)
+        return gone
 
-    async def get_story(self, request: Request, _holder: Holder | None) -> Response:
+    def get_story(self, call: Call) -> Any:
         """Return the story of a subject."""
-        query, name = Query(request), subject_in(request)
-        found = await _threaded(lambda: self._service.story(name))
+        name = call.values["id"]
+        found = self._service.story(name)
         if found is None:
-            _known(await _threaded(lambda: self._service.subject(name, limit=1)), name)
+            _known(self._service.subject(name, limit=1), name)
             raise HTTPException(409, "the texts of this subject are not stored")
-        return json_response(story_for_page(found) if query.flag("painted") else found)
+        return json_response(story_for_page(found) if call.values["painted"] else found)
 
     # Alerts
 
-    async def list_alerts(self, request: Request, _holder: Holder | None) -> Response:
+    def list_alerts(self, call: Call) -> Any:
         """List alerts."""
-        query = Query(request)
-        own = {
-            "since": query.whole("since", 0),
-            "before": query.whole("before", None, least=1),
-            "limit": query.whole("limit", 100, least=1, most=MOST_LISTED),
-            "label": query.text("label"),
-            "query": query.text("query", most=MOST_QUERY),
-            "sort": query.one_of("sort", ALERT_SORTS),
-            "unmarked": query.flag("unmarked"),
-        }
-        label = own["label"]
-        if label is not None:
-            own["label"] = next(
-                (x for x in self._service.reading.model.labels if str(x) == label), label
-            )
+        asked = call.values
+        labels = {str(label): label for label in reversed(self._service.reading.model.labels)}
+        asked["label"] = labels.get(asked["label"], asked["label"])
+        return {"alerts": self._service.alerts(**asked), "last": self._service.last_alert()}
 
-        def read() -> tuple[Any, int]:
-            return self._service.alerts(**own), self._service.last_alert()
-
-        found, last = await _threaded(read)
-        return json_response({"alerts": plain(found), "last": last})
-
-    async def stream_alerts(self, request: Request, _holder: Holder | None) -> Response:
+    async def stream_alerts(self, call: Call) -> Any:
         """Send alerts as they are raised."""
-        since = Query(request).whole("since", 0)
+        request, since = call.request, call.values["since"]
         last = request.headers.get("last-event-id")
         if last is not None:
             since = whole_number("Last-Event-ID", last, 0, LARGEST)
@@ -180,14 +132,13 @@ class Door:
         events = self._feed.events(since, lambda: is_still_allowed(request, "read"))
         return StreamingResponse(events, headers=headers, media_type="text/event-stream")
 
-    async def get_alert(self, request: Request, _holder: Holder | None) -> Response:
+    def get_alert(self, call: Call) -> Any:
         """Return an alert."""
-        number = number_in(request)
-        return json_response(plain(await _threaded(lambda: self._service.alert(number))))
+        return self._service.alert(call.values["number"])
 
-    async def mark_alert(self, request: Request, holder: Holder | None) -> Response:
+    def mark_alert(self, call: Call) -> Any:
         """Mark an alert."""
-        number, given = number_in(request), await object_in(request)
+        number, given = call.values["number"], call.body
         verdict, note, label = given.get("verdict"), given.get("note", ""), given.get("label")
         if verdict not in VERDICTS:
             raise HTTPException(400, f'"verdict" must be one of {", ".join(VERDICTS)}')
@@ -195,15 +146,10 @@ class Door:
             raise HTTPException(400, f'"note" must be text of at most {MOST_NOTE} characters')
         if label is not None:
             label = self._known_label(label)
-        by = "anyone" if holder is None else holder.name
-
-        def write() -> Any:
-            self._service.mark(number, verdict, note=note, by=by, label=label)
-            return self._service.alert(number)
-
-        found = await _threaded(lambda: _done(write))
-        say("alert marked", alert=number, verdict=verdict, token=by)
-        return json_response(plain(found))
+        self._service.mark(number, verdict, note=note, by=call.sender or "", label=label)
+        found = self._service.alert(number)
+        say("alert marked", alert=number, verdict=verdict, token=call.sender)
+        return found
 
     def _known_label(self, label: object) -> Any:
         for one in self._service.reading.model.labels:
@@ -211,59 +157,48 @@ class Door:
                 return one
         raise HTTPException(409, '"label" must be a label of the model')
 
-    async def export_marks(self, _request: Request, _holder: Holder | None) -> Response:
+    def export_marks(self, _call: Call) -> Any:
         """Return marks as training data."""
-        found = await _threaded(lambda: list(self._service.training()))
-        lines = b"".join(to_json(plain(one)) + b"\n" for one in found)
+        lines = b"".join(to_json(plain(one)) + b"\n" for one in self._service.training())
         return Response(lines, media_type=LINES)
 
     # Models
 
-    async def list_models(self, _request: Request, _holder: Holder | None) -> Response:
+    def list_models(self, _call: Call) -> Any:
         """List versions of the model."""
-        return json_response({"models": plain(await _threaded(self._service.versions))})
+        return {"models": self._service.versions()}
 
-    async def reload_model(self, request: Request, holder: Holder | None) -> Response:
+    def reload_model(self, call: Call) -> Any:
         """Load the model again."""
-        given = await object_in(request)
-        path, mode = given.get("path"), given.get("mode", "keep")
+        path, mode = call.body.get("path"), call.body.get("mode", "keep")
         if path is not None and not isinstance(path, str):
             raise HTTPException(400, '"path" must be text')
-        if mode not in ("keep", "replay"):
-            raise HTTPException(400, '"mode" must be one of keep, replay')
-        found = await _threaded(
-            lambda: _done(lambda: self._service.reload(path, mode=mode).result())
-        )
-        return self._changed("model reloaded", found, holder)
+        if mode not in RELOAD_MODES:
+            raise HTTPException(400, f'"mode" must be one of {", ".join(RELOAD_MODES)}')
+        return self._changed("model reloaded", self._service.reload(path, mode=mode).result(), call)
 
-    async def teach_model(self, request: Request, holder: Holder | None) -> Response:
+    def teach_model(self, call: Call) -> Any:
         """Teach the model newly marked texts."""
-        await object_in(request)
-        found = await _threaded(lambda: _done(self._service.teach))
-        return self._changed("model taught", found, holder)
+        return self._changed("model taught", self._service.teach(), call)
 
-    async def restore_model(self, request: Request, holder: Holder | None) -> Response:
+    def restore_model(self, call: Call) -> Any:
         """Switch to an earlier or later version of the model."""
-        number = number_in(request)
-        await object_in(request)
-        found = await _threaded(lambda: _done(lambda: self._service.restore(number)))
-        return self._changed("model restored", found, holder)
+        found = self._service.restore(call.values["number"])
+        return self._changed("model restored", found, call)
 
-    def _changed(self, event: str, version: Any, holder: Holder | None) -> Response:
-        by = None if holder is None else holder.name
-        say(event, version=version.number, model=version.model, token=by)
-        return json_response(plain(version))
+    def _changed(self, event: str, version: ModelVersion, call: Call) -> ModelVersion:
+        say(event, version=version.number, model=version.model, token=call.sender)
+        return version
 
     # Operation
 
-    async def get_statistics(self, _request: Request, _holder: Holder | None) -> Response:
+    def get_statistics(self, _call: Call) -> Any:
         """Return totals."""
-        return json_response(plain(await _threaded(self._service.statistics)))
+        return self._service.statistics()
 
-    async def get_metrics(self, _request: Request, _holder: Holder | None) -> Response:
+    def get_metrics(self, _call: Call) -> Any:
         """Return metrics."""
-        samples = await _threaded(lambda: list(self._samples()))
-        return Response(self.metrics.text(samples), media_type=MEDIA_TYPE)
+        return Response(self.metrics.text(self._samples()), media_type=MEDIA_TYPE)
 
     def _samples(self) -> Iterator[Sample]:
         try:
@@ -288,24 +223,16 @@ class Door:
             at = now.last_commit.timestamp()
             yield Sample("last_commit_timestamp_seconds", "Time of the last commit.", at)
 
-    async def get_description(self, _request: Request, _holder: Holder | None) -> Response:
+    async def get_description(self, _call: Call) -> Any:
         """Return the OpenAPI description."""
         return json_response(description())
 
-    async def get_health(self, _request: Request, _holder: Holder | None) -> Response:
+    async def get_health(self, _call: Call) -> Any:
         """Return that the process is alive."""
-        return json_response({"status": "ok", "reasons": []})
+        return {"status": "ok", "reasons": []}
 
-    async def get_readiness(self, _request: Request, _holder: Holder | None) -> Response:
+    def get_readiness(self, _call: Call) -> Any:
         """Return whether posts can be taken."""
-        reasons = await _threaded(self._reasons_not_ready)
-        if reasons:
-            return json_response(
-                {"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503
-            )
-        return json_response({"status": "ready", "reasons": []})
-
-    def _reasons_not_ready(self) -> list[str]:
         # Anyone may ask: no paths, names or messages of the store.
         reasons = ["the service is stopping"] if self._is_stopping else []
         try:
@@ -316,49 +243,22 @@ class Door:
             reasons.append("a source has failed")
         if self._sources is not None and self._sources.refused:
             reasons.append("a source is not readable yet")
-        return reasons
+        if not reasons:
+            return {"status": "ready", "reasons": []}
+        return json_response({"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503)
 
     # The board
 
-    async def get_board(self, _request: Request, _holder: Holder | None) -> Response:
+    async def get_board(self, _call: Call) -> Any:
         """Return the board."""
         return file_response(board_files(), "board.html")
 
-    async def get_file(self, request: Request, _holder: Holder | None) -> Response:
+    async def get_file(self, call: Call) -> Any:
         """Return a file used by the board."""
-        return file_response(board_files(), request.path_params["name"])
-
-
-# Answers
-
-
-async def _threaded(work: Callable[[], _Result]) -> _Result:
-    return await to_thread.run_sync(work)
-
-
-def _done(work: Callable[[], _Result]) -> _Result:
-    """Return the result of work; refuse with 409 what the service cannot do now."""
-    try:
-        return work()
-    except (StoreUnavailableError, UnknownAlertError):
-        raise
-    except (WatchwordError, ValueError, OSError) as error:
-        raise HTTPException(409, str(error)) from None
+        return file_response(board_files(), call.values["name"])
 
 
 def _known(found: _Result | None, name: str) -> _Result:
     if found is None:
         raise HTTPException(404, f"unknown subject {name[:100]!r}")
     return found
-
-
-def _refused(status: int, message: str, **place: int) -> HTTPException:
-    error = HTTPException(status)
-    error.detail = {"error": message, **place}  # type: ignore[assignment]
-    return error
-
-
-def _receipt(receipt: Receipt) -> bytes:
-    alerts = ",".join(map(str, receipt.alerts))
-    numbers = (receipt.accepted, receipt.duplicates, alerts)
-    return b'{"accepted":%d,"duplicates":%d,"alerts":[%b]}' % (*numbers[:2], alerts.encode())
