@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from watchword._checks import Label
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.layouts import Layouts, Reading
-from watchword.service.records import Alert, IncomingPost, Mark, micros, moment, plain
+from watchword.service.records import Alert, Mark, moment, plain
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 from watchword.streams.histories import best_other
@@ -47,37 +46,20 @@ class Raised:
 
     row: int
     post_id: str
-    time: datetime | None
-    at: int  # in microseconds; without a time, when it arrived
+    time: int | None  # in microseconds
+    at: int  # the time; without one, when it arrived
     text: str | None = None
     index: int | None = None
     delay: int = 0
-    sums: dict[Label, float] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        post: IncomingPost,
-        at: int,
-        row: int,
-        *,
-        index: int | None = None,
-        delay: int = 0,
-        sums: dict[Label, float] | None = None,
-    ) -> Raised:
-        """Return a post of a group as one that may have raised an alert."""
-        return cls(row, post.id, post.time, at, post.text, index, delay, sums)
+    sums: dict[Label, float] = field(default_factory=dict)
 
 
 def write_alerts(
     session: Session,
-    reading: Reading,
     rows: SubjectRows,
     raised: Sequence[Raised],
     *,
-    arrived: int,
     texts_kept: bool,
-    layouts: Layouts,
     by_time: bool = False,
 ) -> dict[int, int]:
     """Write new alerts with their reasons; return the alert of each index of a post.
@@ -87,24 +69,18 @@ def write_alerts(
     if not raised:
         return {}
     session.lock("alerts")  # so that the ids are in the order of commits
-    found = {}
-    for number, one in enumerate(raised):
-        key = _write(session, reading, rows, one, arrived, texts_kept, layouts, by_time)
-        found[-1 - number if one.index is None else one.index] = key
-    return found
+    return {
+        -1 - number if one.index is None else one.index: _write(
+            session, rows, one, texts_kept, by_time
+        )
+        for number, one in enumerate(raised)
+    }
 
 
 def _write(
-    session: Session,
-    reading: Reading,
-    rows: SubjectRows,
-    one: Raised,
-    arrived: int,
-    texts_kept: bool,
-    layouts: Layouts,
-    by_time: bool,
+    session: Session, rows: SubjectRows, one: Raised, texts_kept: bool, by_time: bool
 ) -> int:
-    sums = one.sums or {}
+    reading, layouts, sums = rows.reading, rows.layouts, one.sums
     posts = posts_until(session, rows.ids[one.row], one.post_id, one.delay, by_time)
     known = layouts.get(session, {post.layout for post in posts})
     gains = [known[post.layout].by_label(post.contribution) for post in posts]
@@ -125,16 +101,15 @@ def _write(
         ],
         every=every,
     )
-    labels = tuple(sums)
     [(key,)] = session.run(
         "INSERT INTO alerts (subject, layout, label, post_id, post_time, raised_at, delay, "
         "by_time, score, sums, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         rows.ids[one.row],
-        layouts.id_of(session, reading, labels),
+        layouts.id_of(session, reading, tuple(sums)),
         json.dumps(reading.policy.positive),
         encoded(one.post_id),
-        None if one.time is None else micros(one.time),
-        arrived,
+        one.time,
+        rows.arrived,
         one.delay,
         int(by_time),
         _score(reading, one, gains),
@@ -151,7 +126,7 @@ def _write(
 
 def _score(reading: Reading, one: Raised, gains: Sequence[dict[Label, float]]) -> float:
     """Return the score of the subject after the post that raised the alert."""
-    positive, sums = reading.policy.positive, one.sums or {}
+    positive, sums = reading.policy.positive, one.sums
     column = list(sums).index(positive)
     added = np.array([[own.get(label, 0.0) for label in sums] for own in gains])
     added = added.reshape(len(gains), len(sums))

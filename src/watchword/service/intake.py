@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from operator import attrgetter
 
 import numpy as np
@@ -98,129 +99,25 @@ class Intake:
 
     def _read(self, session: Session, group: Group) -> tuple[_Taken, dict[int, int]]:
         """Write a group; return its posts and the alert of each post that raised one."""
+        by_time, in_rounds = self._settings.order == "time", self._settings.in_rounds
         arrived = now()
-        taken = _taken(group.posts, arrived if self._settings.order == "time" else None)
+        taken = _taken(group.posts, arrived if by_time else None)
         rows = SubjectRows.load(session, self.layouts, group.reading, taken.names, group.labels)
+        rows.arrived = arrived
         _drop_seen(session, taken, rows)
-        if self._settings.in_rounds:
-            self._write_posts(session, group, taken, rows, arrived=arrived, numbers=None)
+        gains = group.gains[np.array(taken.order, np.int64)]
+        numbers: Sequence[int | None] = [None] * len(taken.order)
+        raised: list[Raised] = []
+        if not in_rounds:
+            numbers, raised = self._advance(session, group, taken, rows, gains)
+        if numbers:
+            self._write_posts(session, group, taken, rows, gains, numbers)
+        if in_rounds:
             rows.write_unread(session)
-            self._write_positions(session, group)
-            return taken, {}
-        numbers, raised = self._advance(session, group, taken, rows, arrived)
-        self._write_posts(session, group, taken, rows, arrived=arrived, numbers=numbers)
-        rows.write(session)
-        alerts = write_alerts(
-            session,
-            group.reading,
-            rows,
-            raised,
-            arrived=arrived,
-            texts_kept=self._settings.store_texts,
-            layouts=self.layouts,
-            by_time=self._settings.order == "time",
-        )
-        self._write_positions(session, group)
-        return taken, alerts
-
-    def _advance(
-        self, session: Session, group: Group, taken: _Taken, rows: SubjectRows, arrived: int
-    ) -> tuple[list[int], list[Raised]]:
-        """Read the posts; return the number of each and the new alerts."""
-        where = np.array(taken.rows, np.int64)
-        gains = group.gains[taken.order] if taken.order else group.gains[:0]
-        numbers = _numbers(taken.rows, rows.posts)
-        known = [one if one is not None else arrived for one in taken.times]
-        if self._settings.order == "time":
-            late = _late(taken.rows, known, rows.last_times)
         else:
-            late = set()
-        rows.see_times(taken.rows, known)
-        stale = rows.stale - late
-        if late or stale:
-            newest = dict(zip(taken.rows, taken.order, strict=True))
-            raised = replayed(
-                session,
-                self.layouts,
-                rows,
-                group=(where, group.labels, gains),
-                posts=[
-                    Raised.of(group.posts[at], own, row, index=at)
-                    for at, own, row in zip(taken.order, known, taken.rows, strict=True)
-                ],
-                numbers=numbers,
-                late=late,
-                stale=stale,
-                by_time=self._settings.order == "time",
-            )
-            # A replay may move the alert to an earlier post; it is then reported in the receipt of
-            # the late post.
-            return numbers, [
-                one if one.index is not None else replace(one, index=newest[one.row])
-                for one in raised
-            ]
-        found, delays, _, sums = rows.ledger.read(where, group.labels, gains, every=False)
-        raised = [
-            Raised.of(
-                group.posts[taken.order[at]],
-                known[at],
-                taken.rows[at],
-                index=taken.order[at],
-                delay=delay,
-                sums=own,
-            )
-            for at, delay, own in zip(found, delays, sums, strict=True)
-        ]
-        return numbers, raised
-
-    def _write_posts(
-        self,
-        session: Session,
-        group: Group,
-        taken: _Taken,
-        rows: SubjectRows,
-        *,
-        arrived: int,
-        numbers: list[int] | None,
-    ) -> None:
-        """Write posts, with their texts where these are kept or needed when the round closes.
-
-        The subjects' index of posts is written with their rows.
-        """
-        count = len(taken.order)
-        if not count:
-            return
-        layout = self.layouts.id_of(session, group.reading, group.labels)
-        ids = session.new_ids("posts", count)
-        contributions = cut(group.gains if count == len(group.posts) else group.gains[taken.order])
-        if count == len(group.posts) and taken.order != list(range(count)):
-            contributions = [contributions[at] for at in taken.order]
-        rows.index.add(session, rows.ids, taken.rows, taken.hashes, ids)
-        owners = [rows.ids[row] for row in taken.rows]
-        read: list[int | None] = [None] * count if numbers is None else [*numbers]
-        values = zip(
-            ids,
-            owners,
-            blobs(taken.ids),
-            read,
-            taken.times,
-            [arrived] * count,
-            [layout] * count,
-            contributions,
-            strict=True,
-        )
-        session.many(INSERT_POSTS, list(values))
-        if self._settings.store_texts or self._settings.in_rounds:
-            session.many(
-                "INSERT INTO texts (post, arrived, text) VALUES (?, ?, ?)",
-                [
-                    (key, arrived, encoded(group.posts[at].text))
-                    for key, at in zip(ids, taken.order, strict=True)
-                ],
-            )
-
-    def _write_positions(self, session: Session, group: Group) -> None:
-        """Write the positions of sources."""
+            rows.write(session)
+        kept = self._settings.store_texts
+        alerts = write_alerts(session, rows, raised, texts_kept=kept, by_time=by_time)
         session.many(
             "INSERT INTO positions (source, position) VALUES (?, ?) "
             "ON CONFLICT (source) DO UPDATE SET position = excluded.position",
@@ -230,6 +127,82 @@ class Intake:
                 if one.position is not None
             ],
         )
+        return taken, alerts
+
+    def _advance(
+        self, session: Session, group: Group, taken: _Taken, rows: SubjectRows, gains: FloatArray
+    ) -> tuple[list[int], list[Raised]]:
+        """Read the posts; return the number of each and the new alerts."""
+        where = np.array(taken.rows, np.int64)
+        numbers = _numbers(taken.rows, rows.posts)
+        known = [one if one is not None else rows.arrived for one in taken.times]
+        by_time = self._settings.order == "time"
+        late = _late(taken.rows, known, rows.last_times) if by_time else set()
+        rows.see_times(taken.rows, known)
+        stale = rows.stale - late
+
+        def entry(at: int, delay: int = 0, sums: dict[Label, float] | None = None) -> Raised:
+            index = taken.order[at]
+            post, when = group.posts[index], (taken.times[at], known[at])
+            return Raised(taken.rows[at], post.id, *when, post.text, index, delay, sums or {})
+
+        if late or stale:
+            newest = dict(zip(taken.rows, taken.order, strict=True))
+            raised = replayed(
+                session,
+                rows,
+                group=(where, group.labels, gains),
+                posts=list(map(entry, range(len(where)))),
+                numbers=numbers,
+                late=late,
+                stale=stale,
+                by_time=by_time,
+            )
+            # A replay may move the alert to an earlier post; it is then reported in the receipt of
+            # the late post.
+            return numbers, [
+                one if one.index is not None else replace(one, index=newest[one.row])
+                for one in raised
+            ]
+        found, delays, _, sums = rows.ledger.read(where, group.labels, gains, every=False)
+        return numbers, list(map(entry, found, delays, sums))
+
+    def _write_posts(
+        self,
+        session: Session,
+        group: Group,
+        taken: _Taken,
+        rows: SubjectRows,
+        gains: FloatArray,
+        numbers: Sequence[int | None],
+    ) -> None:
+        """Write posts, with their texts where these are kept or needed when the round closes.
+
+        The subjects' index of posts is written with their rows.
+        """
+        layout = self.layouts.id_of(session, group.reading, group.labels)
+        ids = session.new_ids("posts", len(numbers))
+        rows.index.add(session, rows.ids, taken.rows, taken.hashes, ids)
+        values = zip(
+            ids,
+            [rows.ids[row] for row in taken.rows],
+            blobs(taken.ids),
+            numbers,
+            taken.times,
+            repeat(rows.arrived, len(numbers)),
+            repeat(layout, len(numbers)),
+            cut(gains),
+            strict=True,
+        )
+        session.many(INSERT_POSTS, list(values))
+        if self._settings.store_texts or self._settings.in_rounds:
+            session.many(
+                "INSERT INTO texts (post, arrived, text) VALUES (?, ?, ?)",
+                [
+                    (key, rows.arrived, encoded(group.posts[at].text))
+                    for key, at in zip(ids, taken.order, strict=True)
+                ],
+            )
 
 
 def check_posts(posts: Sequence[IncomingPost]) -> None:

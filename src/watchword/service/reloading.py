@@ -13,10 +13,10 @@ from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.choices import RELOAD_MODES, ReloadMode
-from watchword.service.layouts import Layouts, Reading
+from watchword.service.layouts import Reading
 from watchword.service.logs import logger
 from watchword.service.records import ModelVersion
-from watchword.service.rereading import reread_some
+from watchword.service.replays import reread_some
 from watchword.service.store import Store
 from watchword.service.versions import Versions, active_version, set_active, version_row
 
@@ -93,9 +93,8 @@ class Reloader:
         while last is not None:
             if self._stop.is_set():
                 raise StoreError("the service stopped while stored texts were read again")
-            layouts = Layouts()
             last, some, others, alerts = reread_some(
-                self._store, layouts, reading, after=last, by_time=by_time
+                self._store, reading, after=last, by_time=by_time
             )
             changed, kept = changed + some, kept + others
             self._service.announce(alerts)

@@ -1,43 +1,45 @@
-"""Replays: subjects are read again from their stored contributions; no texts are needed.
+"""Reading subjects again: late posts, a changed policy, and stored texts with another model.
 
-That happens if posts are read by time and one is late, and if the policy has changed and
-remembers something. With another model, texts are needed: `rereading.py`.
+If posts are read by time and one is late, or if the policy has changed and remembers something, the
+stored contributions of posts are read again, and no texts are needed. Another model needs the texts
+(`reload --replay`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
-from watchword.service.alerts import Raised
-from watchword.service.layouts import Layouts
-from watchword.service.records import moment
-from watchword.service.rows import SubjectRows
-from watchword.service.store import Session
-from watchword.service.stored_posts import read_posts
+from watchword.service.alerts import Raised, write_alerts
+from watchword.service.layouts import Layouts, Reading, cut
+from watchword.service.rows import COLUMNS, SubjectRows
+from watchword.service.store import Session, Store
+from watchword.service.stored_posts import StoredPost, in_order, read_posts, texts_of
+from watchword.streams.ledger import Records
 
 Evidence = tuple[IntArray, tuple[Label, ...], FloatArray]
 """The row of each post, the labels of columns, and what each post adds."""
 
+_AT_ONCE = 100  # subjects per transaction
+
 
 @dataclass(frozen=True)
 class _Entry:
-    """A post in a replay: its place in the order, its row, and what it adds."""
+    """A post in a replay: its number, what it adds, and the post itself."""
 
-    at: int
     number: int
-    row: int
     gains: dict[Label, float]
     post: Raised
 
 
 def replayed(
     session: Session,
-    layouts: Layouts,
     rows: SubjectRows,
     *,
     group: Evidence,
@@ -54,14 +56,12 @@ def replayed(
     then their new posts are read like all others. `by_time` says in which order posts are read.
     """
     where, labels, gains = group
-    old = _stored(session, layouts, rows, late | stale)
-    new = [
-        _Entry(post.at, number, post.row, dict(zip(labels, own, strict=True)), post)
+    merged = _stored(session, rows, late | stale) + [
+        _Entry(number, dict(zip(labels, own, strict=True)), post)
         for post, number, own in zip(posts, numbers, gains.tolist(), strict=True)
         if post.row in late
     ]
-    merged = old + new
-    merged.sort(key=lambda one: (one.at, one.number) if by_time else (one.number, 0))
+    merged.sort(key=lambda one: (one.post.at, one.number) if by_time else (one.number, 0))
     raised = _rebuilt(rows, merged, late=late, stale=stale)
     rest = np.array([at for at, row in enumerate(where.tolist()) if row not in late], np.int64)
     if rest.size:
@@ -73,9 +73,9 @@ def replayed(
     return raised
 
 
-def rebuild_memory(session: Session, layouts: Layouts, rows: SubjectRows) -> None:
+def rebuild_memory(session: Session, rows: SubjectRows) -> None:
     """Give stale rows the memory of the policy from their old posts, in the order of reading."""
-    entries = _stored(session, layouts, rows, rows.stale)
+    entries = _stored(session, rows, rows.stale)
     entries.sort(key=lambda one: one.number)
     _rebuilt(rows, entries, late=set(), stale=rows.stale)
 
@@ -84,41 +84,111 @@ def _rebuilt(
     rows: SubjectRows, entries: list[_Entry], *, late: set[int], stale: set[int]
 ) -> list[Raised]:
     """Replace the rows of these posts by what reading them from the start gives."""
-    before = rows.contents()
-    chosen = np.array(sorted(late | stale), np.int64)
-    posts, delays = before["posts"].copy(), before["delays"].copy()
-    sums, memory = before["sums"].copy(), before["memory"].copy()
-    posts[chosen], sums[chosen], memory[chosen] = 0, 0, 0
-    delays[chosen] = [row in stale or delays[row] > 0 for row in chosen.tolist()]
-    rows.restore(rows.ledger.labels, posts, delays, sums, memory)
+    delays = rows.contents()["delays"]
+    blocked = [row for row in late | stale if row in stale or delays[row] > 0]
     labels = tuple(dict.fromkeys([*rows.ledger.labels, *(one for e in entries for one in e.gains)]))
     gains = np.array([[one.gains.get(label, 0.0) for label in labels] for one in entries])
-    where = np.array([one.row for one in entries], np.int64)
-    found, new_delays, _, new_sums = rows.ledger.read(
-        where, labels, gains.reshape(len(entries), len(labels)), every=False
-    )
-    after = rows.contents()
-    kept = after["delays"].copy()
-    decided = [row for row in chosen.tolist() if row in stale or before["delays"][row] > 0]
-    kept[decided] = before["delays"][decided]
-    rows.restore(rows.ledger.labels, after["posts"], kept, after["sums"], after["memory"])
+    where = np.array([one.post.row for one in entries], np.int64)
+    evidence = where, labels, gains.reshape(len(entries), len(labels))
+    found, new_delays, _, sums = _read_again(rows, evidence, list(late | stale), blocked)
     return [
         replace(entries[at].post, delay=delay, sums=own)
-        for at, delay, own in zip(found, new_delays, new_sums, strict=True)
+        for at, delay, own in zip(found, new_delays, sums, strict=True)
     ]
 
 
-def _stored(
-    session: Session, layouts: Layouts, rows: SubjectRows, chosen: set[int]
-) -> list[_Entry]:
+def _read_again(
+    rows: SubjectRows, evidence: Evidence, chosen: list[int], blocked: list[int]
+) -> Records:
+    """Read chosen rows from the start; those that are blocked keep their delays."""
+    before = rows.contents()
+    blank = {name: values.copy() for name, values in before.items()}
+    for values in blank.values():
+        values[chosen] = 0
+    blank["delays"][blocked] = 1
+    rows.restore(blank)
+    found = rows.ledger.read(*evidence, every=False)
+    after = rows.contents()
+    delays = after["delays"].copy()
+    delays[blocked] = before["delays"][blocked]
+    rows.restore(after | {"delays": delays})
+    return found
+
+
+def _stored(session: Session, rows: SubjectRows, chosen: set[int]) -> list[_Entry]:
     """Return the posts of some rows that have been read."""
     row_of = {rows.ids[row]: row for row in chosen}
     found = read_posts(session, list(row_of))
-    known = layouts.get(session, {one.layout for one in found})
-    entries = []
-    for one in found:
-        row = row_of[one.subject]
-        post = Raised(row=row, post_id=one.id, time=moment(one.time), at=one.at)
-        gains = known[one.layout].by_label(one.contribution)
-        entries.append(_Entry(one.at, one.number, row, gains, post))
-    return entries
+    known = rows.layouts.get(session, {one.layout for one in found})
+    return [
+        _Entry(
+            one.number,
+            known[one.layout].by_label(one.contribution),
+            Raised(row_of[one.subject], one.id, one.time, one.at),
+        )
+        for one in found
+    ]
+
+
+# Stored texts
+
+
+def reread_some(
+    store: Store, reading: Reading, *, after: int, by_time: bool
+) -> tuple[int | None, int, int, list[int]]:
+    """Read some subjects again whose texts are all stored; others keep their sums.
+
+    `after` is the row id of the last subject done. Return that of the last one now, None at the
+    end, the numbers of subjects read again and kept, and the ids of new alerts. An alert that was
+    raised before stays as it is.
+    """
+    with store.writing() as session:
+        found = session.run(
+            f"SELECT {COLUMNS} FROM subjects WHERE id > ? ORDER BY id LIMIT {_AT_ONCE}"
+            + session.for_update,
+            after,
+        )
+        if not found:
+            return None, 0, 0, []
+        posts: defaultdict[int, list[StoredPost]] = defaultdict(list)
+        for post in in_order(read_posts(session, [one[0] for one in found]), by_time):
+            posts[post.subject].append(post)
+        texts = texts_of(session, [post for own in posts.values() for post in own])
+        whole = [
+            one
+            for one in found
+            if one[0] in posts and all(post.key in texts for post in posts[one[0]])
+        ]
+        alerts = _reread(session, reading, whole, posts, texts, by_time) if whole else []
+        kept = sum(one[0] in posts for one in found) - len(whole)
+    return found[-1][0], len(whole), kept, alerts
+
+
+def _reread(
+    session: Session,
+    reading: Reading,
+    found: list[Any],
+    posts: Mapping[int, list[StoredPost]],
+    texts: dict[int, str],
+    by_time: bool,
+) -> list[int]:
+    rows = SubjectRows.load_all(session, Layouts(), reading, found)
+    flat = [(row, post) for row, one in enumerate(found) for post in posts[one[0]]]
+    labels, gains = reading.engine.evidence([texts[post.key] for _, post in flat], 1)
+    where = np.array([row for row, _ in flat], np.int64)
+    blocked = np.flatnonzero(rows.contents()["delays"]).tolist()
+    alerts = _read_again(rows, (where, labels, gains), list(range(len(found))), blocked)
+    raised = []
+    for at, delay, _, sums in zip(*alerts, strict=True):
+        row, post = flat[at]
+        own = Raised(row, post.id, post.time, post.at, texts[post.key], delay=delay, sums=sums)
+        raised.append(own)
+    layout = rows.layouts.id_of(session, reading, labels)
+    session.many(
+        "UPDATE posts SET layout = ?, contribution = ? WHERE id = ?",
+        [(layout, blob, post.key) for blob, (_, post) in zip(cut(gains), flat, strict=True)],
+    )
+    rows.posts[:] = -1  # write all
+    rows.write(session)
+    written = write_alerts(session, rows, raised, texts_kept=True, by_time=by_time)
+    return sorted(written.values())

@@ -11,10 +11,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.layouts import Layouts, Reading
-from watchword.service.records import moment, now
 from watchword.service.replays import rebuild_memory
 from watchword.service.rows import COLUMNS, SubjectRows
 from watchword.service.store import Session, Store
@@ -25,12 +23,7 @@ _APART = 60_000_000  # microseconds by which the clocks of processes may differ
 
 
 def close_round(
-    store: Store,
-    layouts: Layouts,
-    reading: Reading,
-    *,
-    texts_kept: bool,
-    due: int | None = None,
+    store: Store, reading: Reading, *, texts_kept: bool, due: int | None = None
 ) -> list[int]:
     """Read the posts that wait, in one transaction; return the ids of new alerts.
 
@@ -48,38 +41,28 @@ def close_round(
         waiting = waiting_posts(session)
         if not waiting:
             return []
-        rounds, alerts = _read(session, layouts, reading, waiting, int(facts.get("rounds", 0)))
+        rows, rounds, raised = _read(session, reading, waiting, int(facts.get("rounds", 0)))
         set_fact(session, "rounds", str(rounds))
-        rows, raised = alerts
-        written = write_alerts(
-            session,
-            reading,
-            rows,
-            raised,
-            arrived=now(),
-            texts_kept=texts_kept,
-            layouts=layouts,
-        )
+        written = write_alerts(session, rows, raised, texts_kept=texts_kept)
         if not texts_kept:
             session.many("DELETE FROM texts WHERE post = ?", [(one.key,) for one in waiting])
     return sorted(written.values())
 
 
 def _read(
-    session: Session, layouts: Layouts, reading: Reading, waiting: list[StoredPost], rounds: int
-) -> tuple[int, tuple[SubjectRows, list[Raised]]]:
+    session: Session, reading: Reading, waiting: list[StoredPost], rounds: int
+) -> tuple[SubjectRows, int, list[Raised]]:
     """Read waiting posts in turns; write states and numbers."""
     new = {one.subject for one in waiting}
     found = session.run(f"SELECT {COLUMNS} FROM subjects ORDER BY id" + session.for_update)
     found = [one for one in found if one[3] or one[0] in new]  # others have had no post yet
-    rows = SubjectRows.load_all(session, layouts, reading, found)
+    # Not the layouts of the intake: the transaction may be rolled back.
+    rows = SubjectRows.load_all(session, Layouts(), reading, found)
     if rows.stale and not reading.policy.is_population:  # which remembers what others wrote, too
-        rebuild_memory(session, layouts, rows)
-    own = rows.contents()
-    arrays = own["posts"], own["delays"], own["sums"], own["memory"]
-    rows.restore(rows.ledger.labels, *arrays, rounds=rounds)
+        rebuild_memory(session, rows)
+    rows.restore(rows.contents(), rounds=rounds)
     row_of = {one[0]: row for row, one in enumerate(found)}
-    known = layouts.get(session, {one.layout for one in waiting})
+    known = rows.layouts.get(session, {one.layout for one in waiting})
     labels = tuple(dict.fromkeys([label for one in known.values() for label in one.labels]))
     counts: defaultdict[int, int] = defaultdict(int)
     turns: defaultdict[int, list[StoredPost]] = defaultdict(list)
@@ -88,34 +71,18 @@ def _read(
         counts[post.subject] += 1
     raised: list[Raised] = []
     numbers = []
-    for turn in range(len(turns)):
-        posts = turns[turn]
+    for turn, posts in turns.items():
         where = np.array([row_of[post.subject] for post in posts], np.int64)
         added = [known[post.layout].by_label(post.contribution) for post in posts]
         gains = np.array([[own.get(label, 0.0) for label in labels] for own in added])
         alerts, delays, _, sums = rows.ledger.read_round(where, labels, gains)
-        raised += [
-            _raised(session, posts[at], int(where[at]), delay, own)
-            for at, delay, own in zip(alerts, delays, sums, strict=True)
-        ]
+        for at, delay, own in zip(alerts, delays, sums, strict=True):
+            post, row = posts[at], int(where[at])
+            text = texts_of(session, [post]).get(post.key)
+            raised.append(Raised(row, post.id, post.time, post.at, text, delay=delay, sums=own))
         read = rows.posts[where] + turn + 1
         numbers += [(int(n), post.key) for n, post in zip(read, posts, strict=True)]
-    for post in waiting:
-        rows.see_times([row_of[post.subject]], [post.at])
+    rows.see_times([row_of[post.subject] for post in waiting], [post.at for post in waiting])
     rows.write(session)
     session.many("UPDATE posts SET number = ? WHERE id = ?", numbers)
-    return rounds + len(turns), (rows, raised)
-
-
-def _raised(
-    session: Session, post: StoredPost, row: int, delay: int, sums: dict[Label, float]
-) -> Raised:
-    return Raised(
-        row=row,
-        post_id=post.id,
-        time=moment(post.time),
-        at=post.at,
-        text=texts_of(session, [post]).get(post.key),
-        delay=delay,
-        sums=sums,
-    )
+    return rows, rounds + len(turns), raised

@@ -12,6 +12,7 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.layouts import Layouts, Reading, aligned, cut
 from watchword.service.post_index import PostIndex
+from watchword.service.records import now
 from watchword.service.store import Session, blobs, decoded, encoded, encoded_all
 from watchword.streams.ledger import Ledger
 from watchword.streams.states import State
@@ -38,6 +39,7 @@ class SubjectRows:
         count = len(names)
         self.reading = reading
         self.names = names
+        self.arrived = now()  # the time of the group
         self.ids = [0] * count
         self.is_new = [True] * count
         self.posts: IntArray = np.zeros(count, np.int64)  # before the group
@@ -47,7 +49,7 @@ class SubjectRows:
         self.stale: set[int] = set()  # rows whose memory is that of another policy
         self.ledger = Ledger(reading.engine, reading.policy)
         self.ledger.resize(count)
-        self._layouts = layouts
+        self.layouts = layouts
 
     @classmethod
     def load(
@@ -106,7 +108,7 @@ class SubjectRows:
                     rows.append(row)
                     blobs.append(state)
             by_layout.pop(NO_LAYOUT, None)
-        known = self._layouts.get(session, by_layout)
+        known = self.layouts.get(session, by_layout)
         every = [label for one in known.values() for label in one.labels]
         union = tuple(dict.fromkeys((*labels, *every)))
         sums = np.zeros((len(self.names), len(union)))
@@ -118,20 +120,15 @@ class SubjectRows:
                 memory[rows] = _memory(blobs, len(layout.labels))
             elif self.reading.policy.columns:
                 self.stale.update(rows)
-        self.restore(union, self.posts.astype(np.uint32), delays, sums, memory)
+        content = {"posts": self.posts.astype(np.uint32), "delays": delays}
+        self.restore(content | {"sums": sums, "memory": memory}, union)
 
     def restore(
-        self,
-        labels: tuple[Label, ...],
-        posts: Any,
-        delays: Any,
-        sums: FloatArray,
-        memory: FloatArray,
-        *,
-        rounds: int = 0,
+        self, content: dict[str, Any], labels: tuple[Label, ...] | None = None, *, rounds: int = 0
     ) -> None:
-        """Replace all rows of the ledger."""
-        self.ledger.restore(State("", None, "", labels, rounds, posts, delays, sums, memory))
+        """Replace all rows of the ledger, by default with the labels that it has."""
+        known = self.ledger.labels if labels is None else labels
+        self.ledger.restore(State("", None, "", known, rounds, **content))
 
     def contents(self) -> dict[str, Any]:
         """Return the arrays of the ledger."""
@@ -168,7 +165,7 @@ class SubjectRows:
         changed = np.flatnonzero(now["posts"] != self.posts)
         if not changed.size:
             return
-        layout = self._layouts.id_of(session, self.reading, self.ledger.labels)
+        layout = self.layouts.id_of(session, self.reading, self.ledger.labels)
         values = list(
             zip(
                 [layout] * len(self.names),

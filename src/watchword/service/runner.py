@@ -23,7 +23,7 @@ from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode, Verdict
 from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.intake import Batch, Intake, Settings, check_posts
-from watchword.service.layouts import Layouts, Reading
+from watchword.service.layouts import Reading
 from watchword.service.marks import precision_of, training_texts, write_mark
 from watchword.service.records import (
     Alert,
@@ -420,11 +420,7 @@ class Service:
         """Read the posts that wait for the end of the round; return the ids of new alerts."""
         with self._lock:
             alerts = close_round(
-                self.store,
-                Layouts(),  # not those of the intake: the transaction may be rolled back
-                self._reading,
-                texts_kept=self._settings.store_texts,
-                due=due,
+                self.store, self._reading, texts_kept=self._settings.store_texts, due=due
             )
         self.announce(alerts)
         return alerts
