@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray
-from watchword._checks import Label, as_above_zero, as_choice, as_label
+from watchword._checks import Label, as_above_zero, as_choice
 from watchword.evaluation.fitted_policies import Fit, FittedPolicies, Worth, as_posts, as_values
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import Scores
@@ -64,8 +64,7 @@ class Learnt(FittedPolicies):
     first_posts: tuple[int, ...] = (1, 2, 3, 5, 10, 20)
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, features=_as_features)
-        settle(self, strengths=_as_strengths, first_posts=as_posts)
+        settle(self, features=_as_features, strengths=_as_strengths, first_posts=as_posts)
 
     def fitted(self, scores: Sequence[Scores], worth: Worth) -> Fit:
         """Return policies for each strength, threshold and first post, fitted to the scores."""

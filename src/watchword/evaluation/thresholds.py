@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label
+from watchword._checks import Label
 from watchword.evaluation.fitted_policies import Fit, FittedPolicies, Worth, as_posts
 from watchword.evaluation.replaying import average_precision_of, is_positive
 from watchword.evaluation.scores import Scores
@@ -52,7 +52,7 @@ class Thresholds(FittedPolicies):
     first_posts: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 
     def __post_init__(self) -> None:
-        settle(self, positive=as_label, first_posts=as_posts)
+        settle(self, first_posts=as_posts)
 
     def fitted(self, scores: Sequence[Scores], _worth: Worth) -> Fit:
         """Return the policies fitted to all scores; every fold is tried with the same ones."""

@@ -27,13 +27,12 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import (
     Label,
     as_above_zero,
-    as_label,
     as_not_negative,
     as_number,
     as_share,
     as_whole,
 )
-from watchword.model.native import NativePolicy, Score, falling_threshold
+from watchword.model.native import NativePolicy, falling_threshold
 from watchword.streams.policy import (
     After,
     AllOf,
@@ -45,7 +44,6 @@ from watchword.streams.policy import (
     as_policy,
     as_score,
     field_names,
-    settle,
 )
 from watchword.streams.steps import GAINS, QUANTITIES, SHARES, Quantity, ScoreName, Step
 from watchword.streams.weighing import Weighs
@@ -72,8 +70,14 @@ __all__ = [
 ]
 
 
+def _as_count(name: str, value: object) -> int:
+    return as_whole(name, value, 0)
+
+
 @dataclass(frozen=True)
-class Overtakes(BuiltInPolicy):
+class Overtakes(
+    BuiltInPolicy, rule=NativePolicy.overtakes, ratio=as_not_negative, margin=as_number
+):
     """The paper's rule: alert if the positive value is above that of the best other label.
 
     A good first choice: it needs no tuning if the model has learnt both labels equally well. If
@@ -91,16 +95,9 @@ class Overtakes(BuiltInPolicy):
 
     needs = SHARES  # compares two values of the same step
 
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, ratio=as_not_negative, margin=as_number)
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: value > ratio · other + margin and value > 0."""
-        return NativePolicy.overtakes(self.ratio, self.margin)
-
 
 @dataclass(frozen=True)
-class Leaps(BuiltInPolicy):
+class Leaps(BuiltInPolicy, rule=NativePolicy.leaps, factor=as_not_negative):
     """Alert if the latest post added `factor` times as much to the positive value as to any other.
 
     Catches sudden signals that a long harmless history would hide. Alone it gives many false
@@ -115,13 +112,6 @@ class Leaps(BuiltInPolicy):
     factor: float = 4.0
 
     needs = GAINS
-
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, factor=as_not_negative)
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the gain is positive and at least `factor` times the others'."""
-        return NativePolicy.leaps(self.factor)
 
 
 class _Scored(BuiltInPolicy):
@@ -141,7 +131,7 @@ class _Scored(BuiltInPolicy):
 
 
 @dataclass(frozen=True)
-class Reaches(_Scored):
+class Reaches(_Scored, rule=NativePolicy.reaches, threshold=as_share, score=as_score):
     """Alert if the positive label's normalised score is at least `threshold`.
 
     The score is between 0 and 1 for short and long histories alike. `"share"` is
@@ -159,16 +149,9 @@ class Reaches(_Scored):
     threshold: float = 0.5
     score: ScoreName = "share"
 
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, threshold=as_share, score=as_score)
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the score is at least the threshold."""
-        return NativePolicy.reaches(self.threshold, Score[self.score])
-
 
 @dataclass(frozen=True)
-class Stays(_Scored):
+class Stays(_Scored, rule=NativePolicy.stays, threshold=as_share, last=_as_count, score=as_score):
     """Alert if the current score and the `last` scores before it are all at least `threshold`.
 
     A single post with an extreme score does not trigger an alert.
@@ -184,16 +167,9 @@ class Stays(_Scored):
 
     remembers = 1  # the number of consecutive posts with a high score
 
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, threshold=as_share, last=_as_count, score=as_score)
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the score has been high for more than `last` posts."""
-        return NativePolicy.stays(self.threshold, self.last, Score[self.score])
-
 
 @dataclass(frozen=True)
-class Repeats(BuiltInPolicy):
+class Repeats(BuiltInPolicy, rule=NativePolicy.repeats, times=as_at_least_one):
     """Alert after `times` consecutive posts that each favour the positive label.
 
     Considers single posts, not the whole history: for signals that come in series. A post without
@@ -209,16 +185,17 @@ class Repeats(BuiltInPolicy):
     needs = GAINS
     remembers = 1  # the length of the current series
 
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, times=as_at_least_one)
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the gain was above the others' for `times` posts."""
-        return NativePolicy.repeats(self.times)
-
 
 @dataclass(frozen=True)
-class ReachesFalling(_Scored):
+class ReachesFalling(
+    _Scored,
+    rule=NativePolicy.reaches_falling,
+    start=as_share,
+    end=as_share,
+    wait=_as_count,
+    scale=as_above_zero,
+    score=as_score,
+):
     """Alert as `Reaches` does, with a threshold that falls from `start` to `end` over the posts.
 
     Strict early and sensitive late: no alert in the first `wait` posts, then
@@ -237,23 +214,13 @@ class ReachesFalling(_Scored):
     scale: float = 10.0
     score: ScoreName = "share"
 
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, start=as_share, end=as_share, wait=_as_count)
-        settle(self, scale=as_above_zero, score=as_score)
-
     def threshold_after(self, posts: IntArray) -> FloatArray:
         """Return θ after the given numbers of posts."""
         return falling_threshold(self.start, self.end, self.wait, self.scale, posts)
 
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the score is at least the current threshold."""
-        return NativePolicy.reaches_falling(
-            self.start, self.end, self.wait, self.scale, Score[self.score]
-        )
-
 
 @dataclass(frozen=True)
-class StandsOut(BuiltInPolicy):
+class StandsOut(BuiltInPolicy, rule=NativePolicy.stands_out, gamma=as_not_negative):
     """Alert if the score, positive − other, is an outlier among all subjects of the round.
 
     The threshold is median + gamma · MAD (the median absolute deviation), from the fourth round
@@ -271,13 +238,6 @@ class StandsOut(BuiltInPolicy):
     needs = SHARES  # compares the scores of one round
     ranks_by = "difference"
     is_population = True
-
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, gamma=as_not_negative)
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the score is above median + gamma · MAD, if round > 2."""
-        return NativePolicy.stands_out(self.gamma)
 
 
 POLICIES: dict[str, type[Policy]] = {
@@ -329,7 +289,3 @@ def policy_from_dict(data: Mapping[str, Any]) -> Policy:
     if "of" in own:
         own["of"] = policy_from_dict(own["of"])
     return kind(**own)
-
-
-def _as_count(name: str, value: object) -> int:
-    return as_whole(name, value, 0)

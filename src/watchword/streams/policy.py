@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from watchword._arrays import BoolArray
 from watchword._checks import Label, as_choice, as_label, as_whole
-from watchword.model.native import NativePolicy
+from watchword.model.native import NativePolicy, Score
 from watchword.streams.steps import QUANTITIES, Quantity, ScoreName, Step, marked
+
+Check = Callable[[str, Any], Any]
+"""A check of a field: it takes its name and its value, and returns the value to keep."""
 
 
 class Policy(ABC):
@@ -107,16 +110,68 @@ def leaves(policy: Policy) -> Iterator[Policy]:
         yield from leaves(part)
 
 
-class BuiltInPolicy(Policy):
-    """Base class of policies whose rule is in the core, which applies it to each post."""
+def as_policy(name: str, value: object) -> Policy:
+    """Return the value, or raise `TypeError` if it is not a policy."""
+    if not isinstance(value, Policy):
+        raise TypeError(f"{name} must be a Policy, such as Overtakes(label), got {value!r}")
+    return value
 
-    @abstractmethod
+
+def as_score(name: str, value: object) -> ScoreName:
+    """Return the value, or raise `ValueError` if it is not the name of a score."""
+    return as_choice(name, value, get_args(ScoreName))
+
+
+def as_at_least_one(name: str, value: object) -> int:
+    """Return the value as a whole number above 0."""
+    return as_whole(name, value, 1)
+
+
+def settle(policy: Any, **checks: Check) -> None:
+    """Check and convert the fields of a frozen dataclass in its `__post_init__`."""
+    for field in fields(policy):
+        if field.name == "positive":
+            object.__setattr__(policy, "positive", as_label(policy.positive))
+        elif check := checks.get(field.name):
+            value = check(field.name, getattr(policy, field.name))
+            object.__setattr__(policy, field.name, value)
+
+
+class BuiltInPolicy(Policy):
+    """Base class of policies whose rule is in the core, which applies it to each post.
+
+    A subclass names its `rule` and, in the order of the rule's arguments, a check of each field.
+    """
+
+    _rule: ClassVar[Callable[..., NativePolicy]]
+    _checks: ClassVar[dict[str, Check]] = {}
+
+    def __init_subclass__(
+        cls, *, rule: Callable[..., NativePolicy] | None = None, **checks: Check
+    ) -> None:
+        super().__init_subclass__()
+        cls._checks = checks or cls._checks
+        if rule is not None:
+            cls._rule = staticmethod(rule)
+
+    def __post_init__(self) -> None:
+        settle(self, **self._checks)
+
     def compiled(self) -> NativePolicy:
         """Return the rule with the policy's parameters."""
+        return self._rule(*(_native(getattr(self, name)) for name in self._checks))
 
     def alerts(self, step: Step) -> BoolArray:
         """Return which subjects to alert now, one boolean per row."""
         return marked(self.compiled(), step)
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [compiled(policy) for policy in value]
+    if isinstance(value, str):
+        return Score[value]
+    return compiled(value) if isinstance(value, Policy) else value
 
 
 class _Composite(BuiltInPolicy):
@@ -154,27 +209,20 @@ class _Composite(BuiltInPolicy):
 
 
 @dataclass(frozen=True)
-class After(_Composite):
+class After(_Composite, rule=NativePolicy.after, of=as_policy, posts=as_at_least_one):
     """Another policy, without alerts before `posts` posts. Created by `Policy.after`."""
 
     of: Policy
     posts: int
-
-    def __post_init__(self) -> None:
-        settle(self, of=as_policy, posts=as_at_least_one)
 
     @property
     def parts(self) -> tuple[Policy, ...]:
         """The other policy."""
         return (self.of,)
 
-    def compiled(self) -> NativePolicy:
-        """Return the rule: alert where the other policy does and enough posts have been read."""
-        return NativePolicy.after(compiled(self.of), self.posts)
-
 
 @dataclass(frozen=True)
-class RankedBy(_Composite):
+class RankedBy(_Composite, rule=lambda of, _: of, of=as_policy, score=as_score):
     """Another policy, with another score to rank subjects by. Created by `Policy.ranked_by`.
 
     >>> from watchword import Overtakes
@@ -184,9 +232,6 @@ class RankedBy(_Composite):
 
     of: Policy
     score: ScoreName
-
-    def __post_init__(self) -> None:
-        settle(self, of=as_policy, score=as_score)
 
     @property
     def parts(self) -> tuple[Policy, ...]:
@@ -208,13 +253,9 @@ class RankedBy(_Composite):
         """Whether the score or the other policy uses the sum of log-ratios."""
         return self.score == "log_ratio" or self.of.sums_log_ratios
 
-    def compiled(self) -> NativePolicy:
-        """Return the rule of the other policy."""
-        return compiled(self.of)
-
 
 @dataclass(frozen=True)
-class _Combined(_Composite):
+class _Combined(_Composite, policies=as_policy):
     policies: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
@@ -236,7 +277,7 @@ class _Combined(_Composite):
 
 
 @dataclass(frozen=True)
-class AnyOf(_Combined):
+class AnyOf(_Combined, rule=NativePolicy.any_of):
     """Alerts where at least one of several policies does. Created by `a | b`.
 
     >>> from watchword import Leaps, Overtakes
@@ -244,13 +285,9 @@ class AnyOf(_Combined):
     AnyOf(policies=(Overtakes(...), Leaps(positive='at risk', factor=8.0)))
     """
 
-    def compiled(self) -> NativePolicy:
-        """Return the rule: alert where at least one policy does."""
-        return NativePolicy.any_of([compiled(policy) for policy in self.policies])
-
 
 @dataclass(frozen=True)
-class AllOf(_Combined):
+class AllOf(_Combined, rule=NativePolicy.all_of):
     """Alerts where all of several policies do at the same post. Created by `a & b`.
 
     >>> from watchword import Overtakes, Repeats
@@ -258,25 +295,18 @@ class AllOf(_Combined):
     AllOf(policies=(Overtakes(...), Repeats(positive='at risk', times=2)))
     """
 
-    def compiled(self) -> NativePolicy:
-        """Return the rule: alert where all policies do."""
-        return NativePolicy.all_of([compiled(policy) for policy in self.policies])
-
 
 def compiled(policy: Policy) -> NativePolicy:
     """Return the policy as the core applies it; the core calls a user-defined policy back."""
     # A subclass of a built-in policy may differ from it in any method.
-    if isinstance(policy, BuiltInPolicy) and "compiled" in vars(type(policy)):
+    if isinstance(policy, BuiltInPolicy) and "_rule" in vars(type(policy)):
         return policy.compiled()
     return NativePolicy.own(partial(_ask, policy), policy.remembers, policy.is_population)
 
 
 def _ask(policy: Policy, *values: Any) -> BoolArray:
-    return checked_alerts(policy, Step(*values))
-
-
-def checked_alerts(policy: Policy, step: Step) -> BoolArray:
     """Return a policy's alerts after checking that they are one boolean per row."""
+    step = Step(*values)
     alerts: Any = policy.alerts(step)
     if not (isinstance(alerts, np.ndarray) and alerts.dtype == np.bool_):
         kind = getattr(alerts, "dtype", type(alerts).__name__)
@@ -300,21 +330,6 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
-def settle(policy: object, **checks: Any) -> None:
-    """Check and convert the fields of a frozen dataclass in its `__post_init__`."""
-    for name, check in checks.items():
-        value = getattr(policy, name)
-        settled = check(value) if check is as_label else check(name, value)
-        object.__setattr__(policy, name, settled)
-
-
-def as_policy(name: str, value: object) -> Policy:
-    """Return the value, or raise `TypeError` if it is not a policy."""
-    if not isinstance(value, Policy):
-        raise TypeError(f"{name} must be a Policy, such as Overtakes(label), got {value!r}")
-    return value
-
-
 def ranking_score(policy: Policy, has: Collection[Quantity] = frozenset(QUANTITIES)) -> ScoreName:
     """Return the score by which subjects are ranked: the policy's score, else the share.
 
@@ -322,13 +337,3 @@ def ranking_score(policy: Policy, has: Collection[Quantity] = frozenset(QUANTITI
     """
     own = policy.ranks_by
     return own if own is not None and Step.needed_for(own) <= set(has) else "share"
-
-
-def as_score(name: str, value: object) -> ScoreName:
-    """Return the value, or raise `ValueError` if it is not the name of a score."""
-    return as_choice(name, value, get_args(ScoreName))
-
-
-def as_at_least_one(name: str, value: object) -> int:
-    """Return the value as a whole number above 0."""
-    return as_whole(name, value, 1)

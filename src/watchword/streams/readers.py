@@ -173,7 +173,7 @@ class Watcher:
     def read(self, subject: str, post: str | Post) -> Decision:
         """Read one post of a subject and return the decision."""
         if not self._engine.is_native:  # what reads the post may fail: before the subject is added
-            return self._read([subject], [post], 1, every=True)[0]
+            return self._read([subject], [post], 1, every=True)[1][0]
         self._refuse_population()
         content = _content(post)
         row = self._rows.get(subject) if isinstance(subject, str) else None
@@ -194,7 +194,7 @@ class Watcher:
 
         Equivalent to calling `read` for each post, but much faster for a few thousand at a time.
         """
-        return self._read(subjects, posts, threads, every=False)
+        return self._read(subjects, posts, threads, every=False)[1]
 
     def read_indexed(
         self,
@@ -213,9 +213,7 @@ class Watcher:
         >>> [(index, alert.subject) for index, alert in found]
         [(1, 'bob')]
         """
-        names = as_list(subjects, "subjects")
-        records = self._records(names, posts, threads, every=False)
-        return list(zip(records[0], _decisions(self._ledger, records, names), strict=True))
+        return list(zip(*self._read(subjects, posts, threads, every=False), strict=True))
 
     def read_each(
         self,
@@ -235,7 +233,7 @@ class Watcher:
         >>> [bool(one) for one in watcher.read_each(["ann"] * 3, ["hello", "cannot", "a garden"])]
         [False, True, True]
         """
-        return self._read(subjects, posts, threads, every=True)
+        return self._read(subjects, posts, threads, every=True)[1]
 
     def _read(
         self,
@@ -244,20 +242,19 @@ class Watcher:
         threads: int | None,
         *,
         every: bool,
-    ) -> list[Decision]:
-        names = as_list(subjects, "subjects")
-        return _decisions(self._ledger, self._records(names, posts, threads, every=every), names)
+    ) -> tuple[list[int], list[Decision]]:
+        """Read posts; return the decisions after each or, without `every`, those of new alerts.
 
-    def _records(
-        self, names: list[Any], posts: Iterable[str | Post], threads: int | None, *, every: bool
-    ) -> Records:
-        """Read posts, and return the records after each or, without `every`, of new alerts."""
+        With each decision comes the index of its post.
+        """
+        names = as_list(subjects, "subjects")
         self._refuse_population()
         contents = _contents(as_list(posts, "posts"))
         if len(names) != len(contents):
             raise ValueError(f"{len(names)} subjects but {len(contents)} posts")
         labels, values = self._engine.evidence(contents, as_threads(threads))
-        return self._ledger.read(self._rows_of(names), labels, values, every=every)
+        records = self._ledger.read(self._rows_of(names), labels, values, every=every)
+        return records[0], _decisions(self._ledger, records, names)
 
     def read_round(
         self, posts: Mapping[str, str | Post], *, threads: int | None = None

@@ -8,11 +8,11 @@ from typing import Literal, get_args
 import numpy as np
 
 from watchword._arrays import FloatArray
-from watchword._checks import Label, as_label, as_number
+from watchword._checks import Label, as_number
 from watchword.model.native import NativePolicy, StepFeature
 from watchword.model.native import remembers as feature_remembers
 from watchword.streams.histories import Histories
-from watchword.streams.policy import BuiltInPolicy, settle
+from watchword.streams.policy import BuiltInPolicy
 from watchword.streams.steps import GAINS, SHARES, SUMS, Quantity
 
 FeatureName = Literal[
@@ -37,8 +37,15 @@ NEEDED_FOR: dict[FeatureName, frozenset[Quantity]] = {
 """The quantities that each feature is computed from."""
 
 
+def _rule(*numbers: float) -> NativePolicy:
+    return NativePolicy.weighs(np.array(numbers[:-1]), numbers[-1])
+
+
+_CHECKS = dict.fromkeys((*FEATURES, "threshold"), as_number)
+
+
 @dataclass(frozen=True, repr=False)
-class Weighs(BuiltInPolicy):
+class Weighs(BuiltInPolicy, rule=_rule, **_CHECKS):
     """Alert if the weighted sum of features of the history is at least `threshold`.
 
     There is no alert without evidence for the label, whatever the threshold.
@@ -74,9 +81,6 @@ class Weighs(BuiltInPolicy):
     ahead: float = 0.0
     threshold: float = 0.5
 
-    def __post_init__(self) -> None:
-        settle(self, positive=as_label, threshold=as_number, **dict.fromkeys(FEATURES, as_number))
-
     def __repr__(self) -> str:
         """Return the policy without features that are not used."""
         used = {"share": self.share} | self.weights
@@ -102,10 +106,6 @@ class Weighs(BuiltInPolicy):
     def sums_log_ratios(self) -> bool:
         """Whether the log-ratio has a weight."""
         return self.log_ratio != 0
-
-    def compiled(self) -> NativePolicy:
-        """Return the rule: the weighted sum is at least the threshold."""
-        return NativePolicy.weighs(_row(self), self.threshold)
 
     def contributions(self, histories: Histories) -> FloatArray:
         """Return weight · feature after each step of all subjects, a column for each of `weights`.
