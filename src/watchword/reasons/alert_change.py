@@ -79,10 +79,11 @@ class _Exact:
     def __init__(self, history: History, zeroing: _Zeroing, rule: Overtakes, after: int) -> None:
         self._history, self._zeroing, self._rule = history, zeroing, rule
         self._first = after - 1
-        self._sums = history.sums
-        others = [at for at in range(len(history.labels)) if at != history.column]
-        # Without other labels, the value is compared with 0.
-        self._rivals: list[int | None] = [*others] if others else [None]
+        # Without other labels, the value is compared with 0: the last column.
+        self._sums = np.pad(history.sums, ((0, 0), (0, 1)))
+        self._contributions = np.pad(zeroing.contributions, ((0, 0), (0, 1)))
+        labels = range(len(history.labels))
+        self._rivals = [column for column in labels if column != history.column] or [-1]
 
     def delayed(self) -> Found:
         """Return the fewest occurrences without which no alert is raised up to the same post."""
@@ -107,48 +108,42 @@ class _Exact:
     def _excess(self) -> FloatArray:
         """Return by how much the value exceeds the rule's threshold after each post."""
         others = np.delete(self._sums, self._history.column, axis=1)
-        best = others.max(axis=1) if others.shape[1] else np.zeros(len(others))
-        excess = self._sums[:, self._history.column] - self._rule.ratio * best - self._rule.margin
+        values = self._sums[:, self._history.column]
+        excess = values - self._rule.ratio * others.max(axis=1) - self._rule.margin
         excess[: self._first] = -np.inf
         return np.asarray(excess)
 
-    def _gains(self, rival: int | None) -> FloatArray:
-        contributions = self._zeroing.contributions
-        gains = contributions[:, self._history.column].copy()
-        return gains if rival is None else gains - self._rule.ratio * contributions[:, rival]
+    def _gains(self, rival: int) -> FloatArray:
+        own = self._contributions
+        return np.asarray(own[:, self._history.column] - self._rule.ratio * own[:, rival])
 
-    def _tolerance(self, post: int, rival: int | None) -> float:
-        row = self._sums[post]
-        other = 0.0 if rival is None else float(row[rival])
-        size = float(row[self._history.column]) + self._rule.ratio * other + abs(self._rule.margin)
+    def _tolerance(self, post: int, rival: int) -> float:
+        value, other = self._sums[post, [self._history.column, rival]]
+        size = float(value) + self._rule.ratio * float(other) + abs(self._rule.margin)
         added = int(np.searchsorted(self._zeroing.posts, post, side="right")) + post
         return float(ROUNDING * (added + 8) * size)
 
-    def _difference(self, post: int, rival: int | None, removed: FloatArray) -> float:
-        row = self._sums[post] - removed
-        other = 0.0 if rival is None else float(row[rival])
-        return float(row[self._history.column]) - self._rule.ratio * other - self._rule.margin
+    def _difference(self, post: int, rival: int, removed: FloatArray | float = 0.0) -> float:
+        value, other = (self._sums[post] - removed)[[self._history.column, rival]]
+        return float(value) - self._rule.ratio * float(other) - self._rule.margin
 
     def _goals(self, post: int) -> list[Goal]:
         """Return, for each other label, the goal that it prevents the alert at this post."""
         written = int(np.searchsorted(self._zeroing.posts, post, side="right"))
-        nothing = np.zeros(self._sums.shape[1])
         goals = []
         for rival in self._rivals:
             gains = self._gains(rival)[:written]
-            columns = [self._history.column] + ([] if rival is None else [rival])
-            concerned = np.flatnonzero(self._zeroing.contributions[:written, columns].any(axis=1))
-            need = self._difference(post, rival, nothing)
-            tolerance = self._tolerance(post, rival)
+            columns = [self._history.column, rival]
+            concerned = np.flatnonzero(self._contributions[:written, columns].any(axis=1))
+            need, tolerance = self._difference(post, rival), self._tolerance(post, rival)
             goals.append(Goal(concerned, gains[concerned], need, tolerance))
         return goals
 
     def _covered(self, last: int, least: float) -> Found:
         """Return occurrences without which one other label prevents the alert up to `last`."""
         best = Found(None, False)
-        nothing = np.zeros(self._sums.shape[1])
         at = self._history.alert - 1
-        nearest = sorted(self._rivals, key=lambda rival: self._difference(at, rival, nothing))
+        nearest = sorted(self._rivals, key=lambda rival: self._difference(at, rival))
         for rival in nearest[:_MOST_RIVALS]:
             gains = self._gains(rival)
             if len(self._rivals) == 1:
@@ -165,10 +160,9 @@ class _Exact:
     def _cover(
         self, gains: FloatArray, last: int, misses: Callable[[int, FloatArray], bool]
     ) -> IntArray | None:
-        zeroing = self._zeroing
-        return cover(gains, zeroing.contributions, zeroing.posts, last=last, misses=misses)
+        return cover(gains, self._contributions, self._zeroing.posts, last=last, misses=misses)
 
-    def _misses(self, rival: int | None, strictness: int) -> Callable[[int, FloatArray], bool]:
+    def _misses(self, rival: int, strictness: int) -> Callable[[int, FloatArray], bool]:
         """Return a check whether this label alone fails to prevent the alert.
 
         A strictness of 1 or -1 moves the threshold by the rounding tolerance.
@@ -185,11 +179,10 @@ class _Exact:
     def _misses_any(self) -> Callable[[int, FloatArray], bool]:
         """Return a check whether no label prevents the alert."""
         column, rule = self._history.column, self._rule
-        others = [rival for rival in self._rivals if rival is not None]
 
         def misses(post: int, removed: FloatArray) -> bool:
             row = self._sums[post] - removed
-            best = float(row[others].max()) if others else 0.0
+            best = float(row[self._rivals].max())
             return post >= self._first and row[column] - rule.ratio * best > rule.margin
 
         return misses
