@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 _LISTED = 10  # settings in a ranking
@@ -68,6 +69,26 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Plain:
+    """Base class of data classes whose fields, as plain data, say everything."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: strings, numbers, lists and dictionaries only."""
+        own: Any = self
+        return {field.name: plain(getattr(own, field.name)) for field in fields(own)}
+
+
+def plain(value: Any) -> Any:
+    """Return data classes and named tuples as dictionaries and tuples as lists, at any depth."""
+    if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
+        return [plain(each) for each in value]
+    if isinstance(value, tuple):
+        value = value._asdict()  # type: ignore[attr-defined]
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 def many(number: int, what: str) -> str:

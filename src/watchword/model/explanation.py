@@ -23,8 +23,29 @@ from watchword.model.parameter_kinds import Level, SummaryFunction, SummaryOpera
 from watchword.model.parameters import Parameters
 
 
+class _Plain:
+    """Base class of the parts of an explanation: fast, because a text may have many."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: strings, numbers, lists and dictionaries only."""
+        return {
+            name: _listed(value)
+            for name, value in vars(self).items()
+            if value is not None or name not in _ONLY_REFINED
+        }
+
+
+_ONLY_REFINED = ("counted", "corrected", "bias", "ngrams")
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [one.to_dict() if isinstance(one, _Plain) else one for one in value]
+    return dict(value) if isinstance(value, dict) else value
+
+
 @dataclass(frozen=True)
-class Block:
+class Block(_Plain):
     """A paragraph, sentence or n-gram: text[start:end], with one number per label.
 
     `contribution` is the block's share of the document's value; None with user-defined summary
@@ -37,17 +58,6 @@ class Block:
     value: tuple[float, ...]
     contribution: tuple[float, ...] | None
     blocks: tuple[Block, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "kind": self.kind,
-            "start": self.start,
-            "end": self.end,
-            "value": list(self.value),
-            "contribution": None if self.contribution is None else list(self.contribution),
-            "blocks": [block.to_dict() for block in self.blocks],
-        }
 
 
 @dataclass(frozen=True)
@@ -70,19 +80,11 @@ class NgramBlock(Block):
         """Return plain data."""
         plain = super().to_dict()
         del plain["blocks"]
-        if self.counted is not None and self.corrected is not None:
-            plain |= {"counted": list(self.counted), "corrected": list(self.corrected)}
-        return plain | {
-            "ngram": self.ngram,
-            "count": list(self.count),
-            "lv": list(self.lv),
-            "sg": list(self.sg),
-            "sn": list(self.sn),
-        }
+        return plain
 
 
 @dataclass(frozen=True)
-class ScoredNgram:
+class ScoredNgram(_Plain):
     """What an n-gram adds to a refined score, over all its occurrences in a text.
 
     `weight` is its weight in the text; `counted` and `corrected` are what its counted value and its
@@ -95,19 +97,9 @@ class ScoredNgram:
     counted: tuple[float, ...]
     corrected: tuple[float, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "ngram": self.ngram,
-            "times": self.times,
-            "weight": self.weight,
-            "counted": list(self.counted),
-            "corrected": list(self.corrected),
-        }
-
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(_Plain):
     """The values of a text's paragraphs, sentences and n-grams.
 
     With the summary `"sum"`, the contributions of the n-grams add up, left to right, to the
@@ -123,23 +115,6 @@ class Explanation:
     blocks: tuple[Block, ...]
     bias: tuple[float, ...] | None = None
     ngrams: tuple[ScoredNgram, ...] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data: strings, numbers, lists and dictionaries only."""
-        refined = {}
-        if self.bias is not None and self.ngrams is not None:
-            refined = {
-                "bias": list(self.bias),
-                "ngrams": [ngram.to_dict() for ngram in self.ngrams],
-            }
-        return refined | {
-            "text": self.text,
-            "labels": list(self.labels),
-            "label": self.label,
-            "value": list(self.value),
-            "summary": dict(self.summary),
-            "blocks": [block.to_dict() for block in self.blocks],
-        }
 
     def to_html(
         self,

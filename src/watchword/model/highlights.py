@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from watchword._checks import Label, as_choice, as_number, as_whole
+from watchword._display import Plain
 from watchword.model.explanation import Block, Explanation
 
 HighlightLevel = Literal["paragraph", "sentence", "ngram"]
@@ -17,17 +18,13 @@ _ORDERS: tuple[HighlightOrder, ...] = ("value", "text")
 
 
 @dataclass(frozen=True)
-class Highlight:
+class Highlight(Plain):
     """A passage of a text, text[start:end], and what it contributes to the label's value."""
 
     text: str
     start: int
     end: int
     value: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"text": self.text, "start": self.start, "end": self.end, "value": self.value}
 
 
 def highlights_of(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label, as_whole
-from watchword._display import many, visible
+from watchword._display import Plain, many, visible
 from watchword.model.engine import Engine, engine_of
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import Refinement, refinement_of
@@ -27,7 +27,7 @@ _MOST_DRAWN = 5_000_000  # n-grams of a model
 
 
 @dataclass(frozen=True)
-class LengthOverview:
+class LengthOverview(Plain):
     """The n-grams of one length under one label.
 
     `distribution[i]` counts the n-grams with a value above i · `bin_width` and up to
@@ -40,19 +40,9 @@ class LengthOverview:
     top: tuple[RankedNgram, ...]
     distribution: tuple[int, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "length": self.length,
-            "ngrams": self.ngrams,
-            "worthless": self.worthless,
-            "top": [ngram._asdict() for ngram in self.top],
-            "distribution": list(self.distribution),
-        }
-
 
 @dataclass(frozen=True)
-class LabelOverview:
+class LabelOverview(Plain):
     """An overview of one label: totals, and the n-grams of highest value."""
 
     label: Label
@@ -61,19 +51,9 @@ class LabelOverview:
     top: tuple[RankedNgram, ...]
     lengths: tuple[LengthOverview, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "label": self.label,
-            "documents": self.documents,
-            "words": self.words,
-            "top": [ngram._asdict() for ngram in self.top],
-            "lengths": [length.to_dict() for length in self.lengths],
-        }
-
 
 @dataclass(frozen=True)
-class Overview:
+class Overview(Plain):
     """An overview of a model, returned by `TauSS3.overview`. Displayed as charts in a notebook.
 
     >>> from watchword import TauSS3
@@ -96,17 +76,6 @@ class Overview:
     parameters: dict[str, Any]
     pruned: bool
     refinement: Refinement | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data: strings, numbers, lists and dictionaries only."""
-        return {
-            "labels": [label.to_dict() for label in self.labels],
-            "ngrams": list(self.ngrams),
-            "bin_width": self.bin_width,
-            "parameters": dict(self.parameters),
-            "pruned": self.pruned,
-            "refinement": None if self.refinement is None else self.refinement.to_dict(),
-        }
 
     def to_html(
         self,
@@ -250,9 +219,13 @@ class WordWorth:
     word: str
     values: dict[Label, Value]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"word": self.word, "values": _plain_values(self.values)}
+
 
 @dataclass(frozen=True)
-class NgramWorth:
+class NgramWorth(Plain):
     """The values of an n-gram under every label. Displayed as a table in a notebook.
 
     `known` is true if the n-gram was seen; `words` has the values of its words, if there are
@@ -267,15 +240,7 @@ class NgramWorth:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: strings, numbers, lists and dictionaries only."""
-        return {
-            "ngram": self.ngram,
-            "known": self.known,
-            "values": _plain_values(self.values),
-            "words": [
-                {"word": one.word, "values": _plain_values(one.values)} for one in self.words
-            ],
-            "following": [word._asdict() for word in self.following],
-        }
+        return super().to_dict() | {"values": _plain_values(self.values)}
 
     def to_html(self, *, labels: Sequence[Label] | None = None) -> str:
         """Return a table with bars as a snippet of HTML, for these or all labels."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label
+from watchword._display import Plain
 from watchword.errors import HookError
 from watchword.model.engine import Engine
 from watchword.reasons.weights import Terms, strongest, weigh_terms
@@ -24,7 +25,7 @@ _MOST = 10  # entries per list
 
 
 @dataclass(frozen=True)
-class ReasonNgram:
+class ReasonNgram(Plain):
     """An n-gram: how often it occurs, and how far it favours the positive label over the rival.
 
     The difference is the sum of what was counted and, in a refined model, the correction.
@@ -38,7 +39,7 @@ class ReasonNgram:
 
 
 @dataclass(frozen=True)
-class ReasonPost:
+class ReasonPost(Plain):
     """A post, numbered from 1, and how far it favours the positive label over the rival."""
 
     number: int
@@ -48,7 +49,7 @@ class ReasonPost:
 
 
 @dataclass(frozen=True)
-class AlertReasons:
+class AlertReasons(Plain):
     """The strongest evidence for and against an alert, strongest first.
 
     `rival` is the best other label at the alert. The n-grams are those of the post that raised the
@@ -63,17 +64,6 @@ class AlertReasons:
     ngrams_against: tuple[ReasonNgram, ...] = ()
     posts_for: tuple[ReasonPost, ...] = ()
     posts_against: tuple[ReasonPost, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the reasons as plain data.
-
-        >>> AlertReasons("control").to_dict()["rival"]
-        'control'
-        """
-        return {
-            name: [dict(vars(one)) for one in value] if isinstance(value, tuple) else value
-            for name, value in vars(self).items()
-        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> AlertReasons:

@@ -17,6 +17,7 @@ import numpy as np
 
 from watchword._arrays import BoolArray, IntArray
 from watchword._checks import Label
+from watchword._display import Plain
 from watchword.model.engine import Engine, decide
 from watchword.reasons.smallest import Found, Goal, Works, fewest_in_order, smallest
 from watchword.reasons.weights import Weights, weigh
@@ -28,7 +29,7 @@ _MOST_RIVALS = 20  # labels tried if the result is not exact
 
 
 @dataclass(frozen=True)
-class Occurrence:
+class Occurrence(Plain):
     """An occurrence of an n-gram: its offsets, its post (from 1), its contribution per label."""
 
     ngram: str
@@ -37,14 +38,9 @@ class Occurrence:
     contribution: tuple[float, ...]
     post: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        own = {"ngram": self.ngram, "start": self.start, "end": self.end, "post": self.post}
-        return own | {"contribution": list(self.contribution)}
-
 
 @dataclass(frozen=True)
-class Change:
+class Change(Plain):
     """The fewest occurrences that would have changed a decision; false if there are none.
 
     `aim` is `"label"` (another label of a text), `"delay"` (a later alert, or none) or `"cancel"`
@@ -94,17 +90,7 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `text` is the change in words."""
-        return {
-            "text": str(self),
-            "aim": self.aim,
-            "labels": list(self.labels),
-            "before": self.before,
-            "after": self.after,
-            "possible": self.possible,
-            "exact": self.exact,
-            "occurrences": [one.to_dict() for one in self.occurrences],
-            "total": self.total,
-        }
+        return {"text": str(self)} | super().to_dict()
 
 
 # A text and its label

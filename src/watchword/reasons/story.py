@@ -16,6 +16,7 @@ import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_list, as_texts, as_whole
+from watchword._display import Plain
 from watchword.data import Post, Subject
 from watchword.errors import HookError
 from watchword.model.engine import Engine
@@ -56,7 +57,7 @@ class StoryPost:
 
 
 @dataclass(frozen=True)
-class TippingPost:
+class TippingPost(Plain):
     """A post's contribution per label; `difference` is positive label minus rival."""
 
     number: int
@@ -65,7 +66,7 @@ class TippingPost:
 
 
 @dataclass(frozen=True)
-class TippingNgram:
+class TippingNgram(Plain):
     """The contribution of all occurrences of an n-gram, with the numbers of these and of posts."""
 
     ngram: str
@@ -76,7 +77,7 @@ class TippingNgram:
 
 
 @dataclass(frozen=True)
-class Tipped:
+class Tipped(Plain):
     """The strongest evidence for and against the positive label, strongest first.
 
     Covers the posts up to the alert or, without one, all posts. Evidence against the positive label
@@ -93,7 +94,7 @@ class Tipped:
 
 
 @dataclass(frozen=True)
-class WeighedFeature:
+class WeighedFeature(Plain):
     """A feature of the history at the decision, its weight, and their product."""
 
     feature: str
@@ -103,7 +104,7 @@ class WeighedFeature:
 
 
 @dataclass(frozen=True)
-class WeighedSum:
+class WeighedSum(Plain):
     """The features that a policy `Weighs` weighed at the decision, the largest product first.
 
     Their contributions add up to `total`, which is compared with the threshold.
@@ -135,7 +136,7 @@ class Story:
     labels: tuple[Label, ...]
     posts: tuple[StoryPost, ...]
     decision: Decision
-    _history: History = field(repr=False, compare=False)
+    history: History = field(repr=False, compare=False)  #: the numbers behind the story
 
     @property
     def positive(self) -> Label:
@@ -153,7 +154,7 @@ class Story:
         With user-defined summary functions there are no n-grams, because they have no shares.
         """
         most = as_whole("most", most, 0)
-        history = self._history
+        history = self.history
         until = history.alert or len(self.posts)
         rival = history.rival(until)
         posts = [
@@ -172,7 +173,7 @@ class Story:
         )
 
     def _ngrams(self, until: int, rival: int | None) -> list[TippingNgram]:
-        history = self._history
+        history = self.history
         rows: dict[str, int] = {}
         places, posts = [], []
         for post in range(until):
@@ -212,10 +213,10 @@ class Story:
         >>> [(one.feature, round(one.contribution, 2)) for one in story.weighed[0].features]
         [('share', 2.0), ('posts', 0.0)]
         """
-        until = self._history.alert or len(self.posts)
-        if self._history.is_given or not until:
+        until = self.history.alert or len(self.posts)
+        if self.history.is_given or not until:
             return ()
-        return tuple(_weighed(one, self._history, until) for one in _weighing(self.policy))
+        return tuple(_weighed(one, self.history, until) for one in _weighing(self.policy))
 
     def what_would_delay(self) -> Change:
         """Return the fewest n-gram occurrences without which the alert would have come later.
@@ -223,7 +224,7 @@ class Story:
         Their contributions are set to zero; the text is not read again. Raises `ValueError` without
         an alert.
         """
-        return change_of_alert(self._history, "delay")
+        return change_of_alert(self.history, "delay")
 
     def what_would_cancel(self) -> Change:
         """Return the fewest n-gram occurrences without which there would be no alert so far.
@@ -235,7 +236,7 @@ class Story:
         >>> [(one.post, one.ngram) for one in story.what_would_cancel().occurrences]
         [(1, 'cannot'), (1, 'sleep'), (2, 'sleep')]
         """
-        return change_of_alert(self._history, "cancel")
+        return change_of_alert(self.history, "cancel")
 
     # For renderers
 
@@ -279,11 +280,6 @@ class Story:
         from watchword.show.timeline import plot_timeline
 
         return plot_timeline(self.to_dict(texts=0), ax)
-
-    @property
-    def history(self) -> History:
-        """The numbers behind the story."""
-        return self._history
 
 
 def tell(
@@ -329,7 +325,7 @@ def tell(
             read[-1].total if read else dict.fromkeys(labels, 0.0),
             known.id if known else None,
         ),
-        _history=history,
+        history=history,
     )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import Label
-from watchword._display import many
+from watchword._display import many, plain
 from watchword.errors import HookError
 
 if TYPE_CHECKING:
@@ -37,11 +36,8 @@ def plain_story(
         "times": [_time(one) for one in story.posts],
         "confidence": story.history.gains.tolist(),
         "sums": story.history.sums.tolist(),
-        "tipped": _tipped(story),
-        "weighed": [
-            asdict(one) | {"features": [asdict(each) for each in one.features]}
-            for one in story.weighed
-        ],
+        "tipped": story.tipped.to_dict(),
+        "weighed": plain(story.weighed),
         "changes": _changes(story) if changes else [],
         "shown": [_shown(story, number, characters) for number in _worth_showing(story, texts)],
     }
@@ -76,19 +72,6 @@ def decision_text(
 
 def _time(one: Any) -> str | None:
     return None if one.post.time is None else one.post.time.isoformat()
-
-
-def _tipped(story: Story) -> dict[str, Any]:
-    tipped = story.tipped
-    lists = ("posts_for", "posts_against", "ngrams_for", "ngrams_against")
-    plain: dict[str, Any] = {"posts": tipped.posts, "rival": tipped.rival}
-    for name in lists:
-        plain[name] = [_listed(asdict(one)) for one in getattr(tipped, name)]
-    return plain
-
-
-def _listed(plain: dict[str, Any]) -> dict[str, Any]:
-    return plain | {"contribution": list(plain["contribution"])}
 
 
 def _changes(story: Story) -> list[dict[str, Any]]:
