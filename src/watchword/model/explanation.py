@@ -19,7 +19,7 @@ import numpy.typing as npt
 from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.errors import HookError
-from watchword.model.parameter_kinds import Level, SummaryFunction, SummaryOperator
+from watchword.model.parameter_kinds import LEVELS, Level, SummaryFunction, SummaryOperator
 from watchword.model.parameters import Parameters
 
 
@@ -198,79 +198,73 @@ class BlockValues:
         self._operators = parameters.operators
         self._table = explained["values"]
         self._ngrams = explained["ngrams"]
-        self._distinct = np.array([ngram[4] for ngram in self._ngrams], dtype=np.intp)
-        confidences: FloatArray = self._table["cv"]
         self._score = explained["score"]
+        confidences: FloatArray = self._table["cv"]
         row_values = np.where(confidences > parameters.alpha, confidences, 0.0)
-        self.ngram_values: FloatArray = row_values[self._distinct]
+        distinct = np.array([ngram[4] for ngram in self._ngrams], dtype=np.intp)
+        self.ngram_values: FloatArray = row_values[distinct]
         if self._score is not None:
             self.ngram_values = self._score["block_counted"] + self._score["block_corrected"]
         sentences, paragraphs = explained["sentences"], explained["paragraphs"]
-        self._bounds = (
-            _bounds([ngram[2] for ngram in self._ngrams], len(sentences)),
-            _bounds([sentence[2] for sentence in sentences], len(paragraphs)),
-            [(0, len(paragraphs))],
-        )
+        self._bounds: dict[str, _Bounds] = {
+            "sentence": _bounds([ngram[2] for ngram in self._ngrams], len(sentences)),
+            "paragraph": _bounds([sentence[2] for sentence in sentences], len(paragraphs)),
+            "document": [(0, len(paragraphs))],
+        }
 
     @cached_property
-    def _levels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _levels(self) -> dict[str, FloatArray]:
+        """The values of the blocks of each level."""
         # The core summarises with its own operators only; user-defined functions run here.
-        sentences: FloatArray = self._explained["sentence_values"]
-        paragraphs: FloatArray = self._explained["paragraph_values"]
-        document: FloatArray = self._explained["value"].reshape(1, -1)
         if not any(callable(operator) for operator in self._operators.values()):
-            return sentences, paragraphs, document
-        sentences = _summarise(self.ngram_values, self._bounds[0], self._operators["sentence"])
-        paragraphs = _summarise(sentences, self._bounds[1], self._operators["paragraph"])
-        document = _summarise(paragraphs, self._bounds[2], self._operators["document"])
-        return sentences, paragraphs, document
+            return {
+                "sentence": self._explained["sentence_values"],
+                "paragraph": self._explained["paragraph_values"],
+                "document": self._explained["value"].reshape(1, -1),
+            }
+        found: dict[str, FloatArray] = {}
+        values = self.ngram_values
+        for level in LEVELS:
+            values = _summarise(values, self._bounds[level], self._operators[level])
+            found[level] = values
+        return found
 
     @property
     def document(self) -> FloatArray:
         """The document's value for each label."""
-        vector: FloatArray = self._levels[2][0]
+        vector: FloatArray = self._levels["document"][0]
         return vector
 
     def build(self) -> tuple[Block, ...]:
         """Return the paragraphs with their sentences and n-grams."""
-        sentences, paragraphs, _ = self._levels
-        ngram_bounds, sentence_bounds, _ = self._bounds
-        paragraph_shares, sentence_shares, ngram_shares = self._shares()
-        ngram_blocks = self._ngram_blocks(ngram_shares)
-        sentence_blocks = _outer_blocks(
-            "sentence",
-            self._explained["sentences"],
-            _numbers(sentences, sentence_shares),
-            ngram_bounds,
-            ngram_blocks,
-        )
-        return tuple(
-            _outer_blocks(
-                "paragraph",
-                self._explained["paragraphs"],
-                _numbers(paragraphs, paragraph_shares),
-                sentence_bounds,
-                sentence_blocks,
+        shares = self._shares
+        blocks = self._ngram_blocks(shares["sentence"])
+        for kind, above in (("sentence", "paragraph"), ("paragraph", "document")):
+            numbers = _numbers(self._levels[kind], shares[above])
+            blocks = _outer_blocks(
+                kind, self._explained[f"{kind}s"], numbers, self._bounds[kind], blocks
             )
-        )
+        return tuple(blocks)
 
-    def _shares(self) -> tuple[_Shares | None, _Shares | None, _Shares | None]:
-        """Return the shares of paragraphs, sentences and n-grams."""
+    @cached_property
+    def _shares(self) -> dict[str, _Shares | None]:
+        """The shares of the parts of each level's blocks."""
+        found: dict[str, _Shares | None] = dict.fromkeys(LEVELS, _ALL)
         if set(self._operators.values()) == {"sum"}:
-            return _ALL, _ALL, _ALL
-        sentences, paragraphs, document = self._levels
-        ngram_bounds, sentence_bounds, paragraph_bounds = self._bounds
-        whole = _Shares(np.ones_like(document), np.ones(1))
-        paragraph_shares = whole.of_parts(
-            paragraphs, document, paragraph_bounds, self._operators["document"]
-        )
-        sentence_shares = paragraph_shares and paragraph_shares.of_parts(
-            sentences, paragraphs, sentence_bounds, self._operators["paragraph"]
-        )
-        ngram_shares = sentence_shares and sentence_shares.of_parts(
-            self.ngram_values, sentences, ngram_bounds, self._operators["sentence"]
-        )
-        return paragraph_shares, sentence_shares, ngram_shares
+            return found
+        values = {"ngram": self.ngram_values, **self._levels}
+        shares: _Shares | None = _Shares(np.ones_like(values["document"]), np.ones(1))
+        for level, parts in zip(reversed(LEVELS), ("paragraph", "sentence", "ngram"), strict=True):
+            shares = shares and shares.of_parts(
+                values[parts], values[level], self._bounds[level], self._operators[level]
+            )
+            found[level] = shares
+        return found
+
+    @property
+    def ngram_contributions(self) -> FloatArray:
+        """The share of each n-gram's value that reaches the document; there must be shares."""
+        return _contributions(self.ngram_values, self._shares["sentence"] or _ALL)
 
     def _ngram_blocks(self, shares: _Shares | None) -> list[Block]:
         count, lv, sg, sn = (self._table[name] for name in ("count", "lv", "sg", "sn"))
@@ -316,7 +310,7 @@ class _Shares:
         self,
         parts: FloatArray,
         wholes: FloatArray,
-        bounds: list[tuple[int, int]],
+        bounds: _Bounds,
         operator: SummaryOperator,
     ) -> _Shares | None:
         if callable(operator):
@@ -336,6 +330,7 @@ class _Shares:
 
 _ALL = _Shares(np.ones((1, 1)), np.ones(1))  # for sums: every block counts fully
 
+_Bounds = list[tuple[int, int]]  # where the parts of each block begin and end
 _Numbers = tuple[Sequence[tuple[float, ...]], Sequence[tuple[float, ...] | None]]
 
 
@@ -346,14 +341,18 @@ def _numbers(values: FloatArray, shares: _Shares | None) -> _Numbers:
         return rows, rows
     if shares is None:
         return rows, [None] * len(rows)
-    return rows, _tuples(values / shares.divisors[:, None] * shares.counts)
+    return rows, _tuples(_contributions(values, shares))
+
+
+def _contributions(values: FloatArray, shares: _Shares) -> FloatArray:
+    return values if shares is _ALL else values / shares.divisors[:, None] * shares.counts
 
 
 def _outer_blocks(
     kind: str,
     places: list[tuple[int, int, int]],
     numbers: _Numbers,
-    bounds: list[tuple[int, int]],
+    bounds: _Bounds,
     inner: list[Block],
 ) -> list[Block]:
     return [
@@ -381,9 +380,7 @@ def _made(kind: type[Block], fields: dict[str, Any]) -> Block:
     return block
 
 
-def _summarise(
-    parts: FloatArray, bounds: list[tuple[int, int]], operator: SummaryOperator
-) -> FloatArray:
+def _summarise(parts: FloatArray, bounds: _Bounds, operator: SummaryOperator) -> FloatArray:
     wholes = np.zeros((len(bounds), parts.shape[1]))
     for index, (begin, end) in enumerate(bounds):
         if begin < end:
@@ -418,7 +415,7 @@ def _summarise_by_function(parts: FloatArray, function: SummaryFunction) -> Floa
     return result
 
 
-def _bounds(parents: list[int], wholes: int) -> list[tuple[int, int]]:
+def _bounds(parents: list[int], wholes: int) -> _Bounds:
     """Return the begin and end of each whole's parts; parts are in order of their wholes."""
     edges = [bisect_left(parents, whole) for whole in range(wholes + 1)]
     return list(pairwise(edges))

@@ -19,7 +19,7 @@ from watchword._checks import Label
 from watchword._display import Plain
 from watchword.errors import HookError
 from watchword.model.engine import Engine
-from watchword.reasons.weights import Terms, strongest, weigh_terms
+from watchword.reasons.weights import strongest, weigh_terms
 
 _MOST = 10  # entries per list
 
@@ -137,8 +137,10 @@ def _ngrams(
     try:
         for text in texts:
             terms = weigh_terms(engine, text)
-            numbers = (one.tolist() for one in (terms.times, *_apart(terms, column, other)))
-            for ngram, times, counted, corrected in zip(terms.ngrams, *numbers, strict=True):
+            parts = (terms.counted, terms.corrections)
+            differences = (_difference(one, column, other).tolist() for one in parts)
+            columns = zip(terms.ngrams, terms.times.tolist(), *differences, strict=True)
+            for ngram, times, counted, corrected in columns:
                 own = found.setdefault(ngram, [0, 0.0, 0.0])
                 own[0] += times
                 own[1] += counted
@@ -151,12 +153,6 @@ def _ngrams(
     ]
 
 
-def _apart(terms: Terms, column: int, other: int | None) -> tuple[FloatArray, FloatArray]:
-    """Return the counted and the corrected difference of each n-gram."""
-    corrections = terms.corrections
-    if corrections is None:
-        corrections = np.zeros_like(terms.contributions)
-    counted = terms.contributions - corrections if terms.counted is None else terms.counted
-    if other is None:
-        return counted[:, column], corrections[:, column]
-    return counted[:, column] - counted[:, other], corrections[:, column] - corrections[:, other]
+def _difference(rows: FloatArray, column: int, other: int | None) -> FloatArray:
+    own = rows[:, column]
+    return own if other is None else np.asarray(own - rows[:, other])

@@ -6,7 +6,7 @@ text: a block's words lose their share of every n-gram that contains them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword.errors import HookError
 from watchword.model.engine import Engine
-from watchword.model.explanation import Block
+from watchword.model.explanation import BlockValues
 from watchword.model.parameter_kinds import LEVELS
 
 _ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution
@@ -36,8 +36,8 @@ class Terms(NamedTuple):
     ngrams: list[str]
     times: IntArray
     contributions: FloatArray
-    counted: FloatArray | None = None  #: in a refined model, the part that was counted
-    corrections: FloatArray | None = None  #: in a refined model, the rest
+    counted: FloatArray  #: the part that was counted
+    corrections: FloatArray  #: in a refined model, the rest
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ def weigh(engine: Engine, text: str) -> Weights:
     """
     explained = _explained(engine, text)
     ngrams, score = explained["ngrams"], explained["score"]
-    values, contributions = _contributions(engine, text, explained)
+    values, contributions = _contributions(engine, explained)
     return Weights(
         places=tuple(Place(start, end, words) for start, end, _, words, _ in ngrams),
         values=values,
         contributions=contributions,
-        operators=_operators(engine),
+        operators=tuple(engine.parameters.operator_names[level] for level in LEVELS),
         sentences=np.array([ngram[2] for ngram in ngrams], np.int64),
         paragraphs=np.array([sentence[2] for sentence in explained["sentences"]], np.int64),
         paragraph_count=len(explained["paragraphs"]),
@@ -97,7 +97,7 @@ def weigh_terms(engine: Engine, text: str) -> Terms:
     explained = _explained(engine, text)
     if explained["score"] is not None:
         return _scored_terms(explained["score"])
-    return _counted_terms(explained["ngrams"], _contributions(engine, text, explained)[1])
+    return _counted_terms(explained["ngrams"], _contributions(engine, explained)[1])
 
 
 def _explained(engine: Engine, text: str) -> dict[str, Any]:
@@ -111,29 +111,15 @@ def _explained(engine: Engine, text: str) -> dict[str, Any]:
     return engine.native.explain(engine.source.read([text], with_spans=True))
 
 
-def _operators(engine: Engine) -> tuple[str, ...]:
-    names = engine.parameters.operator_names
-    return tuple(names[level] for level in LEVELS)
-
-
-def _contributions(
-    engine: Engine, text: str, explained: dict[str, Any]
-) -> tuple[FloatArray, FloatArray]:
+def _contributions(engine: Engine, explained: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
     """Return the value of each occurrence and the share of it that reaches the document."""
-    confidences, score = explained["values"]["cv"], explained["score"]
-    kept = np.where(confidences > engine.parameters.alpha, confidences, 0.0)
-    values = kept[np.array([ngram[4] for ngram in explained["ngrams"]], np.intp)]
-    if score is not None:
-        values = score["block_counted"] + score["block_corrected"]
-    if all(operator == "sum" for operator in _operators(engine)):
-        return values, values
-    # The explanation has the shares in means and maxima, but takes longer.
-    shares = [shared.contribution for shared in _ngrams(engine.explain(text).blocks)]
-    return values, np.array(shares, np.float64).reshape(values.shape)
+    values = BlockValues(explained, engine.parameters)
+    return values.ngram_values, values.ngram_contributions
 
 
 def _counted_terms(ngrams: list[tuple[Any, ...]], contributions: FloatArray) -> Terms:
-    return Terms([one[3] for one in ngrams], np.ones(len(ngrams), np.int64), contributions)
+    names, times = [one[3] for one in ngrams], np.ones(len(ngrams), np.int64)
+    return Terms(names, times, contributions, contributions, np.zeros_like(contributions))
 
 
 def _scored_terms(score: dict[str, Any]) -> Terms:
@@ -157,14 +143,6 @@ def strongest(
     return [one for one in falling if difference(one) > 0], [
         one for one in rising if difference(one) < 0
     ]
-
-
-def _ngrams(blocks: tuple[Block, ...]) -> Iterator[Block]:
-    for block in blocks:
-        if block.kind == "ngram":
-            yield block
-        else:
-            yield from _ngrams(block.blocks)
 
 
 def _summarised(parts: FloatArray, owners: IntArray, count: int, operator: str) -> FloatArray:
