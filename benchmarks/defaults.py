@@ -242,14 +242,14 @@ def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | No
     from watchword.model.engine import engine_of
     from watchword.model.parameters import Parameters
     from watchword.searching.result import parameters_of
-    from watchword.searching.trails import SHAPING, follow
+    from watchword.searching.trails import SHAPING, Split, follow
 
     part = read_part(folder / "train.jsonl.gz")
     labels = [POSITIVE if truth else NEGATIVE for truth in part.truth]
     of_posts = np.repeat(labels, np.diff(part.starts)).tolist()
     engine = engine_of(ww.TauSS3())
     base = parameters_of(engine.parameters)
-    terms = engine.source.read(part.texts)
+    terms = engine.source.read_both(part.texts)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for at, setting in enumerate(settings):
         shape = tuple((base | setting).get(name) for name in SHAPING)
@@ -263,9 +263,8 @@ def _stream_scores(folder: Path, settings: list[dict[str, Any]], keep: Path | No
         learnt = part.posts_of(fold.others(len(labels)).tolist())
         for places in groups.values():
             alike = [settings[at] for at in places]
-            trails = follow(
-                engine.source, terms, [(one,) for one in of_posts], posts, learnt, alike, base
-            )
+            split = Split(engine.source, terms, [(one,) for one in of_posts], posts, learnt)
+            trails = follow(split, alike, base)
             for at in places:
                 table = trails.confidence(Parameters(**(base | settings[at])))
                 values = table.values[:, table.labels.index(POSITIVE)]

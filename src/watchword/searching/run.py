@@ -26,10 +26,9 @@ from watchword.model.text import TermsOfTexts
 from watchword.searching.cache import KeptResults, digest_of
 from watchword.searching.result import Measure, Search, SearchedSetting, parameters_of, rank_of
 from watchword.searching.space import PRUNE, Setting
-from watchword.searching.trails import SHAPING, RefinedTexts, Trails, follow, refine
+from watchword.searching.trails import SHAPING, HeldOutTexts, Split, follow, refine
 
 _AHEAD = 2  # queued tasks per thread, so that no thread is idle
-_Read = Trails | RefinedTexts
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class Run:
     threads: int
     deadline: float | None
     refined: bool = False
-    trails: dict[tuple[Any, ...], dict[int, Future[_Read]]] = field(default_factory=dict)
+    trails: dict[tuple[Any, ...], dict[int, Future[HeldOutTexts]]] = field(default_factory=dict)
     terms: dict[tuple[str, str], TermsOfTexts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -230,7 +229,7 @@ class Run:
 
     def _followed(
         self, pool: ThreadPoolExecutor, index: int, folds: Iterable[int]
-    ) -> dict[int, Future[_Read]]:
+    ) -> dict[int, Future[HeldOutTexts]]:
         """Return the texts of some folds as read, shared by all settings with the same counts."""
         ready = self.trails.setdefault(self.shapes[index], {})
         source = engine_of(self.job.model).source
@@ -246,16 +245,10 @@ class Run:
         ]  # fmt: skip
         for fold in wanted:
             part = self.job.folds[fold]
-            ready[fold] = pool.submit(
-                refine if self.refined else follow,
-                source,
-                self.terms[rules],
-                self.job.labels,
-                part.held_out,
-                part.others(len(self.job.texts)),
-                alike,
-                self.job.base,
-            )
+            learnt = part.others(len(self.job.texts))
+            split = Split(source, self.terms[rules], self.job.labels, part.held_out, learnt)
+            read = refine if self.refined else follow
+            ready[fold] = pool.submit(read, split, alike, self.job.base)
         return ready
 
     @staticmethod
@@ -263,7 +256,7 @@ class Run:
         """Return the parameters that decide which terms texts have."""
         return setting["paragraphs"], setting["tokenization"]
 
-    def _judge(self, read: _Read, index: int, fold: int) -> dict[str, Any]:
+    def _judge(self, read: HeldOutTexts, index: int, fold: int) -> dict[str, Any]:
         """Return the result of one setting on one fold."""
         parameters = self.parameters(index)
         if self.job.several:

@@ -8,9 +8,10 @@ fitted again for each fold and setting.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,116 +37,110 @@ _NORMALISED = ("norm_gv", "norm_gv_xai")
 
 
 @dataclass(frozen=True)
-class Trails:
+class HeldOutTexts(ABC):
+    """The held-out texts of a fold, as a model of the other texts reads them."""
+
+    most_words: Label  # prediction without evidence, unless default_label is set
+
+    @abstractmethod
+    def confidence(self, parameters: Parameters) -> ConfidenceTable:
+        """Return the confidences of a model with these parameters."""
+
+    @abstractmethod
+    def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
+        """Return the labels of each text, for texts with several labels."""
+
+    def predict_indices(self, parameters: Parameters, index_of: Mapping[Label, int]) -> IntArray:
+        """Return the label of each text as its index by `index_of`."""
+        table = self.confidence(parameters)
+        best, silent = winners(table.values)
+        indices = np.array([index_of[label] for label in table.labels], np.int64)[best]
+        if silent.any():
+            default = parameters.default_label
+            indices[silent] = index_of[self.most_words if default is None else default]
+        return indices
+
+
+@dataclass(frozen=True)
+class Trails(HeldOutTexts):
     """Held-out texts, followed through the tree of the learnt texts."""
 
     native: NativeTrails
-    most_words: Label  # prediction without evidence, unless default_label is set
 
     def confidence(self, parameters: Parameters) -> ConfidenceTable:
         """Return the confidences of a model with these parameters."""
         labels, values = self.native.confidence(parameters.for_native())
         return ConfidenceTable(tuple(labels), values)
 
-    def predict_indices(self, parameters: Parameters, index_of: Mapping[Label, int]) -> IntArray:
-        """Return the label of each text as its index by `index_of`."""
-        return _indices(self.confidence(parameters), index_of, self.default(parameters))
-
     def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
         """Return the labels of each text, for texts with several labels."""
         return decide_several(*self.confidence(parameters))
 
-    def default(self, parameters: Parameters) -> Label:
-        """Return the label predicted without evidence."""
-        given = parameters.default_label
-        return self.most_words if given is None else given
-
 
 @dataclass(frozen=True)
-class RefinedTexts:
+class RefinedTexts(HeldOutTexts):
     """Held-out texts, read by a model that was refined with the learnt texts."""
 
     table: ConfidenceTable
     several: list[tuple[Label, ...]]
-    most_words: Label
 
-    def predict_indices(self, parameters: Parameters, index_of: Mapping[Label, int]) -> IntArray:
-        """Return the label of each text as its index by `index_of`."""
-        given = parameters.default_label
-        return _indices(self.table, index_of, self.most_words if given is None else given)
+    def confidence(self, _: Parameters) -> ConfidenceTable:
+        """Return the confidences of the model."""
+        return self.table
 
     def predict_several(self, _: Parameters) -> list[tuple[Label, ...]]:
         """Return the labels of each text, for texts with several labels."""
         return self.several
 
 
-def _indices(table: ConfidenceTable, index_of: Mapping[Label, int], default: Label) -> IntArray:
-    best, silent = winners(table.values)
-    indices = np.array([index_of[label] for label in table.labels], np.int64)[best]
-    if silent.any():
-        indices[silent] = index_of[default]
-    return indices
+class Split(NamedTuple):
+    """Texts, some of which are learnt, each under all of its labels, and others held out."""
+
+    source: TextSource
+    terms: TermsOfTexts
+    labels: Sequence[Sequence[Label]]
+    held_out: IntArray
+    learnt: IntArray
 
 
-def follow(
-    source: TextSource,
-    terms: TermsOfTexts,
-    labels: Sequence[Sequence[Label]],
-    held_out: IntArray,
-    learnt: IntArray,
-    settings: Iterable[Setting],
-    base: dict[str, Any],
-) -> Trails:
-    """Learn some of the texts, each under all of its labels, and follow the held-out ones.
+def follow(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> Trails:
+    """Learn some of the texts, and follow the held-out ones.
 
     All settings must agree in the parameters of `SHAPING`; the longest n-grams of any are learnt.
     """
     tried = [base | setting for setting in settings]
     longest = max(setting["max_ngram"] for setting in tried)
-    engine = _taught(source, terms, labels, learnt, tried[0] | {"max_ngram": longest})
+    engine = _taught(split, tried[0] | {"max_ngram": longest})
     functions = {setting["confidence_function"] for setting in tried}
     trails = engine.native.trails(
-        terms.reading.part(held_out.tolist()),
+        split.terms.reading.part(split.held_out.tolist()),
         not functions.isdisjoint(_NORMALISED),
         "norm_gv_xai" in functions,
     )
-    return Trails(trails, engine.label_with_most_words())
+    return Trails(engine.label_with_most_words(), trails)
 
 
-def refine(
-    source: TextSource,
-    terms: TermsOfTexts,
-    labels: Sequence[Sequence[Label]],
-    held_out: IntArray,
-    learnt: IntArray,
-    settings: Iterable[Setting],
-    base: dict[str, Any],
-) -> RefinedTexts:
+def refine(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> RefinedTexts:
     """Learn some of the texts, refine the model with them, and read the held-out ones.
 
     There is one setting only. No held-out text takes part in counting or correcting.
     """
     (setting,) = settings
-    engine = _taught(source, terms, labels, learnt, base | setting)
-    own = [frozenset(labels[index]) for index in learnt.tolist()]
-    refine_terms(engine, terms.reading.part(learnt.tolist()), own, RefineSettings())
-    known, values = engine.native.confidence_terms(terms.reading.part(held_out.tolist()))
+    engine = _taught(split, base | setting)
+    learnt, reading = split.learnt.tolist(), split.terms.reading
+    own = [frozenset(split.labels[index]) for index in learnt]
+    refine_terms(engine, reading.part(learnt), own, RefineSettings())
+    known, values = engine.native.confidence_terms(reading.part(split.held_out.tolist()))
     table = ConfidenceTable(tuple(known), values)
-    return RefinedTexts(table, engine.decide_several(*table), engine.label_with_most_words())
+    return RefinedTexts(engine.label_with_most_words(), table, engine.decide_several(*table))
 
 
-def _taught(
-    source: TextSource,
-    terms: TermsOfTexts,
-    labels: Sequence[Sequence[Label]],
-    learnt: IntArray,
-    setting: Setting,
-) -> Engine:
-    """Return a model that has learnt some of the texts, each under all of its labels."""
+def _taught(split: Split, setting: Setting) -> Engine:
+    """Return a model that has learnt some of the texts."""
     parameters = Parameters(**{name: value for name, value in setting.items() if name != PRUNE})
-    engine = Engine.empty(parameters, source)
-    pairs = [(index, label) for index in learnt.tolist() for label in labels[index]]
-    part = terms.learning.part([index for index, _ in pairs])
+    engine = Engine.empty(parameters, split.source)
+    pairs = [(index, label) for index in split.learnt.tolist() for label in split.labels[index]]
+    part = split.terms.learning.part([index for index, _ in pairs])
     engine.native.learn_terms(part, [label for _, label in pairs])
     if engine.native.is_empty():
         raise EmptyModelError("a fold leaves no text with a label to learn: use fewer folds")
