@@ -98,16 +98,12 @@ class Engine(NamedTuple):
                 f"got {parameters.max_ngram}: longer n-grams were not counted"
             )
         # Corrections were fitted to the values, so they do not hold for others.
-        same_values = self.values_equal(parameters)
+        ours, theirs = self.parameters.as_dict(), parameters.as_dict()
+        same_values = all(ours[one.name] == theirs[one.name] for one in TABLE if one.affects_values)
         native = self.native.replace(parameters.for_native(), same_values)
         unchanged = parameters.max_ngram == longest and (same_values or self.native.fit() is None)
         described = self.described if unchanged else None
         return Engine(parameters, self.source, native, described, self.file)
-
-    def values_equal(self, parameters: Parameters) -> bool:
-        """Return whether other parameters give the same values to all n-grams."""
-        ours, theirs = self.parameters.as_dict(), parameters.as_dict()
-        return all(ours[one.name] == theirs[one.name] for one in TABLE if one.affects_values)
 
     def verify(self) -> None:
         """Raise `ModelFormatError` if the model is mapped and its file has a wrong checksum."""

@@ -8,7 +8,8 @@ temperature of probabilities, and the lean towards labels with many texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from watchword import _native
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label, as_above_zero, as_threads, as_whole
-from watchword._display import many
+from watchword._display import Plain, many
 from watchword._progress import Progress, tracked
 from watchword.errors import UnknownLabelError
 
@@ -74,7 +75,7 @@ class RefineSettings:
 
 
 @dataclass(frozen=True)
-class Refinement:
+class Refinement(Plain):
     """The corrections of a model: how they were fitted, and how stale they are.
 
     `texts` were fitted when the model had learnt `documents`; `learnt` and `unlearnt` count the
@@ -98,7 +99,7 @@ class Refinement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `text` is the refinement in words."""
-        return {"text": str(self)} | asdict(self)
+        return {"text": str(self)} | super().to_dict()
 
     def __str__(self) -> str:
         text = f"refined on {many(self.texts, 'text')}"
@@ -134,20 +135,13 @@ def refine(
     engine.refuse_if_mapped("refining")
     engine.refuse_if_unreadable()
     workers = as_threads(threads)
-    positions = positions_of(engine, labels)
-    folds = Folds.drawn(len(texts), settings.seed)
-    total = settings.passes * (len(folds.scored) + 1)
 
-    def passes() -> Iterator[None]:
-        given = (positions, folds.of_text, folds.all_scored(), settings.for_native())
+    def refiner(*given: Any) -> _native.Refiner:
         if engine.source.is_plain:
-            refiner = engine.native.refiner(texts, *given, workers)
-        else:
-            refiner = engine.native.refiner_terms(engine.source.read(texts), *given)
-        yield from _fit(engine, refiner, positions, folds, settings)
+            return engine.native.refiner(*(texts, *given, workers))
+        return engine.native.refiner_terms(engine.source.read(texts), *given)
 
-    for _ in tracked(passes(), total, progress):
-        pass
+    _fit(engine, refiner, labels, settings, progress)
 
 
 def check_refinable(engine: Engine) -> None:
@@ -179,40 +173,38 @@ def refine_terms(
 ) -> None:
     """Fit corrections, temperature and lean to texts given as terms."""
     check_refinable(engine)
-    positions = positions_of(engine, labels)
-    folds = Folds.drawn(len(labels), settings.seed)
-    given = (positions, folds.of_text, folds.all_scored(), settings.for_native())
-    for _ in _fit(engine, engine.native.refiner_terms(terms, *given), positions, folds, settings):
-        pass
+    _fit(engine, partial(engine.native.refiner_terms, terms), labels, settings, None)
 
 
 def _fit(
     engine: Engine,
-    refiner: _native.Refiner,
-    positions: list[list[int]],
-    folds: Folds,
+    refiner_of: Callable[..., _native.Refiner],
+    labels: Sequence[frozenset[Label]],
     settings: RefineSettings,
-) -> Iterator[None]:
+    progress: Progress | None,
+) -> None:
     """Run all fits and adopt the last, with what the others say of held-out texts."""
+    positions = positions_of(engine, labels)
+    folds = Folds.drawn(len(labels), settings.seed)
     scores = []
-    for fold in range(len(folds.scored)):
-        yield from _run(refiner, settings, left_out=fold)
-        scores.append(refiner.held_out_scores())
-    yield from _run(refiner, settings, left_out=None)
-    held_out = _held_out(scores, positions, folds)
-    temperature, lean = best_calibration(*held_out, np.array(refiner.leanings()))
-    if not engine.native.adopt(refiner, temperature, lean):
-        raise RuntimeError("the model was changed by another thread while it was refined")
 
+    def passes() -> Iterator[None]:
+        scored = [index for fold in folds.scored for index in fold]
+        refiner = refiner_of(positions, folds.of_text, scored, settings.for_native())
+        for left_out in (*range(len(folds.scored)), None):
+            refiner.begin(left_out)
+            for _ in range(settings.passes):
+                refiner.run_pass()
+                yield
+            if left_out is not None:
+                scores.append(refiner.held_out_scores())
+        held_out = _held_out(scores, positions, folds)
+        temperature, lean = best_calibration(*held_out, np.array(refiner.leanings()))
+        if not engine.native.adopt(refiner, temperature, lean):
+            raise RuntimeError("the model was changed by another thread while it was refined")
 
-def _run(
-    refiner: _native.Refiner, settings: RefineSettings, *, left_out: int | None
-) -> Iterator[None]:
-    """Run all passes of a fit, yielding after each."""
-    refiner.begin(left_out)
-    for _ in range(settings.passes):
-        refiner.run_pass()
-        yield
+    for _ in tracked(passes(), settings.passes * (len(folds.scored) + 1), progress):
+        pass
 
 
 @dataclass(frozen=True)
@@ -242,10 +234,6 @@ class Folds:
             left -= len(own)
             scored += [own] if own else []
         return Folds(of_text.tolist(), scored)
-
-    def all_scored(self) -> list[int]:
-        """Return the texts to score in any fold."""
-        return [index for fold in self.scored for index in fold]
 
 
 def _held_out(

@@ -307,10 +307,8 @@ class TauSS3:
         >>> model.counts()
         {'good': {'greeting': 2}, 'good morning': {'greeting': 2}, 'morning': {'greeting': 2}}
         """
-        documents, known = as_texts(texts), as_labels(labels)
-        if len(documents) != len(known):
-            raise ValueError(f"{len(documents)} texts but {len(known)} labels")
-        self._engine.learn_joined(documents, known, threads)
+        documents, known = as_labelled_texts(texts, labels)
+        self._engine.learn_joined(documents, as_labels(known), threads)
 
     def unlearn_one(self, text: str, label: Label) -> None:
         """Remove a learnt document; the counts equal those of a model that never learnt it.
@@ -552,11 +550,7 @@ class TauSS3:
 
         return Watcher(self._engine, policy, state=state, allow_changed_model=allow_changed_model)
 
-    def story(
-        self,
-        posts: Subject | Iterable[str | Post],
-        policy: Policy,
-    ) -> Story:
+    def story(self, posts: Subject | Iterable[str | Post], policy: Policy) -> Story:
         """Return the story of one subject: its posts, the decision and the reasons.
 
         The sums and the decision are those of a `Reader`.
@@ -687,17 +681,11 @@ class TauSS3:
         `counts`) verify them first. Replace a mapped file atomically, as `save` does; never write
         into it.
         """
+        functions = codec.Functions(word_hook, tokenizer, summary)
         if mapped:
-            return cls._of(
-                codec.engine_over(path, word_hook=word_hook, tokenizer=tokenizer, summary=summary)
-            )
-        return cls.from_bytes(
-            Path(path).read_bytes(),
-            word_hook=word_hook,
-            tokenizer=tokenizer,
-            summary=summary,
-            source=str(path),
-        )
+            return cls._of(codec.engine_over(path, functions))
+        data = Path(path).read_bytes()
+        return cls._of(codec.engine_from(data, functions, source=str(path)))
 
     @classmethod
     def from_bytes(
@@ -710,11 +698,8 @@ class TauSS3:
         source: str = "the data",
     ) -> TauSS3:
         """Return the model encoded by `to_bytes`; `source` names the data in error messages."""
-        return cls._of(
-            codec.engine_from(
-                data, word_hook=word_hook, tokenizer=tokenizer, summary=summary, source=source
-            )
-        )
+        functions = codec.Functions(word_hook, tokenizer, summary)
+        return cls._of(codec.engine_from(data, functions, source=source))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parameters, source = self._engine.parameters, self._engine.source

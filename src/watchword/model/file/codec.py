@@ -61,15 +61,9 @@ def fingerprint_of(engine: Engine) -> str:
 
 
 def engine_from(
-    data: bytes | memoryview,
-    *,
-    word_hook: WordHook | None,
-    tokenizer: Tokenizer | None,
-    summary: Summary | None,
-    source: str,
+    data: bytes | memoryview, functions: Functions, *, source: str = "the data"
 ) -> Engine:
     """Return the model in a file, with these functions; `source` names the file in messages."""
-    functions = _Functions(word_hook, tokenizer, summary)
     manifest, arrays = container.read_model(data, source=source)
     parameters, text_source = functions.settle(manifest, source)
     built = layout.from_file(manifest, arrays, parameters.max_ngram, source=source)
@@ -87,18 +81,12 @@ def engine_built(
     return Engine(parameters, text_source, native)
 
 
-def engine_over(
-    path: str | os.PathLike[str],
-    *,
-    word_hook: WordHook | None,
-    tokenizer: Tokenizer | None,
-    summary: Summary | None,
-) -> Engine:
+def engine_over(path: str | os.PathLike[str], functions: Functions) -> Engine:
     """Return a model whose counts are mapped from a file, with these functions.
 
     Only the manifest is read at first.
     """
-    functions, source = _Functions(word_hook, tokenizer, summary), str(path)
+    source = str(path)
     manifest, arrays = container.read_model(
         container.mapped_file(path), source=source, checksums=False
     )
@@ -121,7 +109,7 @@ def engine_over(
     return Engine(parameters, text_source, native, described, file)
 
 
-class _Functions:
+class Functions:
     """The user-defined functions of a model, which are not stored in its file."""
 
     def __init__(
