@@ -28,9 +28,8 @@ import click
 
 from watchword._checks import Label
 from watchword.cli.base import find_label
-from watchword.evaluation.fitted_policies import FittedPolicies
+from watchword.evaluation.fitted_policies import FittedPolicies, Thresholds
 from watchword.evaluation.learnt import Learnt
-from watchword.evaluation.thresholds import Thresholds
 from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import After, AllOf, AnyOf, Policy, RankedBy, policy_from_dict
 

@@ -11,10 +11,17 @@ import numpy as np
 
 from watchword._arrays import BoolArray, FloatArray
 from watchword._checks import Label, as_above_zero, as_choice
-from watchword.evaluation.fitted_policies import Fit, FittedPolicies, Worth, as_posts, as_values
+from watchword.evaluation.fitted_policies import (
+    Fit,
+    FittedPolicies,
+    Worth,
+    as_posts,
+    as_values,
+    best_ranking,
+    timed,
+)
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import Scores
-from watchword.evaluation.thresholds import best_ranking
 from watchword.streams.policies import Policy, Weighs
 from watchword.streams.policy import settle
 from watchword.streams.steps import ScoreName
@@ -64,7 +71,8 @@ class Learnt(FittedPolicies):
     first_posts: tuple[int, ...] = (1, 2, 3, 5, 10, 20)
 
     def __post_init__(self) -> None:
-        settle(self, features=_as_features, strengths=_as_strengths, first_posts=as_posts)
+        strengths = partial(as_values, what="a list of numbers", check=as_above_zero)
+        settle(self, features=_as_features, strengths=strengths, first_posts=as_posts)
 
     def fitted(self, scores: Sequence[Scores], worth: Worth) -> Fit:
         """Return policies for each strength, threshold and first post, fitted to the scores."""
@@ -93,13 +101,12 @@ class Learnt(FittedPolicies):
     def _policies(
         self, samples: Samples, names: Sequence[FeatureName], ranking: ScoreName
     ) -> list[Policy]:
-        learnt = [
+        learnt: list[Policy] = [
             policy
             for strength in self.strengths
             for policy in _weighing(self.positive, samples, names, strength)
         ]
-        timed = [policy.after(first) for first in self.first_posts for policy in learnt]
-        return [*timed] if ranking == "share" else [one.ranked_by(ranking) for one in timed]
+        return timed(learnt, self.first_posts, ranking)
 
 
 class FeatureWeight(NamedTuple):
@@ -243,7 +250,3 @@ def _as_features(name: str, value: object) -> tuple[FeatureName, ...] | None:
     check = partial(as_choice, choices=FEATURES)
     chosen = as_values(name, value, "a list of features", check)
     return tuple(one for one in FEATURES if one in chosen)
-
-
-def _as_strengths(name: str, value: object) -> tuple[float, ...]:
-    return as_values(name, value, "a list of numbers", as_above_zero)

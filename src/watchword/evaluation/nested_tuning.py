@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,24 +15,12 @@ from watchword._progress import Progress
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import FittedPolicies
-from watchword.evaluation.folds import Order, folds_of, folds_of_scores
-from watchword.evaluation.held_out import HeldOut, HeldOutFold, Outcomes, warnings_about
+from watchword.evaluation.folds import Order
+from watchword.evaluation.held_out import HeldOut, Outcomes, warnings_about
 from watchword.evaluation.objectives import AlertMeasure, Limits, Objective, head_of, shown_number
-from watchword.evaluation.replaying import (
-    DEADLINES,
-    LatencyP,
-    as_latency_p,
-    is_positive,
-    ranks_of,
-)
-from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
-from watchword.evaluation.tuning import (
-    as_asked,
-    common_positive,
-    own_value,
-    shown_deadlines,
-    tune,
-)
+from watchword.evaluation.replaying import DEADLINES, LatencyP, as_latency_p, ranks_of
+from watchword.evaluation.scores import By, Scores, alerts_of
+from watchword.evaluation.tuning import as_asked, own_value, shown_deadlines, tune
 from watchword.evaluation.tuning_result import (
     Row,
     Tuning,
@@ -41,6 +29,7 @@ from watchword.evaluation.tuning_result import (
     measure_lines,
     plain_intervals,
 )
+from watchword.evaluation.tuning_sources import source_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.streams.policy import ranking_score
@@ -201,23 +190,21 @@ def nested_tune(
     >>> len(nested.tunings), nested.value <= nested.promised
     (3, True)
     """
-    asked = as_asked(policies)
-    positive = common_positive(asked)
+    asked, positive = as_asked(policies)
     objective = Objective.of(measure)
     names = (*objective.names, *Limits.of(at_most, at_least).names)
-    source = subjects if isinstance(subjects, Scores) else list(subjects)
-    totals = (
-        source.totals
-        if isinstance(source, Scores)
-        else np.array([len(one.posts) for one in source], np.int64)
+    source = source_of(
+        subjects,
+        positive,
+        model=model,
+        parameters=parameters,
+        by=by,
+        threads=threads,
+        folds=outer_folds,
+        order=order,
+        seed=seed,
     )
-    dealt: dict[str, Any] = {"folds": outer_folds, "order": order, "seed": seed}
-    parts = (
-        folds_of_scores(source, **dealt)
-        if isinstance(source, Scores)
-        else folds_of(source, positive, **dealt)
-    )
-    p = as_latency_p(latency_p, totals)
+    p = as_latency_p(latency_p, source.totals)
     options: dict[str, Any] = {
         "measure": measure,
         "at_most": at_most,
@@ -235,18 +222,19 @@ def nested_tune(
         "threads": threads,
         "progress": progress,
     }
-    tunings, own, columns, held = [], [], [], []
-    for tuning, scores in _held_out(source, parts, asked, options):
+    tunings, own, columns = [], [], []
+    for part in source.parts:
+        tuning = tune(source.without(part), asked, **options)
+        scores = source.tested(part, tuning)
         policy = tuning.best.policy
         alerted, delays = alerts_of(scores, policy)
         columns.append(
             (np.where(alerted, delays, -1), ranks_of(scores, ranking_score(policy, scores.has)))
         )
-        held.append(HeldOutFold.of(scores.subjects, is_positive(scores), scores.totals, scores.by))
         tunings.append(tuning)
         if objective.function is not None:
             own.append(own_value(objective.function, scores, policy, alerted, delays))
-    whole = HeldOut(tuple(held), shown_deadlines(deadlines, names), p)
+    whole = HeldOut(tuple(source.held_out()), shown_deadlines(deadlines, names), p)
     outcomes = Outcomes(*map(np.concatenate, zip(*columns, strict=True)))
     measures, by_fold = whole.measured(outcomes)
     values = own or np.asarray(objective.value({k: np.array(v) for k, v in by_fold.items()}))
@@ -261,32 +249,3 @@ def nested_tune(
         whole,
         outcomes,
     )
-
-
-def _held_out(
-    source: Scores | list[Subject],
-    parts: list[list[int]],
-    asked: list[Policy | FittedPolicies],
-    options: dict[str, Any],
-) -> Iterator[tuple[Tuning, Scores]]:
-    """Yield a tuning for each outer fold, and the scores of the fold's subjects."""
-    count = len(source.subjects) if isinstance(source, Scores) else len(source)
-    for part in parts:
-        left_out = set(part)
-        others = [index for index in range(count) if index not in left_out]
-        if isinstance(source, Scores):
-            yield tune(source.chosen(others), asked, **options), source.chosen(part)
-            continue
-        known = [source[index] for index in others]
-        tuning = tune(known, asked, **options)
-        taught = tuning.model(known, threads=options["threads"])
-        yield (
-            tuning,
-            score_streams(
-                [source[index] for index in part],
-                taught,
-                common_positive(asked),
-                by=options["by"],
-                threads=options["threads"],
-            ),
-        )

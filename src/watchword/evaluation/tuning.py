@@ -18,7 +18,7 @@ from watchword._progress import Progress, tracked
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.fitted_policies import Fit, FittedPolicies, worth_of
-from watchword.evaluation.folds import Order, folds_of, folds_of_scores
+from watchword.evaluation.folds import Order
 from watchword.evaluation.held_out import HeldOut, HeldOutFold, Outcomes
 from watchword.evaluation.objectives import AlertMeasure, Limits, Objective, deadline_of
 from watchword.evaluation.replaying import (
@@ -31,7 +31,7 @@ from watchword.evaluation.replaying import (
 )
 from watchword.evaluation.scores import By, Scores, alerts_of
 from watchword.evaluation.tuning_result import KEPT, Trial, Tuning
-from watchword.evaluation.tuning_sources import FromScores, FromSubjects, check_scores
+from watchword.evaluation.tuning_sources import FromScores, FromSubjects, source_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.policies import Policy
 from watchword.streams.policy import leaves, ranking_score
@@ -130,19 +130,19 @@ def tune(
     >>> len(tuning.trials), tuning.best.refined
     (6, False)
     """
-    asked = as_asked(policies)
-    positive = common_positive(asked)
+    asked, positive = as_asked(policies)
     objective, limits = Objective.of(measure), Limits.of(at_most, at_least)
-    base = {} if model is None else model.parameters
-    source: FromSubjects | FromScores
-    if isinstance(subjects, Scores):
-        check_scores(subjects, positive, by, parameters=parameters or None, model=model)
-        parts = folds_of_scores(subjects, folds=folds, order=order, seed=seed)
-        source = FromScores(subjects, parts)
-    else:
-        listed = list(subjects)
-        parts = folds_of(listed, positive, folds=folds, order=order, seed=seed)
-        source = FromSubjects(listed, parts, positive, base, by, threads)
+    source = source_of(
+        subjects,
+        positive,
+        model=model,
+        parameters=parameters,
+        by=by,
+        threads=threads,
+        folds=folds,
+        order=order,
+        seed=seed,
+    )
     shown = shown_deadlines(deadlines, (*objective.names, *limits.names))
     p = as_latency_p(latency_p, source.totals)
     held = HeldOut(tuple(source.held_out()), shown, p)
@@ -152,14 +152,18 @@ def tune(
     if refine and source.can_refine(best):
         found = run.in_order([*found, *run.try_all([best], refined=True)])
     if found[0].excess:
-        raise ValueError(_nearest_text(found[0].trial, limits))
+        nearest = found[0].trial
+        values = [f"{name} {nearest.measures[name]:.4g}" for name in limits.names]
+        raise ValueError(
+            f"no setting has {limits}; the nearest has {' and '.join(values)}: {nearest.setting}"
+        )
     eligible = _eligible(found, objective.sign)
     chosen = _earliest(eligible, objective.sign) if one_standard_error else eligible[0]
     found = [chosen, *(one for one in found if one is not chosen)]
     return Tuning(
         objective.name,
         tuple(one.trial for one in found),
-        None if isinstance(subjects, Scores) else base,
+        source.base,
         objective,
         held,
         tuple(one.outcomes.copy() for one in found[:KEPT]),
@@ -334,11 +338,6 @@ def standard_error(by_fold: Sequence[float]) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
 
 
-def _nearest_text(nearest: Trial, limits: Limits) -> str:
-    values = [f"{name} {nearest.measures[name]:.4g}" for name in limits.names]
-    return f"no setting has {limits}; the nearest has {' and '.join(values)}: {nearest.setting}"
-
-
 def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in parameters.items():
         if name.startswith("prune_"):
@@ -353,22 +352,18 @@ def _settings(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 def as_asked(
     policies: Policy | FittedPolicies | Iterable[Policy | FittedPolicies],
-) -> list[Policy | FittedPolicies]:
-    """Return the policies to try as a list."""
-    return [policies] if isinstance(policies, Policy | FittedPolicies) else list(policies)
-
-
-def common_positive(policies: list[Policy | FittedPolicies]) -> Label:
-    """Return the label that all policies alert for, or raise an error."""
-    if not policies:
+) -> tuple[list[Policy | FittedPolicies], Label]:
+    """Return the policies to try as a list, with the label that all of them alert for."""
+    asked = [policies] if isinstance(policies, Policy | FittedPolicies) else list(policies)
+    if not asked:
         raise ValueError("there must be at least one policy")
-    for policy in policies:
+    for policy in asked:
         if not isinstance(policy, Policy | FittedPolicies):
             raise TypeError(f"policies must be Policy objects, got {policy!r}")
-    labels = {policy.positive for policy in policies}
+    labels = {policy.positive for policy in asked}
     if len(labels) > 1:
         raise ValueError(f"all policies must be for the same label, got {labels}")
-    return policies[0].positive
+    return asked, asked[0].positive
 
 
 # Further parameters that a measure function may have.

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from watchword._arrays import IntArray
 from watchword._checks import Label, as_choice
 from watchword.data import Subject
+from watchword.evaluation.folds import folds_of, folds_of_scores
 from watchword.evaluation.held_out import HeldOutFold
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import BYS, By, Scores, score_streams
+from watchword.evaluation.tuning_result import Tuning
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.teaching import teach
 
@@ -49,30 +51,31 @@ class FromSubjects:
         return own.get("summary", "sum") == "sum" and own.get("prune_period") is None
 
     def read(self, settings: list[dict[str, Any]], refined: bool) -> Iterator[Scores]:
-        """Yield the scores of each fold's subjects with each setting."""
-        for part in self.parts:
-            taught = self._taught_without(part, settings, refined=refined)
-            held_out = [self.subjects[index] for index in part]
-            for setting in settings:
-                model = taught.replace(**setting)
-                yield score_streams(
-                    held_out, model, self.positive, by=self.by, threads=self.threads
-                )
+        """Yield the scores of each fold's subjects with each setting.
 
-    def _taught_without(
-        self, held_out: list[int], settings: list[dict[str, Any]], *, refined: bool
-    ) -> TauSS3:
-        """Return a model taught with all other subjects, with the longest n-grams of any setting.
-
-        A refined model has the parameters of the only setting, for which its corrections hold.
+        Models are taught with the longest n-grams of any setting. A refined model has the
+        parameters of the only setting, for which its corrections hold.
         """
         longest = [setting["max_ngram"] for setting in settings if "max_ngram" in setting]
         own = settings[0] if refined else {"max_ngram": max(longest)} if longest else {}
-        model = TauSS3(**(self.base | own))
-        left_out = set(held_out)
-        others = [one for index, one in enumerate(self.subjects) if index not in left_out]
-        teach(model, others, refine=refined, threads=self.threads)
-        return model
+        for part in self.parts:
+            taught = TauSS3(**(self.base | own))
+            teach(taught, self.without(part), refine=refined, threads=self.threads)
+            for setting in settings:
+                yield self._scored(part, taught.replace(**setting))
+
+    def without(self, part: list[int]) -> list[Subject]:
+        """Return all subjects but those of a fold."""
+        left_out = set(part)
+        return [one for index, one in enumerate(self.subjects) if index not in left_out]
+
+    def tested(self, part: list[int], tuning: Tuning) -> Scores:
+        """Return the scores of a fold's subjects with a model that was tuned on the others."""
+        return self._scored(part, tuning.model(self.without(part), threads=self.threads))
+
+    def _scored(self, part: list[int], model: TauSS3) -> Scores:
+        own = [self.subjects[index] for index in part]
+        return score_streams(own, model, self.positive, by=self.by, threads=self.threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,8 @@ class FromScores:
 
     scores: Scores
     parts: list[list[int]]
+
+    base: ClassVar[None] = None  # there is no model
 
     @property
     def totals(self) -> IntArray:
@@ -102,8 +107,36 @@ class FromScores:
         for part in self.parts:
             yield self.scores.chosen(part)
 
+    def without(self, part: list[int]) -> Scores:
+        """Return the scores of all subjects but those of a fold."""
+        return self.scores.chosen(np.setdiff1d(np.arange(self.totals.size), part).tolist())
 
-def check_scores(scores: Scores, positive: Label, by: By, **models: object) -> None:
+    def tested(self, part: list[int], _tuning: Tuning) -> Scores:
+        """Return the scores of a fold's subjects."""
+        return self.scores.chosen(part)
+
+
+def source_of(
+    subjects: Iterable[Subject] | Scores,
+    positive: Label,
+    *,
+    model: TauSS3 | None,
+    parameters: object,
+    by: By,
+    threads: int | None,
+    **dealing: Any,
+) -> FromSubjects | FromScores:
+    """Return the source for arguments of `tune`; `dealing` are further ones of `folds_of`."""
+    if isinstance(subjects, Scores):
+        _check_scores(subjects, positive, by, parameters=parameters or None, model=model)
+        return FromScores(subjects, folds_of_scores(subjects, **dealing))
+    listed = list(subjects)
+    parts = folds_of(listed, positive, **dealing)
+    base = {} if model is None else model.parameters
+    return FromSubjects(listed, parts, positive, base, by, threads)
+
+
+def _check_scores(scores: Scores, positive: Label, by: By, **models: object) -> None:
     """Raise `ValueError` if an argument of `tune` does not fit the scores."""
     for name, value in models.items():
         if value is not None:

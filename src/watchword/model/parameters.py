@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, cast
 
 from watchword import _native
 from watchword._checks import Label
@@ -32,10 +32,13 @@ from watchword.model.parameter_kinds import (
 )
 
 _Class = TypeVar("_Class")
+_P = ParamSpec("_P")
 
 
-def _row(default: Any, parameter: Parameter) -> Any:
-    return field(default=default, metadata={"parameter": parameter})
+def _row(
+    default: Any, kind: Callable[_P, Parameter], /, *values: _P.args, **named: _P.kwargs
+) -> Any:
+    return field(default=default, metadata={"parameter": kind(*values, **named)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,248 +53,226 @@ class Parameters:
 
     smoothness: float = _row(
         0.13,
-        Number(
-            help="σ: exponent of the relative frequency.",
-            details="In lv = (tf / max tf)^σ, the weight of frequent n-grams.",
-            above_zero=True,
-            most=1,
-            paper=0.455,
-            pyss3=0.45,
-            title="Smoothness σ",
-            slider=(0.01, 1, 0.01),
-        ),
+        Number,
+        help="σ: exponent of the relative frequency.",
+        details="In lv = (tf / max tf)^σ, the weight of frequent n-grams.",
+        above_zero=True,
+        most=1,
+        paper=0.455,
+        pyss3=0.45,
+        title="Smoothness σ",
+        slider=(0.01, 1, 0.01),
     )
     significance: float = _row(
         0.7,
-        Number(
-            help="λ: margin over other labels to be significant.",
-            details="In sg, how much more frequent an n-gram must be in a label than in others.",
-            paper=1.0,
-            pyss3=0.5,
-            title="Significance λ",
-            slider=(0, 5, 0.05),
-        ),
+        Number,
+        help="λ: margin over other labels to be significant.",
+        details="In sg, how much more frequent an n-gram must be in a label than in others.",
+        paper=1.0,
+        pyss3=0.5,
+        title="Significance λ",
+        slider=(0, 5, 0.05),
     )
     sanction: float = _row(
         0.25,
-        Number(
-            help="ρ: penalty for significance in several labels.",
-            details="The exponent of sn.",
-            paper=1.0,
-            pyss3=1.0,
-            title="Sanction ρ",
-            slider=(0, 5, 0.05),
-        ),
+        Number,
+        help="ρ: penalty for significance in several labels.",
+        details="The exponent of sn.",
+        paper=1.0,
+        pyss3=1.0,
+        title="Sanction ρ",
+        slider=(0, 5, 0.05),
     )
     max_ngram: int = _row(
         3,
-        Whole(
-            help="Length of the longest n-grams, in words.",
-            least=1,
-            most=_native.max_ngram_limit,
-            paper=3,
-            pyss3=1,
-            metavar="WORDS",
-            title="Longest n-gram",
-        ),
+        Whole,
+        help="Length of the longest n-grams, in words.",
+        least=1,
+        most=_native.max_ngram_limit,
+        paper=3,
+        pyss3=1,
+        metavar="WORDS",
+        title="Longest n-gram",
     )
     min_count: int = _row(
         1,
-        Whole(
-            help="Smallest count of an n-gram under a label for a value above 0.",
-            least=1,
-            paper=1,
-            pyss3=2,
-            metavar="TIMES",
-            title="Minimum count",
-        ),
+        Whole,
+        help="Smallest count of an n-gram under a label for a value above 0.",
+        least=1,
+        paper=1,
+        pyss3=2,
+        metavar="TIMES",
+        title="Minimum count",
     )
     alpha: float = _row(
         0.0,
-        Number(
-            help="Threshold: values at or below it are 0.",
-            paper=0.0,
-            pyss3=0.0,
-            title="Threshold α",
-        ),
+        Number,
+        help="Threshold: values at or below it are 0.",
+        paper=0.0,
+        pyss3=0.0,
+        title="Threshold α",
     )
     prior: float = _row(
         3.0,
-        Number(
-            help="Prior count over all labels.",
-            details="Counts assumed beforehand where labels are compared (in sg), so that a single "
-            "occurrence is no proof. Applies to two labels with many documents; it is less with "
-            "more labels (times 2 / labels) and with only a handful of documents per label. Use 0 "
-            "for the paper's behaviour.",
-            paper=0.0,
-            pyss3=0.0,
-            earlier=0.0,
-            title="Prior count",
-        ),
+        Number,
+        help="Prior count over all labels.",
+        details="Counts assumed beforehand where labels are compared (in sg), so that a single "
+        "occurrence is no proof. Applies to two labels with many documents; it is less with "
+        "more labels (times 2 / labels) and with only a handful of documents per label. Use 0 "
+        "for the paper's behaviour.",
+        paper=0.0,
+        pyss3=0.0,
+        earlier=0.0,
+        title="Prior count",
     )
     label_weight: float = _row(
         0.2,
-        Number(
-            help="Exponent of a label's share of documents, which weighs its values.",
-            details="With more than two labels, values are multiplied by (documents of the label / "
-            "most documents of any label) to the power of this times (1 - 2 / labels), so that "
-            "rare labels do not win too often. Use 0 for the paper's behaviour.",
-            paper=0.0,
-            pyss3=0.0,
-            earlier=0.0,
-            title="Label weight",
-        ),
+        Number,
+        help="Exponent of a label's share of documents, which weighs its values.",
+        details="With more than two labels, values are multiplied by (documents of the label / "
+        "most documents of any label) to the power of this times (1 - 2 / labels), so that "
+        "rare labels do not win too often. Use 0 for the paper's behaviour.",
+        paper=0.0,
+        pyss3=0.0,
+        earlier=0.0,
+        title="Label weight",
     )
     ngram_scale: Literal["length", "words", "label"] = _row(
         "label",
-        Choice(
-            help="Reference for frequency: n-grams of equal length, words, or all words of the "
-            "label.",
-            details='The maximum in lv: with `"length"`, as in the paper, a rare long n-gram has a '
-            'higher value than a common word; `"words"` takes the most frequent of the words; '
-            '`"label"` the label\'s words, times the largest share that any word has under any '
-            "label, so that a frequent word does not lower the values of one label.",
-            of=_native.NgramScale,
-            paper="length",
-            pyss3="length",
-            earlier="length",
-            title="N-gram scale",
-        ),
+        Choice,
+        help="Reference for frequency: n-grams of equal length, words, or all words of the label.",
+        details='The maximum in lv: with `"length"`, as in the paper, a rare long n-gram has a '
+        'higher value than a common word; `"words"` takes the most frequent of the words; '
+        '`"label"` the label\'s words, times the largest share that any word has under any '
+        "label, so that a frequent word does not lower the values of one label.",
+        of=_native.NgramScale,
+        paper="length",
+        pyss3="length",
+        earlier="length",
+        title="N-gram scale",
     )
     significance_function: Literal["vanilla", "xai", "ratio"] = _row(
         "ratio",
-        Choice(
-            help="Significance: the original (vanilla), one that also silences common words (xai), "
-            "or the original rule for two labels (ratio).",
-            details='For two labels, only the ratio of their values matters; `"ratio"` extends '
-            "this to any number of labels.",
-            of=_native.SignificanceFunction,
-            paper="vanilla",
-            pyss3="xai",
-            title="Significance function",
-        ),
+        Choice,
+        help="Significance: the original (vanilla), one that also silences common words (xai), "
+        "or the original rule for two labels (ratio).",
+        details='For two labels, only the ratio of their values matters; `"ratio"` extends '
+        "this to any number of labels.",
+        of=_native.SignificanceFunction,
+        paper="vanilla",
+        pyss3="xai",
+        title="Significance function",
     )
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = _row(
         "gv",
-        Choice(
-            help="Confidence: values (gv), or values divided by the largest.",
-            details="The largest value costs a pass over the model after every change.",
-            of=_native.ConfidenceFunction,
-            paper="gv",
-            pyss3="norm_gv_xai",
-            title="Confidence function",
-            titles={
-                "gv": "global value",
-                "norm_gv": "normalised",
-                "norm_gv_xai": "normalised (xai)",
-            },
-        ),
+        Choice,
+        help="Confidence: values (gv), or values divided by the largest.",
+        details="The largest value costs a pass over the model after every change.",
+        of=_native.ConfidenceFunction,
+        paper="gv",
+        pyss3="norm_gv_xai",
+        title="Confidence function",
+        titles={
+            "gv": "global value",
+            "norm_gv": "normalised",
+            "norm_gv_xai": "normalised (xai)",
+        },
     )
     reading: Literal["paper", "words_sum"] = _row(
         "paper",
-        Choice(
-            help="Rule to split sentences into n-grams.",
-            details='`"paper"` takes those of highest value, `"words_sum"` takes single words '
-            "where their sum is higher.",
-            of=_native.ReadingRule,
-            paper="paper",
-            pyss3="words_sum",
-            title="Reading rule",
-            titles={"words_sum": "sum of words"},
-        ),
+        Choice,
+        help="Rule to split sentences into n-grams.",
+        details='`"paper"` takes those of highest value, `"words_sum"` takes single words '
+        "where their sum is higher.",
+        of=_native.ReadingRule,
+        paper="paper",
+        pyss3="words_sum",
+        title="Reading rule",
+        titles={"words_sum": "sum of words"},
     )
     summary: Summary = _row(
         "sum",
-        SummaryOperators(
-            help=f"Summary operator: sum, max, mean, or one per level: {LEVELS[0]}=max,"
-            f"{LEVELS[2]}=sum.",
-            details="In Python, also a function from an array (blocks, labels) to one vector; or "
-            'one of these per level, as `{"sentence": …, "paragraph": …, "document": …}`.',
-            of=_native.SummaryOperator,
-            paper="sum",
-            pyss3="sum",
-            metavar="OPERATOR",
-            title="Summary operator",
-            titles={"max": "maximum"},
-        ),
+        SummaryOperators,
+        help=f"Summary operator: sum, max, mean, or one per level: {LEVELS[0]}=max,"
+        f"{LEVELS[2]}=sum.",
+        details="In Python, also a function from an array (blocks, labels) to one vector; or "
+        'one of these per level, as `{"sentence": …, "paragraph": …, "document": …}`.',
+        of=_native.SummaryOperator,
+        paper="sum",
+        pyss3="sum",
+        metavar="OPERATOR",
+        title="Summary operator",
+        titles={"max": "maximum"},
     )
     default_label: Label | None = _row(
         None,
-        DefaultLabel(
-            affects_values=False,
-            help="Label to predict without evidence.",
-            details="By default the label with the most words. It may be set before it is learnt; "
-            "predicting it before then raises `UnknownLabelError`.",
-        ),
+        DefaultLabel,
+        affects_values=False,
+        help="Label to predict without evidence.",
+        details="By default the label with the most words. It may be set before it is learnt; "
+        "predicting it before then raises `UnknownLabelError`.",
     )
     counting: Literal["occurrences", "documents"] = _row(
         "documents",
-        Choice(
-            help="Unit of counts: every occurrence of an n-gram, or every document that contains "
-            "it.",
-            details='The paper counts `"occurrences"`; but words come in bursts, so repetition '
-            "adds little evidence.",
-            of=_native.Counting,
-            paper="occurrences",
-            pyss3="occurrences",
-            earlier="occurrences",
-            shapes_counts=True,
-        ),
+        Choice,
+        help="Unit of counts: every occurrence of an n-gram, or every document that contains it.",
+        details='The paper counts `"occurrences"`; but words come in bursts, so repetition '
+        "adds little evidence.",
+        of=_native.Counting,
+        paper="occurrences",
+        pyss3="occurrences",
+        earlier="occurrences",
+        shapes_counts=True,
     )
     paragraphs: Literal["lines", "blank_lines"] = _row(
         "lines",
-        Choice(
-            help="Paragraph separator.",
-            details='Use `"blank_lines"` for hard-wrapped text.',
-            of=_native.Paragraphs,
-            shapes_counts=True,
-        ),
+        Choice,
+        help="Paragraph separator.",
+        details='Use `"blank_lines"` for hard-wrapped text.',
+        of=_native.Paragraphs,
+        shapes_counts=True,
     )
     tokenization: Literal["unicode", "pyss3"] = _row(
         "unicode",
-        Choice(
-            help="Rules to split text into words: Unicode's, or those of PySS3.",
-            details='`"pyss3"` cleans text as PySS3 does: apostrophes are dropped, numbers become '
-            "placeholders, n-grams are learnt across line ends and read across commas. Pruning "
-            "then takes place at punctuation, and does not lower the largest counts.",
-            of=_native.Tokenization,
-            pyss3="pyss3",
-            earlier="unicode",
-            shapes_counts=True,
-        ),
+        Choice,
+        help="Rules to split text into words: Unicode's, or those of PySS3.",
+        details='`"pyss3"` cleans text as PySS3 does: apostrophes are dropped, numbers become '
+        "placeholders, n-grams are learnt across line ends and read across commas. Pruning "
+        "then takes place at punctuation, and does not lower the largest counts.",
+        of=_native.Tokenization,
+        pyss3="pyss3",
+        earlier="unicode",
+        shapes_counts=True,
     )
     prune_period: int | None = _row(
         None,
-        Whole(
-            pyss3=1_000_000,
-            affects_values=False,
-            help="Words between prunings while learning.",
-            details="Pruning drops the n-grams of at least `prune_shortest` words with a count of "
-            "at most `prune_floor` under a label. Off by default.",
-            least=1,
-            metavar="WORDS",
-        ),
+        Whole,
+        pyss3=1_000_000,
+        affects_values=False,
+        help="Words between prunings while learning.",
+        details="Pruning drops the n-grams of at least `prune_shortest` words with a count of "
+        "at most `prune_floor` under a label. Off by default.",
+        least=1,
+        metavar="WORDS",
     )
     prune_floor: int = _row(
         10,
-        Whole(
-            pyss3=10,
-            affects_values=False,
-            help="Largest count that periodic pruning drops.",
-            least=0,
-            metavar="TIMES",
-        ),
+        Whole,
+        pyss3=10,
+        affects_values=False,
+        help="Largest count that periodic pruning drops.",
+        least=0,
+        metavar="TIMES",
     )
     prune_shortest: int = _row(
         1,
-        Whole(
-            pyss3=2,
-            affects_values=False,
-            help="Length of the shortest n-grams to prune.",
-            least=1,
-            most=_native.max_ngram_limit,
-            metavar="WORDS",
-        ),
+        Whole,
+        pyss3=2,
+        affects_values=False,
+        help="Length of the shortest n-grams to prune.",
+        least=1,
+        most=_native.max_ngram_limit,
+        metavar="WORDS",
     )
 
     def __post_init__(self) -> None:
