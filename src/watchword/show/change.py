@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from watchword.show.blocks import Plain, as_value
 from watchword.show.markup import escaped, name_html, table_html
 
-__all__ = ["change_html", "changes_html", "page_with_changes", "post_link"]
-
 _MOST = 30  # occurrences listed
 _OPEN = 8  # occurrences: longer lists are collapsed at first
 _MOST_COLUMNS = 4

@@ -13,8 +13,6 @@ from watchword.show import svg
 from watchword.show.blocks import Plain
 from watchword.show.palette import label_colour
 
-__all__ = ["chart_svg", "colour_of", "limits_of"]
-
 _WIDTH, _HEIGHT = 640.0, 360.0
 _RIGHT, _BOTTOM = 16.0, 48.0
 _ROW = 44.0  # height of a row of a chart with names

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from watchword.show.svg import clip, text_width
 
-__all__ = ["PlacedText", "lay_out"]
-
 _CELL = 4  # grid on which boxes are laid out
 _LINE_HEIGHT = 1.2  # height of a box, in font sizes
 _GAP = 4.0  # between boxes

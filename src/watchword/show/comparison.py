@@ -16,8 +16,6 @@ from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import STORY_STYLE, decision_html, timeline_figure, tipped_html
 
-__all__ = ["Side", "comparison_page"]
-
 _STYLE = """
 body { max-width: 84rem; }
 .ww-compared {

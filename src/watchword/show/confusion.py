@@ -16,15 +16,6 @@ from watchword._display import excerpt
 from watchword.show.markup import escaped, name_html
 from watchword.show.palette import ALERT, COLOURS, STRONGEST, rgb, short
 
-__all__ = [
-    "CONFUSION_SCRIPT",
-    "CONFUSION_STYLE",
-    "MOST_DRAWN",
-    "confusion_html",
-    "most_confused_labels",
-    "most_mistaken",
-]
-
 Cell = Sequence[int]  # row (truth), column (predicted), count
 
 MOST_DRAWN = 40  # labels: larger matrices are hard to read

@@ -12,8 +12,6 @@ from watchword.show.blocks import Plain
 from watchword.show.chart import chart_svg
 from watchword.show.markup import escaped, name_html, table_html
 
-__all__ = ["model_html", "result_html"]
-
 _STYLE = """
 .ww-early table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .ww-early :is(th, td) { text-align: start; padding: .15rem .6rem; }

@@ -16,8 +16,6 @@ from watchword.show.confusion import (
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import document, escaped, name_html, table_html
 
-__all__ = ["evaluation_html", "evaluation_page"]
-
 MOST_LABELS = 1_000  # rows in the table of labels of a page
 MOST_IN_SNIPPET = 50
 _MISTAKES = 20

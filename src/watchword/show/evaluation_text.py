@@ -6,8 +6,6 @@ from watchword._display import aligned, excerpt, many, visible
 from watchword.show.blocks import Plain
 from watchword.show.confusion import most_mistaken
 
-__all__ = ["evaluation_text", "measure_name"]
-
 # Shown over folds, for one label per text and for several.
 _MEASURES = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "weighted_f1")
 _MEASURES_OF_SEVERAL = ("exact_match", "hamming", "macro_f1", "micro_f1", "weighted_f1")

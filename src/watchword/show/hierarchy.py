@@ -13,8 +13,6 @@ from watchword.show import svg
 from watchword.show.blocks import Plain
 from watchword.show.palette import STRONGEST, label_colour
 
-__all__ = ["hierarchy_svg"]
-
 _EDGE, _GAP, _PAD, _ROW, _BOX = 16.0, 7.0, 6.0, 62.0, 42.0
 _SIZE, _SMALL = 13.0, 10.5
 _MOST = 60  # n-grams drawn

@@ -31,8 +31,6 @@ from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import ALL, Painter
 from watchword.show.palette import FAINTEST_COLOUR, label_colour, paint_style
 
-__all__ = ["explanation_html", "explanation_page", "notebook_html"]
-
 MOST_IN_SNIPPET = 5_000  # blocks, each with its own style and title
 MOST_IN_NOTEBOOK = 100_000  # characters
 

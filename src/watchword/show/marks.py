@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from watchword.show.markup import kept
 
-__all__ = ["Mark", "marked"]
-
 # Browsers can skip the layout of parts that are out of sight; ten million characters in one
 # element take minutes. A part ends at a line end if possible, else at a space, else anywhere.
 PART = 8_000

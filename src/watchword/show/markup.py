@@ -16,19 +16,6 @@ from collections.abc import Iterable, Sequence
 from watchword._display import VISIBLE, excerpt, visible
 from watchword.show.style import STYLE
 
-__all__ = [
-    "STYLE",
-    "as_json",
-    "content_policy",
-    "css_string",
-    "document",
-    "escaped",
-    "kept",
-    "name_html",
-    "stand_ins",
-    "table_html",
-]
-
 _REPLACEMENT = "\ufffd"
 
 # Not allowed in HTML: control characters except white space, and lone surrogates.

@@ -16,8 +16,6 @@ from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.palette import label_colour
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 
-__all__ = ["ngram_html", "ngram_page", "overview_html", "overview_page"]
-
 MOST_LABELS = 50  # drawn in a page by default
 MOST_IN_SNIPPET = 10
 _STEPS = ("count", "lv", "sg", "sn", "gv", "cv")

@@ -16,8 +16,6 @@ from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.cloud import PlacedText, lay_out
 from watchword.show.palette import STRONGEST, label_colour
 
-__all__ = ["bars_svg", "cloud_svg", "distribution_svg"]
-
 MOST_IN_CLOUD = 100
 _DESCRIBED = 10  # n-grams in the description for screen readers; tables list all
 

@@ -18,8 +18,6 @@ from watchword.show.palette import label_colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["figure_bytes", "new_axes", "plot_chart", "plot_evaluation", "plot_name"]
-
 _LONG_NAME = 22  # characters of a name, of which only two fit side by side
 _MOST_NUMBERS = 20  # labels: with more, cells have no room for numbers
 _MOST_NAMES = 60  # labels: with more, axes have no room for names

@@ -18,8 +18,6 @@ from watchword.show.story import (
     tipped_html,
 )
 
-__all__ = ["report_html"]
-
 _POINTS = 120  # per line of a timeline
 _NGRAMS = 5  # per subject, for and against
 _CHOICES = {

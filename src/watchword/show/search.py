@@ -27,8 +27,6 @@ from watchword.show.search_pack import (
     python_line,
 )
 
-__all__ = ["search_html", "search_page"]
-
 _MOST_ROWS = 50  # rows of the table without scripts
 _FRAME_HEIGHT = "46rem"
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from watchword.show import svg
 
-__all__ = ["FULL", "Axis", "is_number", "measure_axis", "parameter_axis", "told_by"]
-
 FULL = 1000
 
 _FEW = 8  # distinct numbers: up to this many are drawn as columns

@@ -21,8 +21,6 @@ from watchword.show.search_axes import (
     told_by,
 )
 
-__all__ = ["Packed", "pack_search", "python_line", "shown_value"]
-
 DIGITS = 4  # digits of measures
 MOST_REPORTED = 500  # settings with counts in the page
 MOST_COUNTS = 700_000  # characters of all counts together

@@ -14,16 +14,6 @@ from watchword.show.markup import document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.timeline import timeline_description, timeline_svg
 
-__all__ = [
-    "STORY_STYLE",
-    "decision_html",
-    "shown_posts",
-    "story_html",
-    "story_page",
-    "timeline_figure",
-    "tipped_html",
-]
-
 _MOST_ROWS = 2_500  # rows of the table below a timeline
 _MOST_COLUMNS = 8
 

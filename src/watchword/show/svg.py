@@ -18,25 +18,6 @@ from typing import SupportsFloat
 from watchword._display import visible
 from watchword.show import palette
 
-__all__ = [
-    "STYLE",
-    "Markup",
-    "clean",
-    "clip",
-    "drawing",
-    "element",
-    "group",
-    "is_measured",
-    "line",
-    "number",
-    "path_of",
-    "rectangle",
-    "text",
-    "text_width",
-    "ticks",
-    "tooltip",
-]
-
 Attribute = str | SupportsFloat | None
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', 'DejaVu Sans', sans-serif"

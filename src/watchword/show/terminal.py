@@ -15,8 +15,6 @@ from watchword.show.palette import FAINTEST, INK, label_ground
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["Contribution", "largest_contributions", "to_terminal"]
-
 
 def to_terminal(
     explanation: Explanation | Mapping[str, Any],

@@ -19,8 +19,6 @@ from watchword.show.plots import new_axes, plot_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_timeline", "timeline_description", "timeline_svg"]
-
 MOST_LINES = 8
 _MARKS = 8  # markers per line
 _SHAPES = ("circle", "square", "up", "diamond", "down", "cross", "bar", "plus")

@@ -8,8 +8,6 @@ from functools import cached_property
 
 from watchword.show import svg
 
-__all__ = ["Node", "Tree"]
-
 Place = tuple[str, ...]
 
 _BOX, _LEVEL, _GAP, _PAD, _ROOT = 34.0, 66.0, 10.0, 9.0, 5.0
