@@ -327,10 +327,10 @@ def column_of(labels: Sequence[Label], label: Label) -> int:
     return list(labels).index(label)
 
 
-def shown_columns(scores: Sequence[float], column: int) -> list[int]:
+def shown_columns(scores: Sequence[float], column: int, most: int = MOST_LABELS) -> list[int]:
     """Return the columns of the labels to describe: those of highest score, and this column."""
     best = sorted(range(len(scores)), key=lambda at: (at != column, -scores[at], at))
-    return sorted(best[:MOST_LABELS])
+    return sorted(best[:most])
 
 
 def by_score(columns: Sequence[int], scores: Sequence[float]) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watchword.show.blocks import Plain, as_value
-from watchword.show.markup import escaped, name_html, table_html
+from watchword.show.blocks import Plain, by_score
+from watchword.show.markup import escaped, left_out_html, name_html, table_html
 
 _MOST = 30  # occurrences listed
 _OPEN = 8  # occurrences: longer lists are collapsed at first
@@ -41,13 +41,12 @@ def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     rows = [
         (
             name_html(one["ngram"]),
-            post_link(one["post"], shown) if with_posts else f"{one['start']:,}",
-            *(as_value(one["contribution"][at]) for at in columns),
+            post_link(one["post"], shown) if with_posts else one["start"],
+            *(one["contribution"][at] for at in columns),
         )
         for one in strongest
     ]
-    rest = len(occurrences) - len(strongest)
-    more = f'<p class="quiet">{rest:,} more n-grams are not shown.</p>' if rest else ""
+    more = left_out_html(len(occurrences) - len(strongest), "n-grams")
     opened = " open" if len(strongest) <= _OPEN else ""
     return (
         f"{sentence}<details{opened}><summary>N-grams</summary>"
@@ -57,12 +56,9 @@ def change_html(plain: Plain, shown: Sequence[int] = ()) -> str:
 
 def _columns(plain: Plain) -> list[int]:
     """Return the indices of the labels to which the occurrences contribute most."""
-    totals = [
-        sum(one["contribution"][at] for one in plain["occurrences"])
-        for at in range(len(plain["labels"]))
-    ]
-    order = sorted(range(len(totals)), key=lambda at: (-totals[at], at))
-    return sorted(order[:_MOST_COLUMNS])
+    contributions = (one["contribution"] for one in plain["occurrences"])
+    totals = [sum(each) for each in zip(*contributions, strict=True)]
+    return sorted(by_score(range(len(totals)), totals)[:_MOST_COLUMNS])
 
 
 def post_link(number: int, shown: Sequence[int]) -> str:

@@ -113,10 +113,7 @@ def _ngrams(sides: Sequence[Side]) -> str:
         {ngram for own in found for ngram in own}, key=lambda one: (_strength(one, found), one)
     )
     heads = ["n-gram of the post", *(name_html(side.name) for side in sides)]
-    rows = [
-        (name_html(ngram), *(as_value(own[ngram]) if ngram in own else "–" for own in found))
-        for ngram in ngrams
-    ]
+    rows = [(name_html(ngram), *(own.get(ngram, "–") for own in found)) for ngram in ngrams]
     return f"<h2>n-grams recognised in the post</h2>{table_html('', heads, rows)}" if rows else ""
 
 

@@ -46,10 +46,7 @@ def model_html(head: str, rows: Sequence[tuple[Any, int, int]], pictures: Sequen
 
     The pictures are of the best n-grams of the first labels.
     """
-    shown = [
-        (name_html(label), f"{documents:,}", f"{words:,}")
-        for label, documents, words in rows[:_MOST_LABELS]
-    ]
+    shown = [(name_html(label), *counts) for label, *counts in rows[:_MOST_LABELS]]
     rest = len(rows) - len(shown)
     more = f"<p>and {rest:,} more labels</p>" if rest > 0 else ""
     table = table_html("", ["label", "documents", "words"], shown)

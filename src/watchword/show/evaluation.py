@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,14 @@ from watchword.show.confusion import (
     most_mistaken,
 )
 from watchword.show.evaluation_text import measure_name
-from watchword.show.markup import document, escaped, name_html, table_html
+from watchword.show.markup import (
+    details_html,
+    document,
+    escaped,
+    left_out_html,
+    name_html,
+    table_html,
+)
 
 MOST_LABELS = 1_000  # rows in the table of labels of a page
 MOST_IN_SNIPPET = 50
@@ -85,48 +93,32 @@ def _summary(plain: Plain) -> str:
 
 def _folds(plain: Plain) -> str:
     several = plain["confusion"] is None
-    equal = (
-        ("accuracy",) if several else ("exact_match", "hamming", "micro")
-    )  # follow from the others
-    names = [name for name in plain["spread"] if not name.startswith(equal)]
-    values = {name: [fold["measures"][name] for fold in plain["folds"]] for name in names}
-    rows = [
-        (
-            escaped(measure_name(name)),
-            _number(plain["spread"][name]["mean"]),
-            _number(plain["spread"][name]["deviation"]),
-            _number(min(values[name])),
-            _number(max(values[name])),
-        )
-        for name in names
-    ]
+    # Those that follow from the others are left out.
+    equal = ("accuracy",) if several else ("exact_match", "hamming", "micro")
+    rows = []
+    for name, spread in plain["spread"].items():
+        if not name.startswith(equal):
+            values = [fold["measures"][name] for fold in plain["folds"]]
+            numbers = (spread["mean"], spread["deviation"], min(values), max(values))
+            rows.append((escaped(measure_name(name)), *map(_number, numbers)))
     heads = ["measure", "mean", "± sd", "lowest", "highest"]
     shown = ("exact_match" if several else "accuracy", "macro_f1", "weighted_f1")
     each = [
-        (str(at), f"{fold['texts']:,}", *(_number(fold["measures"][name]) for name in shown))
+        (str(at), fold["texts"], *(_number(fold["measures"][name]) for name in shown))
         for at, fold in enumerate(plain["folds"][:_MOST_FOLDS], 1)
     ]
     table = table_html("Each fold", ["fold", "texts", *map(measure_name, shown)], each)
-    return (
-        f"{table_html('Over folds', heads, rows)}"
-        f"<details><summary>Each fold</summary>{table}</details>"
-    )
+    return table_html("Over folds", heads, rows) + details_html("Each fold", table)
 
 
 def _label_table(plain: Plain, most: int) -> str:
-    rows = [
-        (
-            name_html(one["label"]),
-            *(_number(one[name]) for name in ("precision", "recall", "f1")),
-            f"{one['support']:,}",
-            f"{one['predicted']:,}",
-        )
-        for one in plain["per_label"][:most]
-    ]
+    rows = []
+    for one in plain["per_label"][:most]:
+        numbers = (_number(one[name]) for name in ("precision", "recall", "f1"))
+        rows.append((name_html(one["label"]), *numbers, one["support"], one["predicted"]))
     heads = ["label", "precision", "recall", "F1", "texts", "predicted"]
     rest = len(plain["per_label"]) - most
-    more = f'<p class="quiet">{rest:,} more labels are not shown.</p>' if rest > 0 else ""
-    return table_html("By label", heads, rows) + more
+    return table_html("By label", heads, rows) + left_out_html(rest, "labels")
 
 
 def _confusion(plain: Plain) -> str:
@@ -144,20 +136,16 @@ def _mistakes(labels: Sequence[Any], cells: Sequence[Sequence[int]]) -> str:
     found = most_mistaken(cells, _MISTAKES)
     if not found:
         return "<p>No mistakes.</p>"
-    totals: dict[int, int] = {}
+    totals = Counter[int]()
     for row, _, count in cells:
-        totals[row] = totals.get(row, 0) + count
-    rows = [
-        (
-            f"{name_html(labels[row])} as {name_html(labels[column])}",
-            f"{count:,}",
-            f"{100 * count / totals[row]:.1f} %",
-        )
-        for row, column, count in found
-    ]
+        totals[row] += count
+    rows = []
+    for row, column, count in found:
+        mistake = f"{name_html(labels[row])} as {name_html(labels[column])}"
+        rows.append((mistake, count, f"{100 * count / totals[row]:.1f} %"))
     heads = ["mistake", "texts", "share of label"]
     table = table_html("Mistakes: truth as prediction", heads, rows)
-    return f"<details><summary>Most frequent mistakes</summary>{table}</details>"
+    return details_html("Most frequent mistakes", table)
 
 
 def _number(value: float) -> str:

@@ -185,8 +185,8 @@ def _table_of_all(painter: Painter, level: PaintLevel) -> str:
         (
             name_html(one.words),
             name_html(painter.labels[column]),
-            f"{one.times:,}",
-            as_value(one.total),
+            one.times,
+            one.total,
             *(_cell(one, name, column) for name in parts),
         )
         for column, one in found
@@ -213,8 +213,8 @@ def _table(painter: Painter, level: PaintLevel, column: int) -> str:
     cells = (
         (
             name_html(one.words),
-            f"{one.times:,}",
-            as_value(one.total),
+            one.times,
+            one.total,
             *(_cell(one, name, column) for name in numbers),
         )
         for one in rows
@@ -222,11 +222,9 @@ def _table(painter: Painter, level: PaintLevel, column: int) -> str:
     return table_html(f"{LEVEL_NAMES[level]} for {label}", heads, cells)
 
 
-def _cell(one: Total, name: str, column: int) -> str:
-    if one.rule is None:
-        return as_value(getattr(one, name))
-    number = one.rule.block[name][column]
-    return f"{number:,}" if name == "count" else as_value(number)
+def _cell(one: Total, name: str, column: int) -> float:
+    number: float = getattr(one, name) if one.rule is None else one.rule.block[name][column]
+    return number
 
 
 # Snippets

@@ -12,8 +12,10 @@ import html
 import json
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from watchword._display import VISIBLE, excerpt, visible
+from watchword.show.blocks import as_value
 from watchword.show.style import STYLE
 
 _REPLACEMENT = "\ufffd"
@@ -77,10 +79,14 @@ def name_html(name: object) -> str:
 def table_html(
     caption: str,
     heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    foot: Sequence[str] | None = None,
+    rows: Iterable[Sequence[Any]],
+    foot: Sequence[Any] | None = None,
 ) -> str:
-    """Return a table; cells are markup already, and all but the first of a row are numbers."""
+    """Return a table; cells are markup or numbers, and all but the first of a row are numbers.
+
+    >>> table_html("", ["n-gram", "value", "count"], [(name_html("a"), 0.5, 1000)]).count("1,000")
+    1
+    """
     columns = "".join(
         f'<th scope="col"{_NUMBER if at else ""}>{head}</th>' for at, head in enumerate(heads)
     )
@@ -95,10 +101,26 @@ def table_html(
 _NUMBER = ' class="number"'
 
 
-def _row(cells: Sequence[str]) -> str:
-    first, *rest = cells
+def details_html(summary: str, inside: str) -> str:
+    """Return markup that is hidden until its summary is chosen."""
+    return f"<details><summary>{summary}</summary>{inside}</details>"
+
+
+def left_out_html(many: int, what: str) -> str:
+    """Return a note that so many more things are not shown; empty for none."""
+    return f'<p class="quiet">{many:,} more {what} are not shown.</p>' if many > 0 else ""
+
+
+def _row(cells: Sequence[Any]) -> str:
+    first, *rest = map(_cell, cells)
     numbers = "".join(f"<td{_NUMBER}>{cell}</td>" for cell in rest)
     return f'<tr><th scope="row">{first}</th>{numbers}</tr>\n'
+
+
+def _cell(content: str | float) -> str:
+    if isinstance(content, str):
+        return content
+    return f"{content:,}" if isinstance(content, int) else as_value(content)
 
 
 def css_string(content: object) -> str:

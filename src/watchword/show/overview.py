@@ -7,12 +7,13 @@ pictures.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from watchword._checks import Label
 from watchword._display import excerpt
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value, column_of
-from watchword.show.markup import document, escaped, name_html, table_html
+from watchword.show.markup import details_html, document, escaped, name_html, table_html
 from watchword.show.palette import label_colour
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 
@@ -90,17 +91,13 @@ def _shell(title: str, inside: str, *, page: bool) -> str:
 
 
 def _totals(plain: Plain) -> str:
-    rows = [
-        (
-            name_html(one["label"]),
-            f"{one['documents']:,}",
-            f"{one['words']:,}",
-            *(f"{length['ngrams']:,}" for length in one["lengths"]),
-        )
-        for one in plain["labels"]
-    ]
-    heads = ["label", "documents", "words learnt", *(_words(at) for at in _lengths(plain))]
-    distinct = ["distinct, all labels", "", "", *(f"{many:,}" for many in plain["ngrams"])]
+    rows = []
+    for one in plain["labels"]:
+        ngrams = (length["ngrams"] for length in one["lengths"])
+        rows.append((name_html(one["label"]), one["documents"], one["words"], *ngrams))
+    lengths = range(1, len(plain["ngrams"]) + 1)
+    heads = ["label", "documents", "words learnt", *map(_words, lengths)]
+    distinct = ["distinct, all labels", "", "", *plain["ngrams"]]
     settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
     pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
     refinement = plain.get("refinement")
@@ -114,10 +111,6 @@ def _totals(plain: Plain) -> str:
         table_html("Documents, words and n-grams of each length learnt", heads, rows, distinct)
         + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>{refined}'
     )
-
-
-def _lengths(plain: Plain) -> range:
-    return range(1, len(plain["ngrams"]) + 1)
 
 
 def _words(length: int) -> str:
@@ -160,19 +153,15 @@ def _by_length(plain: Plain, label: Label, own: Plain) -> str:
     tables = "".join(
         _ngram_table(f"of {_words(each['length'])}", each["top"]) for each in own["lengths"]
     )
-    return (
-        f"<details><summary>By length</summary>"
-        f'<div class="ww-side">{figures}</div></details>'
-        f"<details><summary>As tables</summary>"
-        f'<div class="ww-side">{_ngram_table("n-grams of highest value", own["top"])}{tables}</div>'
-        f"</details>"
+    best = _ngram_table("n-grams of highest value", own["top"])
+    sides = {"By length": figures, "As tables": best + tables}
+    return "".join(
+        details_html(name, f'<div class="ww-side">{side}</div>') for name, side in sides.items()
     )
 
 
 def _ngram_table(caption: str, ngrams: Sequence[Plain]) -> str:
-    rows = (
-        (name_html(one["ngram"]), as_value(one["value"]), f"{one['count']:,}") for one in ngrams
-    )
+    rows = ((name_html(one["ngram"]), one["value"], one["count"]) for one in ngrams)
     return table_html(caption, ["n-gram", "value", "count"], rows)
 
 
@@ -185,20 +174,14 @@ def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
 
 
 def _distribution_table(plain: Plain, own: Plain) -> str:
-    bins = max((len(each["distribution"]) for each in own["lengths"]), default=0)
     width = plain["bin_width"]
-    rows = [("0", *(f"{each['worthless']:,}" for each in own["lengths"]))]
-    for at in range(bins):
-        counted = [
-            each["distribution"][at] if at < len(each["distribution"]) else 0
-            for each in own["lengths"]
-        ]
+    rows = [("0", *(each["worthless"] for each in own["lengths"]))]
+    bins = zip_longest(*(each["distribution"] for each in own["lengths"]), fillvalue=0)
+    for at, counted in enumerate(bins, 1):
         if any(counted):
-            name = f"up to {as_value((at + 1) * width)}"
-            rows.append((name, *(f"{many:,}" for many in counted)))
+            rows.append((f"up to {as_value(at * width)}", *counted))
     heads = ["value", *(_words(each["length"]) for each in own["lengths"])]
-    table = table_html("n-grams by value and length", heads, rows)
-    return f"<details><summary>As a table</summary>{table}</details>"
+    return details_html("As a table", table_html("n-grams by value and length", heads, rows))
 
 
 # The values of an n-gram
@@ -232,7 +215,7 @@ def _ngram(plain: Plain, labels: Sequence[Label] | None, *, page: bool) -> str:
         parts.append("<p>The model has not learnt this n-gram.</p>")
     parts.append(_worth_table(plain["values"], columns))
     meanings = "".join(f"<dt>{name}</dt><dd>{meaning}</dd>" for name, meaning in _MEANINGS.items())
-    parts.append(f"<details><summary>What the columns mean</summary><dl>{meanings}</dl></details>")
+    parts.append(details_html("What the columns mean", f"<dl>{meanings}</dl>"))
     if plain["words"]:
         parts.append(_words_table(plain["words"], columns))
     if plain["following"]:
@@ -262,14 +245,10 @@ def _words_table(words: Sequence[Plain], columns: Sequence[int]) -> str:
 
 
 def _following_table(following: Sequence[Plain]) -> str:
-    rows = [
-        (
-            name_html(one["word"]),
-            f"{one['count']:,}",
-            f"{100 * one['probability']:.1f} %{_meter(one['probability'], None)}",
-        )
-        for one in following
-    ]
+    rows = []
+    for one in following:
+        share = f"{100 * one['probability']:.1f} %{_meter(one['probability'], None)}"
+        rows.append((name_html(one["word"]), one["count"], share))
     return table_html("Next words", ["word", "count", "share"], rows)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from watchword.evaluation.replaying import NAMES
 from watchword.show.blocks import Plain, as_value
 from watchword.show.chart import chart_svg
-from watchword.show.markup import document, escaped, name_html, table_html
+from watchword.show.markup import document, escaped, left_out_html, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.story import (
     STORY_STYLE,
@@ -87,18 +87,18 @@ def _measures(plain: Plain) -> str:
     counted = table_html(
         "Decisions",
         ["decision", "subjects"],
-        [(escaped(verdict), f"{count:,}") for verdict, count in plain["verdicts"].items()],
+        [(escaped(verdict), count) for verdict, count in plain["verdicts"].items()],
     )
     if measures is None:
         unknown = "<p>No measures: the label of some subjects is unknown.</p>"
         return f"<h2>Decisions</h2>{unknown}{counted}"
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     costs = [name.removesuffix("_bounds") for name in measures if name.endswith("_bounds")]
     for name, spelt in ({name: name.upper() for name in costs} | NAMES).items():
         bounds = measures.get(f"{name}_bounds")
         if bounds is None:
             value = measures[name]
-            rows.append((spelt, "none" if value is None else as_value(value), "", ""))
+            rows.append((spelt, "none" if value is None else value, "", ""))
         else:
             numbers = (measures[name], bounds["never"], bounds["best"])
             rows.append((spelt, *(f"{100 * number:.2f} %" for number in numbers)))
@@ -107,10 +107,7 @@ def _measures(plain: Plain) -> str:
     if plain["ranking"]:
         heads = ["posts read", "P@10", "NDCG@10", "NDCG@100"]
         names = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
-        ranks = [
-            (f"{row['rounds']:,}", *(as_value(row[name]) for name in names))
-            for row in plain["ranking"]
-        ]
+        ranks = [(row["rounds"], *(row[name] for name in names)) for row in plain["ranking"]]
         ranking = table_html("Ranking by score", heads, ranks)
     return (
         f'<h2>Measures</h2><div class="ww-side"><div>{table}</div>'
@@ -157,12 +154,10 @@ def _subjects(plain: Plain) -> str:
     body = "".join(
         _subject_row(row, at if at < stories else None) for at, row in enumerate(_rows(plain))
     )
-    rest = plain["left_out"]["subjects"]
-    more = f'<p class="quiet">{rest:,} more subjects are not shown.</p>'
     return (
         f'<div class="wide"><table><caption>Subjects, wrong decisions first</caption>'
         f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>"
-        f"{more if rest else ''}"
+        f"{left_out_html(plain['left_out']['subjects'], 'subjects')}"
     )
 
 
@@ -197,8 +192,7 @@ def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
     for at, (story, row) in enumerate(zip(plain["stories"], _rows(plain), strict=False)):
         changes = "".join(f"<p>{escaped(one['text'])}</p>" for one in story["changes"])
         posts = shown_posts(story, painter, prefix=f"story-{at}-", heading="h4")
-        rest = len(story["sums"]) - len(story["shown"])
-        more = f'<p class="quiet">{rest:,} more posts are not shown.</p>' if rest else ""
+        more = left_out_html(len(story["sums"]) - len(story["shown"]), "posts")
         figure = timeline_figure(story, table=False, points=_POINTS)
         yield (
             f'<section class="{_class(row["verdict"])}" id="story-{at}">'

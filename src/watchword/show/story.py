@@ -7,10 +7,10 @@ from typing import Any
 
 from watchword._display import excerpt, many
 from watchword.reasons.story_data import decision_text
-from watchword.show.blocks import Plain, as_value
+from watchword.show.blocks import Plain, as_value, shown_columns
 from watchword.show.change import changes_html, post_link
 from watchword.show.html import explanation_html
-from watchword.show.markup import document, escaped, name_html, table_html
+from watchword.show.markup import details_html, document, escaped, name_html, table_html
 from watchword.show.painting import Painter
 from watchword.show.timeline import timeline_description, timeline_svg
 
@@ -122,8 +122,7 @@ def timeline_figure(plain: Plain, *, table: bool = True, points: int = 400) -> s
 
 def _numbers(plain: Plain) -> str:
     labels, positive = plain["labels"], plain["labels"].index(plain["positive"])
-    order = sorted(range(len(labels)), key=lambda at: (at != positive, -_scores(plain)[at], at))
-    columns = sorted(order[:_MOST_COLUMNS])
+    columns = shown_columns(_scores(plain), positive, _MOST_COLUMNS)
     with_times = any(plain["times"])
     heads = ["post", *(["time"] if with_times else [])]
     heads += [f"{name_html(labels[at])} {what}" for what in ("added", "total") for at in columns]
@@ -132,15 +131,13 @@ def _numbers(plain: Plain) -> str:
         zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False), 1
     ):
         mark = " (alert)" if number == plain["decision"]["delay"] else ""
-        cells = [escaped(plain["times"][number - 1] or "")] if with_times else []
-        cells += [as_value(row[at]) for row in (gains, sums) for at in columns]
+        cells: list[Any] = [escaped(plain["times"][number - 1] or "")] if with_times else []
+        cells += [row[at] for row in (gains, sums) for at in columns]
         rows.append((f"{number:,}{mark}", *cells))
     rest = len(plain["sums"]) - len(rows)
     more = f'<p class="quiet">{many(rest, "more post")}</p>' if rest else ""
     caption = "Confidence added by each post, and totals"
-    return (
-        f"<details><summary>As a table</summary>{table_html(caption, heads, rows)}{more}</details>"
-    )
+    return details_html("As a table", table_html(caption, heads, rows) + more)
 
 
 # What tipped the decision
@@ -195,15 +192,10 @@ def _ngram_table(
     if not ngrams:
         return ""
     heads = ["n-gram", "times", "posts", *(name_html(labels[at]) for at in columns)]
-    rows = (
-        (
-            name_html(one["ngram"]),
-            f"{one['times']:,}",
-            f"{one['posts']:,}",
-            *(as_value(one["contribution"][at]) for at in columns),
-        )
-        for one in ngrams
-    )
+    rows = []
+    for one in ngrams:
+        contributions = (one["contribution"][at] for at in columns)
+        rows.append((name_html(one["ngram"]), one["times"], one["posts"], *contributions))
     return table_html(caption, heads, rows)
 
 
@@ -218,10 +210,7 @@ def _post_table(
         return ""
     heads = ["post", *(name_html(labels[at]) for at in columns)]
     rows = (
-        (
-            post_link(one["number"], shown),
-            *(as_value(one["contribution"][at]) for at in columns),
-        )
+        (post_link(one["number"], shown), *(one["contribution"][at] for at in columns))
         for one in posts
     )
     return table_html(caption, heads, rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from watchword.show import svg
-from watchword.show.blocks import Plain, as_value
+from watchword.show.blocks import Plain, as_value, shown_columns
 from watchword.show.palette import label_colour, label_dash
 from watchword.show.plots import new_axes, plot_name
 
@@ -96,8 +96,7 @@ def _columns(plain: Plain) -> list[int]:
     positive = labels.index(plain["positive"])
     at = plain["decision"]["delay"] or len(plain["sums"])
     row = plain["sums"][at - 1] if plain["sums"] else [0.0] * len(labels)
-    order = sorted(range(len(labels)), key=lambda one: (one != positive, -row[one], one))
-    return sorted(order[:MOST_LINES])
+    return shown_columns(row, positive, MOST_LINES)
 
 
 class _Frame:
