@@ -312,6 +312,8 @@ def progress_of(description: str | Callable[[Any], str], *, timed: bool = False)
 # Files and labels
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+COUNT = click.IntRange(min=1)
 
 
 class FiniteFloat(click.FloatRange):
@@ -323,6 +325,9 @@ class FiniteFloat(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
+
+
+ABOVE_ZERO = FiniteFloat(min=0, min_open=True)
 
 
 def refuse_together(option: tuple[str, object], *others: tuple[str, object]) -> None:

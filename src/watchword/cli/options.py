@@ -10,7 +10,7 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import as_number
-from watchword.cli.base import FILE, refuse_together
+from watchword.cli.base import COUNT, FILE, refuse_together
 from watchword.cli.loading import FORMATS, Loader
 from watchword.cli.policy_notation import check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
@@ -20,6 +20,23 @@ from watchword.model.presets import PAPER_TASKS
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
+
+
+def option(declared: str, text: str, *, name: str | None = None, **attributes: Any) -> Option:
+    """Add an option, declared by its names and its metavar as in its help: `-o, --output FILE`.
+
+    `name` is the name of the function's parameter [default: the last name of the option].
+    """
+    words = declared.split(" ")
+    names = [word.rstrip(",") for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(names) :]) or None
+    given = names if name is None else [*names, name]
+    return click.option(*given, metavar=metavar, help=text, **attributes)
+
+
+def flag(declared: str, text: str, *, name: str | None = None, default: bool = False) -> Option:
+    """Add an option without a value."""
+    return option(declared, text, name=name, is_flag=True, default=default)
 
 
 def _operators(text: str) -> Any:
@@ -52,16 +69,11 @@ def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS
     for one in TABLE:
         default = defaults[one.name]
         shown = "" if default is None else f"  [default: {default}]"
-        choices = _choices(one)
-        options.append(
-            click.option(
-                _flag(one.name),
-                type=click.Choice(choices) if choices else None,
-                metavar=None if choices else one.metavar,
-                callback=None if choices else _converter(one),
-                help=one.help + shown,
-            )
-        )
+        if choices := _choices(one):
+            options.append(option(_flag(one.name), one.help + shown, type=click.Choice(choices)))
+        else:
+            declared = f"{_flag(one.name)} {one.metavar}"
+            options.append(option(declared, one.help + shown, callback=_converter(one)))
     return joined(function, options, "parameters", _given)
 
 
@@ -74,8 +86,8 @@ def _choices(one: Parameter) -> tuple[str, ...]:
 def preset_options(function: Function) -> Function:
     """Add `--paper` and `--pyss3`; `preset` is the name of the one given, or None."""
     options = [
-        click.option("--paper", is_flag=True, help="Use the paper's parameters as defaults."),
-        click.option("--pyss3", is_flag=True, help="Use PySS3's parameters as defaults."),
+        flag("--paper", "Use the paper's parameters as defaults."),
+        flag("--pyss3", "Use PySS3's parameters as defaults."),
     ]
     return joined(function, options, "preset", _only_one)
 
@@ -93,17 +105,20 @@ def paper_parameter_options(function: Function) -> Function:
 def list_options(function: Function) -> Function:
     """Add options for TauSS3 parameters as comma-separated lists of values to try."""
     options = [
-        click.option(
-            _flag(one.name),
-            metavar=f"[{'|'.join(_choices(one))}],…" if _choices(one) else one.metavar + ",…",
+        option(
+            f"{_flag(one.name)} {_spelt(_choices(one)) or one.metavar},…",
+            f"{one.help.rstrip('.')} (values to try).",
             callback=_list_converter(one),
-            help=f"{one.help.rstrip('.')} (values to try).",
         )
         for one in TABLE
         # Other parameters take effect while learning; the values of a summary contain commas.
         if one.title is not None and one.name != "summary"
     ]
     return joined(function, options, "parameters", _given)
+
+
+def _spelt(choices: Sequence[str]) -> str:
+    return f"[{'|'.join(choices)}]" if choices else ""
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -121,8 +136,8 @@ def joined(
         mine = {each: given.pop(each) for each in own}
         return function(**given, **{name: join(**mine)})
 
-    for option in reversed(options):
-        option(wrapped)
+    for add in reversed(options):
+        add(wrapped)
     own = [one.name for one in wrapped.__click_params__[before:]]  # type: ignore[attr-defined]
     return wrapped
 
@@ -222,30 +237,25 @@ def _fields(ctx: click.Context, param: click.Parameter, value: Sequence[str]) ->
 def data_options(*, bad_lines: str) -> Option:
     """Add the options of commands that read texts or posts; `loader` is made of them."""
     options = [
-        click.option(
+        option(
             "--format",
-            type=click.Choice(FORMATS),
-            help="Format of the data; erisk_context includes the texts of others as context.  "
+            "Format of the data; erisk_context includes the texts of others as context.  "
             "[default: from the file name]",
+            type=click.Choice(FORMATS),
         ),
-        click.option(
-            "--field",
-            "names",
+        option(
+            "--field FIELD=NAME",
+            "Name of a field in the data: text=body; repeatable.",
+            name="names",
             multiple=True,
-            metavar="FIELD=NAME",
             callback=_fields,
-            help="Name of a field in the data: text=body; repeatable.",
         ),
-        click.option(
-            "--label-separator",
-            metavar="TEXT",
-            help="Separator of the labels of a text, as in a;b.",
-        ),
-        click.option(
+        option("--label-separator TEXT", "Separator of the labels of a text, as in a;b."),
+        option(
             "--bad-lines",
+            "Stop at an invalid line, or skip it with a warning.",
             type=click.Choice(["error", "skip"]),
             default=bad_lines,
-            help="Stop at an invalid line, or skip it with a warning.",
         ),
     ]
     return lambda function: joined(function, options, "loader", Loader)
@@ -254,20 +264,17 @@ def data_options(*, bad_lines: str) -> Option:
 def fold_options(*, folds: int) -> Option:
     """Add the options of cross-validation: folds, repeats, seed, groups."""
     options = [
-        click.option("--folds", type=click.IntRange(min=2), default=folds, help="Number of folds."),
-        click.option(
+        option("--folds", "Number of folds.", type=click.IntRange(min=2), default=folds),
+        option(
             "--repeats",
+            "Number of times to repeat the split into folds.",
             type=click.IntRange(1, 1000),
             default=1,
-            help="Number of times to repeat the split into folds.",
         ),
-        click.option(
-            "--seed", type=click.IntRange(min=0), default=0, help="Random seed of the split."
-        ),
-        click.option(
-            "--group",
-            metavar="FIELD",
-            help="Field that groups texts; folds never split a group.  [default: the subject]",
+        option("--seed", "Random seed of the split.", type=click.IntRange(min=0), default=0),
+        option(
+            "--group FIELD",
+            "Field that groups texts; folds never split a group.  [default: the subject]",
         ),
     ]
     return lambda function: added(options, function)
@@ -278,29 +285,22 @@ def added(options: Sequence[Option], function: Function) -> Function:
     return functools.reduce(lambda inner, add: add(inner), reversed(options), function)
 
 
-threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), help="Number of threads.  [default: all cores]"
+threads_option = option("--threads", "Number of threads.  [default: all cores]", type=COUNT)
+
+
+table_option = flag("--table", "Print a table instead of JSON lines.")
+like_option = option("--like MODEL", "Model whose parameters are the defaults.", type=FILE)
+prune_option = option(
+    "--prune TIMES", "Drop n-grams with count ≤ TIMES under a label after training.", type=COUNT
 )
 
 
-table_option = click.option("--table", is_flag=True, help="Print a table instead of JSON lines.")
-like_option = click.option(
-    "--like", type=FILE, metavar="MODEL", help="Model whose parameters are the defaults."
-)
-prune_option = click.option(
-    "--prune",
-    type=click.IntRange(min=1),
-    metavar="TIMES",
-    help="Drop n-grams with count ≤ TIMES under a label after training.",
-)
-
-
-refine_option = click.option(
+refine_option = option(
     "--refine/--no-refine",
-    default=None,
-    help="Fit corrections around the counts, which makes labels more accurate; all texts must fit "
+    "Fit corrections around the counts, which makes labels more accurate; all texts must fit "
     "into memory.  [default: refine, except for posts of subjects and with --paper, --pyss3 or "
     "pruning]",
+    default=None,
 )
 
 
@@ -321,13 +321,12 @@ def refine_choice(
     return refine
 
 
-host_option = click.option("--host", default="127.0.0.1", help="Address to listen on.")
-port_option = click.option(
-    "-p",
-    "--port",
+host_option = option("--host", "Address to listen on.", default="127.0.0.1")
+port_option = option(
+    "-p, --port",
+    "Port to listen on; 0 picks a free port.",
     type=click.IntRange(0, 65535),
     default=8000,
-    help="Port to listen on; 0 picks a free port.",
 )
 
 
@@ -339,11 +338,11 @@ def server_options(envvar: str, user: str, *, default: str) -> Option:
     options = [
         host_option,
         port_option,
-        click.option(
+        option(
             "--token",
-            envvar=envvar,
-            help=f"Access token for {user}: at least 8 characters, 16 on a host that other "
+            f"Access token for {user}: at least 8 characters, 16 on a host that other "
             f"machines can reach.  [default: {default}]",
+            envvar=envvar,
         ),
     ]
     return lambda function: added(options, function)
@@ -351,19 +350,16 @@ def server_options(envvar: str, user: str, *, default: str) -> Option:
 
 # Options of commands about subjects
 
-positive_option = click.option(
-    "--positive", required=True, metavar="LABEL", help="Label to alert for."
+positive_option = option("--positive LABEL", "Label to alert for.", required=True)
+allow_changed_model_option = flag(
+    "--allow-changed-model", "Accept a state saved with another model."
 )
-allow_changed_model_option = click.option(
-    "--allow-changed-model", is_flag=True, help="Accept a state saved with another model."
-)
-policy_option = click.option(
-    "--policy",
-    default="overtakes",
-    metavar="POLICY",
-    callback=check_policy,
-    help=f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE; "
+policy_option = option(
+    "--policy POLICY",
+    f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE; "
     "or a file ending with .json, written by tune --save-policy.",
+    default="overtakes",
+    callback=check_policy,
 )
 
 
@@ -371,12 +367,6 @@ def policies_option(
     text: str, *, default: str = "overtakes", check: Callable[..., Any] = check_policy
 ) -> Option:
     """Add a repeatable `--policy` that accepts lists of values."""
-    return click.option(
-        "--policy",
-        "policies",
-        multiple=True,
-        default=[default],
-        metavar="POLICY",
-        callback=check,
-        help=text,
+    return option(
+        "--policy POLICY", text, name="policies", multiple=True, default=[default], callback=check
     )

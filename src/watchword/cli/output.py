@@ -12,7 +12,7 @@ import click
 from watchword import TauSS3
 from watchword._checks import Label, Target, are_several
 from watchword.cli.base import check_folder, console, emit, progress, show, show_table, write_text
-from watchword.cli.options import Option, joined
+from watchword.cli.options import Option, flag, joined, option
 from watchword.data.texts import Texts, as_targets
 from watchword.evaluation import Evaluation, Replay, Tuning
 from watchword.evaluation.charts import SUFFIXES, suffix_of
@@ -51,15 +51,13 @@ class ResultFiles:
 def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") -> Option:
     """Add options for files, with these help texts; `files` is the `ResultFiles` made of them."""
     options = [
-        click.option("--json", metavar="FILE", help=json),
-        click.option("--csv", metavar="FILE", help=csv),
-        click.option(
+        option("--json FILE", json),
+        option("--csv FILE", csv),
+        flag(
             "--spreadsheet-safe",
-            is_flag=True,
-            help="With --csv: put an apostrophe before text that a spreadsheet would run as a "
-            "formula.",
+            "With --csv: put an apostrophe before text that a spreadsheet would run as a formula.",
         ),
-        click.option("--html", metavar="FILE", help=html),
+        option("--html FILE", html),
     ]
     return lambda function: joined(function, options, "files", ResultFiles)
 
@@ -70,14 +68,13 @@ def picture_option(charts: Sequence[str]) -> Option:
     def parse(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> Any:
         return [_as_picture(text, charts, ctx, param) for text in given]
 
-    return click.option(
-        "--picture",
-        "pictures",
+    return option(
+        "--picture KIND=FILE",
+        f"Draw a chart into a file, {', '.join(SUFFIXES)}; KIND is one of "
+        f"{', '.join(charts)}; repeatable.",
+        name="pictures",
         multiple=True,
         callback=parse,
-        metavar="KIND=FILE",
-        help=f"Draw a chart into a file, {', '.join(SUFFIXES)}; KIND is one of "
-        f"{', '.join(charts)}; repeatable.",
     )
 
 

@@ -9,13 +9,15 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import FILE
+from watchword.cli.base import COUNT, FILE
 from watchword.cli.options import (
     Function,
     Option,
     converted,
     converter_of,
+    flag,
     joined,
+    option,
 )
 from watchword.evaluation.labels import MEASURES
 from watchword.model.parameter_kinds import Number, Parameter, Whole
@@ -32,16 +34,15 @@ _MOST_WHOLE = 1000  # most values in a range of integers
 
 def try_option(function: Function) -> Function:
     """Add `--try NAME=VALUES`; `space` is the search space, or None if not given."""
-    option = click.option(
-        "--try",
-        "space",
-        multiple=True,
-        metavar="NAME=VALUES",
-        callback=_space,
-        help="Values of a parameter to try: smoothness=0.1,0.2,0.4, or a range: prior=0.1..10; "
+    add = option(
+        "--try NAME=VALUES",
+        "Values of a parameter to try: smoothness=0.1,0.2,0.4, or a range: prior=0.1..10; "
         "repeatable.",
+        name="space",
+        multiple=True,
+        callback=_space,
     )
-    return option(function)
+    return add(function)
 
 
 def _space(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Space | None:
@@ -97,17 +98,14 @@ def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
 
 def budget_option(text: str) -> Option:
     """Add `--budget`, converted to seconds."""
-    return click.option("--budget", metavar="TIME", callback=_time, help=text)
+    return option("--budget TIME", text, callback=_time)
 
 
-keep_option = click.option(
-    "--keep",
-    type=FILE,
-    metavar="FILE",
-    help="File to store all results in; the search resumes from it.",
+keep_option = option(
+    "--keep FILE", "File to store all results in; the search resumes from it.", type=FILE
 )
-measure_option = click.option(
-    "--measure", type=click.Choice(MEASURES), help="Measure to optimise.  [default: accuracy]"
+measure_option = option(
+    "--measure", "Measure to optimise.  [default: accuracy]", type=click.Choice(MEASURES)
 )
 
 
@@ -124,21 +122,19 @@ class TuneOptions:
 def tuning_options(function: Function) -> Function:
     """Add `--tune` and its options; `tuning` is None without `--tune`."""
     options: list[Option] = [
-        click.option(
+        flag(
             "--tune",
-            is_flag=True,
-            help="Search for the best parameters first, starting from those given here. All texts "
+            "Search for the best parameters first, starting from those given here. All texts "
             "must fit into memory.",
         ),
         budget_option(
             "With --tune: time limit of the search: 90s, 5m, 1h.  [default: 30s without --trials]"
         ),
-        click.option(
-            "--trials",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="With --tune: number of settings to try; unlike with a time limit, the result is "
+        option(
+            "--trials N",
+            "With --tune: number of settings to try; unlike with a time limit, the result is "
             "reproducible.",
+            type=COUNT,
         ),
         measure_option,
         keep_option,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from watchword.cli.base import FILE, FiniteFloat, refuse_together
-from watchword.cli.options import Function, joined
+from watchword.cli.options import Function, joined, option
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import DEADLINES
 from watchword.evaluation.scores import BYS
@@ -29,12 +29,11 @@ def whole_numbers(
     return numbers
 
 
-deadlines_option = click.option(
-    "--deadlines",
+deadlines_option = option(
+    "--deadlines POSTS,…",
+    "Deadlines of ERDE.",
     default=",".join(map(str, DEADLINES)),
     callback=whole_numbers,
-    metavar="POSTS,…",
-    help="Deadlines of ERDE.",
 )
 
 
@@ -46,56 +45,54 @@ class _LatencyP(FiniteFloat):
         return value if value == "median" else super().convert(value, param, ctx)
 
 
-latency_option = click.option(
-    "--latency-p",
+latency_option = option(
+    "--latency-p P",
+    "Parameter p of the penalty in speed and F_latency: a number, or median for "
+    "ln 3 / (median posts - 1).",
     type=_LatencyP(min=0, min_open=True),
     default=LATENCY_P,
-    metavar="P",
-    help="Parameter p of the penalty in speed and F_latency: a number, or median for "
-    "ln 3 / (median posts - 1).",
 )
-by_option = click.option(
+by_option = option(
     "--by",
+    "Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
     type=click.Choice(BYS),
     default="post",
-    help="Decide after every post, or after each tenth of the posts as in eRisk 2017 and 2018.",
 )
 
 
 # Scores of other classifiers
 
-scores_option = click.option(
-    "--scores",
-    type=FILE,
-    metavar="FILE",
-    help="Scores of posts from another classifier, instead of a model and data: JSON lines with "
+scores_option = option(
+    "--scores FILE",
+    "Scores of posts from another classifier, instead of a model and data: JSON lines with "
     "subject, seq, score and label.",
+    type=FILE,
 )
-combine_option = click.option(
+combine_option = option(
     "--combine",
-    type=click.Choice(COMBINES),
-    help="For scores from another classifier: how to combine the scores of a subject's posts.  "
+    "For scores from another classifier: how to combine the scores of a subject's posts.  "
     "[default: mean]",
+    type=click.Choice(COMBINES),
 )
 
 
 def check_without_data(ctx: click.Context, *more: str) -> None:
     """Raise a usage error if an option for reading data, or one of `more`, is used with scores."""
     given = click.core.ParameterSource.COMMANDLINE
-    for option in ("format", "field", "label-separator", "bad-lines", "threads", *more):
-        name = "names" if option == "field" else option.replace("-", "_")
+    for spelt in ("format", "field", "label-separator", "bad-lines", "threads", *more):
+        name = "names" if spelt == "field" else spelt.replace("-", "_")
         is_given = ctx.get_parameter_source(name) is given
-        refuse_together(("--scores", True), (f"--{option}", is_given))
+        refuse_together(("--scores", True), (f"--{spelt}", is_given))
 
 
 def combination_options(function: Function) -> Function:
     """Add `--combine` and `--ema-weight`; `combination` is made of them, or None without them."""
     options = [
         combine_option,
-        click.option(
+        option(
             "--ema-weight",
+            f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",
             type=FiniteFloat(min=0, max=1, min_open=True),
-            help=f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",
         ),
     ]
     return joined(function, options, "combination", as_combination)

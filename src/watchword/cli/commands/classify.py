@@ -12,7 +12,7 @@ from watchword import TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, refuse_together, show_records, verb
 from watchword.cli.loading import Loader
-from watchword.cli.options import data_options, table_option, threads_option
+from watchword.cli.options import data_options, flag, option, table_option, threads_option
 from watchword.cli.output import evaluate_batches
 from watchword.data.texts import Texts, batched, labelled
 from watchword.errors import DataFormatError
@@ -29,17 +29,14 @@ from watchword.model.engine import engine_of
 )
 @click.argument("model", type=FILE)
 @click.argument("data", nargs=-1)
-@click.option(
-    "--text", "texts", multiple=True, help="Text to classify, instead of DATA; repeatable."
-)
-@click.option("--several", is_flag=True, help="Predict all labels that stand out instead of one.")
-@click.option(
+@option("--text", "Text to classify, instead of DATA; repeatable.", name="texts", multiple=True)
+@flag("--several", "Predict all labels that stand out instead of one.")
+@flag(
     "--probabilities",
-    is_flag=True,
-    help="Print probabilities instead of confidences: calibrated if the model is refined, "
+    "Print probabilities instead of confidences: calibrated if the model is refined, "
     "otherwise shares.",
 )
-@click.option("--accuracy", is_flag=True, help="Print only the accuracy on labelled data.")
+@flag("--accuracy", "Print only the accuracy on labelled data.")
 @data_options(bad_lines="error")
 @threads_option
 @table_option

@@ -10,6 +10,7 @@ import click
 from watchword import Explanation, TauSS3, replay_scores
 from watchword._checks import Label
 from watchword.cli.base import console, progress, show, show_table, verb
+from watchword.cli.options import option
 from watchword.cli.policy_notation import parse_policy
 from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
 from watchword.evaluation import Replay
@@ -64,13 +65,10 @@ def make_demo(subjects: int, seed: int) -> Demo:
 
 
 @verb(example="watchword demo --subjects 40 --seed 7")
-@click.option(
-    "--subjects",
-    type=click.IntRange(10, 100_000),
-    default=200,
-    help="Number of synthetic subjects.",
+@option(
+    "--subjects", "Number of synthetic subjects.", type=click.IntRange(10, 100_000), default=200
 )
-@click.option("--seed", type=int, default=0, help="Random seed.")
+@option("--seed", "Random seed.", type=int, default=0)
 def demo(subjects: int, seed: int) -> None:
     """Train on synthetic subjects, classify others, and show why."""
     found = make_demo(subjects, seed)

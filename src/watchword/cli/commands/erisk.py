@@ -10,7 +10,9 @@ import click
 
 from watchword import TauSS3
 from watchword.cli.base import (
+    COUNT,
     FILE,
+    FOLDER,
     cli,
     console,
     emit,
@@ -21,6 +23,7 @@ from watchword.cli.base import (
     write_text,
 )
 from watchword.cli.options import (
+    option,
     paper_parameter_options,
     policy_option,
     threads_option,
@@ -35,7 +38,6 @@ from watchword.model.presets import PAPER_TASKS
 
 _SYMPTOMS = "2023-symptoms"
 _DISCUSSIONS = "2025-depression"  # without published results in the paper
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @cli.group(
@@ -55,34 +57,32 @@ def erisk() -> None:
     group=erisk,
     example="watchword erisk make folder --task 2017-depression --subjects 40 --most-writings 30",
 )
-@click.argument("folder", type=_FOLDER)
-@click.option(
+@click.argument("folder", type=FOLDER)
+@option(
     "--task",
+    "Task whose layout to write.",
     type=click.Choice([*TASKS, _SYMPTOMS, _DISCUSSIONS]),
     default="2017-depression",
-    help="Task whose layout to write.",
 )
-@click.option(
+@option(
     "--subjects",
-    type=click.IntRange(min=1),
-    help="Number of subjects in all sets.  [default: as in the real collection]",
+    "Number of subjects in all sets.  [default: as in the real collection]",
+    type=COUNT,
 )
-@click.option(
+@option(
     "--most-writings",
+    "Largest number of writings per subject; all subjects scale with it.",
     type=click.IntRange(min=10),
     default=2000,
-    help="Largest number of writings per subject; all subjects scale with it.",
 )
-@click.option("--seed", type=int, default=0, help="Random seed.")
-@click.option(
+@option("--seed", "Random seed.", type=int, default=0)
+@option(
     "--release",
+    "Release whose layout to write: the original release, or that of 2022.",
     type=click.Choice(["official", "2022"]),
     default="official",
-    help="Release whose layout to write: the original release, or that of 2022.",
 )
-def make(
-    folder: Path, task: Any, subjects: int | None, most_writings: int, seed: int, release: Any
-) -> None:
+def make(folder: Path, task: Any, subjects: int | None, seed: int, **options: Any) -> None:
     """Write a synthetic collection.
 
     The collection has the official layout, including its irregularities, to try `erisk run` without
@@ -90,22 +90,13 @@ def make(
     --format erisk and --format erisk_context read; 2023-symptoms is judgements and runs for erisk
     symptoms.
     """
-    if task in (_DISCUSSIONS, _SYMPTOMS):
-        if task == _SYMPTOMS:
-            make_rankings(folder, seed=seed)
-        else:
-            make_discussions(folder, subjects=100 if subjects is None else subjects, seed=seed)
-        emit([{"folder": str(folder), "task": task}])
-        return
-    make_collection(
-        folder,
-        task,
-        subjects=subjects,
-        most_writings=most_writings,
-        seed=seed,
-        release=release,
-        progress=progress_of("writing"),
-    )
+    if task == _SYMPTOMS:
+        make_rankings(folder, seed=seed)
+    elif task == _DISCUSSIONS:
+        make_discussions(folder, subjects=100 if subjects is None else subjects, seed=seed)
+    else:
+        shown = progress_of("writing")
+        make_collection(folder, task, subjects=subjects, seed=seed, progress=shown, **options)
     emit([{"folder": str(folder), "task": task}])
 
 
@@ -120,45 +111,33 @@ def make(
     """,
 )
 @click.argument("task", type=click.Choice(list(TASKS)))
-@click.option(
-    "--data", type=_FOLDER, required=True, help="Folder that contains the training and test sets."
-)
-@click.option(
-    "--train", type=_FOLDER, multiple=True, help="Training set, if not found below --data."
-)
-@click.option("--test", type=_FOLDER, help="Test set, if not found below --data.")
-@click.option(
-    "--out", type=_FOLDER, help="Folder for the ten files of the submission.  [default: TASK-NAME]"
-)
-@click.option("--name", default="watchword", help="Name of the run.")
-@click.option("--model", type=FILE, help="Model file to use instead of training a model.")
+@option("--data", "Folder that contains the training and test sets.", type=FOLDER, required=True)
+@option("--train", "Training set, if not found below --data.", type=FOLDER, multiple=True)
+@option("--test", "Test set, if not found below --data.", type=FOLDER)
+@option("--out", "Folder for the ten files of the submission.  [default: TASK-NAME]", type=FOLDER)
+@option("--name", "Name of the run.", default="watchword")
+@option("--model", "Model file to use instead of training a model.", type=FILE)
 @policy_option
 @paper_parameter_options
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    help="Write the full result as JSON; - is standard output.",
-)
+@option("--json FILE", "Write the full result as JSON; - is standard output.", name="json_file")
 @threads_option
-@click.option(
+@option(
     "--table/--record",
+    "Print the published table with this run in it, or only this run as a JSON line.",
     default=True,
-    help="Print the published table with this run in it, or only this run as a JSON line.",
 )
 def run(
     task: Any,
     data: Path,
     train: tuple[Path, ...],
-    test: Path | None,
     out: Path | None,
     name: str,
     model: Path | None,
     policy: str,
     parameters: dict[str, Any],
     json_file: str | None,
-    threads: int | None,
     table: bool,
+    **options: Any,
 ) -> None:
     """Run a task of the paper and compare with published results.
 
@@ -180,9 +159,8 @@ def run(
         model=TauSS3(**PAPER_TASKS | parameters) if model is None else TauSS3.load(model),
         policy=parse_policy(policy, POSITIVE),
         train=train or None,
-        test=test,
-        threads=threads,
         progress=progress_of("reading"),
+        **options,
     )
     plain = result.to_dict()
     if json_file is not None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import console, emit, progress_of, show, verb, warn
+from watchword.cli.base import COUNT, FOLDER, console, emit, progress_of, show, verb, warn
 from watchword.cli.commands.erisk import erisk
-from watchword.cli.options import threads_option
+from watchword.cli.options import flag, option, threads_option
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import TASKS
 from watchword.erisk.paper.report import PaperFolder, report_lines
@@ -24,8 +24,6 @@ from watchword.erisk.paper.study import (
 )
 from watchword.model.presets import PAPER_TASKS
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-
 
 @verb(
     group=erisk,
@@ -34,92 +32,68 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     watchword erisk paper --figures --out figures
     """,
 )
-@click.option(
-    "--data",
-    type=_FOLDER,
-    help="Folder that contains the collections.  [default: synthetic collections]",
+@option(
+    "--data", "Folder that contains the collections.  [default: synthetic collections]", type=FOLDER
 )
-@click.option(
-    "--out", type=_FOLDER, default=Path("paper"), help="New folder for tables, pages and figures."
-)
-@click.option(
+@option("--out", "New folder for tables, pages and figures.", type=FOLDER, default=Path("paper"))
+@option(
     "--task",
-    "tasks",
+    "Task to run; repeatable.  [default: all three]",
+    name="tasks",
     type=click.Choice(list(TASKS)),
     multiple=True,
-    help="Task to run; repeatable.  [default: all three]",
 )
-@click.option(
-    "--lengths",
+@option(
+    "--lengths WORDS,…",
+    "Lengths of the longest n-grams to try, from 1 to 10.",
     default=",".join(map(str, LENGTHS)),
     callback=whole_numbers,
-    metavar="WORDS,…",
-    help="Lengths of the longest n-grams to try, from 1 to 10.",
 )
-@click.option(
+@option(
     "--search/--no-search",
+    "Also search for σ, λ and ρ by cross-validation on the training set.",
     default=True,
-    help="Also search for σ, λ and ρ by cross-validation on the training set.",
 )
-@click.option(
-    "--prune-period",
-    type=click.IntRange(min=1),
+@option(
+    "--prune-period WORDS",
+    "Words between prunings of n-grams with count ≤ 10.",
+    type=COUNT,
     default=PAPER_TASKS["prune_period"],
-    metavar="WORDS",
-    help="Words between prunings of n-grams with count ≤ 10.",
 )
-@click.option(
-    "--subject",
-    metavar="ID",
-    help="Subject on the page for figure 5.  [default: the paper's subject, else the positive "
+@option(
+    "--subject ID",
+    "Subject on the page for figure 5.  [default: the paper's subject, else the positive "
     "subject whose post has the highest value]",
 )
-@click.option(
-    "--post", type=click.IntRange(min=1), default=POST, help="Last post to read for that page."
+@option("--post", "Last post to read for that page.", type=COUNT, default=POST)
+@flag("--figures", "Only draw figures 1 to 4, which need no data.")
+@option(
+    "--subjects", f"Number of subjects per synthetic collection.  [default: {SUBJECTS}]", type=COUNT
 )
-@click.option("--figures", is_flag=True, help="Only draw figures 1 to 4, which need no data.")
-@click.option(
-    "--subjects",
-    type=click.IntRange(min=1),
-    help=f"Number of subjects per synthetic collection.  [default: {SUBJECTS}]",
-)
-@click.option(
+@option(
     "--most-writings",
+    f"Largest number of writings per synthetic subject.  [default: {MOST_WRITINGS}]",
     type=click.IntRange(min=10),
-    help=f"Largest number of writings per synthetic subject.  [default: {MOST_WRITINGS}]",
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=1000,
-    help="Number of resamples in paired intervals and tests.",
-)
-@click.option(
+@option("--repeats", "Number of resamples in paired intervals and tests.", type=COUNT, default=1000)
+@option(
     "--seed",
+    "Random seed of folds, paired tests and synthetic collections.",
     type=click.IntRange(min=0),
     default=0,
-    help="Random seed of folds, paired tests and synthetic collections.",
 )
 @threads_option
-@click.option(
-    "--table/--record", default=True, help="Print the tables, or a JSON line for each task."
-)
+@option("--table/--record", "Print the tables, or a JSON line for each task.", default=True)
 def paper(
     data: Path | None,
     out: Path,
     tasks: tuple[Any, ...],
     lengths: tuple[int, ...],
-    search: bool,
-    prune_period: int,
-    subject: str | None,
-    post: int,
     figures: bool,
     subjects: int | None,
     most_writings: int | None,
-    repeats: int,
-    seed: int,
-    threads: int | None,
     table: bool,
+    **options: Any,
 ) -> None:
     """Reproduce the experiments of the τ-SS3 paper, and draw its figures.
 
@@ -132,9 +106,9 @@ def paper(
     docs/paper.md describes what can be reproduced.
     """
     made = {"--subjects": subjects, "--most-writings": most_writings}
-    for option, value in made.items():
+    for name, value in made.items():
         if value is not None and data is not None:
-            raise click.UsageError(f"{option} is for synthetic collections, not for --data")
+            raise click.UsageError(f"{name} is for synthetic collections, not for --data")
     if max(lengths) > LENGTHS[-1]:
         raise click.BadParameter(
             f"{max(lengths)} is more than {LENGTHS[-1]}", param_hint="--lengths"
@@ -147,20 +121,10 @@ def paper(
         return
     if data is None:
         warn(f"Warning: no --data. {WARNING}")
-    settings = StudySettings(
-        lengths=lengths,
-        search=search,
-        prune_period=prune_period,
-        subject=subject,
-        post=post,
-        seed=seed,
-        threads=threads,
-        repeats=repeats,
-    )
     for study in study_tasks(
         data,
         tasks or tuple(TASKS),
-        settings=settings,
+        settings=StudySettings(lengths=lengths, **options),
         subjects=SUBJECTS if subjects is None else subjects,
         most_writings=MOST_WRITINGS if most_writings is None else most_writings,
         progress=progress_of,

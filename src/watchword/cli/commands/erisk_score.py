@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import FILE, FiniteFloat, console, emit, show, verb, write_text
+from watchword.cli.base import ABOVE_ZERO, FILE, console, emit, show, verb, write_text
 from watchword.cli.commands.erisk import erisk
-from watchword.cli.options import table_option
+from watchword.cli.options import flag, option, table_option
 from watchword.cli.output import check_files
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
@@ -35,61 +35,54 @@ _PLACE = click.Path(exists=True, path_type=Path)
 )
 @click.argument("truth", type=_PLACE)
 @click.argument("runs", type=_PLACE, nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--counts",
-    type=FILE,
-    metavar="FILE",
-    help="File with the number of writings per subject, for runs by chunk.  [default: the file "
+@option(
+    "--counts FILE",
+    "File with the number of writings per subject, for runs by chunk.  [default: the file "
     "beside TRUTH]",
+    type=FILE,
 )
-@click.option(
-    "--rankings",
+@option(
+    "--rankings ROUNDS,…",
+    "Numbers of rounds after which to measure the ranking.",
     default=",".join(map(str, RANKING_ROUNDS)),
     callback=whole_numbers,
-    metavar="ROUNDS,…",
-    help="Numbers of rounds after which to measure the ranking.",
 )
-@click.option(
+@option(
     "--measures",
+    "Measures of eRisk, MentalRiskES (supports several classes) or PAN 2012 (F0.5).",
     type=click.Choice(list(MEASURES)),
     default="erisk",
-    help="Measures of eRisk, MentalRiskES (supports several classes) or PAN 2012 (F0.5).",
 )
-@click.option(
-    "--deadlines",
+@option(
+    "--deadlines POSTS,…",
+    "Deadlines of ERDE.  [default: 5,50; mentalriskes: 5,30]",
     callback=whole_numbers,
-    metavar="POSTS,…",
-    help="Deadlines of ERDE.  [default: 5,50; mentalriskes: 5,30]",
 )
-@click.option(
-    "--latency-p",
-    type=FiniteFloat(min=0, min_open=True),
-    metavar="P",
-    help="Parameter p of the penalty in speed and F_latency.  "
+@option(
+    "--latency-p P",
+    "Parameter p of the penalty in speed and F_latency.  "
     f"[default: {LATENCY_P}; mentalriskes: none]",
+    type=ABOVE_ZERO,
 )
-@click.option(
+@flag(
     "--intervals",
-    is_flag=True,
-    help="Add 95 % bootstrap intervals of the measures, and of the differences between runs.",
+    "Add 95 % bootstrap intervals of the measures, and of the differences between runs.",
 )
-@click.option("--baseline", metavar="NAME", help="Run to compare with.  [default: the first run]")
-@click.option("--csv", metavar="FILE", help="Write a CSV file with a row per run.")
-@click.option("--latex", metavar="FILE", help="Write the tables for LaTeX (booktabs).")
+@option("--baseline NAME", "Run to compare with.  [default: the first run]")
+@option("--csv FILE", "Write a CSV file with a row per run.")
+@option("--latex FILE", "Write the tables for LaTeX (booktabs).")
 @table_option
 def score(
     truth: Path,
     runs: tuple[Path, ...],
-    counts: Path | None,
-    rankings: tuple[int, ...],
     measures: Any,
-    deadlines: tuple[int, ...] | None,
     latency_p: float | None,
     intervals: bool,
     baseline: str | None,
     csv: str | None,
     latex: str | None,
     table: bool,
+    **options: Any,
 ) -> None:
     """Compute the official measures for any team's runs.
 
@@ -106,15 +99,7 @@ def score(
     if measures == "mentalriskes" and latency_p is None:
         raise click.UsageError(f"--measures mentalriskes requires --latency-p: {MENTALRISKES_P}")
     check_files(csv, latex)
-    found = score_runs(
-        truth,
-        runs,
-        counts=counts,
-        rankings=rankings,
-        measures=measures,
-        deadlines=deadlines,
-        latency_p=latency_p,
-    )
+    found = score_runs(truth, runs, measures=measures, latency_p=latency_p, **options)
     if csv is not None:
         write_text(csv, found.to_csv())
     if latex is not None:

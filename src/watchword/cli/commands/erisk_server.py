@@ -14,6 +14,7 @@ import click
 
 from watchword import Policy, TauSS3
 from watchword.cli.base import (
+    ABOVE_ZERO,
     FILE,
     FiniteFloat,
     check_folder,
@@ -27,7 +28,9 @@ from watchword.cli.commands.erisk import erisk
 from watchword.cli.loading import Loader, is_function, load_model
 from watchword.cli.options import (
     data_options,
+    flag,
     numbers_by_name,
+    option,
     policies_option,
     server_options,
     threads_option,
@@ -43,12 +46,12 @@ if TYPE_CHECKING:
     from watchword.erisk.client import RoundReport
 
 _TOKEN_VARIABLE = "WATCHWORD_ERISK_TOKEN"  # noqa: S105
-_dialect_option = click.option(
+_dialect_option = option(
     "--dialect",
+    "Form of the rounds: writings (eRisk 2019 to 2024), discussions (2025, 2026), or "
+    "messages (MentalRiskES).",
     type=click.Choice(NAMES),
     default=NAMES[0],
-    help="Form of the rounds: writings (eRisk 2019 to 2024), discussions (2025, 2026), or "
-    "messages (MentalRiskES).",
 )
 
 
@@ -67,54 +70,42 @@ _dialect_option = click.option(
 )
 @click.argument("url")
 @click.argument("token", envvar=_TOKEN_VARIABLE)
-@click.option(
+@option(
     "--model",
-    "models",
+    "Model file, or module:function, your own function from a list of texts to scores "
+    "from 0 to 1: one, or one per run.",
+    name="models",
     type=FILE,
     multiple=True,
     required=True,
-    help="Model file, or module:function, your own function from a list of texts to scores "
-    "from 0 to 1: one, or one per run.",
 )
 @combination_options
-@click.option("--positive", required=True, metavar="LABEL", help="Label sent as decision 1.")
+@option("--positive LABEL", "Label sent as decision 1.", required=True)
 @policies_option(
     "Policy: one, or one per run. Lists of values make several: overtakes(margin=0|1) is two runs."
 )
-@click.option(
+@option(
     "--journal",
+    "Journal file to resume from; contains the subjects' writings.",
     type=FILE,
     default="erisk.journal",
-    help="Journal file to resume from; contains the subjects' writings.",
 )
 @_dialect_option
-@click.option(
-    "--first-round", type=click.IntRange(min=0), default=0, help="Number of the first round."
-)
-@click.option(
-    "--context",
-    is_flag=True,
-    help="Also read the texts of others in a discussion, after the subject's own text.",
-)
-@click.option(
-    "--log", type=FILE, metavar="FILE", help="Append all answers as JSON lines, for erisk score."
-)
-@click.option(
-    "--timeout",
-    type=FiniteFloat(min=0, min_open=True),
+@option("--first-round", "Number of the first round.", type=click.IntRange(min=0), default=0)
+@flag("--context", "Also read the texts of others in a discussion, after the subject's own text.")
+@option("--log FILE", "Append all answers as JSON lines, for erisk score.", type=FILE)
+@option(
+    "--timeout SECONDS",
+    "Timeout for connecting, and for each response.",
+    type=ABOVE_ZERO,
     default=300,
-    metavar="SECONDS",
-    help="Timeout for connecting, and for each response.",
 )
-@click.option(
-    "--retries", type=click.IntRange(min=0), default=10, help="Number of retries per request."
-)
-@click.option(
-    "--patience",
+@option("--retries", "Number of retries per request.", type=click.IntRange(min=0), default=10)
+@option(
+    "--patience SECONDS",
+    "Time limit for the retries of a request.",
     type=FiniteFloat(min=0),
     default=3600,
-    metavar="SECONDS",
-    help="Time limit for the retries of a request.",
 )
 @threads_option  # fmt: skip
 def client(
@@ -125,14 +116,8 @@ def client(
     positive: str,
     policies: tuple[str, ...],
     journal: Path,
-    dialect: Any,
-    first_round: int,
-    context: bool,
     log: Path | None,
-    timeout: float,
-    retries: int,
-    patience: float,
-    threads: int | None,
+    **options: Any,
 ) -> None:
     """Take part in a task on a server.
 
@@ -168,20 +153,7 @@ def client(
         )
 
     try:
-        done = run_client(
-            url,
-            token,
-            runs,
-            journal=journal,
-            dialect=dialect,
-            first_round=first_round,
-            context=context,
-            timeout=timeout,
-            retries=retries,
-            patience=patience,
-            threads=threads,
-            on_round=on_round,
-        )
+        done = run_client(url, token, runs, journal=journal, on_round=on_round, **options)
     except KeyboardInterrupt:
         warn(f"stopped; run the same command to resume from {journal}")
         raise
@@ -251,35 +223,25 @@ def _shares(
     """,
 )
 @click.argument("data")
-@click.option(
-    "--positive", metavar="LABEL", help="Label to measure alerts for after the last round."
-)
-@click.option("--runs", type=click.IntRange(1, 5), default=1, help="Number of runs.")
+@option("--positive LABEL", "Label to measure alerts for after the last round.")
+@option("--runs", "Number of runs.", type=click.IntRange(1, 5), default=1)
 @_dialect_option
 @server_options(_TOKEN_VARIABLE, user="the client", default="random; none on such a host")
-@click.option(
-    "--faults",
-    metavar="FAULT=SHARE,…",
+@option(
+    "--faults FAULT=SHARE,…",
+    f"Share of responses with a fault: {', '.join(_FAULTS)}.",
     callback=_shares,
-    help=f"Share of responses with a fault: {', '.join(_FAULTS)}.",
 )
-@click.option("--seed", type=int, default=0, help="Random seed of the faults.")
-@click.option(
-    "--refuse-duplicates", is_flag=True, help="Respond with status 400 to a repeated submission."
-)
+@option("--seed", "Random seed of the faults.", type=int, default=0)
+@flag("--refuse-duplicates", "Respond with status 400 to a repeated submission.")
 @data_options(bad_lines="error")
 def server(
     data: str,
     positive: str | None,
-    runs: int,
-    dialect: Any,
-    host: str,
-    port: int,
-    token: str | None,
     faults: dict[str, Any] | None,
     seed: int,
-    refuse_duplicates: bool,
     loader: Loader,
+    **options: Any,
 ) -> None:
     """Run a practice server with your own subjects until Ctrl-C.
 
@@ -299,24 +261,12 @@ def server(
     def on_ready(ready: PracticeServer) -> None:
         tasks.append(ready.task)
         rounds = ready.task.last_round + 1
-        emit(
-            [{"url": ready.url, "token": ready.token, "subjects": len(subjects), "rounds": rounds}]
-        )
+        counts = {"subjects": len(subjects), "rounds": rounds}
+        emit([{"url": ready.url, "token": ready.token, **counts}])
 
     troubles = None if faults is None else Faults(**faults, seed=seed)
     # A signal that arrives before the server handles signals leaves its coroutine unawaited.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     with term_as_interrupt(), contextlib.suppress(KeyboardInterrupt):
-        serve(
-            subjects,
-            positive=label,
-            runs=runs,
-            dialect=dialect,
-            token=token,
-            host=host,
-            port=port,
-            faults=troubles,
-            refuse_duplicates=refuse_duplicates,
-            on_ready=on_ready,
-        )
+        serve(subjects, positive=label, faults=troubles, on_ready=on_ready, **options)
     emit(task.results().to_dict() for task in tasks)

@@ -13,7 +13,14 @@ from watchword import Subject, TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, console, emit, refuse_together, show, verb, warn
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
-from watchword.cli.options import data_options, policy_option, table_option, threads_option
+from watchword.cli.options import (
+    data_options,
+    flag,
+    option,
+    policy_option,
+    table_option,
+    threads_option,
+)
 from watchword.cli.output import (
     ResultFiles,
     evaluate_batches,
@@ -52,19 +59,15 @@ from watchword.streams.notation import spell_policy
 )
 @click.argument("model", type=FILE, required=False)
 @click.argument("data", required=False)
-@click.option("--positive", metavar="LABEL", help="Label to alert for.")
+@option("--positive LABEL", "Label to alert for.")
 @scores_option
 @combination_options
 @policy_option
 @by_option
 @deadlines_option
 @latency_option
-@click.option("--posts", is_flag=True, help="Evaluate every post as a text, ignoring subjects.")
-@click.option(
-    "--intervals",
-    is_flag=True,
-    help="With --positive: add 95 % bootstrap intervals of the measures.",
-)
+@flag("--posts", "Evaluate every post as a text, ignoring subjects.")
+@flag("--intervals", "With --positive: add 95 % bootstrap intervals of the measures.")
 @result_options(
     json="Write the full result, with values over time, as JSON.",
     csv="Write a CSV file with a row per subject, or per label.",
@@ -74,9 +77,7 @@ from watchword.streams.notation import spell_policy
 @data_options(bad_lines="error")
 @threads_option
 @table_option
-@click.pass_context
 def evaluate(
-    ctx: click.Context,
     model: Path | None,
     data: str | None,
     positive: str | None,
@@ -84,8 +85,6 @@ def evaluate(
     combination: Combination | None,
     policy: str,
     by: Any,
-    deadlines: tuple[int, ...],
-    latency_p: Any,
     posts: bool,
     intervals: bool,
     files: ResultFiles,
@@ -93,6 +92,7 @@ def evaluate(
     loader: Loader,
     threads: int | None,
     table: bool,
+    **options: Any,
 ) -> None:
     """Measure the labels of texts, or the alerts about subjects.
 
@@ -104,9 +104,8 @@ def evaluate(
     With --positive, MODEL may also be module:function, your own function from a list of texts to
     scores from 0 to 1. With --scores, precomputed scores are evaluated.
     """
-    _check_inputs(ctx, model, data, scores)
-    _check_options(ctx, positive, posts=posts, html=files.html is not None)
-    options: dict[str, Any] = {"deadlines": deadlines, "latency_p": latency_p}
+    _check_inputs(model, data, scores)
+    _check_options(positive, posts=posts, html=files.html is not None)
     if scores is not None:
         known = load_scores(scores, cast("str", positive), combination, by)
         rule = parse_policy(policy, known.positive)
@@ -179,9 +178,7 @@ def _check_truth(subjects: Sequence[Subject], positive: Label) -> None:
         raise UnknownLabelError(f"no subject has the label {positive!r}; the data has {known}")
 
 
-def _check_inputs(
-    ctx: click.Context, model: Path | None, data: str | None, scores: Path | None
-) -> None:
+def _check_inputs(model: Path | None, data: str | None, scores: Path | None) -> None:
     """Raise a usage error unless there are a model and data, or scores."""
     if scores is None:
         for name, value in (("MODEL", model), ("DATA", data)):
@@ -189,13 +186,14 @@ def _check_inputs(
                 raise click.UsageError(f"Missing argument '{name}'.")
         return
     refuse_together(("--scores", scores), ("MODEL", model))
+    ctx = click.get_current_context()
     if ctx.params["positive"] is None:
         raise click.UsageError("--scores requires --positive LABEL")
     check_without_data(ctx)
 
 
-def _check_options(ctx: click.Context, positive: str | None, *, posts: bool, html: bool) -> None:
-    given = click.core.ParameterSource.COMMANDLINE
+def _check_options(positive: str | None, *, posts: bool, html: bool) -> None:
+    ctx, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
     if positive is None:
         for name in ("policy", "by", "deadlines", "latency_p", "intervals", "pictures"):
             if ctx.get_parameter_source(name) is given:

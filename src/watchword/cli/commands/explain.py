@@ -14,7 +14,7 @@ from watchword._checks import Label
 from watchword._display import visible
 from watchword.cli.base import FILE, console, find_label, show, show_table, verb, write_text
 from watchword.cli.loading import Loader
-from watchword.cli.options import data_options, policy_option
+from watchword.cli.options import data_options, flag, option, policy_option
 from watchword.cli.policy_notation import policy_for
 from watchword.data.lines import numbered_lines
 from watchword.errors import HookError, UnknownSubjectError
@@ -38,20 +38,14 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 )
 @click.argument("model", type=FILE)
 @click.argument("data", required=False)
-@click.option("--text", help="Text to explain, instead of a file.")
-@click.option("--subject", metavar="ID", help="Subject whose decision to explain.")
-@click.option(
-    "--label", help="Label whose evidence to paint.  [default: the predicted or positive label]"
-)
-@click.option(
-    "--all-labels",
-    is_flag=True,
-    help="Paint each n-gram in the colour of the label it supports.",
-)
-@click.option("--positive", metavar="LABEL", help="Label to alert for; needed with --subject.")
+@option("--text", "Text to explain, instead of a file.")
+@option("--subject ID", "Subject whose decision to explain.")
+@option("--label", "Label whose evidence to paint.  [default: the predicted or positive label]")
+@flag("--all-labels", "Paint each n-gram in the colour of the label it supports.")
+@option("--positive LABEL", "Label to alert for; needed with --subject.")
 @policy_option
-@click.option("--html", "html_file", metavar="FILE", help="Write a self-contained HTML page.")
-@click.option("--json", "json_file", metavar="FILE", help="Write the data of the page as JSON.")
+@option("--html FILE", "Write a self-contained HTML page.", name="html_file")
+@option("--json FILE", "Write the data of the page as JSON.", name="json_file")
 @data_options(bad_lines="error")
 def explain(
     model: Path,

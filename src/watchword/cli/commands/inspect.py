@@ -8,8 +8,17 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, check_folder, emit, find_label, show_records, verb, write_text
-from watchword.cli.options import table_option
+from watchword.cli.base import (
+    COUNT,
+    FILE,
+    check_folder,
+    emit,
+    find_label,
+    show_records,
+    verb,
+    write_text,
+)
+from watchword.cli.options import option, table_option
 from watchword.cli.output import show_model
 from watchword.model.overview import ngram_worth
 
@@ -25,26 +34,15 @@ from watchword.model.overview import ngram_worth
     """
 )
 @click.argument("model", type=FILE)
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Print the N n-grams of highest value per label.",
-)
-@click.option("--label", help="Show this label only.")
-@click.option(
-    "--length",
-    type=click.IntRange(min=1),
-    metavar="WORDS",
-    help="With --top: n-grams of this length only.",
-)
-@click.option("--value", metavar="NGRAM", help="Print the value of an n-gram and its factors.")
-@click.option("--next", "following", metavar="NGRAM", help="Print the words seen after an n-gram.")
-@click.option(
-    "--html",
-    "page",
-    metavar="FILE",
-    help="Write an HTML page; may be combined with --top, --label or --value.",
+@option("--top N", "Print the N n-grams of highest value per label.", type=COUNT)
+@option("--label", "Show this label only.")
+@option("--length WORDS", "With --top: n-grams of this length only.", type=COUNT)
+@option("--value NGRAM", "Print the value of an n-gram and its factors.")
+@option("--next NGRAM", "Print the words seen after an n-gram.", name="following")
+@option(
+    "--html FILE",
+    "Write an HTML page; may be combined with --top, --label or --value.",
+    name="page",
 )
 @table_option
 def inspect(

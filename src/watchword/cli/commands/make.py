@@ -10,32 +10,24 @@ from pathlib import Path
 import click
 
 from watchword._files import atomic_file
-from watchword.cli.base import FILE, FiniteFloat, emit, verb
+from watchword.cli.base import COUNT, FILE, FiniteFloat, emit, verb
+from watchword.cli.options import flag, option
 from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 
 
 @verb(example="watchword make streams.jsonl --subjects 60 --seed 1")
 @click.argument("file", type=FILE)
-@click.option(
-    "--subjects", type=click.IntRange(1, 1_000_000), default=200, help="Number of subjects."
-)
-@click.option("--seed", type=int, default=0, help="Random seed.")
-@click.option(
-    "--prevalence", type=FiniteFloat(0, 1), default=0.2, help="Share of subjects at risk."
-)
-@click.option(
-    "--posts",
-    type=click.IntRange(min=1),
+@option("--subjects", "Number of subjects.", type=click.IntRange(1, 1_000_000), default=200)
+@option("--seed", "Random seed.", type=int, default=0)
+@option("--prevalence", "Share of subjects at risk.", type=FiniteFloat(0, 1), default=0.2)
+@option(
+    "--posts FEWEST MOST",
+    "Range of the number of posts per subject.",
+    type=COUNT,
     nargs=2,
     default=(10, 40),
-    metavar="FEWEST MOST",
-    help="Range of the number of posts per subject.",
 )
-@click.option(
-    "--by-time",
-    is_flag=True,
-    help="Write one post per line, in order of time, instead of one subject per line.",
-)
+@flag("--by-time", "Write one post per line, in order of time, instead of one subject per line.")
 def make(
     file: Path,
     subjects: int,

@@ -11,7 +11,13 @@ import watchword
 from watchword import TauSS3
 from watchword.cli.base import FILE, check_folder, emit, progress_of, verb, write_text
 from watchword.cli.loading import Loader
-from watchword.cli.options import data_options, policy_option, positive_option, threads_option
+from watchword.cli.options import (
+    data_options,
+    option,
+    policy_option,
+    positive_option,
+    threads_option,
+)
 from watchword.cli.policy_notation import policy_for
 from watchword.cli.stream_options import by_option, deadlines_option, latency_option
 
@@ -31,22 +37,20 @@ from watchword.cli.stream_options import by_option, deadlines_option, latency_op
 @by_option
 @deadlines_option
 @latency_option
-@click.option("-o", "--output", required=True, type=FILE, help="HTML file to write.")
-@click.option(
-    "--stories",
+@option("-o, --output", "HTML file to write.", required=True, type=FILE)
+@option(
+    "--stories N",
+    "Number of subjects to show in full, wrong decisions first.",
     type=click.IntRange(min=0),
     default=100,
-    metavar="N",
-    help="Number of subjects to show in full, wrong decisions first.",
 )
-@click.option(
-    "--texts",
+@option(
+    "--texts N",
+    "Number of posts to show per subject; 0 shows n-grams only.",
     type=click.IntRange(min=0),
     default=2,
-    metavar="N",
-    help="Number of posts to show per subject; 0 shows n-grams only.",
 )
-@click.option("--title", help="Title of the page.")
+@option("--title", "Title of the page.")
 @data_options(bad_lines="error")
 @threads_option
 def report(
@@ -54,15 +58,12 @@ def report(
     data: str,
     positive: str,
     policy: str,
-    by: Any,
-    deadlines: tuple[int, ...],
-    latency_p: Any,
     output: Path,
     stories: int,
     texts: int,
     title: str | None,
     loader: Loader,
-    threads: int | None,
+    **options: Any,
 ) -> None:
     """Write an evaluation as one HTML page.
 
@@ -78,22 +79,12 @@ def report(
     rule = policy_for(policy, positive, taught.labels)
     subjects = loader.subjects(data)
     loader.report()
-    found = watchword.replay(
-        subjects, taught, rule, by=by, deadlines=deadlines, latency_p=latency_p, threads=threads
-    )
+    found = watchword.replay(subjects, taught, rule, **options)
     plain = report_data(
         found, taught, subjects, stories=stories, texts=texts, progress=progress_of("telling")
     )
     page = report_html(plain, **({} if title is None else {"title": title}))
     write_text(str(output), page)
-    emit(
-        [
-            {
-                "file": str(output),
-                "bytes": output.stat().st_size,
-                "subjects": len(subjects),
-                "stories": len(plain["stories"]),
-                "decisions": plain["verdicts"],
-            }
-        ]
-    )
+    written = {"file": str(output), "bytes": output.stat().st_size}
+    counts = {"subjects": len(subjects), "stories": len(plain["stories"])}
+    emit([{**written, **counts, "decisions": plain["verdicts"]}])

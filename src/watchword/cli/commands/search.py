@@ -13,6 +13,7 @@ import watchword
 from watchword import TauSS3
 from watchword._interrupts import INTERRUPTED
 from watchword.cli.base import (
+    COUNT,
     FILE,
     check_folder,
     console,
@@ -29,6 +30,7 @@ from watchword.cli.options import (
     data_options,
     fold_options,
     like_option,
+    option,
     parameter_options,
     preset_options,
     table_option,
@@ -57,23 +59,22 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 )
 @click.argument("data", nargs=-1, required=True)
 @try_option
-@click.option(
+@option(
     "--method",
-    type=click.Choice(METHODS),
-    help="All combinations, a random sample, or a random sample whose worse half is dropped after "
+    "All combinations, a random sample, or a random sample whose worse half is dropped after "
     "each fold.  [default: grid for lists, random for ranges]",
+    type=click.Choice(METHODS),
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of settings to draw.  [default: 100, or as many as --budget allows]",
+@option(
+    "--trials N",
+    "Number of settings to draw.  [default: 100, or as many as --budget allows]",
+    type=COUNT,
 )
 @budget_option("Time limit of the search: 90s, 5m, 1h.")
-@click.option(
+@option(
     "--refine/--no-refine",
+    "Also try the best setting and the defaults with refinement.",
     default=True,
-    help="Also try the best setting and the defaults with refinement.",
 )
 @measure_option
 @fold_options(folds=4)
@@ -81,7 +82,7 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 @like_option
 @preset_options
 @parameter_options
-@click.option("-o", "--output", type=FILE, help="Write the best model, trained on all texts.")
+@option("-o, --output", "Write the best model, trained on all texts.", type=FILE)
 @result_options(
     json="Write the full result as JSON.", csv="Write a CSV file with a row per setting."
 )
@@ -211,6 +212,6 @@ def _show_search(found: Search, *, table: bool, more: dict[str, Any]) -> None:
         return
     record: dict[str, Any] = {found.measure: found.best.value, "by_fold": found.best.by_fold}
     record |= {"parameters": found.best.parameters, "refined": found.best.refined}
-    record |= {"tried": len(found.settings)}
-    record |= {"unfinished": found.unfinished, "texts": found.texts, "folds": found.folds}
+    record |= {"tried": len(found.settings), "unfinished": found.unfinished}
+    record |= {"texts": found.texts, "folds": found.folds}
     emit([record | more])

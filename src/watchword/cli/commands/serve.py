@@ -11,7 +11,7 @@ import click
 from watchword import Policy, TauSS3
 from watchword.cli.base import FILE, check_folder, emit, find_label, verb, write_output
 from watchword.cli.loading import Loader
-from watchword.cli.options import data_options, server_options
+from watchword.cli.options import data_options, flag, option, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
 from watchword.data import Document
 
@@ -28,38 +28,30 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 @click.argument("model", type=FILE)
 @click.argument("data", required=False)
 @server_options(_TOKEN_VARIABLE, user="visitors", default="random")
-@click.option("-o", "--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option(
+@flag("-o, --open", "Open the page in a browser.", name="open_browser")
+@flag(
     "--no-token",
-    "open_to_all_users",
-    is_flag=True,
-    help="Require no token: every user of this machine can read the page. Not with other hosts.",
+    "Require no token: every user of this machine can read the page. Not with other hosts.",
+    name="open_to_all_users",
 )
-@click.option("--positive", metavar="LABEL", help="Label to alert for.")
-@click.option(
-    "--policy",
-    metavar="POLICY",
-    callback=lambda ctx, param, value: value and check_policy(ctx, param, value),
-    help=f"Initial alert policy: {known_policies()}; combined with or, and, after POSTS, "
+@option("--positive LABEL", "Label to alert for.")
+@option(
+    "--policy POLICY",
+    f"Initial alert policy: {known_policies()}; combined with or, and, after POSTS, "
     "ranked_by SCORE.",
+    callback=lambda ctx, param, value: value and check_policy(ctx, param, value),
 )
-@click.option("--get", "path", metavar="PATH", help="Print the response to this path, and exit.")
-@click.option(
-    "--export", type=FILE, metavar="FILE", help="Write the page as one HTML file, and exit."
-)
-@click.option(
-    "--floor",
+@option("--get PATH", "Print the response to this path, and exit.", name="path")
+@option("--export FILE", "Write the page as one HTML file, and exit.", type=FILE)
+@option(
+    "--floor TIMES",
+    "With --export: leave out n-grams with count ≤ TIMES, which may identify a person.",
     type=click.IntRange(min=0),
-    metavar="TIMES",
-    help="With --export: leave out n-grams with count ≤ TIMES, which may identify a person.",
 )
 @data_options(bad_lines="error")
 def serve(
     model: Path,
     data: str | None,
-    port: int,
-    open_browser: bool,
-    host: str,
     token: str | None,
     open_to_all_users: bool,
     positive: str | None,
@@ -68,6 +60,7 @@ def serve(
     export: Path | None,
     floor: int | None,
     loader: Loader,
+    **options: Any,
 ) -> None:
     """Show a model in the browser until Ctrl-C.
 
@@ -88,26 +81,17 @@ def serve(
     from watchword.web.app import get, make_app
 
     taught = TauSS3.load(model)
-    shown = _data(loader, data) | {
-        "policy": _policy(taught, positive, policy),
-        "name": model.name,
-    }
+    shown = _data(loader, data) | {"policy": _policy(taught, positive, policy)}
+    shown["name"] = model.name
     if path is not None:
         status, body = get(make_app(Content(taught, **shown)), path)
         write_output(body if body.endswith(b"\n") else body + b"\n")
         if status >= 400:
             raise click.exceptions.Exit(1)
         return
-    serve(
-        taught,
-        **shown,
-        host=host,
-        port=port,
-        token=token,
-        open_to_all_users=open_to_all_users,
-        open_browser=open_browser,
-        on_ready=lambda page: emit([{"url": page.url, "token": page.token}]),
-    )
+    options |= {"token": token, "open_to_all_users": open_to_all_users}
+    options["on_ready"] = lambda page: emit([{"url": page.url, "token": page.token}])
+    serve(taught, **shown, **options)
 
 
 def _policy(model: TauSS3, positive: str | None, policy: str | None) -> Policy | None:
@@ -145,14 +129,5 @@ def _export(model: Path, target: Path, floor: int | None, positive: str | None) 
     taught = TauSS3.load(model)
     alert = None if positive is None else find_label(positive, taught.labels, where="the model")
     report = export_page(taught, target, floor=least, alert=alert)
-    emit(
-        [
-            {
-                "file": str(report.path),
-                "bytes": report.size,
-                "ngrams": report.kept,
-                "left_out": report.dropped,
-                "floor": report.floor,
-            }
-        ]
-    )
+    counts = {"ngrams": report.kept, "left_out": report.dropped, "floor": report.floor}
+    emit([{"file": str(report.path), "bytes": report.size, **counts}])

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from watchword import Policy, TauSS3, WatchwordError
-from watchword.cli.base import FILE, FiniteFloat, cli, emit, example_text, verb
+from watchword.cli.base import ABOVE_ZERO, COUNT, FILE, cli, emit, example_text, verb
 from watchword.cli.options import (
+    flag,
     host_option,
     joined,
+    option,
     policy_option,
     port_option,
     positive_option,
@@ -60,46 +62,41 @@ def service() -> None:
     """Run a service that reads posts and raises alerts."""
 
 
-store_option = click.option(
-    "--store",
+store_option = option(
+    "--store URL",
+    "Store: the path of an SQLite file, or postgresql://USER@HOST/NAME.",
     default=STORE,
-    metavar="URL",
-    help="Store: the path of an SQLite file, or postgresql://USER@HOST/NAME.",
 )
 
 
 def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of how posts are read; `reading` holds them."""
     options = [
-        click.option(
+        option(
             "--order",
+            "How to read late posts: in order of arrival, or by time (re-reads the subject).",
             type=click.Choice(ORDERS),
             default="arrival",
-            help="How to read late posts: in order of arrival, or by time (re-reads the subject).",
         ),
-        click.option("--store-texts", is_flag=True, help="Keep the texts of posts."),
-        click.option(
-            "--keep-texts",
-            "keep_texts_days",
-            type=FiniteFloat(min=0, min_open=True),
-            metavar="DAYS",
-            help="With --store-texts: days to keep them.  [default: forever]",
+        flag("--store-texts", "Keep the texts of posts."),
+        option(
+            "--keep-texts DAYS",
+            "With --store-texts: days to keep them.  [default: forever]",
+            name="keep_texts_days",
+            type=ABOVE_ZERO,
         ),
-        click.option(
-            "--round",
-            "round_seconds",
-            type=FiniteFloat(min=0, min_open=True),
-            metavar="SECONDS",
-            help="Length of a round, for policies that compare all subjects; not with "
-            "--order time.",
+        option(
+            "--round SECONDS",
+            "Length of a round, for policies that compare all subjects; not with --order time.",
+            name="round_seconds",
+            type=ABOVE_ZERO,
         ),
-        click.option(
-            "--queue",
-            "queue_posts",
-            type=click.IntRange(min=1),
+        option(
+            "--queue POSTS",
+            "Largest number of waiting posts; more are refused with status 429.",
+            name="queue_posts",
+            type=COUNT,
             default=QUEUE_POSTS,
-            metavar="POSTS",
-            help="Largest number of waiting posts; more are refused with status 429.",
         ),
     ]
     return joined(function, options, "reading", lambda **own: own)
@@ -109,47 +106,39 @@ def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the HTTP server; `door` is made of them."""
     options = [
         host_option,
-        click.option(
+        flag(
             "--open",
-            "open_to_all_users",
-            is_flag=True,
-            help="Require no tokens: every user of this machine has all scopes.",
+            "Require no tokens: every user of this machine has all scopes.",
+            name="open_to_all_users",
         ),
-        click.option(
-            "--body-limit",
+        option(
+            "--body-limit BYTES",
+            "Largest size of a request body.",
             type=click.IntRange(min=1024),
             default=BODY_LIMIT,
-            metavar="BYTES",
-            help="Largest size of a request body.",
         ),
-        click.option(
+        option(
             "--rate",
-            type=FiniteFloat(min=0, min_open=True),
+            "Requests per second and token; bursts may have twice as many.",
+            type=ABOVE_ZERO,
             default=RATE,
-            help="Requests per second and token; bursts may have twice as many.",
         ),
-        click.option(
+        option(
             "--connections",
-            type=click.IntRange(min=1),
+            "Largest number of open connections.",
+            type=COUNT,
             default=MOST_CONNECTIONS,
-            help="Largest number of open connections.",
         ),
-        click.option(
-            "--public-url",
-            metavar="URL",
-            help="URL of the reverse proxy in front, such as https://watch.example.org.",
+        option(
+            "--public-url URL",
+            "URL of the reverse proxy in front, such as https://watch.example.org.",
         ),
     ]
     return joined(function, options, "door", _door_settings)
 
 
 def _door_settings(
-    host: str,
-    open_to_all_users: bool,
-    body_limit: int,
-    rate: float,
-    connections: int,
-    public_url: str | None,
+    *, body_limit: int, rate: float, connections: int, **options: Any
 ) -> DoorSettings:
     from dataclasses import replace
 
@@ -158,57 +147,48 @@ def _door_settings(
 
     try:
         return DoorSettings(
-            host=host,
-            open_to_all_users=open_to_all_users,
             limits=DoorLimits(body=body_limit, rate=rate),
             connections=replace(CONNECTIONS, connections=connections),
-            public_url=public_url,
+            **options,
         )
     except ValueError as error:
         raise click.UsageError(f"--open, --host or --public-url: {error}") from None
 
 
-@verb(
-    group=service,
-    example=READ,
-)
-@click.option("--model", type=FILE, required=True, help="Model file.")
+@verb(group=service, example=READ)
+@option("--model", "Model file.", type=FILE, required=True)
 @positive_option
 @policy_option
 @store_option
-@click.option(
-    "--follow",
+@option(
+    "--follow FILE",
+    "Growing file of JSON lines to read posts from, or - for standard input; repeatable.",
     multiple=True,
-    metavar="FILE",
-    help="Growing file of JSON lines to read posts from, or - for standard input; repeatable.",
 )
-@click.option(
-    "--redis",
-    "streams",
+@option(
+    "--redis URL",
+    "Redis stream to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
+    name="streams",
     multiple=True,
-    metavar="URL",
-    help="Redis stream to read posts from, redis://HOST:PORT/DATABASE/STREAM; repeatable.",
 )
-@click.option("--redis-group", default="watchword", help="Consumer group for --redis.")
+@option("--redis-group", "Consumer group for --redis.", default="watchword")
 @port_option
 @_door_options
 @_service_options
-@click.option(
+@option(
     "--workers",
+    "Number of processes; more than one requires PostgreSQL.",
     type=click.IntRange(1, 256),
     default=1,
-    help="Number of processes; more than one requires PostgreSQL.",
 )
-@click.option(
+@option(
     "--log-level",
+    "Lowest level to log; debug includes every request.",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
-    help="Lowest level to log; debug includes every request.",
 )
-@click.option(
-    "--once", is_flag=True, help="Stop when all files have been read to their current end."
-)
-@click.option("--worker", hidden=True, help="Place of a worker of --workers.")
+@flag("--once", "Stop when all files have been read to their current end.")
+@option("--worker", "Place of a worker of --workers.", hidden=True)
 @threads_option
 def run(
     model: Path,

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import click
 
-from watchword.cli.base import FILE, emit, verb
+from watchword.cli.base import COUNT, FILE, emit, verb
 from watchword.cli.commands.service import READ, service
-from watchword.cli.options import joined
+from watchword.cli.options import flag, joined, option
 from watchword.service.choices import VERDICTS
 
 _TOKEN_VARIABLE = "WATCHWORD_SERVICE_TOKEN"  # noqa: S105  (a name)
@@ -29,12 +29,12 @@ _URL = "--url http://127.0.0.1:8765"
 def _remote_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that ask a running service; `ask` sends a request."""
     options = [
-        click.option("--url", default="http://127.0.0.1:8000", help="URL of the running service."),
-        click.option(
+        option("--url", "URL of the running service.", default="http://127.0.0.1:8000"),
+        option(
             "--token",
-            envvar=_TOKEN_VARIABLE,
-            help="Token with the scope admin; for mark, write is enough.  "
+            "Token with the scope admin; for mark, write is enough.  "
             f"[default: the variable {_TOKEN_VARIABLE}]",
+            envvar=_TOKEN_VARIABLE,
         ),
     ]
     return joined(function, options, "ask", _asker)
@@ -51,12 +51,8 @@ def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
 
 @verb(group=service, example=_SERVED + f"watchword service reload {_URL}")
 @_remote_options
-@click.option("--model", type=FILE, help="Model file.  [default: the current one]")
-@click.option(
-    "--replay",
-    is_flag=True,
-    help="Read the stored texts of all subjects again, with the new model.",
-)
+@option("--model", "Model file.  [default: the current one]", type=FILE)
+@flag("--replay", "Read the stored texts of all subjects again, with the new model.")
 def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool) -> None:
     """Reload the model without stopping the service.
 
@@ -84,12 +80,10 @@ def forget(subject: str, ask: Callable[..., dict[str, Any]]) -> None:
 
 
 @verb(group=service, example=_SERVED + f"watchword service mark 1 right {_URL}")
-@click.argument("alert", type=click.IntRange(min=1))
+@click.argument("alert", type=COUNT)
 @click.argument("verdict", type=click.Choice(VERDICTS))
-@click.option("--note", default="", help="Note about the alert.")
-@click.option(
-    "--label", help="True label of a wrong alert.  [default: the other label, if there are two]"
-)
+@option("--note", "Note about the alert.", default="")
+@option("--label", "True label of a wrong alert.  [default: the other label, if there are two]")
 @_remote_options
 def mark(
     alert: int, verdict: str, note: str, label: str | None, ask: Callable[..., dict[str, Any]]
@@ -113,7 +107,7 @@ def teach(ask: Callable[..., dict[str, Any]]) -> None:
 
 
 @verb(group=service, example=_SERVED + f"watchword service restore 1 {_URL}")
-@click.argument("version", type=click.IntRange(min=1))
+@click.argument("version", type=COUNT)
 @_remote_options
 def restore(version: int, ask: Callable[..., dict[str, Any]]) -> None:
     """Restore a version of the model; watchword service models lists all versions."""

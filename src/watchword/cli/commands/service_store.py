@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from watchword.cli.base import FILE, check_folder, emit, example_text, show_records, verb
+from watchword.cli.base import COUNT, FILE, check_folder, emit, example_text, show_records, verb
 from watchword.cli.commands.service import service, store_option
-from watchword.cli.options import table_option
+from watchword.cli.options import flag, option, table_option
 from watchword.service.choices import SCOPES
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def token() -> None:
 
 @verb(group=token, example="watchword service token add feed --scope write --scope read")
 @click.argument("name")
-@click.option(
+@option(
     "--scope",
-    "scopes",
+    "Scope of the token: read, write (posts and marks) or admin (everything); repeatable.",
+    name="scopes",
     type=click.Choice(SCOPES),
     multiple=True,
     required=True,
-    help="Scope of the token: read, write (posts and marks) or admin (everything); repeatable.",
 )
 @opened_store
 def add(name: str, scopes: tuple[str, ...], store: Store) -> None:
@@ -116,7 +116,7 @@ def add_webhook(url: str, store: Store) -> None:
 
 @verb(group=webhook, name="list", example="watchword service webhook list --table")
 @opened_store
-@click.option("--dead", is_flag=True, help="List failed deliveries.")
+@flag("--dead", "List failed deliveries.")
 @table_option
 def list_webhooks(store: Store, dead: bool, table: bool) -> None:
     """List the webhooks, with the numbers of due, done and dead deliveries."""
@@ -135,7 +135,7 @@ def list_webhooks(store: Store, dead: bool, table: bool) -> None:
     watchword service webhook remove 1
     """,
 )
-@click.argument("number", type=click.IntRange(min=1), metavar="ID")
+@click.argument("number", type=COUNT, metavar="ID")
 @opened_store
 def remove_webhook(number: int, store: Store) -> None:
     """Remove a webhook and its deliveries."""

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import FILE, check_folder, cli, emit, example_text, verb, warn
+from watchword.cli.base import COUNT, FILE, check_folder, cli, emit, example_text, verb, warn
 from watchword.cli.frames import (
     FORMATS,
     as_times,
@@ -26,6 +26,8 @@ from watchword.cli.frames import (
 from watchword.cli.options import (
     added,
     allow_changed_model_option,
+    flag,
+    option,
     parameter_options,
     policy_option,
     positive_option,
@@ -59,28 +61,23 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
     contents = {"text": "texts", "label": "labels", "subject": "subjects"}
     contents["title"] = "titles, if any"
     columns = {
-        name: click.option(
-            f"--{name}", default=name, metavar="COLUMN", help=f"Column with the {contents[name]}."
-        )
+        name: option(f"--{name} COLUMN", f"Column with the {contents[name]}.", default=name)
         for name in chosen
     }
     others = [
-        click.option(
+        option(
             "--format",
-            "kind",
+            "Format of the data.  [default: from the file name]",
+            name="kind",
             type=click.Choice(FORMATS),
-            help="Format of the data.  [default: from the file name]",
         ),
-        click.option(
-            "--master", metavar="URL", help="URL of the cluster.  [default: this machine]"
-        ),
-        click.option(
-            "--set",
-            "settings",
+        option("--master URL", "URL of the cluster.  [default: this machine]"),
+        option(
+            "--set KEY=VALUE",
+            "Spark setting: spark.executor.memory=4g; repeatable.",
+            name="settings",
             multiple=True,
-            metavar="KEY=VALUE",
             callback=_settings,
-            help="Spark setting: spark.executor.memory=4g; repeatable.",
         ),
     ]
 
@@ -106,22 +103,16 @@ def _settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     """,
 )
 @click.argument("data", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=FILE, help="Model file to write.")
-@click.option("--add-to", type=FILE, metavar="MODEL", help="Model to continue training.")
+@option("-o, --output", "Model file to write.", required=True, type=FILE)
+@option("--add-to MODEL", "Model to continue training.", type=FILE)
 @prune_option
-@click.option(
-    "--levelwise",
-    is_flag=True,
-    help="With --prune: shuffle less data, but read the input several times.",
-)
+@flag("--levelwise", "With --prune: shuffle less data, but read the input several times.")
 @_options("text", "label", "title")
 @parameter_options
 @table_option
 def train(
     data: tuple[str, ...],
     output: Path,
-    add_to: Path | None,
-    prune: int | None,
     levelwise: bool,
     text: str,
     label: str,
@@ -131,6 +122,7 @@ def train(
     settings: dict[str, str],
     parameters: dict[str, Any],
     table: bool,
+    **options: Any,
 ) -> None:
     """Train a model on labelled texts.
 
@@ -138,7 +130,7 @@ def train(
     files LABEL/ID.txt. The counts equal those of `watchword train`. The driver writes the model.
     """
     check_folder(output)
-    if levelwise and prune is None:
+    if levelwise and options["prune"] is None:
         raise click.UsageError("--levelwise requires --prune")
     for name in ("prune_period", "prune_floor"):
         if name in parameters:
@@ -155,16 +147,8 @@ def train(
             frame, text = labelled_files(running, data, label), "text"
         else:
             frame = with_titles(read(running, data, given), text, title)
-        fit_file(
-            frame,
-            output,
-            text=text,
-            label=label,
-            prune=prune,
-            add_to=add_to,
-            levelwise=levelwise,
-            **parameters,
-        )
+        options |= {"text": text, "label": label, "levelwise": levelwise}
+        fit_file(frame, output, **options, **parameters)
     show_model(TauSS3.load(output, mapped=True), {"model": str(output)}, table=table)
 
 
@@ -181,10 +165,8 @@ def train(
 )
 @click.argument("model", type=FILE)
 @click.argument("data", nargs=-1, required=True)
-@click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Folder to write; .json for JSON lines."
-)
-@click.option("--confidence", default="confidence", help="Column to add with the confidences.")
+@option("-o, --output FOLDER", "Folder to write; .json for JSON lines.", required=True)
+@option("--confidence", "Column to add with the confidences.", default="confidence")
 @_options("text", "label", "title")
 def classify(
     model: Path,
@@ -256,27 +238,13 @@ def _output_format(output: str) -> str:
 @click.argument("data")
 @positive_option
 @policy_option
-@click.option(
-    "--checkpoint",
-    required=True,
-    metavar="FOLDER",
-    help="Folder of the checkpoint to write and resume from.",
-)
-@click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Folder to write; .json for JSON lines."
-)
-@click.option(
-    "--post-id", metavar="COLUMN", help="Column with a unique post id, to skip duplicates."
-)
-@click.option("--order", metavar="COLUMN", help="Column to order posts by.")
-@click.option(
-    "--horizon",
-    type=click.IntRange(min=1),
-    default=64,
-    help="Number of post ids to remember per subject.",
-)
-@click.option("--all", "every_post", is_flag=True, help="Write the decision after every post.")
-@click.option("--follow", is_flag=True, help="Keep watching for new files until stopped.")
+@option("--checkpoint FOLDER", "Folder of the checkpoint to write and resume from.", required=True)
+@option("-o, --output FOLDER", "Folder to write; .json for JSON lines.", required=True)
+@option("--post-id COLUMN", "Column with a unique post id, to skip duplicates.")
+@option("--order COLUMN", "Column to order posts by.")
+@option("--horizon", "Number of post ids to remember per subject.", type=COUNT, default=64)
+@flag("--all", "Write the decision after every post.", name="every_post")
+@flag("--follow", "Keep watching for new files until stopped.")
 @allow_changed_model_option
 @_options("subject", "text", "title")
 def watch(
@@ -286,18 +254,15 @@ def watch(
     policy: str,
     checkpoint: str,
     output: str,
-    post_id: str | None,
     order: str | None,
-    horizon: int,
     every_post: bool,
     follow: bool,
-    allow_changed_model: bool,
-    subject: str,
     text: str,
     title: str,
     kind: str | None,
     master: str | None,
     settings: dict[str, str],
+    **options: Any,
 ) -> None:
     """Read a stream of posts and write alerts.
 
@@ -317,18 +282,8 @@ def watch(
         columns = read(running, (data,), given)
         posts = as_times(stream(running, data, given, columns), order)
         posts = with_titles(posts, text, title)
-        decided = on_spark.watch(
-            posts,
-            model,
-            rule,
-            subject=subject,
-            text=text,
-            post_id=post_id,
-            order=order,
-            horizon=horizon,
-            alerts_only=not every_post,
-            allow_changed_model=allow_changed_model,
-        )
+        options |= {"text": text, "order": order, "alerts_only": not every_post}
+        decided = on_spark.watch(posts, model, rule, **options)
         writer = decided.writeStream.format(_output_format(output))
         if not follow:
             writer = writer.trigger(availableNow=True)

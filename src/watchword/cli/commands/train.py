@@ -25,6 +25,7 @@ from watchword.cli.commands.search import end_as_interrupted, tuned
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
+    option,
     parameter_options,
     preset_options,
     prune_option,
@@ -47,12 +48,11 @@ from watchword.model.refining import POST_SETTINGS
     """
 )
 @click.argument("data", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=FILE, help="Model file to write.")
-@click.option(
-    "--add-to",
+@option("-o, --output", "Model file to write.", required=True, type=FILE)
+@option(
+    "--add-to MODEL",
+    "Model to continue training; its file is not changed unless it is also the output.",
     type=FILE,
-    metavar="MODEL",
-    help="Model to continue training; its file is not changed unless it is also the output.",
 )
 @preset_options
 @parameter_options

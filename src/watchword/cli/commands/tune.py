@@ -14,6 +14,7 @@ import watchword
 from watchword import Overtakes, Subject, TauSS3
 from watchword._checks import Label
 from watchword.cli.base import (
+    COUNT,
     FILE,
     check_folder,
     console,
@@ -29,8 +30,10 @@ from watchword.cli.base import (
 from watchword.cli.loading import Loader, load_scores
 from watchword.cli.options import (
     data_options,
+    flag,
     list_options,
     numbers_by_name,
+    option,
     policies_option,
     positive_option,
     table_option,
@@ -104,111 +107,78 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
     default=THRESHOLDS,
     check=check_tried,
 )
-@click.option(
-    "--measure",
-    callback=_measure,
-    metavar="MEASURE",
-    default="erde50",
-    help=f"Measure to optimise: erdeN with any deadline N, {', '.join(MEASURES)}; or a weighted "
+@option(
+    "--measure MEASURE",
+    f"Measure to optimise: erdeN with any deadline N, {', '.join(MEASURES)}; or a weighted "
     "sum to minimise, such as erde5=.5,erde50=.5.",
+    callback=_measure,
+    default="erde50",
 )
-@click.option(
-    "--at-most",
+@option(
+    "--at-most MEASURE=VALUE",
+    "Choose only settings with at most this value; repeatable.",
     multiple=True,
     callback=_limits,
-    metavar="MEASURE=VALUE",
-    help="Choose only settings with at most this value; repeatable.",
 )
-@click.option(
-    "--at-least",
+@option(
+    "--at-least MEASURE=VALUE",
+    "Choose only settings with at least this value; repeatable.",
     multiple=True,
     callback=_limits,
-    metavar="MEASURE=VALUE",
-    help="Choose only settings with at least this value; repeatable.",
 )
-@click.option(
-    "--one-standard-error",
-    is_flag=True,
-    help="Choose the earliest setting within one standard error of the best.",
-)
+@flag("--one-standard-error", "Choose the earliest setting within one standard error of the best.")
 @deadlines_option
 @latency_option
 @list_options
-@click.option(
+@flag(
     "--paper",
-    is_flag=True,
-    help="Search as in the paper, unless other options are given: its parameters, pruning and "
+    "Search as in the paper, unless other options are given: its parameters, pruning and "
     "policy, decisions by chunk, and a grid of values of σ, λ and ρ.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=4, help="Number of folds.")
-@click.option(
-    "--outer-folds",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Also measure the tuned settings on new subjects, by nested cross-validation with N outer "
+@option("--folds", "Number of folds.", type=click.IntRange(min=2), default=4)
+@option(
+    "--outer-folds N",
+    "Also measure the tuned settings on new subjects, by nested cross-validation with N outer "
     "folds.",
+    type=click.IntRange(min=2),
 )
-@click.option(
+@option(
     "--order",
+    "Split subjects into folds at random, or by time.",
     type=click.Choice(ORDERS),
     default="random",
-    help="Split subjects into folds at random, or by time.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed of the split.")
+@option("--seed", "Random seed of the split.", type=click.IntRange(min=0), default=0)
 @by_option
-@click.option(
-    "--refine/--no-refine",
-    default=True,
-    help="Also try refined models with the best parameters.",
+@option("--refine/--no-refine", "Also try refined models with the best parameters.", default=True)
+@option("-o, --output", "Write the best model, trained on all subjects.", type=FILE)
+@option(
+    "--save-policy FILE",
+    "Write the best policy as JSON; --policy accepts file names that end with .json.",
 )
-@click.option("-o", "--output", type=FILE, help="Write the best model, trained on all subjects.")
-@click.option(
-    "--save-policy",
-    metavar="FILE",
-    help="Write the best policy as JSON; --policy accepts file names that end with .json.",
-)
-@click.option("--report", metavar="FILE", help="Write all settings and their values as JSON.")
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=10,
-    metavar="N",
-    help="Number of settings to print, best first.",
-)
+@option("--report FILE", "Write all settings and their values as JSON.")
+@option("--top N", "Number of settings to print, best first.", type=COUNT, default=10)
 @picture_option(TUNING_CHARTS)
 @data_options(bad_lines="error")
 @threads_option
 @table_option
-@click.pass_context
 def tune(
-    ctx: click.Context,
     data: str | None,
     scores: Path | None,
     combination: Combination | None,
     positive: str,
     policies: tuple[str, ...],
-    measure: Any,
-    at_most: dict[str, float],
-    at_least: dict[str, float],
-    one_standard_error: bool,
-    deadlines: tuple[int, ...],
-    latency_p: Any,
     parameters: dict[str, list[Any]],
     paper: bool,
-    folds: int,
     outer_folds: int | None,
-    order: Any,
-    seed: int,
-    by: Any,
-    refine: bool,
     output: Path | None,
     save_policy: str | None,
     report: str | None,
     top: int,
     pictures: list[tuple[str, str]],
     loader: Loader,
-    threads: int | None,
     table: bool,
+    **options: Any,
 ) -> None:
     """Search for the best parameters and policy by cross-validation.
 
@@ -226,32 +196,17 @@ def tune(
     check_files(report, save_policy)
     subjects: list[Subject] | Scores
     if scores is not None:
-        subjects = _load_scores(ctx, scores, combination)
+        subjects = _load_scores(scores, combination)
         parameters, label = {}, subjects.positive
     else:
         subjects, label = _load_subjects(loader, data, positive, combination)
     tried = parse_tried(policies, label)
     if paper:
         tried = tried if _is_given("policies") else [Overtakes(label)]
-        by = by if _is_given("by") else "chunk"
-        refine = refine if _is_given("refine") else False
+        usual = {"by": "chunk", "refine": False}
+        options |= {name: value for name, value in usual.items() if not _is_given(name)}
         parameters = {name: list(values) for name, values in PAPER_GRID.items()} | parameters
-    options: dict[str, Any] = {
-        "model": TauSS3(**PAPER_TASKS) if paper else None,
-        "measure": measure,
-        "at_most": at_most,
-        "at_least": at_least,
-        "one_standard_error": one_standard_error,
-        "parameters": parameters,
-        "folds": folds,
-        "by": by,
-        "order": order,
-        "seed": seed,
-        "refine": refine,
-        "deadlines": deadlines,
-        "latency_p": latency_p,
-        "threads": threads,
-    }
+    options |= {"model": TauSS3(**PAPER_TASKS) if paper else None, "parameters": parameters}
     found = watchword.tune(subjects, tried, **options, progress=progress_of("tuning"))
     nested = None
     if outer_folds is not None:
@@ -286,8 +241,9 @@ def _load_subjects(
     return subjects, find_label(positive, labels, where="the data")
 
 
-def _load_scores(ctx: click.Context, scores: Path, combination: Combination | None) -> Scores:
+def _load_scores(scores: Path, combination: Combination | None) -> Scores:
     """Read scores, or raise a usage error if an option is for models."""
+    ctx = click.get_current_context()
     given = ctx.params
     refuse_together(("--scores", scores), ("DATA", given["data"]))
     models = [one.name.replace("_", "-") for one in TABLE if one.name in given]

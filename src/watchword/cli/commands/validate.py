@@ -50,14 +50,11 @@ def validate(
     preset: str | None,
     parameters: dict[str, Any],
     refine: bool | None,
-    folds: int,
-    repeats: int,
-    seed: int,
     group: str | None,
     files: ResultFiles,
     loader: Loader,
-    threads: int | None,
     table: bool,
+    **options: Any,
 ) -> None:
     """Measure accuracy by cross-validation.
 
@@ -76,19 +73,12 @@ def validate(
         texts,
         labels,
         model=with_known_default(begun, labels),
-        folds=folds,
         groups=groups,
-        repeats=repeats,
-        seed=seed,
         refine=POST_SETTINGS if chosen and has_posts else chosen,
-        threads=threads,
         progress=progress_of("validating"),
+        **options,
     )
     loader.report()
-    setting = {
-        "folds": folds,
-        "repeats": repeats,
-        "groups": None if groups is None else len(set(groups)),
-        "refined": chosen,
-    }
+    setting = {name: options[name] for name in ("folds", "repeats")}
+    setting |= {"groups": None if groups is None else len(set(groups)), "refined": chosen}
     show_evaluation(found, files, table=table, more=setting)

@@ -43,6 +43,8 @@ from watchword.cli.loading import Loader, load_model
 from watchword.cli.options import (
     allow_changed_model_option,
     data_options,
+    flag,
+    option,
     policy_option,
     positive_option,
     table_option,
@@ -76,22 +78,17 @@ _MOST_REASONS = 5  # n-grams for and against an alert
 @positive_option
 @policy_option
 @combination_options
-@click.option("--state", type=FILE, help="State file to resume from, if it exists, and to save to.")
-@click.option(
-    "--save-every",
-    type=FiniteFloat(min=0),
-    default=60,
-    metavar="SECONDS",
-    help="Time between saves of the state.",
+@option("--state", "State file to resume from, if it exists, and to save to.", type=FILE)
+@option(
+    "--save-every SECONDS", "Time between saves of the state.", type=FiniteFloat(min=0), default=60
 )
-@click.option(
+@flag(
     "--from-start",
-    is_flag=True,
-    help="Skip posts that the state has already read; for input that starts from the beginning.",
+    "Skip posts that the state has already read; for input that starts from the beginning.",
 )
 @allow_changed_model_option
-@click.option("--all", "every_post", is_flag=True, help="Print the decision after every post.")
-@click.option("--final", is_flag=True, help="Print a line per subject at the end.")
+@flag("--all", "Print the decision after every post.", name="every_post")
+@flag("--final", "Print a line per subject at the end.")
 @data_options(bad_lines="skip")
 @threads_option
 @table_option
