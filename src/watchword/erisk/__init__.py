@@ -11,14 +11,16 @@ from watchword.erisk.layout import (
 from watchword.erisk.pan import read_pan
 from watchword.erisk.paper_tasks import TaskResult, find_sets, run_task
 from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named
-from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
-from watchword.erisk.run_score import RunIntervals, RunScore
-from watchword.erisk.scoring import Scoreboard, score_runs
-from watchword.erisk.submission import (
+from watchword.erisk.run_files import (
     ChunkDecision,
+    ChunkRun,
+    RoundRun,
+    read_runs,
     read_submissions,
     write_submissions,
 )
+from watchword.erisk.run_score import RunIntervals, RunScore
+from watchword.erisk.scoring import Scoreboard, score_runs
 from watchword.erisk.synthetic_collection import make_collection, make_subjects
 from watchword.erisk.synthetic_discussions import make_discussions
 from watchword.erisk.tables import read_counts, read_truth

@@ -22,10 +22,9 @@ from watchword.erisk.layout import (
     together,
 )
 from watchword.erisk.published import Task, TaskName, task_named
-from watchword.erisk.run_files import ChunkRun
+from watchword.erisk.run_files import ChunkDecision, ChunkRun, write_submissions
 from watchword.erisk.run_score import RunScore
 from watchword.erisk.scoring import score_runs
-from watchword.erisk.submission import ChunkDecision, write_submissions
 from watchword.erisk.synthetic_collection import MARKER
 from watchword.erisk.tables import POSITIVE
 from watchword.errors import DataFormatError

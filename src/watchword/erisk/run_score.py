@@ -10,18 +10,20 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._display import finite, listed
-from watchword.erisk.run_files import ChunkRun, RoundRun
-from watchword.erisk.submission import Outcomes, chunk_outcomes
+from watchword.erisk.run_files import ChunkDecision, ChunkRun, RoundRun, check_same
 from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.erisk.truth import CollectionWarning
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
+from watchword.evaluation.metrics import CHUNKS
 from watchword.evaluation.paired_tests import randomization_test
 from watchword.evaluation.replaying import Ranking, early_measures
 
+COUNTED = ("name", "subjects", "positives", "alerts")
 RANKED = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
 
 MeasureSet = Literal["erisk", "mentalriskes", "pan"]
@@ -32,6 +34,22 @@ MEASURES: dict[MeasureSet, tuple[str, ...]] = {
     "mentalriskes": ("accuracy", "macro_precision", "macro_recall", "macro_f1", *_LATE),
     "pan": ("precision", "recall", "f1", "f05"),
 }
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The decisions of a run beside the truth: one value per subject in each column."""
+
+    subjects: tuple[str, ...]
+    truth: BoolArray
+    alerted: BoolArray
+    delays: IntArray
+    first_delays: FloatArray  #: earliest possible ones, infinite without writings
+    classes: tuple[NDArray[Any], NDArray[Any]]  #: true and decided, as numbers
+
+    def __post_init__(self) -> None:
+        if not self.truth.any():
+            raise DataFormatError("the golden truth has no positive subject")
 
 
 @dataclass(frozen=True)
@@ -56,10 +74,7 @@ class RunScore:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return {
-            "name": self.name,
-            "subjects": self.subjects,
-            "positives": self.positives,
-            "alerts": self.alerts,
+            **{name: getattr(self, name) for name in COUNTED},
             **{name: value for name, value in self.measures.items() if "_after_" not in name},
             **{f"{name}_bounds": asdict(bounds) for name, bounds in self.bounds.items()},
             "rankings": [asdict(ranking) for ranking in self.rankings],
@@ -87,18 +102,18 @@ def score_run(
     """Measure a run; delays by chunk need the number of writings of each subject."""
     if isinstance(run, RoundRun):
         outcomes = _round_outcomes(run, truth)
-        scores = {
-            rounds: _all_scores(run.scores[rounds], outcomes.subjects)
-            for rounds in rankings
-            if rounds in run.scores
-        }
+        scores = {}
+        for rounds in rankings:
+            if own := run.scores.get(rounds):
+                lowest = min(own.values()) - 1.0  # subjects without a score are ranked last
+                scores[rounds] = np.array([own.get(one, lowest) for one in outcomes.subjects])
     elif counts is None:
         raise DataFormatError(
             f"run {run.name}: delays in chunks need the number of writings of each subject",
             arguments=("counts",),
         )
     else:
-        outcomes, scores = chunk_outcomes(run.decisions, truth, counts), {}
+        outcomes, scores = _chunk_outcomes(run.decisions, truth, counts), {}
     found = early_measures(
         outcomes.truth,
         outcomes.alerted,
@@ -120,7 +135,7 @@ def score_run(
         elif name in found:
             measures[name] = finite(found[name])
         else:
-            columns = outcomes.truth, outcomes.alerted, *outcomes.classes()
+            columns = outcomes.truth, outcomes.alerted, *outcomes.classes
             measures[name] = _class_measure(name, *columns)
     for each in ranked:
         measures |= {f"{name}_after_{each.rounds}": getattr(each, name) for name in RANKED}
@@ -137,6 +152,45 @@ def score_run(
     )
 
 
+def _chunk_outcomes(
+    decisions: Mapping[str, ChunkDecision | None],
+    truth: Mapping[str, str],
+    counts: Mapping[str, int],
+) -> Outcomes:
+    """Return the outcomes of decisions by chunks, with delays as in the official scripts.
+
+    A decision after chunk i has the delay N at chunk 10, else floor(N/10)·i. Subjects of the truth
+    without writings count as never alerted, with a `CollectionWarning` if they are missing from
+    the decisions or the counts.
+    """
+    alerts = {one for one, given in decisions.items() if given and given.label == POSITIVE}
+    silent = [one for one in truth if not counts.get(one) and one not in alerts]
+    if incomplete := [one for one in silent if one not in decisions or one not in counts]:
+        warnings.warn(
+            f"{listed(incomplete)} in the golden truth, but without writings; counted as never "
+            "alerted, as in the official measures",
+            CollectionWarning,
+            stacklevel=4,
+        )
+    decisions = dict.fromkeys(silent) | dict(decisions)
+    totals = dict.fromkeys(silent, 0) | dict(counts)
+    for what, table in ("the golden truth", truth), ("the counts", totals):
+        check_same(decisions, table, "the run", what)
+    subjects = tuple(sorted(truth))  # so that sums do not depend on the order of lines
+    posts = np.array([totals[subject] for subject in subjects])
+    chunks = [decision.chunk if decision else CHUNKS for decision in map(decisions.get, subjects)]
+    is_positive = np.array([truth[subject] == POSITIVE for subject in subjects])
+    alerted = np.array([subject in alerts for subject in subjects])
+    return Outcomes(
+        subjects,
+        is_positive,
+        alerted,
+        metrics.chunk_delays(chunks, posts),
+        np.where(posts > 0, metrics.chunk_delays(1, posts), np.inf),
+        (is_positive, alerted),
+    )
+
+
 def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
     if unknown := sorted(run.subjects - truth.keys()):
         warnings.warn(
@@ -145,36 +199,26 @@ def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
             stacklevel=4,
         )
     subjects = tuple(sorted(truth))
+    is_positive = np.array([truth[one] != NEGATIVE for one in subjects])
+    alerted = np.array([one in run.alerts for one in subjects])
+    classes: tuple[NDArray[Any], NDArray[Any]] = is_positive, alerted
+    if not (known := {*truth.values()}) <= {POSITIVE, NEGATIVE}:
+        if wrong := sorted({*run.classes.values()} - known):
+            raise DataFormatError(
+                f"run {run.name}: {listed(wrong)} not a class of the golden truth "
+                f"({', '.join(sorted(known))})"
+            )
+        numbers = {name: at for at, name in enumerate(sorted({*known, NEGATIVE}))}
+        decided = [numbers[run.classes.get(one, NEGATIVE)] for one in subjects]
+        classes = np.array([numbers[truth[one]] for one in subjects]), np.array(decided)
     return Outcomes(
         subjects,
-        np.array([truth[one] != NEGATIVE for one in subjects]),
-        np.array([one in run.alerts for one in subjects]),
+        is_positive,
+        alerted,
         np.array([run.alerts.get(one, 0) for one in subjects], np.int64),
         np.array([1.0 if one in run.subjects else math.inf for one in subjects]),
-        *_classes(run, truth, subjects),
+        classes,
     )
-
-
-def _classes(
-    run: RoundRun, truth: Mapping[str, str], subjects: Sequence[str]
-) -> tuple[tuple[str, ...], ...]:
-    """Return the true and the decided classes, or nothing if there are only two."""
-    known = {*truth.values()}
-    if known <= {POSITIVE, NEGATIVE}:
-        return ()
-    if unknown := sorted({*run.classes.values()} - known):
-        raise DataFormatError(
-            f"run {run.name}: {listed(unknown)} not a class of the golden truth "
-            f"({', '.join(sorted(known))})"
-        )
-    decided = (run.classes.get(one, NEGATIVE) for one in subjects)
-    return tuple(truth[one] for one in subjects), tuple(decided)
-
-
-def _all_scores(scores: Mapping[str, float], subjects: Sequence[str]) -> FloatArray:
-    """Return a score for every subject; those without one are ranked last."""
-    lowest = min(scores.values()) - 1.0
-    return np.array([scores.get(one, lowest) for one in subjects])
 
 
 def intervals_of(
@@ -182,7 +226,14 @@ def intervals_of(
 ) -> RunIntervals:
     """Return the intervals of a run, or of its differences to another one."""
     found = {
-        name: _interval(name, run, base, p, options)
+        name: metrics.bootstrap_interval(
+            _measure(name, p),
+            run.outcomes.truth,
+            _columns(name, run),
+            baseline=None if base is None else _columns(name, base),
+            positive=True,
+            **options,
+        )
         for name in run.measures
         if base is None or name in base.measures
     }
@@ -193,108 +244,70 @@ def p_values_of(
     run: RunScore, base: RunScore, p: float, *, seed: int, repeats: int
 ) -> dict[str, float]:
     """Return p-values of differences between two runs; see `Scoreboard.p_values`."""
-    found = {}
-    for name in run.measures:
-        if name in base.measures and name not in ("latency", "speed") and "_after_" not in name:
-            measure, (own, other), more = _measured(name, [run, base], p)
-            found[name] = randomization_test(
-                measure,
-                run.outcomes.truth,
-                own,
-                other,
-                seed=seed,
-                repeats=repeats,
-                positive=True,
-                **more,
-            )
-    return found
-
-
-def _interval(
-    name: str, run: RunScore, base: RunScore | None, p: float, options: Mapping[str, Any]
-) -> metrics.Interval:
-    measure, sides, more = _measured(name, [run] if base is None else [run, base], p)
-    return metrics.bootstrap_interval(
-        measure,
-        run.outcomes.truth,
-        sides[0],
-        baseline=sides[1] if len(sides) > 1 else None,
-        positive=True,
-        **options,
-        **more,
-    )
-
-
-def _measured(
-    name: str, runs: Sequence[RunScore], p: float
-) -> tuple[Callable[..., float], list[tuple[Any, ...]], dict[str, Any]]:
-    """Return a measure, its arguments after the truth for each run, and its options."""
-    if "_after_" in name:
-        kind, _, rounds = name.partition("_after_")
-        columns = [_ranking_columns(one, int(rounds)) for one in runs]
-        return partial(_ranking_measure, kind), columns, {}
-    if name in _BY_CLASS:
-        sides = [(one.outcomes.alerted, *one.outcomes.classes()) for one in runs]
-        return partial(_class_measure, name), sides, {}
-    more: dict[str, Any] = {"minimum_delay": 0}
-    if name.startswith("erde"):
-        more["deadline"] = int(name.removeprefix("erde"))
-    elif name in ("speed", "f_latency"):
-        more["p"] = p
-    return (
-        _decision_measure(name),
-        [(one.outcomes.alerted, one.outcomes.delays) for one in runs],
-        more,
-    )
-
-
-def _decision_measure(name: str) -> Callable[..., float]:
-    if name.startswith("erde"):
-        return metrics.erde
-    known: dict[str, Callable[..., float]] = {
-        "latency": metrics.latency,
-        "speed": metrics.speed,
-        "f_latency": metrics.latency_weighted_f1,
+    return {
+        name: randomization_test(
+            _measure(name, p),
+            run.outcomes.truth,
+            _columns(name, run),
+            _columns(name, base),
+            seed=seed,
+            repeats=repeats,
+            positive=True,
+        )
+        for name in run.measures
+        if name in base.measures and name not in ("latency", "speed") and "_after_" not in name
     }
-    return known.get(name) or partial(_quality, name)
 
 
-def _quality(
-    name: str, truth: BoolArray, alerted: BoolArray, _delays: IntArray, **options: Any
-) -> float:
-    """Return precision, recall or F₁, with the signature of the measures that use delays."""
-    found = metrics.precision_recall_f1(truth, alerted, positive=options["positive"])
-    return float(getattr(found, name))
+def _columns(name: str, run: RunScore) -> tuple[Any, ...]:
+    """Return the arguments of a measure after the truth."""
+    found, rounds = run.outcomes, name.partition("_after_")[2]
+    if rounds:
+        order = np.arange(len(found.subjects))  # for ties; subjects are sorted
+        return found.alerted, run.scores[int(rounds)], order
+    if name.startswith(_LATE):
+        return found.alerted, found.delays
+    return found.alerted, *found.classes
 
 
-_BY_CLASS = ("accuracy", "macro_precision", "macro_recall", "macro_f1", "f05")
+def _measure(name: str, p: float) -> Callable[..., float]:
+    """Return a measure as a function of the truth and its `_columns`."""
+    kind, _, rounds = name.partition("_after_")
+    if rounds:
+        return partial(_ranking_measure, kind)
+    if name.startswith("erde"):
+        return partial(metrics.erde, deadline=int(name.removeprefix("erde")), minimum_delay=0)
+    late: dict[str, Callable[..., float]] = {
+        "latency": partial(metrics.latency, minimum_delay=0),
+        "speed": partial(metrics.speed, p=p, minimum_delay=0),
+        "f_latency": partial(metrics.latency_weighted_f1, p=p, minimum_delay=0),
+    }
+    return late.get(name) or partial(_class_measure, name)
 
 
 def _class_measure(
     name: str,
     truth: BoolArray,
     alerted: BoolArray,
-    true: IntArray,
-    decided: IntArray,
+    true: NDArray[Any],
+    decided: NDArray[Any],
     *,
     positive: bool = True,
 ) -> float:
-    """Return F₀.₅ of alerts, the accuracy, or a mean over the classes that occur."""
+    """Return a quality of the alerts, the accuracy, or a mean over the classes that occur."""
+    if name in ("precision", "recall", "f1"):
+        found = metrics.precision_recall_f1(truth, alerted, positive=positive)
+        return float(getattr(found, name))
     if name == "f05":
         return metrics.f_score(truth, alerted, positive=positive, beta=0.5)
     if name == "accuracy":
         return float((true == decided).mean())
     kind = name.removeprefix("macro_")
-    found = [
+    of_classes = [
         metrics.precision_recall_f1(true == one, decided == one, positive=True)
         for one in np.union1d(true, decided)
     ]
-    return float(np.mean([getattr(each, kind) for each in found]))
-
-
-def _ranking_columns(run: RunScore, rounds: int) -> tuple[Any, ...]:
-    order = np.arange(len(run.outcomes.subjects))  # for ties; subjects are sorted
-    return run.outcomes.alerted, run.scores[rounds], order
+    return float(np.mean([getattr(each, kind) for each in of_classes]))
 
 
 def _ranking_measure(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from watchword._files import AnyPath
 from watchword.erisk.layout import Collection
 from watchword.erisk.run_files import ChunkRun, RoundRun, read_runs
 from watchword.erisk.run_score import (
+    COUNTED,
     MEASURES,
     RANKED,
     MeasureSet,
@@ -55,13 +57,8 @@ class Scoreboard:
         """Return a row per run and a column per measure; undefined measures are empty."""
         names = list(dict.fromkeys(name for run in self.runs for name in run.measures))
         rows = [
-            {
-                "name": run.name,
-                "subjects": run.subjects,
-                "positives": run.positives,
-                "alerts": run.alerts,
-                **{name: run.measures.get(name) for name in names},
-            }
+            {name: getattr(run, name) for name in COUNTED}
+            | {name: run.measures.get(name) for name in names}
             for run in self.runs
         ]
         return csv_of(rows, spreadsheet_safe=spreadsheet_safe)
@@ -95,11 +92,9 @@ class Scoreboard:
 
         The intervals are paired: both runs are measured on the same resamples of subjects.
         """
-        base = self._named(baseline)
+        base, others = self._baseline(baseline)
         options = {"seed": seed, "repeats": repeats, "confidence_level": confidence_level}
-        return [
-            intervals_of(run, base, self.latency_p, options) for run in self.runs if run is not base
-        ]
+        return [intervals_of(run, base, self.latency_p, options) for run in others]
 
     def p_values(
         self, baseline: str | None = None, *, seed: int = 0, repeats: int = 1000
@@ -110,18 +105,19 @@ class Scoreboard:
         exchanged. The baseline is the first run, unless given. Rankings, whose scores cannot be
         exchanged, and measures that need a true positive (latency, speed) are left out.
         """
-        base = self._named(baseline)
+        base, others = self._baseline(baseline)
         return {
             run.name: p_values_of(run, base, self.latency_p, seed=seed, repeats=repeats)
-            for run in self.runs
-            if run is not base
+            for run in others
         }
 
-    def _named(self, baseline: str | None) -> RunScore:
-        names = [run.name for run in self.runs]
-        if baseline is not None and baseline not in names:
-            raise ValueError(f"baseline must be one of {', '.join(names)}, got {baseline!r}")
-        return self.runs[0 if baseline is None else names.index(baseline)]
+    def _baseline(self, name: str | None) -> tuple[RunScore, list[RunScore]]:
+        """Return the run to compare with, and the others."""
+        by_name = {run.name: run for run in self.runs}
+        base = self.runs[0] if name is None else by_name.pop(name, None)
+        if base is None:
+            raise ValueError(f"baseline must be one of {', '.join(by_name)}, got {name!r}")
+        return base, [run for run in self.runs if run is not base]
 
     def _decisions(self) -> list[list[str]]:
         """Return the rows of the table of decisions, with the bounds of ERDE at the end."""
@@ -132,15 +128,15 @@ class Scoreboard:
         ]
         bounds = {"never alerting": "never", "best possible": "best"}
         for title, bound in bounds.items() if self.runs[0].bounds else ():
-            limits = list(dict.fromkeys(self._limits(run, names, bound) for run in self.runs))
+            limits = dict.fromkeys(
+                tuple(
+                    cell_of(name, getattr(run.bounds[name], bound)) if name in run.bounds else ""
+                    for name in names
+                )
+                for run in self.runs
+            )
             rows += [[f"({title})", *cells] for cells in limits]
         return rows
-
-    def _limits(self, run: RunScore, names: Sequence[str], bound: str) -> tuple[str, ...]:
-        return tuple(
-            cell_of(name, getattr(run.bounds[name], bound)) if name in run.bounds else ""
-            for name in names
-        )
 
     def _rankings(self) -> list[list[str]]:
         rows = [
@@ -148,9 +144,8 @@ class Scoreboard:
             for run in self.runs
             for each in run.rankings
         ]
-        return (
-            [["run", "after rounds", *(title_of(name) for name in RANKED)], *rows] if rows else []
-        )
+        head = ["run", "after rounds", *map(title_of, RANKED)]
+        return [head, *rows] if rows else []
 
 
 def score_runs(
@@ -195,13 +190,21 @@ def score_runs(
     kind = as_choice("measures", measures, tuple(MEASURES))
     rounds = tuple(as_whole("rankings", one, 1) for one in rankings)
     limits = tuple(as_whole("deadlines", one, 1) for one in deadlines or _DEADLINES[kind])
-    p = _latency_p(kind, latency_p)
+    if latency_p is None and kind == "mentalriskes":
+        raise ValueError(f"latency_p is required for MentalRiskES: {MENTALRISKES_P}")
+    p = metrics.LATENCY_P if latency_p is None else latency_p
     labels, found = _tables(truth)
     given = found if counts is None else counts
     totals = given if given is None or isinstance(given, Mapping) else read_counts(given)
-    listed = list(_all_runs(runs, rounds))
+    listed: list[ChunkRun | RoundRun] = []
+    for source in runs:
+        if isinstance(source, ChunkRun | RoundRun):
+            listed.append(source)
+        else:
+            listed += read_runs(source, rankings=rounds)
     if kind == "pan":  # negatives do not count in F₀.₅, so golden truth may list positives only
-        labels = {one: NEGATIVE for run in listed for one in _subjects_of(run)} | dict(labels)
+        named = (run.subjects if isinstance(run, RoundRun) else run.decisions for run in listed)
+        labels = dict.fromkeys(chain.from_iterable(named), NEGATIVE) | dict(labels)
     taken: dict[str, RunScore] = {}
     for run in listed:
         if run.name in taken:
@@ -219,26 +222,6 @@ _DEADLINES: dict[MeasureSet, tuple[int, ...]] = {
     "mentalriskes": (5, 30),
     "pan": DEADLINES,
 }
-
-
-def _latency_p(kind: MeasureSet, given: float | None) -> float:
-    if given is None and kind == "mentalriskes":
-        raise ValueError(f"latency_p is required for MentalRiskES: {MENTALRISKES_P}")
-    return metrics.LATENCY_P if given is None else given
-
-
-def _subjects_of(run: ChunkRun | RoundRun) -> Iterable[str]:
-    return run.subjects if isinstance(run, RoundRun) else run.decisions
-
-
-def _all_runs(
-    runs: Iterable[AnyPath | ChunkRun | RoundRun], rankings: Sequence[int]
-) -> Iterator[ChunkRun | RoundRun]:
-    for source in runs:
-        if isinstance(source, ChunkRun | RoundRun):
-            yield source
-        else:
-            yield from read_runs(source, rankings=rankings)
 
 
 def _tables(

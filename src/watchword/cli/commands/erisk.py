@@ -31,7 +31,7 @@ from watchword.cli.options import (
 from watchword.cli.output import check_files
 from watchword.cli.policy_notation import parse_policy
 from watchword.erisk import TASKS, make_collection, make_discussions, run_task
-from watchword.erisk.submission import check_name
+from watchword.erisk.run_files import check_name
 from watchword.erisk.symptoms import make_rankings
 from watchword.erisk.tables import POSITIVE
 from watchword.model.presets import PAPER_TASKS

@@ -18,8 +18,8 @@ from watchword.erisk.paper_tasks import (
     table_rows,
     table_values,
 )
+from watchword.erisk.run_files import write_submissions
 from watchword.erisk.score_tables import cell_of, latex_of, markdown_of, title_of
-from watchword.erisk.submission import write_submissions
 from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
 from watchword.evaluation.tuning_result import Tuning
 from watchword.model.presets import PAPER
