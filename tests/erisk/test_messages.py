@@ -10,8 +10,8 @@ import watchword as ww
 from erisk_tasks import QUICK, TOKEN, ask, runs, scripted, subjects, take_part, taught
 from watchword.erisk import read_runs, score_runs
 from watchword.erisk.client import run_client
+from watchword.erisk.dialects import answers_in, as_messages, predictions_of
 from watchword.erisk.emissions import FIELDS, Emissions
-from watchword.erisk.messages import answers_in, as_messages, predictions_of
 from watchword.erisk.protocol import Answer
 from watchword.erisk.server import running_server
 from watchword.errors import DataFormatError, StateError

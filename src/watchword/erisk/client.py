@@ -157,8 +157,8 @@ def run_client(
             if (number + 1) % every == 0:
                 opened.shorten(number, digest, [each.to_bytes() for each in crew.watchers])
 
-        client = _Client(transport, spoken, backoff, opened, crew, on_round_done)
-        client.first_round = as_whole("first_round", first_round, 0)
+        first = as_whole("first_round", first_round, 0)
+        client = _Client(transport, spoken, backoff, opened, crew, on_round_done, first)
         rounds, ended = client.run(most)
         return ClientReport(rounds, ended, crew.delays())
 
@@ -218,33 +218,28 @@ class _Crew:
         )
 
 
+@dataclass
 class _Client:
     """The current round, and the runs that the server may still lack."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        dialect: Dialect,
-        backoff: Backoff,
-        journal: Journal,
-        crew: _Crew,
-        on_round_done: Callable[[int, str], None],
-    ) -> None:
-        self._transport = transport
-        self._dialect = dialect
-        self.first_round = 0  # number of the server's first round
-        self._backoff = backoff
-        self._journal = journal
-        self._crew = crew
-        self._on_round_done = on_round_done
-        self._number, self._digest = journal.past.number, journal.past.digest
+    _transport: Transport
+    _dialect: Dialect
+    _backoff: Backoff
+    _journal: Journal
+    _crew: _Crew
+    _on_round_done: Callable[[int, str], None]
+    _first_round: int  # number of the server's first round
+
+    def __post_init__(self) -> None:
+        past = self._journal.past
+        self._number, self._digest = past.number, past.digest
         self._answers: list[list[Answer]] = []
         self._missing: list[int] = []  # not acknowledged
         self._sent: set[int] = set()  # at least once, with an unknown outcome or acknowledged
         self._refused: dict[int, RefusedError] = {}  # when sent again: the server may have them
         self._unreported = False
-        if journal.past.rounds:
-            latest = journal.past.rounds[-1]
+        if past.rounds:
+            latest = past.rounds[-1]
             self._number, self._digest = latest.round.number, latest.round.digest
             self._answer(latest.answers, latest.acknowledged, latest.sent)
             self._unreported = not self._missing and not latest.reported
@@ -275,12 +270,13 @@ class _Client:
         return self._number + 1, "empty"
 
     def _ask(self) -> Round | None:
-        """Return the server's current round, or None after the last."""
+        """Return the server's current round, counted from 0, or None after the last."""
         attempts = Attempts(self._backoff)
         while True:
             try:
                 body = self._transport.get_round(self._dialect.path)
-                return self._renumbered(self._dialect.parse(parse_json(body)))
+                latest = self._dialect.parse(parse_json(body))
+                return latest and replace(latest, number=latest.number - self._first_round)
             except TransientError as error:  # noqa: PERF203
                 attempts.failed(error)
             except RefusedError as error:
@@ -293,13 +289,6 @@ class _Client:
                 attempts.failed(
                     TransientError(f"{self._dialect.path}: {self._transport.masked(str(error))}")
                 )
-
-    def _renumbered(self, latest: Round | None) -> Round | None:
-        """Return a round with a number that counts from 0."""
-        if latest is None or not self.first_round:
-            return latest
-        number = latest.number - self.first_round
-        return replace(latest, number=number)
 
     def _is_current(self, latest: Round) -> bool:
         if latest.number != self._number:
@@ -335,8 +324,7 @@ class _Client:
             kept = self._crew.answers
         self._answers = kept
         self._missing = [run for run in range(len(kept)) if run not in acknowledged]
-        self._sent = set(sent)
-        self._refused = {}
+        self._sent, self._refused = set(sent), {}
 
     @property
     def _unanswered(self) -> list[int]:
@@ -379,8 +367,7 @@ class _Client:
         outcomes = side_by_side(
             [partial(self._transport.submit, run, body, path) for run, body in bodies.items()]
         )
-        failures = dict(zip(runs, outcomes, strict=True))
-        for run, error in failures.items():
+        for run, error in zip(runs, outcomes, strict=True):
             if isinstance(error, RefusedError):
                 self._journal.refused(self._number, run)
             elif error is None:

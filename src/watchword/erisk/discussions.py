@@ -17,6 +17,7 @@ from typing import Any
 from watchword.data.subjects import Post, Subject
 from watchword.erisk.listing import contents
 from watchword.erisk.protocol import (
+    Round,
     Writing,
     as_identifier,
     as_list,
@@ -25,6 +26,7 @@ from watchword.erisk.protocol import (
     as_object,
     as_text,
     parse_json,
+    round_of,
 )
 from watchword.errors import DataFormatError
 
@@ -73,6 +75,11 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
         id=as_identifier(_first(submission, _ID)),
         context=tuple(filter(None, context)),
     )
+
+
+def as_discussions(data: object) -> Round | None:
+    """Return the round in a response, or None for the empty list that ends a task."""
+    return round_of(as_discussion(item) for item in as_list(data, "discussions"))
 
 
 def discussion_of(writing: Writing) -> dict[str, Any]:

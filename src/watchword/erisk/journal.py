@@ -13,11 +13,19 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from watchword._database import Database, DatabaseKind, open_database, table
 from watchword._files import AnyPath
-from watchword.erisk.protocol import Answer, Round, as_answers, as_list, as_round, parse_json
+from watchword.erisk.protocol import (
+    Answer,
+    Round,
+    Writing,
+    as_answers,
+    as_list,
+    parse_json,
+    round_of,
+)
 from watchword.errors import DataFormatError, StateError
 
 _HASHINGS = 100_000  # tokens may be short
@@ -210,26 +218,19 @@ def _read_rounds(database: Database, past: Past, runs: int) -> None:
 
 
 def _round(database: Database, number: int) -> Round | None:
-    writings = database.rows(
-        "SELECT round AS number, nick, title, content, date, id, context FROM writings "
-        "WHERE round = ? "
-        "ORDER BY position",
+    found = database.rows(
+        "SELECT nick, round AS number, title, content, date, id, context FROM writings "
+        "WHERE round = ? ORDER BY position",
         number,
     )
     try:
-        found = as_round(list(map(dict, writings)))
-        contexts = [
-            tuple(as_list(parse_json(row["context"].encode()), "texts")) for row in writings
-        ]
+        contexts = [tuple(as_list(parse_json(row["context"].encode()), "texts")) for row in found]
+        return round_of(
+            Writing(**{**row, "context": context})
+            for row, context in zip(found, contexts, strict=True)
+        )
     except DataFormatError as error:
         raise database.damaged(error) from None
-    return found and replace(
-        found,
-        writings=tuple(
-            replace(each, context=context)
-            for each, context in zip(found.writings, contexts, strict=True)
-        ),
-    )
 
 
 def _answers(database: Database, number: int, runs: int) -> list[list[Answer]] | None:

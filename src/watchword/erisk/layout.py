@@ -16,6 +16,7 @@ the folders do not give the labels; counts (`writings*.txt`) are in the folder.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,21 +28,12 @@ from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
 from watchword.erisk.discussions import read_discussions
-from watchword.erisk.listing import discussion_files, matching, subfolders, subject_files
+from watchword.erisk.listing import discussion_files, only, subfolders, subject_files
 from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
 from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth
 from watchword.erisk.xml_reader import read_individual, sorted_by_time, trend
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
-
-__all__ = [
-    "Collection",
-    "find_collections",
-    "official_counts",
-    "read_collection",
-    "read_erisk",
-    "together",
-]
 
 Layout = Literal["train", "test", "cases", "folder", "discussions"]
 Split = Literal["train", "test"]
@@ -77,11 +69,7 @@ class Collection:
     @property
     def counts(self) -> Path | None:
         """The file with the number of writings of each subject, if there is one."""
-        found = [] if self.parts else matching(self.path, _COUNTS)
-        if len(found) > 1:
-            names = ", ".join(path.name for path in found)
-            raise DataFormatError(f"{self.path}: several count files (keep one): {names}")
-        return found[0] if found else None
+        return None if self.parts else only(self.path, _COUNTS, "count")
 
     @property
     def first_file(self) -> str:
@@ -204,7 +192,9 @@ def read_collection(
         raise DataFormatError(f"{collection.path}: contains no file {part}….xml")
     names = tracked(sorted(by_name, key=_natural), len(by_name), progress)
     read = subjects = [_subject(name, by_name[name]) for name in names]
-    _check_ids(collection, read)
+    [(name, times)] = Counter(subject.id for subject in read).most_common(1)
+    if times > 1:
+        raise DataFormatError(f"{collection.path}: duplicate subject id {name!r}")
     truth = None if collection.parts else truth_of(collection.path, read)
     if truth is not None:
         subjects = with_truth(truth, collection.path, read, part)
@@ -339,14 +329,6 @@ def _check_chunks(name: str, folder: Path, sizes: Mapping[int | None, int]) -> N
     few = CHUNKS in sizes and not any(size for at, size in sizes.items() if at != CHUNKS)
     if missing and not (few and sizes[CHUNKS] < CHUNKS):
         raise DataFormatError(f"{folder}: {listed(missing)} missing")
-
-
-def _check_ids(collection: Collection, subjects: list[Subject]) -> None:
-    seen: set[str] = set()
-    for subject in subjects:
-        if subject.id in seen:
-            raise DataFormatError(f"{collection.path}: duplicate subject id {subject.id!r}")
-        seen.add(subject.id)
 
 
 def _check_counts(collection: Collection, read: list[Subject], subjects: list[Subject]) -> None:

@@ -42,6 +42,15 @@ def matching(folder: Path, name: re.Pattern[str]) -> list[Path]:
     return [path for path in entries(folder) if name.fullmatch(path.name) and path.is_file()]
 
 
+def only(folder: Path, name: re.Pattern[str], kind: str) -> Path | None:
+    """Return the file in a folder whose name matches, if there is one; raise if several do."""
+    found = matching(folder, name)
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise DataFormatError(f"{folder}: several {kind} files (keep one): {names}")
+    return found[0] if found else None
+
+
 def contents(path: Path, limit: int) -> bytes:
     """Return the contents of a file of at most `limit` bytes, a whole number of MiB."""
     data = bytearray()

@@ -6,13 +6,13 @@ of `<author>`, `<time>` and `<text>`, and a list of the predators' ids, one per 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, XMLParser
 
 from watchword._files import AnyPath
 from watchword.data.subjects import Post, Subject
+from watchword.erisk.tables import filled_lines
 from watchword.errors import DataFormatError
 
 PREDATOR, OTHER = "predator", "other"
@@ -30,7 +30,9 @@ def read_pan(path: AnyPath, predators: AnyPath | None = None) -> list[Subject]:
     Measure authors with `watchword.evaluation.metrics.f_score(…, beta=0.5)`.
     """
     source = Path(path)
-    known = None if predators is None else set(_listed(Path(predators)))
+    known = None
+    if predators is not None:
+        known = {line.strip() for _, line in filled_lines(Path(predators))}
     target = _Conversations()
     parser = XMLParser(target=target)  # noqa: S314 - document types are rejected
     try:
@@ -100,11 +102,3 @@ class _Conversations:
         if text:
             self._said.append(text)
         self._read[author] = len(self._said)
-
-
-def _listed(path: Path) -> Iterator[str]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataFormatError(f"{path}: {error}") from error
-    return (line.strip() for line in lines if line.strip())

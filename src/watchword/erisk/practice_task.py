@@ -6,20 +6,22 @@ This module does not depend on HTTP.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
-from watchword._arrays import BoolArray
 from watchword._checks import Label, as_label, as_whole
-from watchword._display import finite
 from watchword.data.subjects import Subject
 from watchword.erisk.dialects import DialectName, dialect_named
 from watchword.erisk.protocol import MOST_RUNS, Answer, ServerError, Writing, as_answers, to_json
+from watchword.erisk.run_files import RoundRun
+from watchword.erisk.run_score import score_run
+from watchword.erisk.tables import NEGATIVE, POSITIVE
 from watchword.evaluation import metrics
-from watchword.evaluation.replaying import RANKING_ROUNDS, Ranking, early_measures
+from watchword.evaluation.replaying import DEADLINES, RANKING_ROUNDS, Ranking
+
+_MEASURES = ("precision", "recall", "f1", "erde5", "erde50", "latency", "speed", "f_latency")
 
 
 class ConflictError(ServerError):
@@ -87,7 +89,7 @@ class _RunState:
     answers: tuple[Answer, ...] = ()  # the latest
     rounds: int = 0  # answered
     alerts: dict[str, int] = field(default_factory=dict)
-    scores: dict[int, list[float]] = field(default_factory=dict)  # by number of rounds
+    scores: dict[int, dict[str, float]] = field(default_factory=dict)  # by number of rounds
 
 
 class PracticeTask:
@@ -114,17 +116,17 @@ class PracticeTask:
     ) -> None:
         self.dialect = dialect_named(dialect)
         everybody = list(subjects)
-        _check(everybody)
+        if not any(subject.posts for subject in everybody):
+            raise ValueError("at least one subject must have posts")
+        [(name, times)] = Counter(subject.id for subject in everybody).most_common(1)
+        if times > 1:
+            raise ValueError(f"duplicate subject id {name!r}")
         # Subjects without posts are not sent, but count as never alerted.
         self._subjects = [subject for subject in everybody if subject.posts]
-        self._silent = [subject for subject in everybody if not subject.posts]
+        self._silent = len(everybody) - len(self._subjects)
         self._names = [subject.id for subject in self._subjects]
         self.last_round = max(len(subject.posts) for subject in self._subjects) - 1
-        self._truth = (
-            None
-            if positive is None
-            else _truth([*self._subjects, *self._silent], as_label(positive))
-        )
+        self._truth = None if positive is None else _truth(everybody, as_label(positive))
         self._runs = [_RunState() for _ in range(as_whole("runs", runs, 1, MOST_RUNS))]
         self._refuse_duplicates = refuse_duplicates
         self._on_round = on_round
@@ -167,15 +169,15 @@ class PracticeTask:
             Writing(
                 nick=subject.id,
                 number=number,
-                title=subject.posts[number].title,
-                content=subject.posts[number].text,
-                date=_date(subject, number),
+                title=post.title,
+                content=post.text,
+                date="" if post.time is None else post.time.isoformat(),
                 id=number * len(self._subjects) + place,
                 redditor=place,
-                context=subject.posts[number].context,
+                context=post.context,
             )
             for place, subject in enumerate(self._subjects)
-            if len(subject.posts) > number
+            for post in subject.posts[number : number + 1]
         ]
 
     def submit(self, run: int, data: object) -> None:
@@ -201,7 +203,7 @@ class PracticeTask:
             if answer.decision:
                 state.alerts.setdefault(answer.nick, state.rounds)  # k = round + 1
         if state.rounds in RANKING_ROUNDS:
-            state.scores[state.rounds] = [answer.score for answer in answers]
+            state.scores[state.rounds] = _scores_in(answers)
         if self._complete and self._on_round is not None:
             self._on_round(self.round)
 
@@ -209,8 +211,8 @@ class PracticeTask:
         """Return the results so far."""
         truth = self._truth
         return TaskResults(
-            subjects=len(self._subjects) + len(self._silent),
-            positives=None if truth is None else int(truth.sum()),
+            subjects=len(self._subjects) + self._silent,
+            positives=None if truth is None else [*truth.values()].count(POSITIVE),
             rounds=min(state.rounds for state in self._runs),
             finished=self.finished,
             runs=tuple(
@@ -220,53 +222,27 @@ class PracticeTask:
         )
 
     def _measures(self, state: _RunState) -> RunMeasures | None:
-        truth = self._truth
-        if truth is None or not state.rounds:
+        if self._truth is None or not state.rounds:
             return None
-        names = [*self._names, *(subject.id for subject in self._silent)]
-        alerted = np.array([name in state.alerts for name in names])
-        delays = [state.alerts.get(name, 0) for name in names]
-        first = np.repeat([1.0, np.inf], [len(self._names), len(self._silent)])
-        found = finite(early_measures(truth, alerted, delays, first))
-        latency = found.pop("median_delay")
-        return RunMeasures(**found, latency=latency, rankings=self._rankings(state, truth, names))
-
-    def _rankings(
-        self, state: _RunState, truth: BoolArray, names: list[str]
-    ) -> tuple[Ranking, ...]:
-        latest = [answer.score for answer in state.answers]
-        scores = {
-            rounds: values + [min(values) - 1.0] * len(self._silent)  # no score: ranked last
-            for rounds, values in (state.scores | {state.rounds: latest}).items()
-        }
-        return tuple(
-            Ranking.of(rounds, values, truth, names) for rounds, values in sorted(scores.items())
-        )
+        scores = state.scores | {state.rounds: _scores_in(state.answers)}
+        run = RoundRun("", state.rounds, frozenset(self._names), state.alerts, scores)
+        score = score_run(run, self._truth, None, DEADLINES, metrics.LATENCY_P, sorted(scores))
+        found: dict[str, Any] = {name: score.measures[name] for name in _MEASURES}
+        found |= {f"{name}_bounds": each for name, each in score.bounds.items()}
+        return RunMeasures(**found, rankings=score.rankings)
 
 
-def _check(subjects: Sequence[Subject]) -> None:
-    if not any(subject.posts for subject in subjects):
-        raise ValueError("at least one subject must have posts")
-    seen: set[str] = set()
-    for subject in subjects:
-        if subject.id in seen:
-            raise ValueError(f"duplicate subject id {subject.id!r}")
-        seen.add(subject.id)
+def _scores_in(answers: Iterable[Answer]) -> dict[str, float]:
+    return {answer.nick: answer.score for answer in answers}
 
 
-def _truth(subjects: Sequence[Subject], positive: Label) -> BoolArray:
+def _truth(subjects: Sequence[Subject], positive: Label) -> dict[str, str]:
     for subject in subjects:
         if subject.label is None:
             raise ValueError(
                 f"subject {subject.id!r} has no label, which measures need (use positive=None for "
                 "no measures)"
             )
-    truth = np.array([subject.label == positive for subject in subjects], dtype=np.bool_)
-    if not truth.any():
+    if all(subject.label != positive for subject in subjects):
         raise ValueError(f"no subject has the positive label {positive!r}")
-    return truth
-
-
-def _date(subject: Subject, number: int) -> str:
-    time = subject.posts[number].time
-    return "" if time is None else time.isoformat()
+    return {one.id: POSITIVE if one.label == positive else NEGATIVE for one in subjects}

@@ -32,6 +32,7 @@ _LATEX_TITLES = {
     "latency": r"latency$_{TP}$",
     "F_latency": r"$F_{latency}$",
 }
+_MARKDOWN_SIGNS = {ord(sign): rf"\{sign}" for sign in "\\|`*_<>[]"} | {0x0A: " "}
 _LATEX_SIGNS = {sign: rf"\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -46,24 +47,23 @@ def interval_lines(found: Sequence[RunIntervals]) -> list[str]:
     Differences whose interval excludes 0 are marked with a star.
     """
     names = list(dict.fromkeys(name for one in found for name in one.intervals))
-    rows = [["", *(one.name for one in found)]]
-    for name in names:
-        row = [title_of(name)]
-        for one in found:
-            interval = one.intervals.get(name)
-            row.append("–" if interval is None else _interval_cell(name, interval, one.baseline))
-        rows.append(row)
-    return aligned(rows)
+    rows = [[title_of(name), *(_interval_cell(name, one) for one in found)] for name in names]
+    return aligned([["", *(one.name for one in found)], *rows])
 
 
-def _interval_cell(name: str, found: metrics.Interval, baseline: str | None) -> str:
-    sign = "" if baseline is None else "+"
-    value, low, high = (
-        cell_of(name, None if math.isnan(each) else each, sign)
-        for each in (found.value, found.low, found.high)
-    )
-    star = "" if baseline is None else "*" if found.low > 0 or found.high < 0 else " "
+def _interval_cell(name: str, run: RunIntervals) -> str:
+    if name not in run.intervals:
+        return "–"
+    found, is_difference = run.intervals[name], run.baseline is not None
+    value, low, high = interval_cells(name, found, "+" if is_difference else "")
+    star = "" if not is_difference else "*" if found.low > 0 or found.high < 0 else " "
     return f"{value} [{low}, {high}]{star}"
+
+
+def interval_cells(name: str, found: metrics.Interval, sign: str) -> list[str]:
+    """Return the value of a measure and the ends of its interval as tables show them."""
+    values = (found.value, found.low, found.high)
+    return [cell_of(name, None if math.isnan(each) else each, sign) for each in values]
 
 
 def title_of(name: str) -> str:
@@ -91,26 +91,13 @@ def markdown_of(rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
     |:---|---:|
     | a\|b | 0.50 |
     """
-    lines = ["| " + " | ".join(map(_in_markdown, row)) + " |" for row in rows]
+    cells = ([visible(cell).translate(_MARKDOWN_SIGNS) for cell in row] for row in rows)
+    lines = [f"| {' | '.join(row)} |" for row in cells]
     columns = [":---"] * words + ["---:"] * (len(rows[0]) - words)
     return "\n".join([lines[0], f"|{'|'.join(columns)}|", *lines[1:]])
 
 
-_MARKDOWN_SIGNS = {ord(sign): rf"\{sign}" for sign in "\\|`*_<>[]"} | {0x0A: " "}
-
-
-def _in_markdown(cell: str) -> str:
-    return visible(cell).translate(_MARKDOWN_SIGNS)
-
-
-def latex_of(
-    rows: Sequence[Sequence[str]],
-    runs: int,
-    lowest: Sequence[bool],
-    words: int,
-    *,
-    note: str = "",
-) -> str:
+def latex_of(rows: Sequence[Sequence[str]], runs: int, words: int, *, note: str = "") -> str:
     """Return a tabular; the best value of each column is bold in the rows of runs.
 
     `note` is printed in a last row of the table.
@@ -121,7 +108,8 @@ def latex_of(
             at: float(rows[at + 1][column]) for at in range(runs) if rows[at + 1][column] != "–"
         }
         if len(values) > 1:
-            best = (min if lowest[column] else max)(values.values())
+            is_cost = rows[0][column].startswith(("ERDE", "latency"))
+            best = (min if is_cost else max)(values.values())
             for at in (at for at, value in values.items() if value == best):
                 body[at][column] = rf"\textbf{{{body[at][column]}}}"
     lines = [rf"\begin{{tabular}}{{{'l' * words}{'r' * (len(rows[0]) - words)}}}", r"\toprule"]

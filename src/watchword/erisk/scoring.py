@@ -65,12 +65,11 @@ class Scoreboard:
 
     def to_latex(self) -> str:
         """Return the tables of decisions and rankings for LaTeX with booktabs, best values bold."""
-        lowest = [title.startswith(("ERDE", "latency")) for title in self._decisions()[0]]
-        tables = [latex_of(self._decisions(), len(self.runs), lowest, words=1)]
+        tables = [latex_of(self._decisions(), len(self.runs), words=1)]
         if ranked := self._rankings():
             for rounds in dict.fromkeys(row[1] for row in ranked[1:]):
                 rows = [row for row in ranked[1:] if row[1] == rounds]
-                tables.append(latex_of([ranked[0], *rows], len(rows), [False] * 5, words=2))
+                tables.append(latex_of([ranked[0], *rows], len(rows), words=2))
         return "\n".join(tables)
 
     def intervals(

@@ -84,18 +84,9 @@ def make_app(
     host
         the host that the server will listen on.
     """
-    task = (
-        subjects
-        if isinstance(subjects, PracticeTask)
-        else PracticeTask(
-            subjects,
-            runs=runs,
-            positive=positive,
-            dialect=dialect,
-            refuse_duplicates=refuse_duplicates,
-            on_round=on_round,
-        )
-    )
+    options: dict[str, Any] = {"runs": runs, "positive": positive, "dialect": dialect}
+    options |= {"refuse_duplicates": refuse_duplicates, "on_round": on_round}
+    task = subjects if isinstance(subjects, PracticeTask) else PracticeTask(subjects, **options)
     limit = _enough_bytes(task) if body_limit is None else as_whole("body_limit", body_limit, 2)
     handlers = _Handlers(task, as_token(token, host), limit)
     middleware = [] if faults is None else [Middleware(FaultInjection, faults=faults)]

@@ -14,19 +14,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from watchword._checks import as_whole
 from watchword._display import aligned
-from watchword._files import AnyPath, atomic_folder
+from watchword._files import AnyPath
 from watchword.data.flaws import Flaw, shown
 from watchword.data.lines import decoded, numbered_lines
-from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
+from watchword.erisk.synthetic_collection import mark, new_folder
 from watchword.errors import DataFormatError
 
 _SEPARATOR = re.compile(r"[ \t]+|[ \t]*,[ \t]*")
 _SYMPTOMS = 21  # of the BDI-II
 _DEPTH = 1000  # of NDCG, and of runs at eRisk
+
+_Value = TypeVar("_Value")
 
 Judgements = Mapping[str, Mapping[str, int]]  #: symptom → sentence → relevance
 Ranked = Mapping[str, Mapping[str, float]]  #: symptom → sentence → score
@@ -59,36 +61,26 @@ class SymptomScore:
 def read_judgements(path: AnyPath) -> dict[str, dict[str, int]]:
     """Read judgements, as symptom → sentence → relevance."""
     found: dict[str, dict[str, int]] = {}
-    for place, cells in _rows(Path(path), 4):
-        symptom, _, sentence, relevance = cells
+    for place, cells, judged in _rows(Path(path), 4, found, "judgement"):
+        sentence, relevance = cells[2:]
         if not re.fullmatch(r"-?[0-9]{1,4}", relevance):
             raise DataFormatError(f"{place}: relevance must be a number, got {shown(relevance)}")
-        judged = found.setdefault(symptom, {})
-        if sentence in judged:
-            raise DataFormatError(f"{place}: duplicate sentence {sentence} of symptom {symptom}")
         judged[sentence] = int(relevance)
-    if not found:
-        raise DataFormatError(f"{path}: contains no judgement")
     return found
 
 
 def read_ranking(path: AnyPath) -> tuple[str, dict[str, dict[str, float]]]:
     """Read a run: its name, and symptom → sentence → score."""
     name, found = Path(path).stem, dict[str, dict[str, float]]()
-    for place, cells in _rows(Path(path), 6):
-        symptom, _, sentence, _, score, name = cells
+    for place, cells, ranked in _rows(Path(path), 6, found, "ranked sentence"):
+        _, _, sentence, _, score, name = cells
         try:
             value = float(score)
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
             raise DataFormatError(f"{place}: the score must be a finite number, got {shown(score)}")
-        ranked = found.setdefault(symptom, {})
-        if sentence in ranked:
-            raise DataFormatError(f"{place}: duplicate sentence {sentence} of symptom {symptom}")
         ranked[sentence] = value
-    if not found:
-        raise DataFormatError(f"{path}: contains no ranked sentence")
     return name, found
 
 
@@ -111,10 +103,8 @@ def score_ranking(name: str, ranked: Ranked, judged: Judgements) -> SymptomScore
 
 def make_rankings(folder: AnyPath, *, sentences: int = 50, seed: int = 0) -> None:
     """Write synthetic judgements and two runs, `good.txt` and `poor.txt`, to a new folder."""
-    target, chance = Path(folder), random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)  # noqa: S311
     count = as_whole("sentences", sentences, 1)
-    check_is_new(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
     judged: list[str] = []
     runs: dict[str, list[str]] = {"good": [], "poor": []}
     for symptom in range(1, _SYMPTOMS + 1):
@@ -131,10 +121,10 @@ def make_rankings(folder: AnyPath, *, sentences: int = 50, seed: int = 0) -> Non
             }
             ranked = enumerate(_order(scores), 1)
             lines += [f"{symptom} Q0 {name} {rank} {scores[name]} {run}\n" for rank, name in ranked]
-    with atomic_folder(target) as temporary:
+    with new_folder(folder) as temporary:
         for name, lines in {"judgements": judged, **runs}.items():
             (temporary / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
-        (temporary / MARKER).write_text(NOTICE, encoding="utf-8")
+        mark(temporary)
 
 
 def _order(scores: Mapping[str, float]) -> list[str]:
@@ -166,15 +156,17 @@ def _dcg(gains: Iterable[float]) -> float:
 def table_of(scores: Iterable[SymptomScore]) -> str:
     """Return the means of runs as a table."""
     heads = ["", "AP", "R-PREC", "P@10", "NDCG@1000"]
-    return "\n".join(aligned([heads, *([one.name, *_cells(one.mean)] for one in scores)]))
+    rows = [[one.name, *(f"{v:.3f}" for v in asdict(one.mean).values())] for one in scores]
+    return "\n".join(aligned([heads, *rows]))
 
 
-def _cells(measures: SymptomMeasures) -> list[str]:
-    return [f"{value:.3f}" for value in asdict(measures).values()]
+def _rows(
+    path: Path, width: int, found: dict[str, dict[str, _Value]], what: str
+) -> Iterator[tuple[str, list[str], dict[str, _Value]]]:
+    """Yield the place and the cells of each line, and the table of its symptom to fill.
 
-
-def _rows(path: Path, width: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place and the cells of each line; skip blank lines and the header."""
+    Blank lines and the header are skipped.
+    """
     for number, line in numbered_lines(path):
         place = f"{path}, line {number}"
         try:
@@ -188,4 +180,9 @@ def _rows(path: Path, width: int) -> Iterator[tuple[str, list[str]]]:
             continue
         if len(cells) != width:
             raise DataFormatError(f"{place}: must have {width} columns, got {shown(text)}")
-        yield place, cells
+        table = found.setdefault(cells[0], {})
+        if cells[2] in table:
+            raise DataFormatError(f"{place}: duplicate sentence {cells[2]} of symptom {cells[0]}")
+        yield place, cells, table
+    if not found:
+        raise DataFormatError(f"{path}: contains no {what}")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from watchword._checks import as_whole
-from watchword._files import AnyPath, atomic_folder
+from watchword._files import AnyPath
 from watchword.data import Post, Subject, synthetic
-from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
+from watchword.erisk.synthetic_collection import mark, new_folder
 
 _BEGIN = datetime(2024, 1, 1)  # UTC
 _SILENT = 5  # before one in so many posts, on average, is a discussion without the subject
@@ -28,19 +27,16 @@ def make_discussions(folder: AnyPath, *, subjects: int = 100, seed: int = 0) -> 
     folder. The same seed gives the same files.
 
     >>> import tempfile
-    >>> from watchword.erisk import read_erisk
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     make_discussions(f"{folder}/made", subjects=10)
     ...     print(len(list(Path(folder).rglob("*.json"))))
     10
     """
-    target = Path(folder)
-    check_is_new(target)
     count = as_whole("subjects", subjects, 4)
     people = synthetic.make_risk_streams(count, seed=seed)
     others = [post for one in people if one.label != synthetic.AT_RISK for post in one.posts]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_folder(target) as temporary:
+    with new_folder(folder) as temporary:
         (temporary / "all_combined").mkdir()
         labels = []
         for at, subject in enumerate(people):
@@ -52,7 +48,7 @@ def make_discussions(folder: AnyPath, *, subjects: int = 100, seed: int = 0) -> 
         labels.insert(len(labels) // 2, "subject_absent\t0\n")
         truth = temporary / "shuffled_ground_truth_labels.txt"
         truth.write_text("".join(labels), encoding="utf-8")
-        (temporary / MARKER).write_text(NOTICE, encoding="utf-8")
+        mark(temporary)
 
 
 def _discussions(

@@ -30,7 +30,7 @@ def read_truth(path: AnyPath) -> dict[str, str]:
 def read_labels(path: AnyPath) -> dict[str, str]:
     """Read golden truth of any form: `read_truth`, `read_classes`, or ids of positive subjects."""
     source = Path(path)
-    first = next(_lines(source), (0, ""))[1]
+    first = next(filled_lines(source), (0, ""))[1]
     if "," in first:
         return read_classes(source)
     return (
@@ -41,7 +41,7 @@ def read_labels(path: AnyPath) -> dict[str, str]:
 def read_ids(path: AnyPath) -> list[str]:
     """Read ids of subjects, one per line, as in the submissions of PAN 2012."""
     source, ids = Path(path), []
-    for number, line in _lines(source):
+    for number, line in filled_lines(source):
         if len(line.split()) != 1:
             raise DataFormatError(
                 f"{source}, line {number}: must be an id, got {shown(line.strip())}"
@@ -65,7 +65,7 @@ def read_classes(path: AnyPath) -> dict[str, str]:
     {'ann': 'anxiety', 'bob': 'negative'}
     """
     source, table = Path(path), {}
-    lines = _lines(source)
+    lines = filled_lines(source)
     number, header = next(lines, (0, ""))
     names = [name.strip().lower() for name in next(csv.reader([header]))] if header else []
     if not {"subject", "label"} <= set(names):
@@ -105,7 +105,7 @@ def read_counts(path: AnyPath) -> dict[str, int]:
 def read_table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, str]:
     """Read a file of subjects and values separated by spaces or tabs; skip blank lines."""
     table: dict[str, str] = {}
-    for number, line in _lines(path):
+    for number, line in filled_lines(path):
         columns = line.split()
         if len(columns) != 2:
             got = shown(line.strip())
@@ -124,7 +124,8 @@ def read_table(path: Path, expected: str, form: re.Pattern[str]) -> dict[str, st
     return table
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a table that are not blank, with their numbers."""
     data = contents(path, _LARGEST_TABLE)
     try:
         text = data.decode("utf-8-sig")

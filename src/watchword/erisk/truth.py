@@ -10,7 +10,7 @@ from pathlib import Path
 
 from watchword._display import listed
 from watchword.data.subjects import Subject
-from watchword.erisk.listing import matching, names_below, subfolders, subject_files
+from watchword.erisk.listing import matching, names_below, only, subfolders, subject_files
 from watchword.erisk.tables import read_truth
 from watchword.errors import DataFormatError
 from watchword.evaluation.metrics import CHUNKS
@@ -32,11 +32,7 @@ def warn_about_data(message: str) -> None:
 
 def truth_in(folder: Path) -> Path | None:
     """Return the file with the golden truth in a folder, if there is one."""
-    found = matching(folder, _TRUTH)
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise DataFormatError(f"{folder}: several truth files (keep one): {names}")
-    return found[0] if found else None
+    return only(folder, _TRUTH, "truth")
 
 
 def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
@@ -100,16 +96,11 @@ def _unused(folder: Path, above: Path, names: set[str]) -> list[Path]:
     for beside in _folders_in(above):
         if beside != folder.absolute():
             alike = _listed(beside, _ALIKE)
-            if alike and _is_collection(
-                beside
-            ):  # a collection's truth is about its own subjects, unless it names others
+            # A collection's truth is about its own subjects, unless it names others.
+            if alike and (_folders_in(beside) or any(subject_files(beside))):
                 alike = [path for path in alike if names & (_named_in(path) or set())]
             found += alike
     return found
-
-
-def _is_collection(folder: Path) -> bool:
-    return bool(_folders_in(folder)) or next(subject_files(folder), None) is not None
 
 
 def _named_in(path: Path) -> set[str] | None:

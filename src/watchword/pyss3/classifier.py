@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from watchword._arrays import FloatArray
 from watchword._checks import as_choice, as_list, as_whole
 from watchword.model.engine import decide_several
 from watchword.model.native import core
 from watchword.pyss3 import reading
-from watchword.pyss3.cleaning import clean
 from watchword.pyss3.constants import (
     IDX_UNKNOWN_CATEGORY,
     STR_MOST_PROBABLE,
@@ -23,7 +21,7 @@ from watchword.pyss3.constants import (
 from watchword.pyss3.counts import Lesson
 from watchword.pyss3.document import document_json, insights, summarised
 from watchword.pyss3.inspection import Inspected
-from watchword.pyss3.reading import Cleaner
+from watchword.pyss3.reading import Cleaner, clean
 from watchword.pyss3.settings import plain_label
 
 MOST_NGRAM = core.max_ngram_limit
@@ -75,7 +73,7 @@ class SS3(Inspected):
         if not texts:
             raise ValueError("there are no documents to learn")
         if are_collections(labels):
-            self._multilabel = True
+            self._settings.multilabel = True
             lessons = [
                 Lesson(text, plain_label(label))
                 for text, own in zip(texts, labels, strict=True)
@@ -106,7 +104,7 @@ class SS3(Inspected):
     def _learn(self, lessons: Sequence[Lesson], n_grams: int, prep: bool) -> None:
         longest = as_whole("n_grams", n_grams, 1, MOST_NGRAM)
         given = [lesson for lesson in lessons if lesson.text]
-        self._set_pruning()
+        _ = self._view  # so that the counts are pruned as often as is set now
         if prep and self._delimiters.are_default:
             self._counts.learn_texts(given, longest)
             return
@@ -199,7 +197,7 @@ class SS3(Inspected):
         [0, 1]
         """
         self._refuse_if_empty()
-        several = multilabel or self._multilabel
+        several = multilabel or self._settings.multilabel
         if def_cat is None:
             def_cat = STR_UNKNOWN if several else STR_MOST_PROBABLE
         default = self._default(def_cat)
@@ -221,34 +219,26 @@ class SS3(Inspected):
 
     def _many(self, documents: Iterable[str], prep: bool) -> list[list[float]]:
         texts = [_decoded(text or "") for text in as_list(documents, "documents")]
-        if self.get_ngrams_length() <= 1 and not self._operators:
-            # As in PySS3, where single words are read from the whole text at once.
-            return self._whole(texts, prep)
-        return self._vectors(texts, prep, None)
-
-    def _whole(self, texts: list[str], prep: bool) -> list[list[float]]:
-        if prep and self._delimiters.are_default:
-            return _lists(self._view.confidence_of_texts(texts, as_learnt=True))
-        cleaner = clean if prep else None
-        read = (reading.read_whole(text, self._delimiters, cleaner) for text in texts)
-        return _lists(self._view.confidence(reading.batch_of(read)))
+        # As in PySS3, where single words are read from the whole text at once.
+        as_learnt = self.get_ngrams_length() <= 1 and not self._operators
+        return self._vectors(texts, prep, None, as_learnt=as_learnt)
 
     def _vectors(
-        self, texts: list[str], prep: bool, prep_func: Cleaner | None
+        self, texts: list[str], prep: bool, prep_func: Cleaner | None, *, as_learnt: bool = False
     ) -> list[list[float]]:
-        if self._operators:
-            return [
-                summarised(self._view, self._read(text, prep, prep_func), self._summary)
-                for text in texts
-            ]
-        if prep and prep_func is None and self._delimiters.are_default:
-            return _lists(self._view.confidence_of_texts(texts))
-        read = (self._read(text, prep, prep_func) for text in texts)
-        return _lists(self._view.confidence(reading.batch_of(read)))
-
-    def _read(self, text: str, prep: bool, prep_func: Cleaner | None) -> list[reading.Paragraph]:
+        view, delimiters = self._view, self._delimiters
         cleaner = prep_func or (clean if prep else None)
-        return reading.read_plain(text, self._delimiters, cleaner, self._view.knows)
+        if as_learnt:
+            read = (reading.read_whole(text, delimiters, cleaner) for text in texts)
+        else:
+            read = (reading.read_plain(text, delimiters, cleaner, view.knows) for text in texts)
+        if self._operators:
+            return [summarised(view, document, self._summary) for document in read]
+        if prep and prep_func is None and delimiters.are_default:
+            values = view.confidence_of_texts(texts, as_learnt=as_learnt)
+        else:
+            values = view.confidence(reading.batch_of(read))
+        return values.tolist()  # type: ignore[no-any-return]
 
     def _json(self, text: str, prep: bool, prep_func: Cleaner | None) -> dict[str, Any]:
         cleaner = prep_func or (reading.clean_piece if prep else None)
@@ -321,10 +311,6 @@ def _joined(texts: list[str], labels: list[Hashable]) -> list[Lesson]:
     except TypeError:  # of several types
         order = sorted(by_label, key=lambda label: (type(label).__name__, str(label)))
     return [Lesson("".join(by_label[label]), label, len(by_label[label])) for label in order]
-
-
-def _lists(values: FloatArray) -> list[list[float]]:
-    return values.tolist()  # type: ignore[no-any-return]
 
 
 def _ranked(vector: Sequence[float]) -> list[tuple[int, float]]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_threads
@@ -17,7 +21,7 @@ from watchword.model.file import codec, container, layout
 from watchword.model.native import TermBatch
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, batch_of_words
-from watchword.pyss3.model_file import read_model
+from watchword.pyss3.model_file import Settings, read_model
 from watchword.pyss3.reading import PieceTokenizer
 
 LEAST_SMOOTHNESS = 1e-300  # instead of 0, which the core refuses; the power is 1 all the same
@@ -35,13 +39,12 @@ class RankedTerm(NamedTuple):
     cv: float
 
 
+@dataclass
 class View:
     """The values of counts with certain parameters."""
 
-    def __init__(self, model: TauSS3, parameters: dict[str, Any]) -> None:
-        self.model = model
-        self.parameters = parameters
-        self._words: TauSS3 | None = None
+    model: TauSS3
+    parameters: dict[str, Any]
 
     @property
     def alpha(self) -> float:
@@ -58,14 +61,10 @@ class View:
         """Whether texts are read as single words: with plain global values, PySS3 does so."""
         return bool(self.parameters["confidence_function"] == "gv")
 
-    @property
+    @cached_property
     def _reading(self) -> TauSS3:
         """The model to read texts with."""
-        if not self.without_ngrams:
-            return self.model
-        if self._words is None:
-            self._words = self.model.replace(max_ngram=1)
-        return self._words
+        return self.model.replace(max_ngram=1) if self.without_ngrams else self.model
 
     def confidence(self, batch: TermBatch) -> FloatArray:
         """Return a row of confidences per document."""
@@ -118,15 +117,6 @@ class View:
                 table = self._table(words.split(" "))
                 lv, gv = (float(table[name][0, category]) for name in ("lv", "gv"))
                 yield RankedTerm(words, fr, lv, gv, value)
-
-
-class Settings(NamedTuple):
-    """The content of a model file besides its counts."""
-
-    values: dict[str, float]
-    cv_mode: str
-    sg_mode: str
-    multilabel: bool
 
 
 class Lesson(NamedTuple):
@@ -216,8 +206,8 @@ class CategoryCounts:
         """Return the counts and the settings in a file of PySS3."""
         found = read_model(path)
         model = TauSS3.pyss3(max_ngram=found.max_ngram)
-        counts = cls(found.categories, _taught(model, found.snapshot, source=str(path)))
-        return counts, Settings(found.values, found.cv_mode, found.sg_mode, found.multilabel)
+        taught = _taught(model, found.snapshot, source=str(path))
+        return cls(found.categories, taught), found.settings
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[CategoryCounts, Settings]:
@@ -227,7 +217,17 @@ class CategoryCounts:
         model = TauSS3.from_bytes(data, source=source)
         if engine_of(model).parameters.tokenization != "pyss3":
             raise ModelFormatError(f"{source} does not read text as PySS3 does: use TauSS3.load")
-        own = _Section.of(manifest.get(container.PYSS3), model.labels, source)
+        section = manifest.get(container.PYSS3)
+        try:
+            own = (
+                _Section(list(model.labels), False)
+                if section is None
+                else msgspec.convert(section, _Section)
+            )
+        except msgspec.ValidationError:
+            raise ModelFormatError(
+                f"{source} is corrupt: bad section {container.PYSS3!r}"
+            ) from None
         names = native_names(own.categories)
         if sorted(names) != list(model.labels):
             raise ModelFormatError(f"{source} is corrupt: its categories are not its labels")
@@ -247,7 +247,7 @@ class CategoryCounts:
     def save(self, view: View, path: str | os.PathLike[str], multilabel: bool) -> None:
         """Write a model file with the names of categories as labels, and their order."""
         manifest, arrays = codec.parts_of(engine_of(self._named(view)))
-        manifest[container.PYSS3] = _Section(list(self.names), multilabel)._asdict()
+        manifest[container.PYSS3] = {"categories": self.names, "multilabel": multilabel}
         with atomic_file(path) as file:
             container.write_model(file, manifest, arrays)
 
@@ -269,27 +269,11 @@ class CategoryCounts:
         return _taught(view.model, snapshot, source="the model")
 
 
-class _Section(NamedTuple):
+class _Section(msgspec.Struct, forbid_unknown_fields=True):
     """The part of a model file that only `SS3` reads."""
 
-    categories: list[Any]
+    categories: list[str | int | float | bool]
     multilabel: bool
-
-    @classmethod
-    def of(cls, found: object, labels: Sequence[Label], source: str) -> _Section:
-        if found is None:
-            return cls(list(labels), False)
-        if not isinstance(found, dict):
-            found = {}
-        sound = (
-            found.keys() == set(cls._fields)
-            and isinstance(found["categories"], list)
-            and isinstance(found["multilabel"], bool)
-            and all(isinstance(name, str | int | float) for name in found["categories"])
-        )
-        if not sound:
-            raise ModelFormatError(f"{source} is corrupt: bad section {container.PYSS3!r}")
-        return cls(**found)
 
 
 def native_names(names: Sequence[Any]) -> list[Label]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from watchword.pyss3.constants import WORD_REGEX
 from watchword.pyss3.reading import Paragraph, Sentence, batch_of
@@ -39,14 +39,7 @@ class Operators:
     paragraphs: SummaryOperator = added
 
 
-class Ngram(NamedTuple):
-    """An n-gram of a sentence, or text without one: its text, its words and its values."""
-
-    lexeme: str
-    words: tuple[str, ...]
-    cv: list[float]
-    lv: list[float]
-    fr: list[int]
+Ngram = dict[str, Any]  # token, lexeme, cv, lv, fr: as in `classify(json=True)`
 
 
 def _parsed(view: View, document: list[Paragraph]) -> list[list[list[Ngram]]]:
@@ -60,7 +53,6 @@ def _parsed(view: View, document: list[Paragraph]) -> list[list[list[Ngram]]]:
         if any(values["count"][row])
     }
     columns = len(values["labels"])
-    nothing = ((), [0.0] * columns, [0.0] * columns, [0] * columns)
     at = 0  # words and breaks so far
 
     def read(sentence: Sentence) -> list[Ngram]:
@@ -69,16 +61,18 @@ def _parsed(view: View, document: list[Paragraph]) -> list[list[list[Ngram]]]:
         pending = 0  # words of the n-gram that are still to come
         for token in sentence:
             if pending:
-                found[-1] = found[-1]._replace(lexeme=found[-1].lexeme + token.lexeme)
+                found[-1]["lexeme"] += token.lexeme
                 pending -= not token.crossed
-            elif at in ngrams and not token.crossed:
-                words, row = ngrams[at]
-                cv = [one if one > view.alpha else 0.0 for one in values["cv"][row].tolist()]
-                lv, fr = list(values["lv"][row]), list(values["count"][row])
-                found.append(Ngram(token.lexeme, tuple(words), cv, lv, fr))
-                pending = len(words) - 1
             else:
-                found.append(Ngram(token.lexeme, *nothing))
+                words: list[str] = []
+                cv, lv, fr = [0.0] * columns, [0.0] * columns, [0] * columns
+                if at in ngrams and not token.crossed:
+                    words, row = ngrams[at]
+                    cv = [one if one > view.alpha else 0.0 for one in values["cv"][row].tolist()]
+                    lv, fr = list(values["lv"][row]), list(values["count"][row])
+                    pending = len(words) - 1
+                ngram = {"token": "→".join(words), "lexeme": token.lexeme}
+                found.append(ngram | {"cv": cv, "lv": lv, "fr": fr})
             at += not token.crossed
         return found
 
@@ -88,7 +82,9 @@ def _parsed(view: View, document: list[Paragraph]) -> list[list[list[Ngram]]]:
 def summarised(view: View, document: list[Paragraph], summary: Operators) -> list[float]:
     """Return the vector of a document with user-defined summary operators."""
     paragraphs = [
-        summary.sentences([summary.ngrams([one.cv for one in sentence]) for sentence in paragraph])
+        summary.sentences(
+            [summary.ngrams([one["cv"] for one in sentence]) for sentence in paragraph]
+        )
         for paragraph in _parsed(view, document)
         if paragraph
     ]
@@ -103,7 +99,10 @@ def document_json(
     zeros = [0.0] * len(categories)
     paragraphs = []
     for paragraph in _parsed(view, document):
-        sentences = [_sentence_json(ngrams, summary) for ngrams in paragraph]
+        sentences = []
+        for words in paragraph:
+            cvs = [one["cv"] for one in words]
+            sentences.append({"words": words, "cv": summary.ngrams(cvs), "wmv": largest(cvs)})
         paragraphs.append(_block("sents", sentences, summary.sentences, zeros))
     whole = _block("pars", paragraphs, summary.paragraphs, zeros)
     highest = max(whole["cv"])
@@ -113,31 +112,13 @@ def document_json(
     return whole | {"cvns": ranked, "ci": categories}
 
 
-def _sentence_json(ngrams: list[Ngram], summary: Operators) -> dict[str, Any]:
-    words = [
-        {
-            "token": "→".join(one.words),
-            "lexeme": one.lexeme,
-            "cv": one.cv,
-            "lv": one.lv,
-            "fr": one.fr,
-        }
-        for one in ngrams
-    ]
-    vectors = [one.cv for one in ngrams]
-    return {"words": words, "cv": summary.ngrams(vectors), "wmv": largest(vectors)}
-
-
 def _block(
     name: str, parts: list[dict[str, Any]], operator: SummaryOperator, zeros: list[float]
 ) -> dict[str, Any]:
     """Return a block of parts, its vector and the largest values of words in it."""
     cv = operator([one["cv"] for one in parts]) if parts else zeros
-    return {
-        name: parts,
-        "cv": cv,
-        "wmv": largest([one["wmv"] for one in parts]) if parts else zeros,
-    }
+    wmv = largest([one["wmv"] for one in parts]) if parts else zeros
+    return {name: parts, "cv": cv, "wmv": wmv}
 
 
 def insights(

@@ -6,11 +6,11 @@ kept in memory for `get_best_hyperparameters`, `show_best` and `plot` until the 
 
 from __future__ import annotations
 
-import itertools
 import os
 import webbrowser
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, compress, product
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, NoReturn
@@ -96,7 +96,8 @@ class _Run:
         """Return the results as a search of watchword, for its page."""
         measure = "hamming" if self.multilabel else "accuracy"
         names = ("smoothness", "significance", "sanction", "alpha")
-        labels = tuple(sorted({label for found in self._all() for label in found.labels}))
+        all_found = chain.from_iterable(self.results.values())
+        labels = tuple(sorted({label for found in all_found for label in found.labels}))
         return Search.of(
             [
                 SearchedSetting.of(
@@ -117,9 +118,6 @@ class _Run:
             hooks={},
             unfinished=0,
         )
-
-    def _all(self) -> Iterator[Measured]:
-        return itertools.chain.from_iterable(self.results.values())
 
 
 class Evaluation:
@@ -230,7 +228,7 @@ class Evaluation:
             parts = _folds(clf, texts, truth, k_fold, n_grams, prep)
         try:
             for taught, part, labels in parts:
-                for values in itertools.product(grid[0], grid[1], grid[2], grid[3]):
+                for values in product(grid[0], grid[1], grid[2], grid[3]):
                     taught.set_hyperparameters(*values)
                     found = _measure(taught, part, labels, def_cat, prep)
                     run.results.setdefault(values, []).append(found)
@@ -318,7 +316,7 @@ def _new_run(
     clf: SS3, texts: list[str], truth: list[Any], metric: str | None, target: object
 ) -> _Run:
     several = are_collections(truth)
-    labels = itertools.chain.from_iterable(truth) if several else truth
+    labels = chain.from_iterable(truth) if several else truth
     names = dict.fromkeys(map(str, [*clf.get_categories(), *labels]))
     run = _Run(clf.get_name(), list(names), several, len(texts))
     run.check(metric, target)
@@ -358,19 +356,10 @@ def _folds(
     longest = n_grams or max(clf.get_ngrams_length(), 1)
     number_of = stratified_folds(truth, as_whole("k", k, 2))
     for number in range(k):
-        held_out = (number_of == number).tolist()
+        others, held_out = number_of != number, number_of == number
         taught = clf.untaught()
-        taught.fit(
-            [one for one, out in zip(texts, held_out, strict=True) if not out],
-            [one for one, out in zip(truth, held_out, strict=True) if not out],
-            longest,
-            prep=prep,
-        )
-        yield (
-            taught,
-            [one for one, out in zip(texts, held_out, strict=True) if out],
-            [one for one, out in zip(truth, held_out, strict=True) if out],
-        )
+        taught.fit(compress(texts, others), compress(truth, others), longest, prep=prep)
+        yield taught, list(compress(texts, held_out)), list(compress(truth, held_out))
 
 
 def stratified_folds(labels: Sequence[Any], k: int) -> IntArray:

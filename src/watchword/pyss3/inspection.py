@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from watchword.model.tau_ss3 import TauSS3
 from watchword.pyss3 import reading, vocabulary
-from watchword.pyss3.cleaning import clean
 from watchword.pyss3.constants import (
     IDX_UNKNOWN_CATEGORY,
     STR_MODEL_EXT,
@@ -18,8 +17,8 @@ from watchword.pyss3.constants import (
     STR_MOST_PROBABLE,
     STR_UNKNOWN,
 )
-from watchword.pyss3.counts import CategoryCounts, Settings
-from watchword.pyss3.reading import Cleaner
+from watchword.pyss3.counts import CategoryCounts
+from watchword.pyss3.reading import Cleaner, clean
 from watchword.pyss3.settings import Configured
 
 AnyPath = str | os.PathLike[str]
@@ -164,7 +163,7 @@ class Inspected(Configured):
         if path:
             self.set_model_path(path)
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._counts.save(self._view, self._folder / f"{self._name}.ww", self._multilabel)
+        self._counts.save(self._view, self._folder / f"{self._name}.ww", self._settings.multilabel)
 
     save = save_model
 
@@ -175,7 +174,7 @@ class Inspected(Configured):
         own = self._folder / f"{self._name}.ww"
         theirs = self._folder / f"{self._name}.{STR_MODEL_EXT}"
         found = CategoryCounts.load(own) if own.exists() else CategoryCounts.of_pyss3(theirs)
-        self._adopt(*found)
+        self._counts, self._settings = found
 
     load = load_model
 
@@ -183,14 +182,8 @@ class Inspected(Configured):
     def from_file(cls: type[_Same], path: AnyPath) -> _Same:
         """Return the classifier in a file of PySS3, wherever it is."""
         clf = cls(name=Path(path).stem)
-        clf._adopt(*CategoryCounts.of_pyss3(path))
+        clf._counts, clf._settings = CategoryCounts.of_pyss3(path)
         return clf
-
-    def _adopt(self, counts: CategoryCounts, settings: Settings) -> None:
-        self._counts = counts
-        self._multilabel = settings.multilabel
-        self._cv_mode, self._sg_mode = settings.cv_mode, settings.sg_mode
-        self._values = dict(settings.values)
 
     def to_watchword(
         self,
@@ -219,7 +212,8 @@ class Inspected(Configured):
 
     def untaught(self: _Same) -> _Same:
         """Return a classifier with the same settings that has learnt nothing."""
-        twin = type(self)(*self.get_hyperparameters(), self._name, self._cv_mode, self._sg_mode)
+        modes = self._settings.cv_mode, self._settings.sg_mode
+        twin = type(self)(*self.get_hyperparameters(), self._name, *modes)
         twin._delimiters = self._delimiters
         twin._operators = dict(self._operators)
         return twin

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from watchword._checks import as_choice, as_not_negative, as_share
 from watchword.errors import ModelFormatError
-from watchword.pyss3.constants import (
-    STR_GV,
-    STR_NORM_GV,
-    STR_NORM_GV_XAI,
-    STR_VANILLA,
-    STR_XAI,
-)
+from watchword.pyss3.constants import CV_MODES, SG_MODES
 
 _MOST_WORDS_PER_NGRAM = 64
 _MOST_COUNT = 2**40 - 1
@@ -33,15 +26,21 @@ Node = list[Any]  # [children, count, …]: PySS3's own values are not read
 Children = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class PySS3Model:
-    """What a file holds: categories, hyperparameters, modes, and counts as a snapshot."""
+@dataclass
+class Settings:
+    """Hyperparameters, modes, and whether documents have several labels."""
 
-    categories: list[Any]
     values: dict[str, float]
     cv_mode: str
     sg_mode: str
-    multilabel: bool
+    multilabel: bool = False
+
+
+class PySS3Model(NamedTuple):
+    """The contents of a file, with the counts as a snapshot."""
+
+    categories: list[Any]
+    settings: Settings
     max_ngram: int
     snapshot: dict[str, Any]
 
@@ -86,22 +85,15 @@ def _model(data: dict[str, Any]) -> PySS3Model:
     maxima = _maxima(data["__max_fr__"], len(categories))
     longest = max([1, *map(len, maxima)])
     modes = data["__sg_mode__"] if "__sg_mode__" in data else data["__sn_mode__"]
-    return PySS3Model(
-        categories=categories,
-        values={
-            "s": as_share("__s__", data["__s__"]),
-            "l": as_not_negative("__l__", data["__l__"]),
-            "p": as_not_negative("__p__", data["__p__"]),
-            "a": as_not_negative("__a__", data["__a__"]),
-        },
-        cv_mode=as_choice(
-            "__cv_mode__", data["__cv_mode__"], (STR_NORM_GV_XAI, STR_NORM_GV, STR_GV)
-        ),
-        sg_mode=as_choice("__sg_mode__", modes, (STR_XAI, STR_VANILLA)),
-        multilabel=data.get("__multilabel__") is True,
-        max_ngram=longest,
-        snapshot=_Tree(_words(data["__index_to_word__"]), roots).snapshot(maxima, longest),
+    settings = Settings(
+        {"s": as_share("__s__", data["__s__"])}
+        | {name: as_not_negative(f"__{name}__", data[f"__{name}__"]) for name in "lpa"},
+        as_choice("__cv_mode__", data["__cv_mode__"], CV_MODES),
+        as_choice("__sg_mode__", modes, SG_MODES),
+        data.get("__multilabel__") is True,
     )
+    snapshot = _snapshot(_words(data["__index_to_word__"]), roots, maxima, longest)
+    return PySS3Model(categories, settings, longest, snapshot)
 
 
 def _maxima(found: object, categories: int) -> list[list[int]]:
@@ -123,16 +115,12 @@ def _words(found: object) -> list[str]:
     for key, word in found.items():
         if not isinstance(word, str) or not word or any(map(str.isspace, word)):
             _fail("a word", word)
-        words[_id(key, len(words))] = word
+        if not (key.isascii() and key.isdigit() and len(key) <= 10 and int(key) < len(words)):
+            _fail("the id of a word", key)
+        words[int(key)] = word
     if "" in words or len(set(words)) < len(words):
         raise _EntryError("duplicate word")
     return words
-
-
-def _id(key: str, limit: int) -> int:
-    if not (key.isascii() and key.isdigit() and len(key) <= 10 and int(key) < limit):
-        _fail("the id of a word", key)
-    return int(key)
 
 
 def _check_count(count: object) -> None:
@@ -145,95 +133,80 @@ def _fail(what: str, entry: object) -> NoReturn:
     raise _EntryError(f"{what} is {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}")
 
 
-class _Tree:
-    """The trees of all categories as one, level by level, sorted as the core needs it."""
+def _snapshot(
+    words: list[str], roots: list[Children], maxima: list[list[int]], longest: int
+) -> dict[str, Any]:
+    """Return the trees of all categories as one, level by level, sorted as the core needs it.
 
-    def __init__(self, words: list[str], roots: list[Children]) -> None:
-        self._words = words
-        encoded = [word.encode() for word in words]
-        self._order = sorted(range(len(words)), key=encoded.__getitem__)
-        self._rank = {str(at): rank for rank, at in enumerate(self._order)}
-        self._roots = roots
-
-    def snapshot(self, maxima: list[list[int]], longest: int) -> dict[str, Any]:
-        """Return the counts for the core, which checks them; labels are indices of categories."""
-        # N-grams of the level above: the category and the children of each entry.
-        above: list[list[tuple[int, Children]]] = [list(enumerate(self._roots))]
-        levels: list[dict[str, Any]] = []
-        used: set[int] = set()
-        words = np.zeros(len(self._roots), np.uint64)
-        for length in range(1, longest + 1):
-            here: list[list[tuple[int, Children]]] = []
-            last, starts, rows, labels, counts = [], [0], [0], [], []
-            for entries in above:
-                for rank, nodes in self._children(entries):
-                    last.append(rank)
-                    labels += [category for category, _ in nodes]
-                    counts += [node[1] for _, node in nodes]
-                    rows.append(len(counts))
-                    here.append([(category, node[0]) for category, node in nodes])
-                starts.append(len(last))
-            if length == 1:
-                used = set(last)
-                for category, count in zip(labels, counts, strict=True):
-                    words[category] += count
-            else:
-                levels[-1]["children"] = np.array(starts, np.uint64)
-            levels.append(
-                {
-                    "words": np.array(last if length > 1 else [], np.uint32),
-                    "children": np.empty(0, np.uint64),
-                    "rows": np.array(rows, np.uint64),
-                    "labels": np.array(labels, np.uint32),
-                    "counts": np.array(counts, np.uint64),
-                }
-            )
-            above = here
-        if any(children for entries in above for _, children in entries):
-            raise _EntryError("there are longer n-grams than __max_fr__ has")
-        return self._whole(levels, used, words.tolist(), maxima, longest)
-
-    def _children(
-        self, entries: list[tuple[int, Children]]
-    ) -> Iterator[tuple[int, list[tuple[int, Node]]]]:
-        """Yield the words that follow an n-gram, with their nodes by category."""
-        found: dict[int, list[tuple[int, Node]]] = {}
-        for category, children in entries:
-            for key, node in children.items():
-                rank = self._rank.get(key)
-                if rank is None:
-                    _fail("the id of a word", key)
-                if not isinstance(node, list) or len(node) < 2 or not isinstance(node[0], dict):
-                    _fail("an n-gram", node)
-                _check_count(node[1])
-                found.setdefault(rank, []).append((category, node))
-        yield from sorted(found.items())
-
-    def _whole(
-        self,
-        levels: list[dict[str, Any]],
-        used: set[int],
-        words: list[int],
-        maxima: list[list[int]],
-        longest: int,
-    ) -> dict[str, Any]:
-        if len(used) < len(self._words):
+    The core checks them; labels are indices of categories.
+    """
+    encoded = [word.encode() for word in words]
+    order = sorted(range(len(words)), key=encoded.__getitem__)
+    ranks = {str(at): rank for rank, at in enumerate(order)}
+    # N-grams of the level above: the category and the children of each entry.
+    above: list[list[tuple[int, Children]]] = [list(enumerate(roots))]
+    levels: list[dict[str, Any]] = []
+    totals = np.zeros(len(roots), np.uint64)
+    for length in range(1, longest + 1):
+        here: list[list[tuple[int, Children]]] = []
+        last, starts, rows, labels, counts = [], [0], [0], [], []
+        for entries in above:
+            for rank, nodes in _children(entries, ranks):
+                last.append(rank)
+                labels += [category for category, _ in nodes]
+                counts += [node[1] for _, node in nodes]
+                rows.append(len(counts))
+                here.append([(category, node[0]) for category, node in nodes])
+            starts.append(len(last))
+        if length > 1:
+            levels[-1]["children"] = np.array(starts, np.uint64)
+        elif len(last) < len(words):
             raise _EntryError("a word has no counts")
-        encoded = [self._words[at].encode() for at in self._order]
-        table = np.zeros((longest, len(maxima)), np.uint64)
-        for category, own in enumerate(maxima):
-            table[: len(own), category] = own
-        return {
-            "labels": list(range(len(maxima))),
-            "documents": [1] * len(maxima),
-            "words": words,
-            "pruned_ngrams": 0,
-            "pruned_counts": 0,
-            "was_pruned": True,
-            "words_since_prune": 0,
-            "word_bytes": np.frombuffer(b"".join(encoded), np.uint8),
-            "word_offsets": np.cumsum([0, *map(len, encoded)], dtype=np.uint64),
-            "maxima": table.reshape(-1),
-            "levels": levels,
-            "fit": None,
-        }
+        else:
+            np.add.at(totals, np.array(labels, np.uint32), np.array(counts, np.uint64))
+        levels.append(
+            {
+                "words": np.array(last if length > 1 else [], np.uint32),
+                "children": np.empty(0, np.uint64),
+                "rows": np.array(rows, np.uint64),
+                "labels": np.array(labels, np.uint32),
+                "counts": np.array(counts, np.uint64),
+            }
+        )
+        above = here
+    if any(children for entries in above for _, children in entries):
+        raise _EntryError("there are longer n-grams than __max_fr__ has")
+    table = np.zeros((longest, len(maxima)), np.uint64)
+    for category, own in enumerate(maxima):
+        table[: len(own), category] = own
+    in_order = [encoded[at] for at in order]
+    return {
+        "labels": list(range(len(maxima))),
+        "documents": [1] * len(maxima),
+        "words": totals.tolist(),
+        "pruned_ngrams": 0,
+        "pruned_counts": 0,
+        "was_pruned": True,
+        "words_since_prune": 0,
+        "word_bytes": np.frombuffer(b"".join(in_order), np.uint8),
+        "word_offsets": np.cumsum([0, *map(len, in_order)], dtype=np.uint64),
+        "maxima": table.reshape(-1),
+        "levels": levels,
+        "fit": None,
+    }
+
+
+def _children(
+    entries: list[tuple[int, Children]], ranks: dict[str, int]
+) -> list[tuple[int, list[tuple[int, Node]]]]:
+    """Return the words that follow an n-gram, with their nodes by category."""
+    found: dict[int, list[tuple[int, Node]]] = {}
+    for category, children in entries:
+        for key, node in children.items():
+            if key not in ranks:
+                _fail("the id of a word", key)
+            if not isinstance(node, list) or len(node) < 2 or not isinstance(node[0], dict):
+                _fail("an n-gram", node)
+            _check_count(node[1])
+            found.setdefault(ranks[key], []).append((category, node))
+    return sorted(found.items())

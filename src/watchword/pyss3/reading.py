@@ -1,4 +1,4 @@
-"""PySS3's tokens of a text, where the core does not read it by itself.
+"""PySS3's preprocessing, and its tokens of a text, where the core does not read it by itself.
 
 The core reads text as PySS3 does with its own cleaning and delimiters. This module is for the rest:
 text without cleaning, a function that cleans, other delimiters, and output that must hold every
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,18 +17,59 @@ from typing import NamedTuple
 
 from watchword.model.native import TermBatch
 from watchword.model.text import batch_of_words
-from watchword.pyss3.cleaning import clean
 from watchword.pyss3.constants import PARA_DELTR, SENT_DELTR, WORD_DELTR, WORD_REGEX
 
 Cleaner = Callable[[str], str]
 Knows = Callable[[str], bool]
 
-clean_piece: Cleaner = partial(clean, dots=False)
-
+_NUMBER = r"\d+(?:[.,]\d+)?"
+# In this order: a later rule sees what earlier ones have left. The signs of a degree are the two
+# characters that PySS3 looks for, its UTF-8 bytes, so that "25°C" is a number and a letter.
+_NUMBERS = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (rf"{_NUMBER}\s*(?:\xc2[\xb0\xba])?\s*[CcFf](?=[^a-zA-Z])", "NNBRRT"),
+        (rf"{_NUMBER}[-/\\]{_NUMBER}[-/\\]{_NUMBER}", "NNBRRD"),
+        (rf"\$\s*{_NUMBER}", "MNNBRR"),
+        (rf"{_NUMBER}\s*%", "NNBRRP"),
+        (_NUMBER, "NNBRR"),
+    )
+)
+_CHAINED_HASHTAGS = re.compile(r"(#[a-zA-Z0-9]+)\s*(?=#)")
+_PUNCTUATION = re.compile(r'[(),;:?!="/.|<>\[\]]+|#(?![a-zA-Z])')
 _WORD = re.compile(WORD_REGEX)
 _WORDS = re.compile(f"({WORD_REGEX})")
 # Without spaces between them, punctuation swallows the word behind it: "-bar" is no word.
 _LEARNT = re.compile(rf"{WORD_REGEX}|[^\s]+")
+
+
+def clean(text: str | bytes, dots: bool = True, normalize: bool = True, min_len: int = 1) -> str:
+    """Return a text as PySS3 learns it: tokens separated by spaces, punctuation as `.`.
+
+    Without `dots`, punctuation is left out; without `normalize`, accents and apostrophes stay.
+    Tokens of fewer than `min_len` characters are left out.
+
+    >>> clean("I'm 25, Zoë!")
+    'im nnbrr . zoe . .'
+    """
+    if isinstance(text, bytes):
+        text = text.decode()
+    if normalize:
+        if not text.isascii():
+            decomposed = unicodedata.normalize("NFKD", text)
+            text = "".join(one for one in decomposed if unicodedata.category(one) != "Mn")
+        text = text.replace("'", "")
+    text += " "
+    for pattern, name in _NUMBERS:
+        text = pattern.sub(name, text)
+    token = rf"[\w\n]{{{int(min_len)},}}"
+    if dots:
+        text = _PUNCTUATION.sub(".", _CHAINED_HASHTAGS.sub(r"\1.", text)) + "."
+        token += r"|\."
+    return " ".join(re.findall(token, text)).lower()
+
+
+clean_piece: Cleaner = partial(clean, dots=False)
 
 
 class Token(NamedTuple):

@@ -11,15 +11,14 @@ import numpy as np
 
 from watchword._checks import as_choice, as_number
 from watchword.pyss3.constants import (
+    CV_MODES,
     IDX_UNKNOWN_CATEGORY,
     PAGE,
-    STR_GV,
+    SG_MODES,
     STR_MODEL_FOLDER,
-    STR_NORM_GV,
     STR_NORM_GV_XAI,
     STR_OTHERS_CATEGORY,
     STR_UNKNOWN_CATEGORY,
-    STR_VANILLA,
     STR_XAI,
     EmptyModelError,
     InvalidCategoryError,
@@ -27,6 +26,7 @@ from watchword.pyss3.constants import (
 )
 from watchword.pyss3.counts import LEAST_SMOOTHNESS, CategoryCounts, View
 from watchword.pyss3.document import Operators, SummaryOperator
+from watchword.pyss3.model_file import Settings
 from watchword.pyss3.reading import Delimiters
 
 _LEFT_OUT = {
@@ -60,16 +60,15 @@ class Configured:
         cv_m: str = STR_NORM_GV_XAI,
         sg_m: str = STR_XAI,
     ) -> None:
-        self._values = {"s": 0.45, "l": 0.5, "p": 1.0, "a": 0.0}
+        self._settings = Settings({"s": 0.45, "l": 0.5, "p": 1.0, "a": 0.0}, cv_m, sg_m)
         self.set_hyperparameters(s, l, p, a)
-        self._cv_mode = as_choice("cv_m", cv_m, (STR_NORM_GV_XAI, STR_NORM_GV, STR_GV))
-        self._sg_mode = as_choice("sg_m", sg_m, (STR_XAI, STR_VANILLA))
+        as_choice("cv_m", cv_m, CV_MODES)
+        as_choice("sg_m", sg_m, SG_MODES)
         self._name = (name or "model").lower()
         self._folder = Path(STR_MODEL_FOLDER)
         self._delimiters = Delimiters()
         self._operators: dict[str, SummaryOperator] = {}
         self._counts = CategoryCounts()
-        self._multilabel = False
 
     def __getattr__(self, name: str) -> Any:
         if name in _LEFT_OUT:
@@ -79,7 +78,7 @@ class Configured:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={value:g}" for name, value in self._values.items())
+        values = ", ".join(f"{name}={value:g}" for name, value in self._settings.values.items())
         return f"<SS3 {self._name!r} of {len(self._counts.names)} categories: {values}>"
 
     # Hyperparameters
@@ -118,7 +117,7 @@ class Configured:
         if not 0 <= number <= highest:
             wanted = "in [0, 1]" if name == "s" else "at least 0"
             raise ValueError(f"{name} must be {wanted}, got {number:g}")
-        self._values[name] = number
+        self._settings.values[name] = number
 
     def set_s(self, value: float) -> None:
         """Set the smoothness σ."""
@@ -138,19 +137,19 @@ class Configured:
 
     def get_s(self) -> float:
         """Return the smoothness σ."""
-        return self._values["s"]
+        return self._settings.values["s"]
 
     def get_l(self) -> float:
         """Return the significance λ."""
-        return self._values["l"]
+        return self._settings.values["l"]
 
     def get_p(self) -> float:
         """Return the sanction ρ."""
-        return self._values["p"]
+        return self._settings.values["p"]
 
     def get_a(self) -> float:
         """Return α."""
-        return self._values["a"]
+        return self._settings.values["a"]
 
     set_smoothness, get_smoothness = set_s, get_s
     set_significance, get_significance = set_l, get_l
@@ -250,18 +249,14 @@ class Configured:
     @property
     def _view(self) -> View:
         """The counts with the present hyperparameters."""
-        values = self._values
+        values = self._settings.values
         return self._counts.view(
             smoothness=max(values["s"], LEAST_SMOOTHNESS),
             significance=values["l"],
             sanction=values["p"],
             alpha=values["a"],
-            significance_function=self._sg_mode,
-            confidence_function=self._cv_mode,
+            significance_function=self._settings.sg_mode,
+            confidence_function=self._settings.cv_mode,
             prune_period=self.__prun_trigger__,
             prune_floor=self.__prun_floor__,
         )
-
-    def _set_pruning(self) -> None:
-        """Let the counts be pruned as often as is set now."""
-        _ = self._view

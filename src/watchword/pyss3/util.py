@@ -12,9 +12,9 @@ import numpy as np
 
 from watchword.data.folders import is_clutter, natural
 from watchword.errors import DataFormatError
-from watchword.pyss3.cleaning import clean
 from watchword.pyss3.constants import PAGE, VERBOSITY, LeftOutError, set_verbosity
 from watchword.pyss3.evaluation import Evaluation
+from watchword.pyss3.reading import clean
 
 if TYPE_CHECKING:
     from watchword.pyss3.classifier import SS3

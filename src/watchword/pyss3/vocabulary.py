@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from watchword.pyss3.counts import RankedTerm, View
 
-_KINDS = ("words", "bigrams", "trigrams")
 _INCH = 100  # pixels
 
 
@@ -38,8 +37,8 @@ def write_tables(view: View, category: int, name: str, folder: Path, n_grams: in
             for one in view.ranked(category, length)
         ]
         if rows:
-            kind = _KINDS[length - 1] if length <= len(_KINDS) else f"{length}-grams"
-            with atomic_file(folder / f"ss3_vocab_{_file_name(name)}({kind}).csv") as file:
+            place = folder / f"ss3_vocab_{_file_name(name)}({_kind(length)}).csv"
+            with atomic_file(place) as file:
                 file.write(csv_of(rows).encode())
 
 
@@ -47,8 +46,7 @@ def cloud_path(path: str | os.PathLike[str] | None, name: str, top_n: int, lengt
     """Return where to write a word cloud: the given path, or a name in the working directory."""
     if path is not None:
         return Path(path)
-    kinds = ("", "(bigrams)", "(trigrams)")
-    kind = kinds[length - 1] if length <= len(kinds) else f"({length}-grams)"
+    kind = "" if length == 1 else f"({_kind(length)})"
     return Path(f"wordcloud_top{top_n}_{_file_name(name)}{kind}.svg")
 
 
@@ -148,6 +146,10 @@ def show_plots() -> None:
     import matplotlib.pyplot as plt
 
     plt.show()
+
+
+def _kind(length: int) -> str:
+    return {1: "words", 2: "bigrams", 3: "trigrams"}.get(length, f"{length}-grams")
 
 
 def _file_name(name: str) -> str:

@@ -7,7 +7,7 @@ technology. Values are therefore not the paper's. All counts, values and n-grams
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -94,7 +94,9 @@ def learning_steps(text: str, max_ngram: int = 3) -> list[LearningStep]:
     >>> sorted(" ".join(ngram) for ngram in last.updated)
     ['developers', 'for mobile developers', 'mobile developers']
     """
-    ends = _ends_of_words(text)
+    words = TauSS3(max_ngram=1)
+    words.learn_one(text, "any")
+    ends = [word.end for word in ngrams_of(words.explain(text))]
     counts = [_counts_after(text[:end], max_ngram) for end in ends]
     updates = [
         frozenset(ngram for ngram, count in after.items() if count > before.get(ngram, 0))
@@ -108,7 +110,8 @@ def learning_steps(text: str, max_ngram: int = 3) -> list[LearningStep]:
             if last
             else {ngram[:-1] for ngram in updates[at + 1]}
         )
-        end = len(text) if last else ends[at] + _marks_after(text, ends[at])
+        rest = text[ends[at] :].lstrip(",;:.!?")  # what follows the word and its punctuation
+        end = len(text) if last else len(text) - len(rest)
         run = 0 if parents == {()} else run + 1  # words since the last that is not a word
         cursors = {
             chr(ord("a") + run - len(ngram)): ngram
@@ -116,20 +119,6 @@ def learning_steps(text: str, max_ngram: int = 3) -> list[LearningStep]:
         }
         steps.append(LearningStep(text[:end], text[end:], tree, updated, cursors))
     return steps
-
-
-def _ends_of_words(text: str) -> list[int]:
-    """Return where the words of a text end, as the model reads them."""
-    model = TauSS3(max_ngram=1)
-    model.learn_one(text, "any")
-    explanation = model.explain(text)
-    return [ngram.end for ngram in ngrams_of(explanation)]
-
-
-def _marks_after(text: str, end: int) -> int:
-    """Return the number of characters between this place and the next space or word."""
-    rest = text[end:]
-    return len(rest) - len(rest.lstrip(",;:.!?"))
 
 
 def _counts_after(text: str, max_ngram: int) -> dict[tuple[str, ...], int]:
@@ -176,25 +165,19 @@ def reading_steps(model: TauSS3, sentence: str, label: str) -> list[ReadingStep]
     """
     recognised = [tuple(ngram.ngram.split()) for ngram in ngrams_of(model.explain(sentence))]
     words = [word for ngram in recognised for word in ngram]
-    steps, begin = [], 0
+    steps, begin, longest = [], 0, model.parameters["max_ngram"]
     for chosen in recognised:
         states: list[tuple[tuple[str, ...], float]] = []
         path: tuple[str, ...] = ()
         for word in words[begin:]:
-            if not _has_child(model, path, word, label):
-                break
             path = (*path, word)
+            if len(path) > longest or not model.value(path)[label].count:
+                break
             states.append((path, model.value(path)[label].cv))
         fed = min(len(states) + 1, len(words) - begin)
         steps.append(ReadingStep(begin, tuple(states), fed, chosen))
         begin += len(chosen)
     return steps
-
-
-def _has_child(model: TauSS3, path: Sequence[str], word: str, label: str) -> bool:
-    if len(path) >= model.parameters["max_ngram"]:
-        return False
-    return model.value((*path, word))[label].count > 0
 
 
 def automaton(model: TauSS3, label: str, sentence: str) -> dict[tuple[str, ...], tuple[int, float]]:

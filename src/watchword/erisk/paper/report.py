@@ -19,9 +19,8 @@ from watchword.erisk.paper_tasks import (
     table_values,
 )
 from watchword.erisk.run_files import write_submissions
-from watchword.erisk.score_tables import cell_of, latex_of, markdown_of, title_of
+from watchword.erisk.score_tables import interval_cells, latex_of, markdown_of, title_of
 from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
-from watchword.evaluation.tuning_result import Tuning
 from watchword.model.presets import PAPER
 from watchword.show.comparison import Side, comparison_page
 
@@ -54,10 +53,13 @@ class PaperFolder:
         self._write(f"{name}.tex", _results_latex(study))
         self._write(f"{name}.json", json.dumps(study.to_dict(), indent=1, allow_nan=False) + "\n")
         if study.search is not None:
-            self._write(f"{name}-search.csv", _search_csv(study, study.search))
+            rows = [row | {"notice": study.warning} for row in study.search.rows()]
+            self._write(f"{name}-search.csv", csv_of(rows))
         for run in study.runs:
             decisions = decisions_of(run.result.replay)
-            write_submissions(self.path / "runs" / name, decisions, name=_ascii(run.name))
+            write_submissions(
+                self.path / "runs" / name, decisions, name=run.name.replace("τ", "tau")
+            )
         if study.pair is not None:
             self._write(page_name(study), story_pair_page(study))
 
@@ -84,10 +86,6 @@ class PaperFolder:
         with atomic_file(path) as file:
             file.write(text.encode())
         return path
-
-
-def _ascii(name: str) -> str:
-    return name.replace("τ", "tau")
 
 
 def page_name(study: TaskStudy) -> str:
@@ -158,10 +156,7 @@ def comparison_table(comparison: Comparison) -> Table:
     """Return the differences between two runs, with intervals and p-values."""
     rows: Table = [("measure", "difference", "95 % interval", "p")]
     for name, one in comparison.differences.items():
-        value, low, high = (
-            cell_of(name, None if each != each else each, "+")
-            for each in (one.value, one.low, one.high)
-        )
+        value, low, high = interval_cells(name, one, "+")
         p = comparison.p_values.get(name)
         rows.append((title_of(name), value, f"{low} to {high}", "–" if p is None else f"{p:.3f}"))
     return rows
@@ -187,12 +182,7 @@ def _results_latex(study: TaskStudy) -> str:
     rows = result_table(study)
     # The best value is bold among runs on the same test set.
     runs = len(study.runs) + (0 if study.warning else len(study.task.table))
-    lowest = [title.startswith("ERDE") for title in rows[0]]
-    return latex_of(rows, runs, lowest, words=2, note=study.warning)
-
-
-def _search_csv(study: TaskStudy, search: Tuning) -> str:
-    return csv_of([row | {"notice": study.warning} for row in search.rows()])
+    return latex_of(rows, runs, words=2, note=study.warning)
 
 
 def _lengths_csv(studies: Sequence[TaskStudy]) -> str:
@@ -213,8 +203,7 @@ def _lengths_latex(studies: Iterable[TaskStudy]) -> str:
     tables = []
     for study in studies:
         rows = length_table(study)
-        lowest = [title.startswith("ERDE") for title in rows[0]]
-        table = latex_of(rows, len(rows) - 1, lowest, words=1, note=study.warning)
+        table = latex_of(rows, len(rows) - 1, words=1, note=study.warning)
         tables.append(f"% {study.task.title}\n{table}")
     return "\n".join(tables)
 
@@ -225,7 +214,8 @@ def _lengths_latex(studies: Iterable[TaskStudy]) -> str:
 def markdown_report(studies: Sequence[TaskStudy]) -> str:
     """Return the report of all tasks in Markdown."""
     parts = ["# The experiments of the τ-SS3 paper, reproduced by watchword"]
-    parts += [f"> **{warning}**" for warning in _warnings(studies)]
+    warnings = dict.fromkeys(study.warning for study in studies if study.warning)
+    parts += [f"> **{warning}**" for warning in warnings]
     parts.append(_method(studies[0].prune_period))
     for study in studies:
         parts += _sections(study)
@@ -243,15 +233,17 @@ def _method(prune_period: int) -> str:
     )
 
 
-def _warnings(studies: Sequence[TaskStudy]) -> list[str]:
-    return list(dict.fromkeys(study.warning for study in studies if study.warning))
-
-
 def _sections(study: TaskStudy) -> Iterable[str]:
     yield f"## {study.task.title}"
     if study.warning:
         yield f"**{study.warning}**"
-    yield _learnt(study)
+    own = study.learnt
+    words, posts = sum(own.words.values()), sum(own.documents.values())
+    dropped = f"{own.pruned_ngrams:,} n-grams were pruned" if own.pruned else "nothing was pruned"
+    yield (
+        f"Training: {posts:,} posts, {words:,} words; {sum(own.ngrams):,} n-grams of at most "
+        f"{PAPER['max_ngram']} words are kept, {dropped}."
+    )
     yield markdown_of(result_table(study), words=2)
     for comparison in study.comparisons:
         yield f"### {comparison.run} minus {comparison.baseline}"
@@ -271,17 +263,6 @@ def _sections(study: TaskStudy) -> Iterable[str]:
             f"[A subject's story up to post {study.pair.post}, SS3 and τ-SS3 side by side]"
             f"({page_name(study)}), as in figure 5."
         )
-
-
-def _learnt(study: TaskStudy) -> str:
-    own = study.learnt
-    words, posts = sum(own.words.values()), sum(own.documents.values())
-    kept = sum(own.ngrams)
-    dropped = f"{own.pruned_ngrams:,} n-grams were pruned" if own.pruned else "nothing was pruned"
-    return (
-        f"Training: {posts:,} posts, {words:,} words; {kept:,} n-grams of at most "
-        f"{PAPER['max_ngram']} words are kept, {dropped}."
-    )
 
 
 def report_lines(study: TaskStudy) -> list[str]:

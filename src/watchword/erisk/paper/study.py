@@ -22,20 +22,17 @@ from watchword.erisk.paper_tasks import (
     OfficialTest,
     TaskResult,
     decide,
-    decisions_of,
     find_sets,
     learn,
     read_test,
     read_training,
 )
 from watchword.erisk.published import TASKS, Task, TaskName, task_named
-from watchword.erisk.run_files import ChunkRun
 from watchword.erisk.run_score import RunScore, intervals_of, p_values_of
-from watchword.erisk.scoring import Scoreboard, score_runs
 from watchword.erisk.synthetic_collection import make_collection
 from watchword.erisk.tables import POSITIVE
 from watchword.errors import DataFormatError
-from watchword.evaluation.metrics import Interval
+from watchword.evaluation.metrics import LATENCY_P, Interval
 from watchword.evaluation.tuning import tune
 from watchword.evaluation.tuning_result import Trial, Tuning
 from watchword.model.presets import PAPER, PAPER_GRID, PAPER_TASKS
@@ -81,19 +78,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        return {
-            "run": self.run,
-            "baseline": self.baseline,
-            "differences": {
-                name: {
-                    "value": finite(one.value),
-                    "low": finite(one.low),
-                    "high": finite(one.high),
-                    "p": self.p_values.get(name),
-                }
-                for name, one in self.differences.items()
-            },
+        differences = {
+            name: {each: finite(getattr(one, each)) for each in ("value", "low", "high")}
+            | {"p": self.p_values.get(name)}
+            for name, one in self.differences.items()
         }
+        return {"run": self.run, "baseline": self.baseline, "differences": differences}
 
 
 class StoryPair(NamedTuple):
@@ -124,7 +114,6 @@ class TaskStudy:
     pair: StoryPair | None
     learnt: ModelStatistics  #: of τ-SS3
     prune_period: int  #: words between prunings
-    board: Scoreboard = field(repr=False)
 
     @property
     def is_synthetic(self) -> bool:
@@ -240,44 +229,41 @@ def study_tasks(
             yield _study_task(task, data, own, progress)
         return
     with tempfile.TemporaryDirectory() as folder:
-        for made in _collections_for(chosen):
+        # The collection of 2018 contains the one of 2017.
+        needed = {*chosen} - ({"2017-depression"} if "2018-depression" in chosen else set())
+        for made in [task for task in dict.fromkeys(chosen) if task in needed]:
             make_collection(
                 Path(folder, made),
                 made,
                 subjects=subjects,
                 most_writings=most_writings,
                 seed=own.seed,
-                progress=_phase(progress, f"making a synthetic collection: {made}"),
+                progress=progress and progress(f"making a synthetic collection: {made}"),
             )
         for task in chosen:
             yield _study_task(task, folder, own, progress)
-
-
-def _collections_for(tasks: Sequence[TaskName]) -> list[TaskName]:
-    """Return the collections to make; that of 2018 contains the one of 2017."""
-    needed = dict.fromkeys(tasks)
-    if "2018-depression" in needed:
-        needed.pop("2017-depression", None)
-    return list(needed)
 
 
 def _study_task(
     name: TaskName, data: AnyPath, own: StudySettings, progress: Phases | None
 ) -> TaskStudy:
     task = task_named(name)
-    phase = f"{name}: {{}}".format
+
+    def phase(what: str) -> Progress | None:
+        return None if progress is None else progress(f"{name}: {what}")
+
     sets = find_sets(name, data)
-    reading = _phase(progress, phase("reading"))
+    reading = phase("reading")
     training = [subject for place in sets.train for subject in read_training(place, reading)]
     test = read_test(sets.test, reading)
     longest = max([*own.lengths, *MODELS.values()])
     taught = TauSS3(**PAPER_TASKS | {"prune_period": own.prune_period, "max_ngram": longest})
-    learn(taught, training, threads=own.threads, progress=_phase(progress, phase("learning")))
+    learn(taught, training, threads=own.threads, progress=phase("learning"))
     models = {model: taught.replace(max_ngram=length) for model, length in MODELS.items()}
     runs = [_run(task, test, model, own, name=each) for each, model in models.items()]
     search = None
     if own.search:
-        search = _searched(training, own, _phase(progress, phase("searching")))
+        search = _searched(training, own, phase("searching"))
         runs += [
             _run(
                 task,
@@ -288,22 +274,16 @@ def _study_task(
             )
             for each, model in models.items()
         ]
-    board = _board(runs, test)
     return TaskStudy(
         task,
         tuple(runs),
-        _by_length(task, test, taught, own, _phase(progress, phase("n-gram lengths"))),
+        _by_length(task, test, taught, own, phase("n-gram lengths")),
         search,
-        tuple(_comparisons(board, own)),
+        tuple(_comparisons(runs, own)),
         _pair(test.subjects, models, own),
         models["τ-SS3"].statistics,
         own.prune_period,
-        board,
     )
-
-
-def _phase(progress: Phases | None, name: str) -> Progress | None:
-    return None if progress is None else progress(name)
 
 
 def _run(
@@ -352,21 +332,13 @@ def _best(search: Tuning, length: int) -> Trial:
 # Comparisons
 
 
-def _board(runs: Sequence[ModelRun], test: OfficialTest) -> Scoreboard:
-    own = [ChunkRun(run.name, decisions_of(run.result.replay)) for run in runs]
-    return score_runs(test.truth, own, counts=test.counts)
-
-
-def _comparisons(board: Scoreboard, own: StudySettings) -> Iterator[Comparison]:
+def _comparisons(runs: Sequence[ModelRun], own: StudySettings) -> Iterator[Comparison]:
     """Yield the comparison of τ-SS3 with SS3, and the same after the search."""
-    by_name = {run.name: run for run in board.runs}
-    for suffix in ("", "-tuned"):
-        run, base = (by_name.get(f"{model}{suffix}") for model in ("τ-SS3", "SS3"))
-        if run is None or base is None:
-            continue
-        options = {"seed": own.seed, "repeats": own.repeats, "confidence_level": 0.95}
-        between = intervals_of(run, base, board.latency_p, options)
-        p_values = p_values_of(run, base, board.latency_p, seed=own.seed, repeats=own.repeats)
+    scores = [run.score for run in runs]
+    for base, run in zip(scores[::2], scores[1::2], strict=True):
+        options = {"seed": own.seed, "repeats": own.repeats}
+        between = intervals_of(run, base, LATENCY_P, {**options, "confidence_level": 0.95})
+        p_values = p_values_of(run, base, LATENCY_P, **options)
         yield Comparison(run.name, base.name, between.intervals, p_values)
 
 
