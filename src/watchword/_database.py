@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from watchword.errors import StateError
 if TYPE_CHECKING:  # `import watchword` does not load SQLite
     import sqlite3
 
-_OWNER_ONLY = 0o600
+OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,8 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection for changes that are made together or not at all."""
-        own = self._connection
-        with _named_errors(self.path, self._kind), _rolled_back_on_error(own):
-            own.execute("BEGIN")
-            yield own
-            own.execute("COMMIT")
+        with _named_errors(self.path, self._kind), transaction(self._connection):
+            yield self._connection
 
     def shrink(self) -> None:
         """Return the space of deleted rows to the disk, and overwrite what they held."""
@@ -87,6 +84,16 @@ class Database:
         return _damaged(self.path, reason)
 
 
+def existing(path: AnyPath) -> str:
+    """Return the path of a file without links; create the file, for its owner only, if missing."""
+    target = os.path.realpath(path)
+    if Path(target).is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    with suppress(FileExistsError):  # never open an existing file: closing it would drop its lock
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+    return target
+
+
 @contextmanager
 def open_database(path: AnyPath, kind: DatabaseKind) -> Iterator[Database]:
     """Open a database, or create it if there is no file or an empty one.
@@ -96,11 +103,7 @@ def open_database(path: AnyPath, kind: DatabaseKind) -> Iterator[Database]:
     """
     import sqlite3
 
-    target = os.path.realpath(path)
-    if Path(target).is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    with suppress(FileExistsError):  # never open an existing file: closing it would drop its lock
-        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
+    target = existing(path)
     if Path(target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
         raise _other_kind(path, kind)
     with _named_errors(path, kind):
@@ -115,10 +118,8 @@ def open_database(path: AnyPath, kind: DatabaseKind) -> Iterator[Database]:
 def _prepare(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) -> None:
     """Lock a database until it is closed, check it, and create what is missing."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    with _rolled_back_on_error(connection):
-        connection.execute("BEGIN EXCLUSIVE")
-        [application_id] = connection.execute("PRAGMA application_id").fetchone()
-        [version] = connection.execute("PRAGMA user_version").fetchone()
+    with transaction(connection, "EXCLUSIVE"):
+        application_id, version = identity_of(connection)
         if application_id == version == 0 and not schema_of(connection):
             connection.execute(f"PRAGMA application_id = {kind.application_id}")
             for definition in kind.tables:
@@ -135,7 +136,6 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) 
         # Written each time: a file that cannot be written is refused before anything is done,
         # and SQLite then owns, and removes in the end, the log that a killed process left.
         connection.execute(f"PRAGMA user_version = {kind.version}")
-        connection.execute("COMMIT")
     connection.execute(f"PRAGMA journal_mode = {'DELETE' if kind.durable else 'WAL'}")
     connection.execute(f"PRAGMA synchronous = {'FULL' if kind.durable else 'NORMAL'}")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -144,12 +144,8 @@ def _prepare(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) 
 
 def _check(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) -> None:
     """Check tables, pages, types of values and references between tables."""
-    import sqlite3
-
-    with closing(sqlite3.connect(":memory:")) as expected:
-        expected.executescript(";".join(kind.tables))
-        if schema_of(connection) != schema_of(expected):
-            raise _damaged(path, "its tables are not those expected")
+    if not has_tables(connection, kind.tables):
+        raise _damaged(path, "its tables are not those expected")
     [found] = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise _damaged(path, found.splitlines()[-1])  # after one with a heading
@@ -157,19 +153,40 @@ def _check(connection: sqlite3.Connection, path: AnyPath, kind: DatabaseKind) ->
         raise _damaged(path, f"a row of {name} refers to one that is missing")
 
 
+def identity_of(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the application id and the version of a database."""
+    [application_id] = connection.execute("PRAGMA application_id").fetchone()
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    return application_id, version
+
+
+def has_tables(connection: sqlite3.Connection, definitions: Iterable[str]) -> bool:
+    """Return whether a database has exactly these tables and indices."""
+    import sqlite3
+
+    with closing(sqlite3.connect(":memory:")) as expected:
+        expected.executescript(";".join(definitions))
+        return schema_of(connection) == schema_of(expected)
+
+
 def schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
     """Return the tables and indices of a database, with their definitions."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
-    return connection.execute(query).fetchall()
+    found = connection.execute(query).fetchall()
+    return [one for one in found if not one[1].startswith("sqlite_")]  # those of SQLite's own
 
 
 @contextmanager
-def _rolled_back_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, kind: str = "") -> Iterator[None]:
+    """Commit the changes made in the context together at its end, or none after an error."""
+    connection.execute(f"BEGIN {kind}")
     try:
         yield
+        connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        with suppress(connection.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         raise
 
 

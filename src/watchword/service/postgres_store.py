@@ -6,7 +6,6 @@ order of their ids, so that processes with different subjects do not wait for ea
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from watchword._files import AnyPath
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
 from watchword.service import schema
-from watchword.service.reader_pool import ReaderPool
 from watchword.service.store import Row, Session, Store, shown_url
 
 if TYPE_CHECKING:
@@ -32,32 +30,18 @@ _CONNECTION: dict[str, Any] = {
 }
 
 
-class PostgresSession(Session):
-    """A connection within a transaction."""
-
+class _Session(Session):
     for_update = " FOR UPDATE"
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
-        self.connection = connection
-
-    def run(self, query: str, *values: Any) -> list[Row]:
-        """Run a statement and return its rows."""
-        found = self.connection.execute(_placed(query), values)
-        return found.fetchall() if found.description else []
-
-    def many(self, query: str, rows: Sequence[Row]) -> int:
-        """Run a statement once per row of values; return the number of changed rows."""
-        if not rows:
-            return 0
-        with self.connection.cursor() as cursor:
-            cursor.executemany(_placed(query), rows)
-            return cursor.rowcount
+    def _placed(self, query: str) -> str:
+        return query.replace("?", "%s")
 
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
-        """Return the rows of a query that ends in `{keys}`."""
-        if not keys:
-            return []
-        return self.connection.execute(query.format(keys="= ANY(%s)"), [list(keys)]).fetchall()
+        return self._found(query.format(keys="= ANY(%s)"), list(keys)) if keys else []
+
+    def _found(self, query: str, *values: Any) -> list[Row]:
+        found: list[Row] = self.connection.execute(query, values).fetchall()
+        return found
 
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
         """Return these columns of the subjects, locked; create those that do not exist yet.
@@ -75,30 +59,23 @@ class PostgresSession(Session):
                 [new],
             )
         query = f"SELECT {columns} FROM subjects WHERE name = ANY(%s) ORDER BY id FOR UPDATE"
-        return self.connection.execute(query, [list(names)]).fetchall()
+        return self._found(query, list(names))
 
     def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
-        """Return the rows of `post_index` for pairs of a subject and a hash."""
-        return self.connection.execute(
+        return self._found(
             "SELECT p.subject, p.hash, p.post FROM unnest(%s::bigint[], %s::bigint[]) AS k (s, h) "
             "JOIN post_index p ON p.subject = k.s AND p.hash = k.h",
-            [[subject for subject, _ in pairs], [number for _, number in pairs]],
-        ).fetchall()
+            *([subject for subject, _ in pairs], [number for _, number in pairs]),
+        )
 
     def new_ids(self, table: str, count: int) -> Sequence[int]:
-        """Return unused ids for new rows of a table."""
-        found = self.run(
-            f"SELECT nextval(pg_get_serial_sequence('{table}', 'id')) FROM generate_series(1, ?)",
-            count,
-        )
-        return sorted(key for (key,) in found)
+        query = f"SELECT nextval(pg_get_serial_sequence('{table}', 'id'))"
+        return sorted(key for (key,) in self.run(f"{query} FROM generate_series(1, ?)", count))
 
     def contains(self, column: str) -> str:
-        """Return the test whether a binary column contains a value."""
         return f"position(?::bytea IN {column}) > 0"
 
     def lock(self, name: str) -> None:
-        """Wait for other processes in the same part of the program, until the transaction ends."""
         self.connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCKS + _NAMES[name]])
 
 
@@ -106,6 +83,7 @@ class PostgresStore(Store):
     """A database of PostgreSQL."""
 
     is_shared = True
+    _types = schema.POSTGRES_TYPES
 
     def __init__(self, url: str, *, steps: Mapping[int, tuple[str, ...]] = schema.STEPS) -> None:
         try:
@@ -120,31 +98,10 @@ class PostgresStore(Store):
             # Of PostgreSQL 17, and unknown to earlier versions of psycopg.
             getattr(errors, "TransactionTimeout", errors.IdleInTransactionSessionTimeout),
         )
-        self.url = shown_url(url)
+        super().__init__(shown_url(url), steps)
         self._address = url
-        self._steps = steps
-        self._lock = threading.RLock()
-        self._writer: psycopg.Connection[Row] | None = None
-        self._readers = ReaderPool(self._open)
-        self._is_closed = False
         with self._lock, self._named_errors():
             self._connected()
-
-    # Opening
-
-    def _connected(self) -> psycopg.Connection[Row]:
-        """Return the connection that writes; connect and check the tables if there is none."""
-        if self._is_closed:
-            raise StoreError(f"the store {self.url} is closed")
-        if self._writer is None or self._writer.closed:
-            connection = self._open()
-            try:
-                self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._writer = connection
-        return self._writer
 
     def _open(self) -> psycopg.Connection[Row]:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -162,27 +119,19 @@ class PostgresStore(Store):
         return connection
 
     def _prepare(self, connection: psycopg.Connection[Row]) -> None:
-        session = PostgresSession(connection)
+        session = _Session(connection)
         with connection.transaction():
             session.lock("schema")
             connection.execute("CREATE SCHEMA IF NOT EXISTS watchword")
-            tables = {
-                name
-                for (name,) in connection.execute(
-                    "SELECT table_name FROM information_schema.tables "
-                    "WHERE table_schema = 'watchword'"
-                )
-            }
+            query = "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
+            tables = {name for (name,) in session.run(query, "watchword")}
             if tables and "facts" not in tables:
                 raise StoreError(
                     f"{self.url} has a schema named watchword that is not a watchword store: "
                     "use another database"
                 )
             version = self._version(session) if tables else 0
-            types = schema.POSTGRES_TYPES
-            reached = schema.migrate(
-                session, version, types=types, steps=self._steps, where=self.url
-            )
+            reached = self._migrated(session, version)
             if reached != version:
                 session.run(
                     "INSERT INTO facts (name, value) VALUES ('version', ?) "
@@ -190,7 +139,7 @@ class PostgresStore(Store):
                     str(reached),
                 )
 
-    def _version(self, session: PostgresSession) -> int:
+    def _version(self, session: Session) -> int:
         found = session.run("SELECT value FROM facts WHERE name = 'version'")
         try:
             return int(found[0][0])
@@ -199,29 +148,22 @@ class PostgresStore(Store):
                 f"{self.url} is damaged (its version is missing): restore a backup of it"
             ) from None
 
-    # Using
-
     @contextmanager
-    def reading(self) -> Iterator[PostgresSession]:
+    def reading(self) -> Iterator[Session]:
         """Yield a session that sees one state of the store."""
-        if self._is_closed:
-            raise StoreError(f"the store {self.url} is closed")
-        with (
-            self._named_errors(),
-            self._readers.lent() as connection,
-            connection.transaction(),
-        ):
+        self._refuse_closed()
+        with self._named_errors(), self._readers.lent() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield PostgresSession(connection)
+            yield _Session(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[PostgresSession]:
+    def writing(self) -> Iterator[Session]:
         """Yield a session whose changes are committed together at the end, or not at all."""
         with self._lock, self._named_errors():
             connection = self._connected()
             try:
                 with connection.transaction():
-                    yield PostgresSession(connection)
+                    yield _Session(connection)
             except self._lost:
                 self._disconnect()
                 raise
@@ -282,10 +224,6 @@ class PostgresStore(Store):
             raise StoreError(
                 f"{self.url} is damaged ({_first_line(error)}): restore a backup of it"
             ) from error
-
-
-def _placed(query: str) -> Any:
-    return query.replace("?", "%s")
 
 
 def _first_line(error: Exception) -> str:

@@ -8,9 +8,6 @@ surrogate pairs). Times are microseconds since 1970 in UTC. docs/service-store.m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
-
-from watchword.errors import StoreError
 
 APPLICATION_ID = 0x77777374  # "wwst"
 
@@ -81,13 +78,6 @@ STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST}
 PERSONAL = ("texts", "posts", "post_index", "deliveries", "marks", "alerts", "lessons", "subjects")
 
 
-class Runs(Protocol):
-    """What can run a statement."""
-
-    def run(self, query: str, *values: Any) -> list[Any]:
-        """Run a statement and return its rows."""
-
-
 def statements(types: Mapping[str, str], steps: Mapping[int, tuple[str, ...]]) -> list[str]:
     """Return all statements that create an empty store.
 
@@ -95,28 +85,3 @@ def statements(types: Mapping[str, str], steps: Mapping[int, tuple[str, ...]]) -
     'CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)'
     """
     return [one.format(**types) for number in sorted(steps) for one in steps[number]]
-
-
-def migrate(
-    session: Runs,
-    version: int,
-    *,
-    types: Mapping[str, str],
-    steps: Mapping[int, tuple[str, ...]],
-    where: str,
-) -> int:
-    """Bring a store of a version, 0 if it is empty, to the latest one; return that.
-
-    The caller holds one transaction around it. Raise `StoreError` for a later version.
-    """
-    latest = max(steps)
-    if version > latest:
-        raise StoreError(
-            f"{where} was written by a later version of watchword (schema {version}, this one "
-            f"knows {latest}): update watchword, or use another store"
-        )
-    for number in sorted(steps):
-        if number > version:
-            for statement in steps[number]:
-                session.run(statement.format(**types))
-    return latest

@@ -15,14 +15,20 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from watchword._database import FAILURES, schema_of
+from watchword._database import (
+    FAILURES,
+    OWNER_ONLY,
+    existing,
+    has_tables,
+    identity_of,
+    schema_of,
+    transaction,
+)
 from watchword._files import AnyPath, scratch_folder, writing_to
 from watchword.errors import StoreError, StoreUnavailableError
 from watchword.service import schema
-from watchword.service.reader_pool import ReaderPool
 from watchword.service.store import Row, Session, Store, blobs
 
-_OWNER_ONLY = 0o600
 _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a group changes
 # Of the connection that writes. Not larger: a commit that moved rows between pages looks at every
 # page of the cache (in pcache1TruncateUnsafe, as long as the file has less than 1 GiB), which takes
@@ -37,22 +43,8 @@ _LOGS = ("-wal", "-shm")  # added to the name of the file: the log and its index
 _Identity = tuple[int, int]
 
 
-class SqliteSession(Session):
-    """A connection to the file."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-
-    def run(self, query: str, *values: Any) -> list[Row]:
-        """Run a statement and return its rows."""
-        return self.connection.execute(query, values).fetchall()
-
-    def many(self, query: str, rows: Sequence[Row]) -> int:
-        """Run a statement once per row of values; return the number of changed rows."""
-        return self.connection.executemany(query, rows).rowcount if rows else 0
-
+class _Session(Session):
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
-        """Return the rows of a query that ends in `{keys}`."""
         found: list[Row] = []
         for begin in range(0, len(keys), _MOST_KEYS):
             part = list(keys[begin : begin + _MOST_KEYS])
@@ -64,24 +56,19 @@ class SqliteSession(Session):
         return found
 
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
-        """Return these columns of the subjects that exist; the transaction locks everything."""
         # Sorted, because SQLite sorts the keys, too, which is then quicker.
         query = f"SELECT {columns} FROM subjects WHERE name {{keys}}"
         return self.where(query, blobs(sorted(names)))
 
     def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
-        """Return the rows of `post_index` for pairs of a subject and a hash."""
         query = "SELECT subject, hash, post FROM post_index WHERE subject = ? AND hash = ?"
-        run = self.connection.execute
-        return [row for pair in pairs for row in run(query, pair)]
+        return [row for pair in pairs for row in self.run(query, *pair)]
 
     def new_ids(self, table: str, count: int) -> Sequence[int]:
-        """Return unused ids for new rows of a table."""
         [(last,)] = self.run(f"SELECT coalesce(max(id), 0) FROM {table}")
         return range(last + 1, last + 1 + count)
 
     def contains(self, column: str) -> str:
-        """Return the test whether a binary column contains a value."""
         return f"instr({column}, ?) > 0"
 
 
@@ -89,81 +76,42 @@ class SqliteStore(Store):
     """An SQLite file. Created with its folder's permissions, readable by its owner only."""
 
     is_shared = False
+    _types = schema.SQLITE_TYPES
 
     def __init__(
-        self,
-        path: AnyPath,
-        *,
-        steps: Mapping[int, tuple[str, ...]] = schema.STEPS,
+        self, path: AnyPath, *, steps: Mapping[int, tuple[str, ...]] = schema.STEPS
     ) -> None:
-        self.url = os.fspath(path)
-        self._target = os.path.realpath(path)
-        self._steps = steps
-        self._writer: sqlite3.Connection | None = None
-        self._lock = threading.RLock()
-        self._readers = ReaderPool(self._reader)
-        self._is_closed = False
+        super().__init__(os.fspath(path), steps)
+        parent = Path(os.path.realpath(path)).parent
+        if not parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(parent))
+        self._target = existing(path)
+        if Path(self._target).stat().st_size == 1:  # empty to SQLite, which would overwrite it
+            raise self._other_kind()
         self._log_must_go = False
         self._identity: _Identity | None = None  # of the file, once it is open
         self._logs: dict[str, _Identity | None] = {}  # of its log, while connected
         self._mover = _LogMover(self._target, self._lock)
-        self._create()
         with self._named_errors(), self._lock:
             self._connected()
             self._identity = _identity(self._target)
-
-    # Opening
-
-    def _create(self) -> None:
-        target = Path(self._target)
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.url)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-        with suppress(FileExistsError), writing_to(self.url):
-            os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY))
-        if target.stat().st_size == 1:  # empty to SQLite, which would overwrite it
-            raise self._other_kind()
-
-    def _connected(self) -> sqlite3.Connection:
-        """Return the connection that writes; open and check the file first if there is none."""
-        if self._is_closed:
-            raise StoreError(f"the store {self.url} is closed")
-        if self._writer is None:
-            connection = self._open()
-            try:
-                self._prepare(connection)
-                # A new file has its log only from now on; SQLite keeps it until the last connection
-                # closes.
-                connection.execute("PRAGMA user_version").fetchone()
-            except BaseException:
-                connection.close()
-                raise
-            self._writer = connection
-            self._logs = {end: _identity(self._target + end) for end in _LOGS}
-        return self._writer
 
     def _open(self) -> sqlite3.Connection:
         return _connection(self._target)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE}")
-        with _transaction(connection):
-            [application_id] = connection.execute("PRAGMA application_id").fetchone()
-            [version] = connection.execute("PRAGMA user_version").fetchone()
-            found = schema_of(connection)
-            if application_id == version == 0 and not found:
+        with transaction(connection, "IMMEDIATE"):
+            application_id, version = identity_of(connection)
+            if application_id == version == 0 and not schema_of(connection):
                 connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
             elif application_id != schema.APPLICATION_ID:
                 raise self._other_kind()
-            session = SqliteSession(connection)
-            types = schema.SQLITE_TYPES
-            reached = schema.migrate(
-                session, version, types=types, steps=self._steps, where=self.url
-            )
+            reached = self._migrated(_Session(connection), version)
             if reached != version:
                 connection.execute(f"PRAGMA user_version = {reached}")
-            self._check(connection)
+            if not has_tables(connection, schema.statements(self._types, self._steps)):
+                raise self._damaged("its tables are not those expected")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
@@ -171,14 +119,9 @@ class SqliteStore(Store):
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA journal_size_limit = 0")  # no remains in the log
         connection.execute("PRAGMA temp_store = MEMORY")
-
-    def _check(self, connection: sqlite3.Connection) -> None:
-        with closing(sqlite3.connect(":memory:")) as expected:
-            expected.executescript(";".join(schema.statements(schema.SQLITE_TYPES, self._steps)))
-            if _tables(connection) != _tables(expected):
-                raise self._damaged("its tables are not those expected")
-
-    # Using
+        # A new file has its log only from now on; SQLite keeps it until the last connection closes.
+        connection.execute("PRAGMA user_version").fetchone()
+        self._logs = {end: _identity(self._target + end) for end in _LOGS}
 
     def _refuse_another_file(self) -> None:
         """Raise an error if the file or its log is gone: SQLite would write to an unnamed one."""
@@ -191,14 +134,13 @@ class SqliteStore(Store):
                 )
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteSession]:
+    def reading(self) -> Iterator[Session]:
         """Yield a session that sees one state of the store."""
-        if self._is_closed:
-            raise StoreError(f"the store {self.url} is closed")
+        self._refuse_closed()
         self._refuse_another_file()
         with self._named_errors(), self._readers.lent() as connection:
             connection.execute("BEGIN")
-            yield SqliteSession(connection)
+            yield _Session(connection)
             connection.execute("COMMIT")
 
     def _reader(self) -> sqlite3.Connection:
@@ -208,15 +150,15 @@ class SqliteStore(Store):
         return connection
 
     @contextmanager
-    def writing(self) -> Iterator[SqliteSession]:
+    def writing(self) -> Iterator[Session]:
         """Yield a session whose changes are committed together at the end, or not at all."""
         with self._lock, self._named_errors():
             self._refuse_another_file()
             connection = self._connected()
             if connection.in_transaction:
                 raise RuntimeError("a transaction is under way in this thread")
-            with _transaction(connection):
-                yield SqliteSession(connection)
+            with transaction(connection, "IMMEDIATE"):
+                yield _Session(connection)
             if self._log_must_go:
                 self._empty_log(connection, seconds=0)
             self._mover.look(connection)
@@ -228,7 +170,7 @@ class SqliteStore(Store):
         self._refuse_another_file()
         with writing_to(path), self._named_errors(), scratch_folder(path, mode=0o700) as folder:
             whole = folder / "copy"
-            os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
+            os.close(os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
             with closing(self._open()) as source, closing(sqlite3.connect(whole)) as copy:
                 source.backup(copy)  # in one step: in several, each commit would start it again
                 copy.execute("PRAGMA journal_mode = DELETE")
@@ -395,21 +337,3 @@ def _identity(target: str) -> _Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _tables(connection: sqlite3.Connection) -> list[Any]:
-    """Return the definitions, without the tables of SQLite's own."""
-    return [one for one in schema_of(connection) if not one[1].startswith("sqlite_")]
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        raise

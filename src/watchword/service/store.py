@@ -6,10 +6,12 @@ by many keys, new ids, and locks.
 
 from __future__ import annotations
 
+import queue
 import re
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any
 
 from watchword._files import AnyPath
@@ -18,6 +20,7 @@ from watchword.errors import StoreError
 Row = tuple[Any, ...]
 
 MOST_ID_BYTES = 1_000  # of an id as UTF-8: an index of PostgreSQL takes 2,704
+_MOST_IDLE = 8  # connections that are kept for later
 
 
 class Session(ABC):
@@ -25,13 +28,26 @@ class Session(ABC):
 
     for_update = ""  #: ends a query that locks its rows
 
-    @abstractmethod
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
     def run(self, query: str, *values: Any) -> list[Row]:
         """Run a statement, with a value for each `?`, and return its rows."""
+        cursor = self.connection.execute(self._placed(query), values)
+        found: list[Row] = cursor.fetchall() if cursor.description else []
+        return found
 
-    @abstractmethod
     def many(self, query: str, rows: Sequence[Row]) -> int:
         """Run a statement once per row of values; return the number of changed rows."""
+        if not rows:
+            return 0
+        with closing(self.connection.cursor()) as cursor:
+            cursor.executemany(self._placed(query), rows)
+            return int(cursor.rowcount)
+
+    def _placed(self, query: str) -> str:
+        """Return a query with the placeholders of the database."""
+        return query
 
     @abstractmethod
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
@@ -60,11 +76,105 @@ class Session(ABC):
         """Wait for other processes in the same part of the program, until the transaction ends."""
 
 
+class ReaderPool:
+    """Connections that read, lent one at a time to a thread; a few are kept for later."""
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._connect = connect
+        self._idle: queue.LifoQueue[Any] = queue.LifoQueue(_MOST_IDLE)
+        self._is_closed = False
+
+    @contextmanager
+    def lent(self) -> Iterator[Any]:
+        """Lend a connection; close it if an error leaves it in an unknown state."""
+        connection = self._idle_one() or self._connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        if not self._is_closed:
+            with suppress(queue.Full):
+                self._idle.put_nowait(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Close the connections that are not in use, and later those that are."""
+        self._is_closed = True
+        while (connection := self._idle_one()) is not None:
+            connection.close()
+
+    def _idle_one(self) -> Any:
+        """Return a kept connection that is still open; None if there is none."""
+        with suppress(queue.Empty):
+            while _is_lost(connection := self._idle.get_nowait()):
+                pass
+            return connection
+        return None
+
+
+def _is_lost(connection: Any) -> bool:
+    return getattr(connection, "closed", False)  # as psycopg says after an outage
+
+
 class Store(ABC):
     """An open store. Threads may share it: one writes at a time, several read."""
 
-    url: str
     is_shared: bool  #: whether other processes may write to it all the time
+    _types: Mapping[str, str]  # of columns
+
+    def __init__(self, url: str, steps: Mapping[int, tuple[str, ...]]) -> None:
+        self.url = url
+        self._steps = steps
+        self._lock = threading.RLock()
+        self._writer: Any = None  # the connection that writes
+        self._readers = ReaderPool(self._reader)
+        self._is_closed = False
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Return a new connection."""
+
+    @abstractmethod
+    def _prepare(self, connection: Any) -> None:
+        """Check the tables, and create or change them."""
+
+    def _reader(self) -> Any:
+        return self._open()
+
+    def _connected(self) -> Any:
+        """Return the connection that writes; connect and check the tables if there is none."""
+        self._refuse_closed()
+        if self._writer is None or _is_lost(self._writer):
+            connection = self._open()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._writer = connection
+        return self._writer
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise StoreError(f"the store {self.url} is closed")
+
+    def _migrated(self, session: Session, version: int) -> int:
+        """Bring a store of a version, 0 if it is empty, to the latest one; return that.
+
+        The caller holds one transaction around it. Raise `StoreError` for a later version.
+        """
+        latest = max(self._steps)
+        if version > latest:
+            raise StoreError(
+                f"{self.url} was written by a later version of watchword (schema {version}, this "
+                f"one knows {latest}): update watchword, or use another store"
+            )
+        for number in range(version + 1, latest + 1):
+            for statement in self._steps[number]:
+                session.run(statement.format(**self._types))
+        return latest
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
