@@ -264,11 +264,11 @@ def test_with_many_labels_less_of_a_document_or_post_is_painted(of_many_labels):
 def test_long_texts_are_explained_one_by_one(monkeypatch, length, alone):
     waited = []
 
-    async def one_by_one(_api, _request, work, *arguments):
+    async def one_by_one(_ask, work, *arguments):
         waited.append(work.__name__)
         return work(*arguments)
 
-    monkeypatch.setattr("watchword.web.api.Api._one_by_one", one_by_one)
+    monkeypatch.setattr("watchword.web.app._Ask.slowly", one_by_one)
     text = "x" * length
     page = make_app(Content(model(), subjects=[Subject("ann", [Post(text)])]))
     assert send(page, "/api/explain", {"text": text})[0] == 200

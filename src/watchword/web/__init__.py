@@ -84,8 +84,10 @@ def serve(
     from watchword.web.listening import run_until_interrupted, way_to
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
-    token = _token(token, open_to_all_users)
-    with _ready(content, host, port, token) as (app, listener, page), ExitStack() as until_the_end:
+    with (
+        _ready(content, host, port, token, open_to_all_users) as (app, listener, page),
+        ExitStack() as until_the_end,
+    ):
         if on_ready is None:
             print(f"Serving at {page.url} (press Ctrl-C to stop)", file=sys.stderr, flush=True)
         else:
@@ -125,31 +127,24 @@ def running_page(
     from watchword.web.listening import running_in_thread
 
     content = Content(model, texts, labels, subjects=subjects, policy=policy, name=name)
-    token = _token(token, open_to_all_users)
     with (
-        _ready(content, "127.0.0.1", port, token) as (app, listener, page),
+        _ready(content, "127.0.0.1", port, token, open_to_all_users) as (app, listener, page),
         running_in_thread(app, listener),
     ):
         yield page
 
 
-def _token(token: str | None, open_to_all_users: bool) -> str | None:
-    if not open_to_all_users:
-        from watchword.web.listening import new_token
-
-        return new_token() if token is None else token
-    if token is not None:
-        raise ValueError("token and open_to_all_users=True cannot be used together")
-    return None
-
-
 @contextmanager
 def _ready(
-    content: Content, host: str, port: int, token: str | None
+    content: Content, host: str, port: int, token: str | None, open_to_all_users: bool
 ) -> Iterator[tuple[ASGIApp, socket.socket, LivePage]]:
     from watchword.web.app import make_app
-    from watchword.web.listening import listening, url_of
+    from watchword.web.listening import listening, new_token, url_of
 
+    if token is not None and open_to_all_users:
+        raise ValueError("token and open_to_all_users=True cannot be used together")
+    if token is None and not open_to_all_users:
+        token = new_token()
     app = make_app(content, host=host, token=token)
     with listening(host, port) as listener:
         address = url_of(listener)
