@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import examples
 from stream_samples import CONTENTS, LABELS, policies, taught
 from watchword.service import intake as intake_module
-from watchword.service import post_index
+from watchword.service import stored_posts
 from watchword.service.intake import Batch, Group, Intake, Settings
 from watchword.service.layouts import Reading
 from watchword.service.records import IncomingPost
@@ -110,7 +110,7 @@ def check_time(store, stream):
 def index(request, monkeypatch):
     """Keep the posts of subjects in their rows, or move them to the table; or let all collide."""
     if request.param != "few posts":
-        monkeypatch.setattr(post_index, "_MOST_RECENT", 2)
+        monkeypatch.setattr(stored_posts, "_MOST_RECENT", 2)
     if request.param == "equal hashes":
         monkeypatch.setattr(intake_module, "hashed", lambda ids: [b"12345678"] * len(ids))
 

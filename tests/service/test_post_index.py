@@ -2,8 +2,8 @@
 
 import pytest
 
-from watchword.service.post_index import PostIndex, hashed, posts_of
 from watchword.service.store import open_store
+from watchword.service.stored_posts import PostIndex, hashed, posts_of
 
 SUBJECT = 7
 BLANK = (

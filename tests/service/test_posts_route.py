@@ -12,7 +12,7 @@ from doors import LINES, open_door
 from services import OTHER, RISK
 from waiting import wait_until
 from watchword.service import sqlite_store
-from watchword.service.app import DoorLimits
+from watchword.service.serving import DoorLimits
 
 LATER = ww.Overtakes(RISK, margin=1e9)
 

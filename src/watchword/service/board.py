@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from watchword.service.marks import MOST_NOTE
+from watchword.service.alerts import MOST_NOTE
 from watchword.web.files import StaticFile, files_of, static_files
 from watchword.web.wire import compact
 

@@ -19,11 +19,11 @@ from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.choices import Order
 from watchword.service.layouts import Layouts, Reading, cut
-from watchword.service.post_index import hashed
 from watchword.service.records import IncomingPost, Position, Receipt, micros, now
 from watchword.service.replays import replayed
 from watchword.service.rows import SubjectRows
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
+from watchword.service.stored_posts import hashed
 
 INSERT_POSTS = (
     "INSERT INTO posts (id, subject, post_id, number, time, arrived, layout, contribution) "

@@ -6,16 +6,20 @@ from functools import cache
 from typing import Any
 
 import watchword
-from watchword.service.json_schemas import TEXT, WHOLE, Schema, Schemas, an_object
 from watchword.service.operations import OPERATIONS, Operation, Parameter
 from watchword.service.records import (
+    TEXT,
+    WHOLE,
     Alert,
     Forgotten,
     ModelVersion,
     Receipt,
+    Schema,
+    Schemas,
     Statistics,
     SubjectRow,
     SubjectView,
+    an_object,
 )
 
 _ERRORS = {

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from watchword.service import alerts, subjects
+from watchword.service.alerts import MOST_NOTE
 from watchword.service.bodies import JSON, LINES
 from watchword.service.choices import VERDICTS
-from watchword.service.json_schemas import Schema, an_object
-from watchword.service.marks import MOST_NOTE
+from watchword.service.records import Schema, an_object
 
 
 @dataclass(frozen=True)

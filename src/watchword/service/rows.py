@@ -11,9 +11,9 @@ import numpy as np
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.layouts import Layouts, Reading, aligned, cut
-from watchword.service.post_index import PostIndex
 from watchword.service.records import now
 from watchword.service.store import Session, blobs, decoded, encoded, encoded_all
+from watchword.service.stored_posts import PostIndex
 from watchword.streams.ledger import Ledger
 from watchword.streams.states import State
 

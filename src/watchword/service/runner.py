@@ -18,13 +18,12 @@ from watchword._files import AnyPath
 from watchword.errors import UnknownAlertError
 from watchword.service import lessons
 from watchword.service.alerts import SORTS as ALERT_SORTS
-from watchword.service.alerts import find_alerts
+from watchword.service.alerts import find_alerts, precision_of, training_texts, write_mark
 from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode, Verdict
-from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.intake import Batch, Intake, Settings, check_posts
 from watchword.service.layouts import Reading
-from watchword.service.marks import precision_of, training_texts, write_mark
+from watchword.service.lessons import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.records import (
     Alert,
     Forgotten,
@@ -39,13 +38,12 @@ from watchword.service.records import (
     TrainingText,
     moment,
 )
-from watchword.service.reloading import Reloader
 from watchword.service.rounds import close_round
 from watchword.service.store import Store, connect, decoded, encoded
 from watchword.service.subjects import SORTS as SUBJECT_SORTS
 from watchword.service.subjects import find_subjects, tell_story, view_subject
 from watchword.service.upkeep import Duty, Upkeep
-from watchword.service.versions import Versions
+from watchword.service.versions import Reloader, Versions
 from watchword.service.writer import Writer
 from watchword.streams.policies import Policy
 

@@ -1,12 +1,120 @@
-"""Posts in the store, with their texts if stored."""
+"""Index of a subject's posts: the newest in the subject's row, older ones in a table.
+
+An index over all posts would change one more page of the store for every post, because most
+subjects write seldom and their entries are far apart. The row of the subject changes anyway. When
+it holds many posts, they move to the table `post_index` together, into few pages.
+
+An entry is a hash of the post's id and the row id of the post. Hashes may collide: a search
+for a post also compares the ids.
+
+The row has room for some more entries, zeros, so that most posts leave its length as it is: a row
+that grows may not fit into its page any more, and SQLite then changes the pages beside it, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from watchword.service.post_index import posts_of
+import numpy as np
+
 from watchword.service.store import Session, decoded
+
+_MOST_RECENT = 32  # posts in the row of a subject
+_ENTRY = np.dtype([("hash", "<i8"), ("post", "<i8")])
+_SIZE = _ENTRY.itemsize
+_ROOM = 4 * _SIZE  # the length of entries in a row is a multiple of it
+
+_INSERT = "INSERT INTO post_index (subject, hash, post) VALUES (?, ?, ?)"
+
+
+def hashed(post_ids: Sequence[bytes]) -> list[bytes]:
+    """Return the hash of each post id.
+
+    >>> [len(one) for one in hashed([b"1", b"a longer id"])]
+    [8, 8]
+    """
+    return [blake2b(one, digest_size=8).digest() for one in post_ids]
+
+
+class PostIndex:
+    """The posts of the subjects of a group, a row per subject."""
+
+    def __init__(self, count: int) -> None:
+        self.recent = [b""] * count  # entries in the rows of subjects, oldest first
+        self.older = [0] * count  # number of entries in the table
+
+    def find(
+        self,
+        session: Session,
+        subjects: Sequence[int],
+        rows: Sequence[int],
+        hashes: Sequence[bytes],
+    ) -> dict[int, list[int]]:
+        """Return the row ids of the posts with the same subject and hash, where there are any.
+
+        `subjects` has the row id of each subject, `rows` and `hashes` one element per post; the
+        result is by the indices of these.
+        """
+        found: dict[int, list[int]] = {}
+        asked: dict[tuple[int, int], list[int]] = {}
+        recent, older = self.recent, self.older
+        for at, (row, own) in enumerate(zip(rows, hashes, strict=True)):
+            if own in recent[row]:
+                entries = np.frombuffer(recent[row], _ENTRY)
+                is_same = (entries["hash"] == _number(own)) & (entries["post"] > 0)
+                same = entries["post"][is_same].tolist()
+                if same:  # the bytes may also match across two entries
+                    found[at] = same
+            if older[row]:
+                asked.setdefault((subjects[row], _number(own)), []).append(at)
+        for subject, number, post in session.indexed(list(asked)) if asked else ():
+            for at in asked[subject, number]:
+                found.setdefault(at, []).append(post)
+        return found
+
+    def add(
+        self,
+        session: Session,
+        subjects: Sequence[int],
+        rows: Sequence[int],
+        hashes: Sequence[bytes],
+        posts: Sequence[int],
+    ) -> None:
+        """Enter new posts, given as for `find` with their row ids."""
+        recent = self.recent
+        for row, own, post in zip(rows, hashes, posts, strict=True):
+            entries = _without_room(recent[row]) + own + post.to_bytes(8, "little")
+            recent[row] = entries.ljust(-(-len(entries) // _ROOM) * _ROOM, b"\0")
+        most = _MOST_RECENT * _SIZE
+        moved = []
+        for row in dict.fromkeys(row for row in rows if len(recent[row]) > most):
+            entries = _without_room(recent[row])
+            if len(entries) > most:
+                old = np.frombuffer(entries, _ENTRY).tolist()
+                moved += [(subjects[row], number, post) for number, post in old]
+                recent[row] = b""
+                self.older[row] += len(old)
+        session.many(_INSERT, moved)
+
+
+def posts_of(session: Session, subjects: Sequence[int]) -> list[int]:
+    """Return the row ids of all posts of subjects, given by their row ids, in order of arrival."""
+    older = session.where("SELECT post FROM post_index WHERE subject {keys}", subjects)
+    found = [post for (post,) in older]
+    for (recent,) in session.where("SELECT recent FROM subjects WHERE id {keys}", subjects):
+        found += np.frombuffer(_without_room(recent), _ENTRY)["post"].tolist()
+    return sorted(found)
+
+
+def _without_room(recent: bytes) -> bytes:
+    """Return the entries of a row. None of them is all zeros, because no post has the row id 0."""
+    return recent[: -(-len(recent.rstrip(b"\0")) // _SIZE) * _SIZE]
+
+
+def _number(digest: bytes) -> int:
+    return int.from_bytes(digest, "little", signed=True)
 
 
 class StoredPost(NamedTuple):

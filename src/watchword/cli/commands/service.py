@@ -142,8 +142,7 @@ def _door_settings(
 ) -> DoorSettings:
     from dataclasses import replace
 
-    from watchword.service.app import DoorLimits
-    from watchword.service.serving import CONNECTIONS, DoorSettings
+    from watchword.service.serving import CONNECTIONS, DoorLimits, DoorSettings
 
     try:
         return DoorSettings(

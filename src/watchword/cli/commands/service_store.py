@@ -166,7 +166,7 @@ def export(store: Store) -> None:
 
     Without stored texts, a line has only the subject and its label.
     """
-    from watchword.service.marks import training_texts
+    from watchword.service.alerts import training_texts
     from watchword.service.records import plain
 
     for one in training_texts(store):
