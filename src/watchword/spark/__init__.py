@@ -8,9 +8,9 @@ also for when not to use Spark.
 
 from __future__ import annotations
 
-from watchword.spark.classifying import classify
 from watchword.spark.fitting import fit, fit_file, unlearn
 from watchword.spark.needs import SparkError, clear_errors
+from watchword.spark.scoring import classify
 from watchword.spark.watching import watch
 
 __all__ = ["SparkError", "classify", "clear_errors", "fit", "fit_file", "unlearn", "watch"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from watchword.model.engine import Engine
 from watchword.model.native import TermBatch
 from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource
+from watchword.spark.needs import quoted
 
 
 def terms_of(column: Any, source: TextSource, *, learning: bool = False) -> TermBatch:
@@ -61,6 +63,37 @@ def buffers_of(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32
         return np.empty(0, np.uint8), np.zeros(1, np.int32)
     places = np.frombuffer(offsets, np.int32, size + 1, column.offset * 4)
     return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), places
+
+
+def refuse_null(batch: Any, name: str, called: str | None = None) -> Any:
+    """Return a column of a batch; raise if it contains null. `called` is its name in messages."""
+    return without_null(batch.column(batch.schema.get_field_index(name)), called or name)
+
+
+def without_null(column: Any, name: str) -> Any:
+    """Return the column; raise if it contains null."""
+    if column.null_count:
+        shown = name if name.isidentifier() else quoted(name)
+        raise DataFormatError(
+            f"column {name!r} contains null: drop these rows with "
+            f'frame.where("{shown} is not null")'
+        )
+    return column
+
+
+def arrow_label_type(labels: Sequence[Label]) -> Any:
+    """Return the Arrow type of the labels of a model."""
+    import pyarrow as pa
+
+    return pa.int64() if isinstance(labels[0], int) else pa.string()
+
+
+def rows_batch(labels: Sequence[Label], kind: Any, keys: Sequence[bytes], counts: Any) -> Any:
+    """Return rows of counts, with labels of an Arrow type."""
+    import pyarrow as pa
+
+    columns = [pa.array(labels, kind), pa.array(keys, pa.binary()), pa.array(counts, pa.int64())]
+    return pa.record_batch(columns, ["label", "ngram", "count"])
 
 
 def _not_text(error: ValueError) -> DataFormatError:

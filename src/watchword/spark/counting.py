@@ -24,9 +24,14 @@ from watchword.model.native import LevelCounter, TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
-from watchword.spark.columns import labels_of, terms_of
+from watchword.spark.columns import (
+    arrow_label_type,
+    labels_of,
+    refuse_null,
+    rows_batch,
+    terms_of,
+)
 from watchword.spark.opening import ModelFile
-from watchword.spark.scoring import arrow_label_type, refuse_null
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"
@@ -167,16 +172,11 @@ def _drained(engine: Engine, kind: Any, sign: int) -> Iterator[Any]:
 
 
 def _totals(engine: Engine, kind: Any, sign: int) -> Any:
-    import pyarrow as pa
-
     totals = engine.native.totals()
     labels = totals["labels"]
     keys = [DOCUMENTS] * len(labels) + [WORDS] * len(labels)
     counts = [sign * count for count in totals["documents"] + totals["words"]]
-    return pa.record_batch(
-        [pa.array(labels * 2, kind), pa.array(keys, pa.binary()), pa.array(counts, pa.int64())],
-        names=["label", "ngram", "count"],
-    )
+    return rows_batch(labels * 2, kind, keys, counts)
 
 
 def _batches(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from watchword._checks import Label
 from watchword.errors import DataFormatError
 from watchword.model.tau_ss3 import TauSS3
+from watchword.spark.columns import rows_batch
 from watchword.spark.counting import DOCUMENTS, Counting, count_level
 from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
 from watchword.spark.writing import write_sorted
@@ -94,13 +95,9 @@ class _Seen:
             yield batch
 
     def rows(self) -> Iterator[Any]:
-        import pyarrow as pa
-
         if self._counts:
             labels, counts = list(self._counts), list(self._counts.values())
-            keys = pa.array([DOCUMENTS] * len(labels), pa.binary())
-            columns = [pa.array(labels, self._kind), keys, pa.array(counts, pa.int64())]
-            yield pa.record_batch(columns, ["label", "ngram", "count"])
+            yield rows_batch(labels, self._kind, [DOCUMENTS] * len(labels), counts)
 
 
 def _shipped(frame: DataFrame, folder: Path, model: TauSS3, length: int) -> str | None:

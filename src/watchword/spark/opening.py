@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from watchword.errors import ModelFormatError
@@ -82,10 +82,10 @@ def seen_by_driver(
         check_shippable(role, function)
     check_shippable("summary", summary)
     functions = _digest(word_hook, tokenizer, summary)
-    model = ModelFile(absolute, None, word_hook, tokenizer, summary, functions).open()
+    file = ModelFile(absolute, None, word_hook, tokenizer, summary, functions)
+    model = file.open()
     engine_of(model).refuse_if_unreadable()
-    reference = ModelFile(absolute, model.fingerprint, word_hook, tokenizer, summary, functions)
-    return reference, model
+    return replace(file, fingerprint=model.fingerprint), model
 
 
 def _digest(*functions: object) -> str:

@@ -1,23 +1,96 @@
-"""Reading texts inside Spark's Python workers: Arrow batches in, values out.
+"""Labels, confidences and gains of the texts of a frame, read in Spark's Python workers.
 
-This module does not need pyspark; workers receive frozen dataclasses of plain data.
+`classify` is called on the driver; workers receive frozen dataclasses of plain data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label
-from watchword.errors import DataFormatError
 from watchword.model.engine import engine_of
-from watchword.spark.columns import confidence_of
-from watchword.spark.needs import quoted
-from watchword.spark.opening import ModelFile
+from watchword.model.parameter_kinds import Summary
+from watchword.model.text import Tokenizer, WordHook
+from watchword.spark.columns import arrow_label_type, confidence_of, refuse_null, without_null
+from watchword.spark.needs import check_workers, column, require, require_free, require_text
+from watchword.spark.opening import ModelFile, seen_by_driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def classify(
+    frame: DataFrame,
+    model_path: str | os.PathLike[str],
+    *,
+    text: str = "text",
+    label: str = "label",
+    confidence: str = "confidence",
+    word_hook: WordHook | None = None,
+    tokenizer: Tokenizer | None = None,
+    summary: Summary | None = None,
+) -> DataFrame:
+    """Return the frame with two more columns: the label and the confidences of each text.
+
+    `label` and `confidence` are the names of the new columns; a confidence is a map from labels to
+    numbers. Both equal those of `TauSS3.predict_many` and `confidence_many`. Streaming frames are
+    supported. All workers must see the model file under the same path; each worker process opens it
+    once, mapped into memory, so the processes of one machine share one copy. Pass functions that
+    the model was trained with as to `TauSS3.load`.
+    """
+    require()
+    from pyspark.sql import functions
+
+    require_text(frame, "text", text)
+    require_free(frame, "label", label)
+    require_free(frame, "confidence", confidence)
+    if label.lower() == confidence.lower():
+        raise ValueError(f"label and confidence must be two columns, got {label!r} for both")
+    file, model = seen_by_driver(
+        model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
+    )
+    check_workers(frame.sparkSession, file)
+    labels = model.labels
+    result = f"label {spark_label_type(labels)}, confidence array<double>"
+    found = _reading(Classifying(file, text), result)(column(frame, text))
+    values = functions.map_from_arrays(label_array(labels), found["confidence"])
+    return frame.withColumns({label: found["label"], confidence: values})
+
+
+def _reading(function: Classifying, result: str) -> Any:
+    """Return an Arrow UDF of the text column: other columns stay in Spark, no text comes back."""
+    import pyarrow as pa
+    from pyspark.sql.pandas import functions
+
+    def read(texts: Any) -> Any:
+        return function(texts)
+
+    # Spark infers the UDF type from these.
+    read.__annotations__ = {"texts": pa.Array, "return": pa.Array}
+    arrow_udf: Any = functions.arrow_udf  # its type stub has no structures
+    return arrow_udf(read, result)
+
+
+def spark_label_type(labels: tuple[Label, ...]) -> str:
+    """Return the Spark type of a column of these labels."""
+    return "long" if isinstance(labels[0], int) else "string"
+
+
+def label_array(labels: tuple[Label, ...]) -> Column:
+    """Return a column with the array of all labels in every row."""
+    from pyspark.sql import functions
+
+    kind = spark_label_type(labels)
+    return functions.array(*(functions.lit(label).cast(kind) for label in labels))
+
+
+# In workers
 
 
 @dataclass(frozen=True)
@@ -70,29 +143,6 @@ def _first_place() -> int:
 
     context = TaskContext.get()
     return 0 if context is None else context.partitionId() << 33
-
-
-def refuse_null(batch: Any, name: str, called: str | None = None) -> Any:
-    """Return a column of a batch; raise if it contains null. `called` is its name in messages."""
-    return without_null(batch.column(batch.schema.get_field_index(name)), called or name)
-
-
-def without_null(column: Any, name: str) -> Any:
-    """Return the column; raise if it contains null."""
-    if column.null_count:
-        shown = name if name.isidentifier() else quoted(name)
-        raise DataFormatError(
-            f"column {name!r} contains null: drop these rows with "
-            f'frame.where("{shown} is not null")'
-        )
-    return column
-
-
-def arrow_label_type(labels: Sequence[Label]) -> Any:
-    """Return the Arrow type of the labels of a model."""
-    import pyarrow as pa
-
-    return pa.int64() if isinstance(labels[0], int) else pa.string()
 
 
 def _lists(values: FloatArray) -> Any:

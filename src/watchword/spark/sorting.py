@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from watchword.spark.columns import rows_batch
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS
 
 if TYPE_CHECKING:
@@ -145,6 +146,5 @@ def _known(totals: list[Any], aside: Aside) -> Iterator[Any]:
         for label in aside.documents
         if label in counts
     ]
-    types = [table.schema.field("label").type, pa.binary(), pa.int64()]
-    columns = [pa.array([row[at] for row in left], kind) for at, kind in enumerate(types)]
-    yield pa.record_batch(columns, ["label", "ngram", "count"])
+    labels, keys, counts = zip(*left, strict=True) if left else ((), (), ())
+    yield rows_batch(labels, table.schema.field("label").type, keys, counts)

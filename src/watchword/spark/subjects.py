@@ -32,17 +32,15 @@ class Watching:
 
     model: ModelFile
     policy: Policy
-    has_id: bool
-    has_order: bool
+    columns: tuple[str, ...]  # of a post besides its gains
     horizon: int | None  # latest post ids to remember; None: the order must increase
     alerts_only: bool
     allow_changed_model: bool
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of a post besides its gains."""
-        given = {"subject": True, "post_id": self.has_id, "order": self.has_order}
-        return tuple(name for name, is_there in given.items() if is_there)
+    def has_order(self) -> bool:
+        """Whether a column orders the posts."""
+        return "order" in self.columns
 
 
 class SubjectProcessor:
@@ -117,9 +115,8 @@ class Desk:
                 allowed = watching.allow_changed_model
                 states.check(state, self._engine, watching.policy, allow_changed_model=allowed)
             if state.labels != self._labels:
-                ledger = (
-                    self._new_ledger()
-                )  # it gets extra columns that other subjects must not have
+                # It gets extra columns that other subjects must not have.
+                ledger = self._new_ledger()
         ledger.restore(state)
         return ledger
 

@@ -6,14 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from watchword._checks import as_whole
+from watchword.errors import DataFormatError
 from watchword.model.parameter_kinds import Summary
-from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import Tokenizer, WordHook
-from watchword.spark.carried import id_as_text, id_from_text, order_as_number, order_from_number
-from watchword.spark.classifying import label_array, spark_label_type
-from watchword.spark.needs import check_workers, column, require, require_text
+from watchword.spark.needs import check_workers, column, column_type, require, require_text
 from watchword.spark.opening import seen_by_driver
-from watchword.spark.scoring import Scoring
+from watchword.spark.scoring import Scoring, label_array, spark_label_type
 from watchword.spark.subjects import SubjectProcessor, Watching
 from watchword.streams.policies import Policy, as_policy
 
@@ -77,6 +75,8 @@ def watch(
     operator with RocksDB only, so `watch` selects RocksDB for the session.
     """
     require()
+    from pyspark.sql import functions
+
     as_policy("policy", policy)
     if policy.is_population:
         raise ValueError(
@@ -91,91 +91,82 @@ def watch(
         model_path, word_hook=word_hook, tokenizer=tokenizer, summary=summary
     )
     model.reader(policy)  # raises for an unknown label
+    columns = {"subject": (subject, column(stream, subject), functions.col("subject"))}
+    if post_id is not None:
+        columns["post_id"] = (post_id, *_id_columns(stream, post_id))
+    if order is not None:
+        columns["order"] = (order, *_order_columns(stream, order))
     watching = Watching(
         model=file,
         policy=policy,
-        has_id=post_id is not None,
-        has_order=order is not None,
+        columns=tuple(columns),
         horizon=horizon,
         alerts_only=alerts_only,
         allow_changed_model=allow_changed_model,
     )
-    posts = _plain(stream, subject, text, post_id, order)
+    inward = [own.alias(name) for name, (_, own, _) in columns.items()]
+    posts = stream.select(*inward, column(stream, text).alias("text"))
     check_workers(stream.sparkSession, file)
     stream.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
-    given = {"subject": subject, "post_id": post_id, "order": order}
-    named = tuple(name for name in given.values() if name is not None)
-    decided = _decided(posts, watching, (*named, text))
-    return decided.select(*_shown(stream, model, policy, subject, post_id, order))
+    decided = _decided(posts, watching, (*(name for name, _, _ in columns.values()), text))
+    read, delay = functions.col("posts"), functions.col("delay")
+    positive = functions.lit(policy.positive).cast(spark_label_type(model.labels))
+    confidence = functions.map_from_arrays(label_array(model.labels), functions.col("sums"))
+    return decided.select(
+        *(outward.alias(name) for name, _, outward in columns.values()),
+        read,
+        functions.when(delay > 0, positive).alias("label"),
+        delay,
+        ((delay > 0) & (delay == read)).alias("is_new"),
+        confidence.alias("confidence"),
+    )
 
 
-def _plain(
-    stream: DataFrame, subject: str, text: str, post_id: str | None, order: str | None
-) -> DataFrame:
-    """Return the required columns, under internal names."""
-    chosen = [column(stream, subject).alias("subject"), column(stream, text).alias("text")]
-    if post_id is not None:
-        chosen.append(id_as_text(stream, post_id).alias("post_id"))
-    if order is not None:
-        chosen.append(order_as_number(stream, order).alias("order"))
-    return stream.select(*chosen)
+def _id_columns(stream: DataFrame, post_id: str) -> tuple[Column, Column]:
+    """Return the id column as text, and the text as ids of the stream's type."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import AtomicType, BinaryType
+
+    kind = column_type(stream, "post_id", post_id)
+    own, text = column(stream, post_id), functions.col("post_id")
+    if isinstance(kind, BinaryType):  # as text, different bytes may be equal
+        return functions.hex(own), functions.unhex(text)
+    if isinstance(kind, AtomicType):
+        return own.cast("string"), text.cast(kind)
+    raise DataFormatError(
+        f"column {post_id!r} for post_id must hold single values, "
+        f"but is {kind.simpleString()}: select one of its fields, or convert it with to_json"
+    )
+
+
+def _order_columns(stream: DataFrame, order: str) -> tuple[Column, Column]:
+    """Return the order column as integers, and these in the type of the stream."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import DateType, IntegralType, TimestampType
+
+    kind = column_type(stream, "order", order)
+    own, number = column(stream, order), functions.col("order")
+    if isinstance(kind, TimestampType):
+        return functions.unix_micros(own), functions.timestamp_micros(number)
+    if isinstance(kind, DateType):
+        days = functions.unix_date(own).cast("long")
+        return days, functions.date_from_unix_date(number.cast("int"))
+    if isinstance(kind, IntegralType):
+        return own.cast("long"), number.cast(kind)
+    raise DataFormatError(
+        f"column {order!r} for order must hold whole numbers or times, "
+        f"but is {kind.simpleString()}: cast it to long or timestamp"
+    )
 
 
 def _decided(posts: DataFrame, watching: Watching, named: tuple[str, ...]) -> DataFrame:
-    from pyspark.sql.types import (
-        ArrayType,
-        BinaryType,
-        DoubleType,
-        LongType,
-        StringType,
-        StructField,
-        StructType,
-    )
-
-    kinds = {"subject": StringType(), "post_id": StringType(), "order": LongType()}
-    kept = [StructField(name, kinds[name]) for name in watching.columns]
-    scored = StructType(
-        [*kept, StructField("gains", BinaryType()), StructField("place", LongType())]
-    )
-    result = StructType(
-        [
-            *kept,
-            StructField("posts", LongType()),
-            StructField("delay", LongType()),
-            StructField("sums", ArrayType(DoubleType())),
-        ]
-    )
+    kinds = {"subject": "string", "post_id": "string", "order": "long"}
+    kept = ", ".join(f"`{name}` {kinds[name]}" for name in watching.columns)
+    scored = f"{kept}, gains binary, place long"
+    result = f"{kept}, posts long, delay long, sums array<double>"
     processor: Any = SubjectProcessor(watching)
     return (
         posts.mapInArrow(Scoring(watching.model, "text", watching.columns, named), scored)
         .groupBy("subject")
         .transformWithState(processor, result, outputMode="Append", timeMode="None")
     )
-
-
-def _shown(
-    stream: DataFrame,
-    model: TauSS3,
-    policy: Policy,
-    subject: str,
-    post_id: str | None,
-    order: str | None,
-) -> list[Column]:
-    from pyspark.sql import functions
-
-    posts, delay = functions.col("posts"), functions.col("delay")
-    positive = functions.lit(policy.positive).cast(spark_label_type(model.labels))
-    confidence = functions.map_from_arrays(label_array(model.labels), functions.col("sums"))
-    own = [functions.col("subject").alias(subject)]
-    if post_id is not None:
-        own.append(id_from_text(stream, post_id).alias(post_id))
-    if order is not None:
-        own.append(order_from_number(stream, order).alias(order))
-    return [
-        *own,
-        posts,
-        functions.when(delay > 0, positive).alias("label"),
-        delay,
-        ((delay > 0) & (delay == posts)).alias("is_new"),
-        confidence.alias("confidence"),
-    ]

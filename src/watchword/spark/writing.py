@@ -140,10 +140,7 @@ class _Writing:
             self._add_totals(batch)
             return
         if first > self._max_ngram:
-            raise RowsError(
-                f"invalid rows of counts: an n-gram has {first} words, but max_ngram is "
-                f"{self._max_ngram}"
-            )
+            raise RowsFailure(f"an n-gram has {first} words, but max_ngram is {self._max_ngram}")
         core = self._begun()
         while core.length() < first:
             self._end_length(core)
@@ -153,13 +150,13 @@ class _Writing:
 
     def _add_totals(self, batch: Any) -> None:
         if self._core is not None:
-            raise RowsError("invalid rows of counts: not sorted, totals must come before n-grams")
+            raise RowsFailure("not sorted, totals must come before n-grams")
         for row in batch.to_pylist():
             known = self._totals.get(row["ngram"])
             if known is None:
-                raise RowsError(f"invalid rows of counts: unknown key {row['ngram']!r}")
+                raise RowsFailure(f"unknown key {row['ngram']!r}")
             if known and row["label"] <= next(reversed(known)):
-                raise RowsError("invalid rows of counts: labels are not sorted, or repeat")
+                raise RowsFailure("labels are not sorted, or repeat")
             known[row["label"]] = row["count"]
         self._label_type = label_type(batch.column("label").type)
 
@@ -170,9 +167,7 @@ class _Writing:
 
             names = list(self._totals[DOCUMENTS])
             if not names or not self._totals[WORDS].keys() <= self._totals[DOCUMENTS].keys():
-                raise RowsError(
-                    "invalid rows of counts: the number of documents of a label is missing"
-                )
+                raise RowsFailure("the number of documents of a label is missing")
             self._labels = pa.array(names, self._label_type)
             self._core = Assembler(self._max_ngram, len(names))
         return self._core
@@ -237,11 +232,9 @@ class _Writing:
         for label, documents in self._totals[DOCUMENTS].items():
             words = self._totals[WORDS].get(label, 0)  # rows with count 0 may be missing
             if not 1 <= documents <= max_count:
-                raise RowsError(
-                    f"invalid rows of counts: label {label!r} has {documents} documents"
-                )
+                raise RowsFailure(f"label {label!r} has {documents} documents")
             if not 0 <= words <= max_count:
-                raise RowsError(f"invalid rows of counts: label {label!r} has {words} words")
+                raise RowsFailure(f"label {label!r} has {words} words")
             yield {"label": label, "documents": documents, "words": words}
 
 
@@ -251,7 +244,7 @@ def _by_length(batch: Any) -> Iterator[Any]:
         return
     keys, offsets = _key_buffers(batch.column("ngram"))
     if (np.diff(offsets) < 1).any():
-        raise RowsError("invalid rows of counts: an n-gram is missing")
+        raise RowsFailure("an n-gram is missing")
     lengths = keys[offsets[:-1]]
     changes = (np.flatnonzero(np.diff(lengths)) + 1).tolist()
     for begin, end in zip([0, *changes], [*changes, batch.num_rows], strict=True):
@@ -265,7 +258,7 @@ def _key_buffers(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int
     if column.type != pa.binary():
         column = column.cast(pa.binary())
     if column.null_count:
-        raise RowsError("invalid rows of counts: an n-gram is missing")
+        raise RowsFailure("an n-gram is missing")
     return buffers_of(column)
 
 
