@@ -9,8 +9,7 @@ from starlette.routing import Route
 from doors import Asker, open_door
 from waiting import wait_until
 from watchword.errors import StoreError
-from watchword.service.operations import OPERATIONS
-from watchword.service.routes import Door
+from watchword.service.routes import OPERATIONS, Door
 from watchword.service.serving import make_app
 from watchword.service.tokens import (
     SCOPES,

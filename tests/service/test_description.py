@@ -12,7 +12,7 @@ from schemathesis import GenerationMode
 from doors import LINES, open_door
 from services import post, send
 from watchword.service.openapi import description
-from watchword.service.operations import OPERATIONS
+from watchword.service.routes import OPERATIONS
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from watchword.streams.steps import Step, log_ratio_of
 if TYPE_CHECKING:
     from watchword.service.rows import SubjectRows
 
+MOST_NOTE = 10_000  # characters
 _MOST_TEXTS = 200  # whose n-grams are looked up for the reasons of an alert
 
 _COLUMNS = (
@@ -141,47 +142,105 @@ def _score(reading: Reading, one: Raised, gains: Sequence[dict[Label, float]]) -
     return float(step.score(ranking_score(reading.policy))[0])
 
 
-# Reading
+AlertSort = Literal["newest", "oldest", "score", "subject", "label", "time"]
 
 
-def find_alerts(
-    store: Store,
-    layouts: Layouts,
-    *,
-    since: int = 0,
-    before: int | None = None,
-    limit: int = 100,
-    label: Label | None = None,
-    query: str | None = None,
-    sort: str = "newest",
-    unmarked: bool = False,
-    ids: Sequence[int] | None = None,
-) -> list[Alert]:
-    """Return alerts with a number above `since`; `query` is part of a subject's id."""
-    tests: list[str] = ["a.id > ?"]
-    values: list[Any] = [since]
-    if before is not None:
-        tests.append("a.id < ?")
-        values.append(before)
-    if label is not None:
-        tests.append("a.label = ?")
-        values.append(json.dumps(label))
-    if unmarked:
-        tests.append("m.alert IS NULL")
-    with store.reading() as session:
-        if query:
-            tests.append(session.contains("s.name"))
-            values.append(encoded(query))
-        if ids is not None:
-            tests.append(f"a.id IN ({', '.join(str(int(one)) for one in ids) or 'NULL'})")
-        found = session.run(
-            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE {' AND '.join(tests)} "
-            f"ORDER BY {SORTS[sort]} LIMIT ?",
-            *values,
-            limit,
-        )
-        known = layouts.get(session, {one[2] for one in found})
-    return [_alert(row, known) for row in found]
+class Alerts:
+    """The alerts of a service, and their marks."""
+
+    store: Store
+    layouts: Layouts
+    reading: Reading
+
+    def alerts(
+        self,
+        *,
+        since: int = 0,
+        before: int | None = None,
+        limit: int = 100,
+        label: Label | None = None,
+        query: str | None = None,
+        sort: AlertSort = "newest",
+        unmarked: bool = False,
+    ) -> list[Alert]:
+        """Return alerts whose number is above `since` (and below `before`).
+
+        `query` is part of a subject's id. `sort` is "newest", "oldest", "score", "subject", "label"
+        or "time". Numbers grow in the order in which alerts become visible.
+        """
+        as_choice("sort", sort, tuple(SORTS))
+        asked: dict[str, Any] = {"a.id > ?": since}
+        if before is not None:
+            asked["a.id < ?"] = before
+        if label is not None:
+            asked["a.label = ?"] = json.dumps(label)
+        with self.store.reading() as session:
+            if query:
+                asked[session.contains("s.name")] = encoded(query)
+            tests = [*asked, *(["m.alert IS NULL"] if unmarked else [])]
+            order = f"ORDER BY {SORTS[sort]} LIMIT ?"
+            return self._found(session, f"{' AND '.join(tests)} {order}", *asked.values(), limit)
+
+    def alert(self, number: int) -> Alert:
+        """Return an alert; raise `UnknownAlertError` if the number is unknown."""
+        with self.store.reading() as session:
+            found = self._found(session, "a.id = ?", number)
+        if not found:
+            raise UnknownAlertError(f"alert {number} not found")
+        return found[0]
+
+    def _found(self, session: Session, test: str, *values: Any) -> list[Alert]:
+        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE {test}"
+        found = session.run(query, *values)
+        known = self.layouts.get(session, {one[2] for one in found})
+        return [_alert(row, known) for row in found]
+
+    def last_alert(self) -> int:
+        """Return the number of the newest alert, 0 without one."""
+        return int(self.store.rows("SELECT coalesce(max(id), 0) FROM alerts")[0][0])
+
+    def mark(
+        self,
+        alert: int,
+        verdict: Verdict,
+        note: str = "",
+        *,
+        by: str = "",
+        label: Label | None = None,
+    ) -> Mark:
+        """Mark an alert "right", "wrong" or "unsure"; a later mark replaces it.
+
+        `label` is the true label; it follows from the verdict unless the alert is wrong and the
+        model has more than two labels. Raise `UnknownAlertError`, or `ValueError` for an invalid
+        mark.
+        """
+        as_choice("verdict", verdict, VERDICTS)
+        if len(note) > MOST_NOTE:
+            raise ValueError(f"the note is longer than {MOST_NOTE:,} characters")
+        at = now()
+        with self.store.writing() as session:
+            # With the subject locked: a mark must not outlive a subject that is being forgotten.
+            found = session.run(
+                "SELECT a.label FROM alerts a JOIN subjects s ON s.id = a.subject WHERE a.id = ?"
+                + session.for_update,
+                alert,
+            )
+            if not found:
+                raise UnknownAlertError(f"alert {alert} not found")
+            true = _true_label(self.reading, json.loads(found[0][0]), verdict, label)
+            session.run(
+                "INSERT INTO marks (alert, verdict, note, marked_by, label, at) "
+                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (alert) DO UPDATE SET "
+                "verdict = excluded.verdict, note = excluded.note, marked_by = excluded.marked_by, "
+                "label = excluded.label, at = excluded.at",
+                *(alert, verdict, encoded(note), encoded(by)),
+                *(None if true is None else json.dumps(true), at),
+            )
+        return Mark(alert, verdict, note, by, moment(at), true)
+
+    def training(self) -> Iterator[TrainingText]:
+        """Yield the posts of marked subjects up to their alerts as training data."""
+        return training_texts(self.store)
 
 
 def _alert(row: Any, known: dict[int, Any]) -> Alert:
@@ -207,45 +266,6 @@ def _alert(row: Any, known: dict[int, Any]) -> Alert:
         reasons=AlertReasons.from_dict(json.loads(reasons)),
         mark=mark,
     )
-
-
-MOST_NOTE = 10_000  # characters
-
-
-def write_mark(
-    store: Store,
-    reading: Reading,
-    alert: int,
-    *,
-    verdict: Verdict,
-    note: str,
-    by: str,
-    label: Label | None,
-) -> Mark:
-    """Write a mark; it replaces an earlier one of the same alert."""
-    as_choice("verdict", verdict, VERDICTS)
-    if len(note) > MOST_NOTE:
-        raise ValueError(f"the note is longer than {MOST_NOTE:,} characters")
-    at = now()
-    with store.writing() as session:
-        # With the subject locked: a mark must not outlive a subject that is being forgotten.
-        found = session.run(
-            "SELECT a.label FROM alerts a JOIN subjects s ON s.id = a.subject WHERE a.id = ?"
-            + session.for_update,
-            alert,
-        )
-        if not found:
-            raise UnknownAlertError(f"alert {alert} not found")
-        true = _true_label(reading, json.loads(found[0][0]), verdict, label)
-        session.run(
-            "INSERT INTO marks (alert, verdict, note, marked_by, label, at) "
-            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (alert) DO UPDATE SET "
-            "verdict = excluded.verdict, note = excluded.note, marked_by = excluded.marked_by, "
-            "label = excluded.label, at = excluded.at",
-            *(alert, verdict, encoded(note), encoded(by)),
-            *(None if true is None else json.dumps(true), at),
-        )
-    return Mark(alert, verdict, note, by, moment(at), true)
 
 
 def _true_label(

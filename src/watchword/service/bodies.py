@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -49,28 +49,35 @@ def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
     plain = _plain_posts(block)
     if plain is not None:
         return plain
-    found = _Places(unit)
-    texts = texts_in(block, found, name="")
+
+    def refuse(flaw: Flaw, line: int | None) -> None:
+        place = {} if line is None else {unit: line}
+        where = "" if line is None else f"{unit} {line}: "
+        raise BadBody(f"{where}{flaw}", place) from None
+
+    texts = texts_in(block, FlawsTo(refuse), name="")
     if len(texts) > most:  # a line may hold several
         raise TooManyPosts(f"the body has more than {most} posts: send fewer at once")
-    return _with_ids(texts, found)
+    found = first_flaw(texts.subjects, texts.ids, texts.times)
+    if found is not None:
+        refuse(found[1], texts.lines[found[0]])
+    return incoming(texts, texts.ids)
 
 
 class TooManyPosts(Exception):  # noqa: N818
     """A body with more posts than a request may have."""
 
 
-class _Places(BadLines):
-    """Raises the first flaw as `BadBody`."""
+class FlawsTo(BadLines):
+    """Passes each flaw and its line to a callback."""
 
-    def __init__(self, unit: str) -> None:
-        super().__init__("error", None)
-        self._unit = unit
+    def __init__(self, tell: Callable[[Flaw, int | None], None]) -> None:
+        super().__init__("skip", None)
+        self._tell_flaw = tell
 
     def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:  # noqa: ARG002
-        place = {} if line is None else {self._unit: line}
-        where = "" if line is None else f"{self._unit} {line}: "
-        raise BadBody(f"{where}{flaw}", place) from None
+        """Report the flaw."""
+        self._tell_flaw(flaw, line)
 
 
 def _block(body: bytes) -> Block:
@@ -135,54 +142,38 @@ def _plain_posts(block: Block) -> list[IncomingPost] | None:
         ]
     except Flaw:
         return None
-    checked = (
-        first_flaw("subject", [one.subject for one in posts]),
-        first_flaw("id", [one.id for one in posts]),
-        first_bad_time([one.time for one in posts]),
-    )
-    return posts if checked == (None, None, None) else None
+    columns = zip(*((one.subject, one.id, one.time) for one in posts), strict=True)
+    return posts if not posts or first_flaw(*columns) is None else None
 
 
-def _with_ids(texts: Texts, found: _Places) -> list[IncomingPost]:
-    checked = (
-        first_flaw("subject", texts.subjects),
-        first_flaw("id", texts.ids),
-        first_bad_time(texts.times),
-    )
-    for flaw in checked:
-        if flaw is not None:
-            found.meet(flaw[1], name="", line=texts.lines[flaw[0]])
-    return incoming(texts, texts.ids)
+def first_flaw(
+    subjects: Sequence[str | None],
+    ids: Sequence[str | None],
+    times: Sequence[datetime | None],
+) -> tuple[int, Flaw] | None:
+    """Return the index of the first subject, id or time that cannot be stored, and the reason.
 
+    A time must not be at the limits of the calendar: it may be outside of it in UTC.
 
-def first_bad_time(times: Sequence[datetime | None]) -> tuple[int, Flaw] | None:
-    """Return the index of the first time that may be outside of the calendar in UTC.
-
-    >>> first_bad_time([None, datetime(9999, 12, 31)])
+    >>> first_flaw(["ann", ""], ["1", "2"], [])
+    (1, Flaw('"subject" must not be empty'))
+    >>> first_flaw([], [], [None, datetime(9999, 12, 31)])
     (1, Flaw('"time" must be in the years 2 to 9998'))
     """
+    for name, column in (("subject", subjects), ("id", ids)):
+        given = [one for one in column if one]
+        if len(given) == len(column) and 4 * max(map(len, given), default=0) <= MOST_ID_BYTES:
+            continue
+        for at, one in enumerate(column):
+            if one is None:
+                return at, Flaw(f'"{name}" is missing')
+            if not one:
+                return at, Flaw(f'"{name}" must not be empty')
+            if len(one.encode()) > MOST_ID_BYTES:
+                return at, Flaw(f'"{name}" has more than {MOST_ID_BYTES} bytes')
     for at, time in enumerate(times):
         if time is not None and not 1 < time.year < 9999:
             return at, Flaw('"time" must be in the years 2 to 9998')
-    return None
-
-
-def first_flaw(name: str, column: Sequence[str | None]) -> tuple[int, Flaw] | None:
-    """Return the index of the first id that cannot be stored, and what is wrong with it.
-
-    >>> first_flaw("subject", ["ann", ""])
-    (1, Flaw('"subject" must not be empty'))
-    """
-    given = [one for one in column if one]
-    if len(given) == len(column) and 4 * max(map(len, given), default=0) <= MOST_ID_BYTES:
-        return None
-    for at, one in enumerate(column):
-        if one is None:
-            return at, Flaw(f'"{name}" is missing')
-        if not one:
-            return at, Flaw(f'"{name}" must not be empty')
-        if len(one.encode()) > MOST_ID_BYTES:
-            return at, Flaw(f'"{name}" has more than {MOST_ID_BYTES} bytes')
     return None
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import watchword
-from watchword.service.operations import OPERATIONS, Operation, Parameter
+from watchword.service.operations import Operation, Parameter
 from watchword.service.records import (
     TEXT,
     WHOLE,
@@ -21,6 +21,7 @@ from watchword.service.records import (
     SubjectView,
     an_object,
 )
+from watchword.service.routes import OPERATIONS
 
 _ERRORS = {
     400: "The request is invalid; the response says what is wrong, and where.",

@@ -1,18 +1,29 @@
-"""Operations: every route of the service, with its scope, parameters, body and answer.
+"""Operations: a route with its scope, parameters, body and answer; and requests to it.
 
-The application, the check of scopes, the OpenAPI description and the tests are made of this table.
+The operations are in `routes`. The application, the check of scopes, the OpenAPI description and
+the tests are made of them. Whatever is invalid in a request is refused with an `HTTPException` that
+says what is wrong.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
 
-from watchword.service import alerts, subjects
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
 from watchword.service.alerts import MOST_NOTE
 from watchword.service.bodies import JSON, LINES
 from watchword.service.choices import VERDICTS
 from watchword.service.records import Schema, an_object
+from watchword.web.connections import read_body
+
+LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -68,37 +79,45 @@ class Operation:
         return self.path.replace("{id}", "{id:anything}")
 
 
-def _whole(name: str, text: str, *, least: int, most: int, default: int | None = None) -> Parameter:
+def whole(
+    name: str, text: str, *, least: int = 0, most: int = LARGEST, default: int | None = None
+) -> Parameter:
+    """Return a parameter for a whole number."""
     schema: Schema = {"type": "integer", "minimum": least, "maximum": most}
     return Parameter(name, schema if default is None else schema | {"default": default}, text)
 
 
-def _one_of(name: str, text: str, choices: tuple[str, ...]) -> Parameter:
-    return Parameter(name, {"enum": list(choices), "default": choices[0]}, text)
+def one_of(name: str, text: str, choices: Iterable[str]) -> Parameter:
+    """Return a parameter for one of some words, by default the first."""
+    words = list(choices)
+    return Parameter(name, {"enum": words, "default": words[0]}, text)
 
 
-def _flag(name: str, text: str) -> Parameter:
+def flag(name: str, text: str) -> Parameter:
+    """Return a parameter that is true or false."""
     return Parameter(name, {"type": "boolean", "default": False}, text)
 
 
-LARGEST = 2**63 - 1
-_LIMIT = _whole("limit", "Largest number of entries.", least=1, most=1000, default=100)
-_OFFSET = _whole("offset", "Entries to skip.", least=0, most=LARGEST, default=0)
-_QUERY = Parameter("query", {"type": "string", "maxLength": 1_000}, "Part of the subject's id.")
-_ID = Parameter(
-    "id",
-    {"type": "string", "minLength": 1},
-    "The subject's id, percent-encoded. For . and .., which URLs cannot carry: "
-    "an empty path and the parameter id of the query.",
-    "path",
+LIMIT = whole("limit", "Largest number of entries.", least=1, most=1000, default=100)
+OFFSET = whole("offset", "Entries to skip.", default=0)
+QUERY = Parameter("query", {"type": "string", "maxLength": 1_000}, "Part of the subject's id.")
+IN_PATH = (
+    Parameter(
+        "id",
+        {"type": "string", "minLength": 1},
+        "The subject's id, percent-encoded. For . and .., which URLs cannot carry: "
+        "an empty path and the parameter id of the query.",
+        "path",
+    ),
+    Parameter(
+        "number",
+        {"type": "integer", "minimum": 1, "maximum": LARGEST},
+        "Number of the alert or version.",
+        "path",
+    ),
+    Parameter("name", {"type": "string", "minLength": 1}, "File name.", "path"),
 )
-_NUMBER = Parameter(
-    "number",
-    {"type": "integer", "minimum": 1, "maximum": LARGEST},
-    "Number of the alert or version.",
-    "path",
-)
-_SINCE = _whole("since", "Only alerts with larger ids.", least=0, most=LARGEST, default=0)
+SINCE = whole("since", "Only alerts with larger ids.", default=0)
 
 _ID_TEXT: Schema = {"type": "string", "minLength": 1}
 _TIME: Schema = {
@@ -119,173 +138,131 @@ _POST: Schema = an_object(
     },
     optional=("time", "title"),
 )
-_MARK: Schema = an_object(
-    {
-        "verdict": {"enum": list(VERDICTS)},
-        "note": {"type": "string", "maxLength": MOST_NOTE},
-        "label": {"type": ["string", "integer", "null"]},
-    },
-    optional=("note", "label"),
-)
-_MODE: Schema = an_object(
-    {"path": {"type": ["string", "null"]}, "mode": {"enum": ["keep", "replay"]}},
-    optional=("path", "mode"),
-)
-_EMPTY: Schema = {"type": "object"}
+MARK = {
+    JSON: an_object(
+        {
+            "verdict": {"enum": list(VERDICTS)},
+            "note": {"type": "string", "maxLength": MOST_NOTE},
+            "label": {"type": ["string", "integer", "null"]},
+        },
+        optional=("note", "label"),
+    )
+}
+MODE = {
+    JSON: an_object(
+        {"path": {"type": ["string", "null"]}, "mode": {"enum": ["keep", "replay"]}},
+        optional=("path", "mode"),
+    )
+}
+EMPTY = {JSON: {"type": "object"}}
 # As in OpenAPI 3.2, a body of JSON lines is described as the array of its lines.
-_POSTS: Schema = {"type": "array", "items": _POST}
+_LINES: Schema = {"type": "array", "items": _POST}
+POSTS = {JSON: {"anyOf": [_POST, _LINES]}, LINES: _LINES}
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        *("add_posts", "POST", "/posts", "write"),
-        "Add posts; responds once they are committed.",
-        "Receipt",
-        body={JSON: {"anyOf": [_POST, _POSTS]}, LINES: _POSTS},
-    ),
-    Operation(
-        *("list_subjects", "GET", "/subjects", "read"),
-        "List subjects, by default those closest to an alert first.",
-        "Subjects",
-        parameters=(
-            _one_of("sort", "Sort order.", ("closest", *subjects.SORTS)),
-            _QUERY,
-            _LIMIT,
-            _OFFSET,
-        ),
-    ),
-    Operation(
-        *("get_subject", "GET", "/subjects/{id}", "read"),
-        "Return a subject: its state, and its latest posts with their contributions.",
-        "SubjectView",
-        parameters=(
-            _ID,
-            _LIMIT,
-            _whole("before", "Only posts numbered below this.", least=1, most=LARGEST),
-        ),
-    ),
-    Operation(
-        *("forget_subject", "DELETE", "/subjects/{id}", "admin"),
-        "Delete a subject's data, including what the model learnt from it.",
-        "Forgotten",
-        parameters=(_ID,),
-        may_conflict=True,
-    ),
-    Operation(
-        *("get_story", "GET", "/stories/{id}", "read"),
-        "Return the story of a subject whose texts are stored.",
-        "Story",
-        parameters=(
-            _ID,
-            _flag("painted", "Return explanations in the board's compact form."),
-        ),
-        may_conflict=True,
-    ),
-    Operation(
-        *("list_alerts", "GET", "/alerts", "read"),
-        "List alerts with their reasons and marks.",
-        "Alerts",
-        parameters=(
-            _SINCE,
-            _whole("before", "Only alerts with smaller ids.", least=1, most=LARGEST),
-            _one_of("sort", "Sort order.", tuple(alerts.SORTS)),
-            _LIMIT,
-            Parameter("label", {"type": "string"}, "Only alerts for this label."),
-            _QUERY,
-            _flag("unmarked", "Only alerts without a mark."),
-        ),
-    ),
-    Operation(
-        *("stream_alerts", "GET", "/alerts/events", "read"),
-        "Send alerts as they are raised, as server-sent events; resume with Last-Event-ID.",
-        "Events",
-        parameters=(_SINCE,),
-        media_type="text/event-stream",
-    ),
-    Operation(
-        *("get_alert", "GET", "/alerts/{number}", "read"),
-        "Return an alert with its reasons and its mark.",
-        "Alert",
-        parameters=(_NUMBER,),
-    ),
-    Operation(
-        *("mark_alert", "POST", "/alerts/{number}/mark", "write"),
-        "Mark an alert as right, wrong or unsure.",
-        "Alert",
-        parameters=(_NUMBER,),
-        body={JSON: _MARK},
-        may_conflict=True,
-    ),
-    Operation(
-        *("export_marks", "GET", "/marks", "read"),
-        "Export marked texts as training data, one JSON object per line.",
-        "Lines",
-        media_type=LINES,
-    ),
-    Operation(
-        *("get_statistics", "GET", "/statistics", "read"),
-        "Return totals, running precision, arrivals and the policy.",
-        "Statistics",
-    ),
-    Operation(
-        *("list_models", "GET", "/admin/models", "admin"),
-        "List all versions of the model.",
-        "Models",
-    ),
-    Operation(
-        *("reload_model", "POST", "/admin/reload", "admin"),
-        "Reload the model file in the background, and switch to it.",
-        "ModelVersion",
-        body={JSON: _MODE},
-        may_conflict=True,
-    ),
-    Operation(
-        *("teach_model", "POST", "/admin/teach", "admin"),
-        "Teach the model newly marked texts, as a new version.",
-        "ModelVersion",
-        body={JSON: _EMPTY},
-        may_conflict=True,
-    ),
-    Operation(
-        *("restore_model", "POST", "/admin/models/{number}/restore", "admin"),
-        "Switch to an earlier or later version of the model.",
-        "ModelVersion",
-        parameters=(_NUMBER,),
-        body={JSON: _EMPTY},
-        may_conflict=True,
-    ),
-    Operation(
-        *("get_metrics", "GET", "/metrics", "read"),
-        "Return metrics for Prometheus.",
-        "Text",
-        media_type="text/plain",
-    ),
-    Operation(
-        *("get_description", "GET", "/openapi.json", "read"),
-        "Return this description.",
-        "Description",
-    ),
-    Operation(
-        *("get_board", "GET", "/", "read"),
-        "Return the board (HTML).",
-        "Text",
-        media_type="text/html",
-    ),
-    Operation(
-        *("get_file", "GET", "/static/{name}", "read"),
-        "Return a file used by the board.",
-        "Text",
-        parameters=(Parameter("name", {"type": "string", "minLength": 1}, "File name.", "path"),),
-        media_type="*/*",
-    ),
-    Operation(
-        *("get_health", "GET", "/health", None),
-        "Return whether the process is alive.",
-        "Health",
-    ),
-    Operation(
-        *("get_readiness", "GET", "/ready", None),
-        "Return whether posts can be accepted: the store responds, and all sources run.",
-        "Health",
-    ),
-)
+# Requests
+
+_SMALL_BODY = 1 << 16  # bytes of a request that has no posts
+
+
+class Call(NamedTuple):
+    """A request to an operation that its sender, the holder of a token, may call."""
+
+    request: Request
+    sender: str | None  # the name of the token
+    values: dict[str, Any]  # of all parameters
+    body: dict[str, Any]  # except that of a request with posts
+
+
+async def call_of(operation: Operation, request: Request, sender: str | None) -> Call:
+    """Return a request with its parameters and its body, checked."""
+    given = request.query_params
+    for name in given:  # it may be misspelt
+        if name not in operation.query:
+            known = ", ".join(operation.query) or "none"
+            raise HTTPException(400, f"unknown parameter {name[:100]!r} (known: {known})")
+    values = {
+        one.name: _in_path(one.name, request)
+        if one.where == "path"
+        else _in_query(one, given.get(one.name))
+        for one in operation.parameters
+    }
+    is_small = operation.body is not None and LINES not in operation.body
+    return Call(request, sender, values, await _object_in(request) if is_small else {})
+
+
+def _in_query(one: Parameter, given: str | None) -> Any:
+    """Return the value of a parameter, by its schema."""
+    schema, name = one.schema, f'"{one.name}"'
+    if given is None:
+        return schema.get("default")
+    if "enum" in schema:
+        if given not in schema["enum"]:
+            raise HTTPException(400, f"{name} must be one of {', '.join(schema['enum'])}")
+    elif schema["type"] == "integer":
+        return whole_number(name, given, schema["minimum"], schema["maximum"])
+    elif schema["type"] == "boolean":
+        if given not in ("true", "false"):
+            raise HTTPException(400, f"{name} must be true or false")
+        return given == "true"
+    elif len(given) > schema.get("maxLength", len(given)):
+        raise HTTPException(400, f"{name} must have at most {schema['maxLength']} characters")
+    return given
+
+
+def whole_number(name: str, given: str, least: int, most: int) -> int:
+    """Return a whole number in a range."""
+    digits = given.removeprefix("-")
+    # int() refuses very long numbers, and takes digits of other scripts.
+    if digits.isascii() and digits.isdigit() and len(digits) <= 19 and least <= int(given) <= most:
+        return int(given)
+    raise HTTPException(400, f"{name} must be a whole number from {least} to {most}")
+
+
+def _in_path(name: str, request: Request) -> Any:
+    if name == "id":
+        return _subject_in(request)
+    given: str = request.path_params[name]
+    if name != "number":
+        return given
+    if given.isascii() and given.isdigit() and len(given) <= 19 and int(given) <= LARGEST:
+        return int(given)
+    raise HTTPException(404, "not found")
+
+
+def _subject_in(request: Request) -> str:
+    """Return the subject in the path; in the query if the path has none."""
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    _, route, *rest = raw.partition(b"?")[0].split(b"/", 2)
+    encoded = rest[0] if rest and b"%" not in route else b""  # /subjects%2Fann is no subject
+    try:
+        name = unquote_to_bytes(encoded).decode() or request.query_params.get("id", "")
+    except UnicodeDecodeError:
+        raise HTTPException(400, "the subject's id in the path is not UTF-8") from None
+    if not name:
+        raise HTTPException(400, "the subject's id is missing")
+    return name
+
+
+def media_type_of(request: Request, known: Sequence[str]) -> str:
+    """Return the media type of the body, which must be one of those known."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in known:
+        shown = " or ".join(known[:2])
+        raise HTTPException(415, f"the media type of the body must be {shown}")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise HTTPException(415, "the body must not be compressed")
+    return given
+
+
+async def _object_in(request: Request) -> dict[str, Any]:
+    """Return the JSON object in the body of a request that has no posts."""
+    media_type_of(request, (JSON,))
+    body = await read_body(request, _SMALL_BODY)
+    try:
+        given = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise HTTPException(400, "the body is not JSON") from None
+    if not isinstance(given, dict):
+        raise HTTPException(400, "the body must be a JSON object")
+    return given

@@ -1,31 +1,46 @@
-"""Handlers of all operations: parse the request, call the service, return plain data.
-
-The stream of alerts begins after an id and sends every alert with a larger one, oldest first. A
-browser that was disconnected sends the id of the last alert that it got, and misses none.
-"""
+"""Handlers of all operations: parse the request, call the service, return plain data."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from watchword.errors import StoreError, StoreUnavailableError
+from watchword.errors import StoreError
 from watchword.service.alerts import MOST_NOTE
+from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.board import board_files, story_for_page
 from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, TooManyPosts, posts_in
 from watchword.service.choices import RELOAD_MODES, VERDICTS
+from watchword.service.events import Feed
 from watchword.service.logs import say
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
-from watchword.service.openapi import description
-from watchword.service.operations import LARGEST
+from watchword.service.operations import (
+    EMPTY,
+    IN_PATH,
+    LARGEST,
+    LIMIT,
+    MARK,
+    MODE,
+    OFFSET,
+    POSTS,
+    QUERY,
+    SINCE,
+    Call,
+    Operation,
+    Parameter,
+    flag,
+    media_type_of,
+    one_of,
+    whole,
+    whole_number,
+)
 from watchword.service.records import IncomingPost, ModelVersion, plain
-from watchword.service.requests import Call, media_type_of, whole_number
+from watchword.service.subjects import SORTS as SUBJECT_SORTS
 from watchword.service.tokens import is_still_allowed
 from watchword.web.answers import file_response, json_response
 from watchword.web.connections import read_body
@@ -35,88 +50,27 @@ if TYPE_CHECKING:
     from watchword.service.runner import Service
     from watchword.service.sources import Sources
 
-_PAGE = 100  # alerts per look
-_POLL = 0.25  # seconds
-_STATISTICS = 4  # looks between two statistics
-_PING = 60  # looks without an event after which a comment shows that the stream is alive
-
-
-class Feed:
-    """Data shared by all streams: the statistics are computed once for all of them."""
-
-    def __init__(self, service: Service, is_stopping: Callable[[], bool]) -> None:
-        self._service = service
-        self._is_stopping = is_stopping
-        self.streams = 0  #: open ones
-        self._statistics: bytes | None = None
-        self._watching: asyncio.Task[None] | None = None
-        self._latest = 0
-
-    async def events(self, after: int, is_allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Yield events until the client leaves or loses its token, or the service stops."""
-        self.streams += 1
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch())
-        try:
-            yield b"retry: 1000\n\n"
-            quiet, shown = 0, None
-            while is_allowed() and not self._is_stopping():
-                found = await self._alerts(after) if self._latest > after else []
-                for one in found:
-                    after = one.id
-                    yield event("alert", to_json(plain(one)), identity=after)
-                if self._statistics is not shown:
-                    shown = self._statistics
-                    yield event("statistics", shown or b"{}")
-                    quiet = 0
-                quiet += 1
-                if quiet > _PING:
-                    quiet = 0
-                    yield b": still here\n\n"
-                if not found:
-                    await asyncio.sleep(_POLL)
-        finally:
-            self.streams -= 1
-
-    async def _alerts(self, after: int) -> list[Any]:
-        def read() -> list[Any]:
-            return list(self._service.alerts(since=after, limit=_PAGE, sort="oldest"))
-
-        try:
-            return await to_thread.run_sync(read)
-        except StoreError:
-            return []
-
-    async def _watch(self) -> None:
-        """Look for new alerts and statistics as long as there are streams."""
-        looks = 0
-        while self.streams and not self._is_stopping():
-            try:
-                self._latest = await to_thread.run_sync(self._service.last_alert)
-                if looks % _STATISTICS == 0:
-                    found = await to_thread.run_sync(self._service.statistics)
-                    plainly = to_json(plain(found))
-                    if plainly != self._statistics:
-                        self._statistics = plainly
-            except StoreError as error:
-                if not isinstance(error, StoreUnavailableError):
-                    say("events wait for the store", level=logging.ERROR, reason=str(error))
-            looks += 1
-            await asyncio.sleep(_POLL)
-
-
-def event(name: str, data: bytes, *, identity: int | None = None) -> bytes:
-    r"""Return an event; `data` is one line.
-
-    >>> event("alert", b"{}", identity=7)
-    b'id: 7\nevent: alert\ndata: {}\n\n'
-    """
-    head = b"" if identity is None else b"id: %d\n" % identity
-    return head + b"event: %b\ndata: %b\n\n" % (name.encode(), data)
-
+OPERATIONS: list[Operation] = []  # in the order in which paths are matched
 
 _Result = TypeVar("_Result")
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
 _SMALL = 1 << 15  # bytes of a body that is parsed without a thread of its own
+
+
+def operation(
+    route: str, scope: str | None, returns: str, *query: Parameter, **more: Any
+) -> Callable[[_Handler], _Handler]:
+    """Make an operation of a handler; its docstring is the summary."""
+    method, path = route.split()
+    parameters = *(one for one in IN_PATH if f"{{{one.name}}}" in path), *query
+
+    def added(handler: _Handler) -> _Handler:
+        name, summary = handler.__name__, handler.__doc__ or ""
+        own = Operation(name, method, path, scope, summary, returns, parameters, **more)
+        OPERATIONS.append(own)
+        return handler
+
+    return added
 
 
 class Door:
@@ -145,8 +99,9 @@ class Door:
 
     # Posts
 
+    @operation("POST /posts", "write", "Receipt", body=POSTS)
     async def add_posts(self, call: Call) -> Any:
-        """Answer when the posts are committed."""
+        """Add posts; responds once they are committed."""
         media_type = media_type_of(call.request, MEDIA_TYPES)
         body = await read_body(call.request, self._body_limit)
         posts = await self._parsed(body, media_type)
@@ -168,26 +123,50 @@ class Door:
 
     # Subjects
 
+    @operation(
+        "GET /subjects",
+        "read",
+        "Subjects",
+        one_of("sort", "Sort order.", ("closest", *SUBJECT_SORTS)),
+        QUERY,
+        LIMIT,
+        OFFSET,
+    )
     def list_subjects(self, call: Call) -> Any:
-        """List subjects."""
+        """List subjects, by default those closest to an alert first."""
         sort = call.values.pop("sort")
         how = {"undecided": True} if sort == "closest" else {"sort": sort}
         return {"subjects": self._service.subjects(**call.values, **how)}
 
+    @operation(
+        "GET /subjects/{id}",
+        "read",
+        "SubjectView",
+        LIMIT,
+        whole("before", "Only posts numbered below this.", least=1),
+    )
     def get_subject(self, call: Call) -> Any:
-        """Return a subject with a page of its history."""
+        """Return a subject: its state, and its latest posts with their contributions."""
         name = call.values.pop("id")
         return _known(self._service.subject(name, **call.values), name)
 
+    @operation("DELETE /subjects/{id}", "admin", "Forgotten", may_conflict=True)
     def forget_subject(self, call: Call) -> Any:
-        """Remove a subject everywhere."""
+        """Delete a subject's data, including what the model learnt from it."""
         name = call.values["id"]
         gone = _known(self._service.forget(name) or None, name)
         say("subject forgotten", token=call.sender, rows=gone.rows, unlearned=gone.unlearned)
         return gone
 
+    @operation(
+        "GET /stories/{id}",
+        "read",
+        "Story",
+        flag("painted", "Return explanations in the board's compact form."),
+        may_conflict=True,
+    )
     def get_story(self, call: Call) -> Any:
-        """Return the story of a subject."""
+        """Return the story of a subject whose texts are stored."""
         name = call.values["id"]
         found = self._service.story(name)
         if found is None:
@@ -197,15 +176,28 @@ class Door:
 
     # Alerts
 
+    @operation(
+        "GET /alerts",
+        "read",
+        "Alerts",
+        SINCE,
+        whole("before", "Only alerts with smaller ids.", least=1),
+        one_of("sort", "Sort order.", ALERT_SORTS),
+        LIMIT,
+        Parameter("label", {"type": "string"}, "Only alerts for this label."),
+        QUERY,
+        flag("unmarked", "Only alerts without a mark."),
+    )
     def list_alerts(self, call: Call) -> Any:
-        """List alerts."""
+        """List alerts with their reasons and marks."""
         asked = call.values
         labels = {str(label): label for label in reversed(self._service.reading.model.labels)}
         asked["label"] = labels.get(asked["label"], asked["label"])
         return {"alerts": self._service.alerts(**asked), "last": self._service.last_alert()}
 
+    @operation("GET /alerts/events", "read", "Events", SINCE, media_type="text/event-stream")
     async def stream_alerts(self, call: Call) -> Any:
-        """Send alerts as they are raised."""
+        """Send alerts as they are raised, as server-sent events; resume with Last-Event-ID."""
         request, since = call.request, call.values["since"]
         last = request.headers.get("last-event-id")
         if last is not None:
@@ -216,12 +208,14 @@ class Door:
         events = self._feed.events(since, lambda: is_still_allowed(request, "read"))
         return StreamingResponse(events, headers=headers, media_type="text/event-stream")
 
+    @operation("GET /alerts/{number}", "read", "Alert")
     def get_alert(self, call: Call) -> Any:
-        """Return an alert."""
+        """Return an alert with its reasons and its mark."""
         return self._service.alert(call.values["number"])
 
+    @operation("POST /alerts/{number}/mark", "write", "Alert", body=MARK, may_conflict=True)
     def mark_alert(self, call: Call) -> Any:
-        """Mark an alert."""
+        """Mark an alert as right, wrong or unsure."""
         number, given = call.values["number"], call.body
         verdict, note, label = given.get("verdict"), given.get("note", ""), given.get("label")
         if verdict not in VERDICTS:
@@ -241,19 +235,27 @@ class Door:
                 return one
         raise HTTPException(409, '"label" must be a label of the model')
 
+    @operation("GET /marks", "read", "Lines", media_type=LINES)
     def export_marks(self, _call: Call) -> Any:
-        """Return marks as training data."""
+        """Export marked texts as training data, one JSON object per line."""
         lines = b"".join(to_json(plain(one)) + b"\n" for one in self._service.training())
         return Response(lines, media_type=LINES)
 
+    @operation("GET /statistics", "read", "Statistics")
+    def get_statistics(self, _call: Call) -> Any:
+        """Return totals, running precision, arrivals and the policy."""
+        return self._service.statistics()
+
     # Models
 
+    @operation("GET /admin/models", "admin", "Models")
     def list_models(self, _call: Call) -> Any:
-        """List versions of the model."""
+        """List all versions of the model."""
         return {"models": self._service.versions()}
 
+    @operation("POST /admin/reload", "admin", "ModelVersion", body=MODE, may_conflict=True)
     def reload_model(self, call: Call) -> Any:
-        """Load the model again."""
+        """Reload the model file in the background, and switch to it."""
         path, mode = call.body.get("path"), call.body.get("mode", "keep")
         if path is not None and not isinstance(path, str):
             raise HTTPException(400, '"path" must be text')
@@ -261,10 +263,18 @@ class Door:
             raise HTTPException(400, f'"mode" must be one of {", ".join(RELOAD_MODES)}')
         return self._changed("model reloaded", self._service.reload(path, mode=mode).result(), call)
 
+    @operation("POST /admin/teach", "admin", "ModelVersion", body=EMPTY, may_conflict=True)
     def teach_model(self, call: Call) -> Any:
-        """Teach the model newly marked texts."""
+        """Teach the model newly marked texts, as a new version."""
         return self._changed("model taught", self._service.teach(), call)
 
+    @operation(
+        "POST /admin/models/{number}/restore",
+        "admin",
+        "ModelVersion",
+        body=EMPTY,
+        may_conflict=True,
+    )
     def restore_model(self, call: Call) -> Any:
         """Switch to an earlier or later version of the model."""
         found = self._service.restore(call.values["number"])
@@ -276,12 +286,9 @@ class Door:
 
     # Operation
 
-    def get_statistics(self, _call: Call) -> Any:
-        """Return totals."""
-        return self._service.statistics()
-
+    @operation("GET /metrics", "read", "Text", media_type="text/plain")
     def get_metrics(self, _call: Call) -> Any:
-        """Return metrics."""
+        """Return metrics for Prometheus."""
         return Response(self.metrics.text(self._samples()), media_type=MEDIA_TYPE)
 
     def _samples(self) -> Iterator[Sample]:
@@ -307,16 +314,31 @@ class Door:
             at = now.last_commit.timestamp()
             yield Sample("last_commit_timestamp_seconds", "Time of the last commit.", at)
 
+    @operation("GET /openapi.json", "read", "Description")
     async def get_description(self, _call: Call) -> Any:
-        """Return the OpenAPI description."""
+        """Return this description."""
+        from watchword.service.openapi import description
+
         return json_response(description())
 
+    @operation("GET /", "read", "Text", media_type="text/html")
+    async def get_board(self, _call: Call) -> Any:
+        """Return the board (HTML)."""
+        return file_response(board_files(), "board.html")
+
+    @operation("GET /static/{name}", "read", "Text", media_type="*/*")
+    async def get_file(self, call: Call) -> Any:
+        """Return a file used by the board."""
+        return file_response(board_files(), call.values["name"])
+
+    @operation("GET /health", None, "Health")
     async def get_health(self, _call: Call) -> Any:
-        """Return that the process is alive."""
+        """Return whether the process is alive."""
         return {"status": "ok", "reasons": []}
 
+    @operation("GET /ready", None, "Health")
     def get_readiness(self, _call: Call) -> Any:
-        """Return whether posts can be taken."""
+        """Return whether posts can be accepted: the store responds, and all sources run."""
         # Anyone may ask: no paths, names or messages of the store.
         reasons = ["the service is stopping"] if self._is_stopping else []
         try:
@@ -330,16 +352,6 @@ class Door:
         if not reasons:
             return {"status": "ready", "reasons": []}
         return json_response({"status": "not ready", "reasons": reasons, "error": reasons[0]}, 503)
-
-    # The board
-
-    async def get_board(self, _call: Call) -> Any:
-        """Return the board."""
-        return file_response(board_files(), "board.html")
-
-    async def get_file(self, call: Call) -> Any:
-        """Return a file used by the board."""
-        return file_response(board_files(), call.values["name"])
 
 
 def _known(found: _Result | None, name: str) -> _Result:

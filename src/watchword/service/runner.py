@@ -10,52 +10,40 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Literal
+from contextlib import closing, contextmanager
 
-from watchword._checks import Label, as_choice, as_whole
+from watchword._checks import as_choice, as_whole
 from watchword._files import AnyPath
-from watchword.errors import UnknownAlertError
 from watchword.service import lessons
-from watchword.service.alerts import SORTS as ALERT_SORTS
-from watchword.service.alerts import find_alerts, precision_of, training_texts, write_mark
+from watchword.service.alerts import Alerts, precision_of
 from watchword.service.brief_cache import BriefCache
-from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode, Verdict
+from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode
 from watchword.service.intake import Batch, Intake, Settings, check_posts
 from watchword.service.layouts import Reading
-from watchword.service.lessons import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.records import (
-    Alert,
     Forgotten,
     IncomingPost,
-    Mark,
     ModelVersion,
     Position,
     Receipt,
     Statistics,
-    SubjectRow,
-    SubjectView,
-    TrainingText,
     moment,
 )
 from watchword.service.rounds import close_round
-from watchword.service.store import Store, connect, decoded, encoded
-from watchword.service.subjects import SORTS as SUBJECT_SORTS
-from watchword.service.subjects import find_subjects, tell_story, view_subject
+from watchword.service.store import Store, decoded, encoded, open_store
+from watchword.service.subjects import Subjects
 from watchword.service.upkeep import Duty, Upkeep
 from watchword.service.versions import Reloader, Versions
 from watchword.service.writer import Writer
 from watchword.streams.policies import Policy
 
-AlertSort = Literal["newest", "oldest", "score", "subject", "label", "time"]
-SubjectSort = Literal["score", "name", "newest", "posts"]
 Listener = Callable[[Sequence[int]], None]
 
 _RETENTION = 600.0  # seconds between removals of old texts
 _NEW_VERSION = 2.0  # seconds between looks for a version that another process has activated
 
 
-class Service:
+class Service(Alerts, Subjects):
     """A model, a policy and a store, with a queue of posts. Opened by `Service.open`.
 
     >>> import tempfile, watchword as ww
@@ -80,35 +68,37 @@ class Service:
     def __init__(
         self,
         store: Store,
-        versions: Versions,
+        model_path: AnyPath,
         policy: Policy,
         *,
         settings: Settings,
-        keep_texts_days: float | None = None,
-        round_seconds: float | None = None,
-        queue_posts: int = QUEUE_POSTS,
-        threads: int = 1,
+        keep_texts_days: float | None,
+        round_seconds: float | None,
+        queue_posts: int,
+        threads: int,
     ) -> None:
         if policy.is_population and round_seconds is None:
             raise ValueError(f"{policy!r} compares all subjects of a round: set round_seconds")
         self.store = store
-        self._versions = versions
-        self._settings = settings
-        model, version = versions.start()
-        self._reading = Reading(model, policy, version)
-        self._reading.engine.known_label(policy.positive)
+        self.settings = settings  #: of how posts are read
+        self._versions = Versions(store, model_path)
+        model, version = self._versions.start()
+        self.reading = Reading(model, policy, version)  #: the model and the policy in use
+        self.reading.engine.known_label(policy.positive)
         self._lock = threading.RLock()
-        self._changing = threading.RLock()  # held while the model is changed in store and memory
+        #: Held while the model is changed, so that the store and `reading` agree.
+        self.changing = threading.RLock()
         self._listeners: list[Listener] = []
         self._intake = Intake(store, settings)
-        self._kept = BriefCache()
-        self._reloader = Reloader(self, store, versions)
+        self.layouts = self._intake.layouts
+        self.kept = BriefCache()
+        self._reloader = Reloader(self, store, self._versions)
         self._writer = Writer(
             self._intake,
-            lambda: self._reading,
+            lambda: self.reading,
             lock=self._lock,
             queue_posts=queue_posts,
-            committed=self._committed,
+            committed=lambda found: self.announce([key for one in found for key in one.alerts]),
             threads=threads,
         )
         if not settings.in_rounds:  # posts that an earlier run has left waiting
@@ -158,11 +148,10 @@ class Service:
         if round_seconds is not None and order == "time":
             raise ValueError("order='time' and round_seconds cannot be used together")
         settings = Settings(order, store_texts, round_seconds is not None)
-        store = connect(store_url)
-        try:
+        with open_store(store_url) as store:
             service = cls(
                 store,
-                Versions(store, model_path),
+                model_path,
                 policy,
                 settings=settings,
                 keep_texts_days=keep_texts_days,
@@ -170,28 +159,14 @@ class Service:
                 queue_posts=as_whole("queue_posts", queue_posts, 1),
                 threads=threads,
             )
-            try:
+            with closing(service):
                 yield service
-            finally:
-                service.close()
-        finally:
-            store.close()
 
     def close(self) -> None:
         """Commit queued posts, and end the threads."""
         self._upkeep.close()
         self._reloader.close()
         self._writer.close()
-
-    @property
-    def reading(self) -> Reading:
-        """The model and the policy in use."""
-        return self._reading
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of how posts are read."""
-        return self._settings
 
     # Posts
 
@@ -213,91 +188,7 @@ class Service:
         found = self.store.rows("SELECT position FROM positions WHERE source = ?", encoded(source))
         return decoded(found[0][0]) if found else None
 
-    # Subjects
-
-    def subject(
-        self, name: str, *, before: int | None = None, limit: int = 200
-    ) -> SubjectView | None:
-        """Return a subject with its latest `limit` posts, or those before the number `before`."""
-        return view_subject(self.store, self._intake.layouts, name, before=before, limit=limit)
-
-    def subjects(
-        self,
-        *,
-        query: str | None = None,
-        sort: SubjectSort = "score",
-        limit: int = 100,
-        offset: int = 0,
-        undecided: bool = False,
-    ) -> list[SubjectRow]:
-        """Return subjects whose ids contain `query`, sorted.
-
-        A list takes a pass over all subjects. It is cached for ten times as long as that took, and
-        may be some seconds old.
-        """
-        as_choice("sort", sort, tuple(SUBJECT_SORTS))
-        return self._kept.get(
-            (query, sort, limit, offset, undecided),
-            lambda: find_subjects(
-                self.store,
-                self._intake.layouts,
-                query=query,
-                sort=sort,
-                limit=limit,
-                offset=offset,
-                undecided=undecided,
-            ),
-        )
-
-    def story(self, name: str) -> dict[str, Any] | None:
-        """Return the story of a subject as plain data (`Story.to_dict`), by the current model.
-
-        None if the subject is unknown, or if the text of one of its posts is not stored.
-        """
-        by_time = self._settings.order == "time"
-        return tell_story(self.store, self._reading, name, by_time=by_time)
-
     # Alerts
-
-    def alerts(
-        self,
-        *,
-        since: int = 0,
-        before: int | None = None,
-        limit: int = 100,
-        label: Label | None = None,
-        query: str | None = None,
-        sort: AlertSort = "newest",
-        unmarked: bool = False,
-    ) -> list[Alert]:
-        """Return alerts whose number is above `since` (and below `before`).
-
-        `query` is part of a subject's id. `sort` is "newest", "oldest", "score", "subject", "label"
-        or "time". Numbers grow in the order in which alerts become visible.
-        """
-        as_choice("sort", sort, tuple(ALERT_SORTS))
-        return find_alerts(
-            self.store,
-            self._intake.layouts,
-            since=since,
-            before=before,
-            limit=limit,
-            label=label,
-            query=query,
-            sort=sort,
-            unmarked=unmarked,
-        )
-
-    def alert(self, number: int) -> Alert:
-        """Return an alert; raise `UnknownAlertError` if the number is unknown."""
-        found = find_alerts(self.store, self._intake.layouts, ids=[number])
-        if not found:
-            raise UnknownAlertError(f"alert {number} not found")
-        return found[0]
-
-    def last_alert(self) -> int:
-        """Return the number of the newest alert, 0 without one."""
-        return int(self.store.rows("SELECT coalesce(max(id), 0) FROM alerts")[0][0])
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with the ids of new alerts of this process after each commit.
@@ -307,39 +198,11 @@ class Service:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _committed(self, receipts: Sequence[Receipt]) -> None:
-        self.announce([key for receipt in receipts for key in receipt.alerts])
-
     def announce(self, alerts: Sequence[int]) -> None:
         """Tell listeners about new alerts."""
         if alerts:
             for listener in tuple(self._listeners):
                 listener(alerts)
-
-    # Marks
-
-    def mark(
-        self,
-        alert: int,
-        verdict: Verdict,
-        note: str = "",
-        *,
-        by: str = "",
-        label: Label | None = None,
-    ) -> Mark:
-        """Mark an alert "right", "wrong" or "unsure"; a later mark replaces it.
-
-        `label` is the true label; it follows from the verdict unless the alert is wrong and the
-        model has more than two labels. Raise `UnknownAlertError`, or `ValueError` for an invalid
-        mark.
-        """
-        return write_mark(
-            self.store, self._reading, alert, verdict=verdict, note=note, by=by, label=label
-        )
-
-    def training(self) -> Iterator[TrainingText]:
-        """Yield the posts of marked subjects up to their alerts as training data."""
-        return training_texts(self.store)
 
     # The model
 
@@ -355,15 +218,15 @@ class Service:
         their contributions. The texts are kept with the lessons until their subject is forgotten,
         so that they can be unlearnt. Raise `StoreError` if there is nothing to teach.
         """
-        with self.changing():
-            taught = lessons.teach(self.store, self._versions, self._reading, alerts)
+        with self.changing:
+            taught = lessons.teach(self.store, self._versions, self.reading, alerts)
             self.switch(taught)
         return self._versions.get(taught.version)
 
     def restore(self, version: int) -> ModelVersion:
         """Switch to an earlier or later version of the model."""
-        with self.changing():
-            self.switch(lessons.restore(self.store, self._versions, self._reading, version))
+        with self.changing:
+            self.switch(lessons.restore(self.store, self._versions, self.reading, version))
         return self._versions.get(version)
 
     def reload(
@@ -378,14 +241,10 @@ class Service:
         """
         return self._reloader.start(path, mode)
 
-    def changing(self) -> AbstractContextManager[object]:
-        """Keep other threads from changing the model, so that the store and `reading` agree."""
-        return self._changing
-
     def switch(self, reading: Reading) -> None:
         """Use another model or policy from the next group of posts on."""
         with self._lock:
-            self._reading = reading
+            self.reading = reading
 
     # Removing
 
@@ -395,22 +254,22 @@ class Service:
         If the model was taught its texts, they are unlearnt exactly, and the files of all versions
         that learnt them are removed. Return the removed data; empty if the subject is unknown.
         """
-        with self.changing():
-            key, plan = plan_forgetting(self.store, self._versions, subject)
+        with self.changing:
+            key, plan = lessons.plan_forgetting(self.store, self._versions, subject)
             if key is None:
                 return Forgotten(subject)
             with self._lock:
-                found, active = write_forgetting(
+                found, active = lessons.write_forgetting(
                     self.store, self._versions, subject, key=key, plan=plan
                 )
                 if plan.model is not None and active is not None:
-                    self.switch(Reading(plan.model, self._reading.policy, active))
-        self._kept.clear()  # lists may have the subject
+                    self.switch(Reading(plan.model, self.reading.policy, active))
+        self.kept.clear()  # lists may have the subject
         return found
 
     def expire(self, days: float) -> int:
         """Remove the texts that arrived more than some days ago; return their number."""
-        return expire_texts(self.store, days)
+        return lessons.expire_texts(self.store, days)
 
     # Operation
 
@@ -418,7 +277,7 @@ class Service:
         """Read the posts that wait for the end of the round; return the ids of new alerts."""
         with self._lock:
             alerts = close_round(
-                self.store, self._reading, texts_kept=self._settings.store_texts, due=due
+                self.store, self.reading, texts_kept=self.settings.store_texts, due=due
             )
         self.announce(alerts)
         return alerts
@@ -431,8 +290,8 @@ class Service:
             facts: dict[str, str] = dict(session.run("SELECT name, value FROM facts"))
             marks = precision_of(session)
         query = "SELECT count(*), coalesce(sum(posts), 0) FROM subjects"
-        [(subjects, posts)] = self._kept.get(query, lambda: self.store.rows(query))
-        writer, reading = self._writer, self._reading
+        [(subjects, posts)] = self.kept.get(query, lambda: self.store.rows(query))
+        writer, reading = self._writer, self.reading
         at = writer.last_commit
         return Statistics(
             subjects=subjects,
@@ -449,7 +308,7 @@ class Service:
             version=reading.version,
             labels=reading.engine.labels,
             positive=reading.policy.positive,
-            rounds=int(facts.get("rounds", 0)) if self._settings.in_rounds else None,
+            rounds=int(facts.get("rounds", 0)) if self.settings.in_rounds else None,
             waiting=waiting,
             failures=writer.failures,
         )

@@ -40,9 +40,8 @@ try:
     from starlette.routing import Route
     from starlette.types import ASGIApp
 
-    from watchword.service.operations import OPERATIONS, Operation
-    from watchword.service.requests import call_of
-    from watchword.service.routes import Door
+    from watchword.service.operations import Operation, call_of
+    from watchword.service.routes import OPERATIONS, Door
     from watchword.service.tokens import (
         SCOPES,
         Keyring,

@@ -17,7 +17,7 @@ from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import Batch
 from watchword.data.texts import Texts, texts_in
 from watchword.errors import BusyError, StoreUnavailableError, WatchwordError
-from watchword.service.bodies import first_bad_time, first_flaw, incoming
+from watchword.service.bodies import FlawsTo, first_flaw, incoming
 from watchword.service.logs import logger, say
 from watchword.service.records import IncomingPost, Position
 
@@ -85,7 +85,7 @@ class Sink:
 
         `place` says where a line is, given its number.
         """
-        bad = _Skipped(lambda flaw, line: self.skip(flaw, "" if line is None else place(line)))
+        bad = FlawsTo(lambda flaw, line: self.skip(flaw, "" if line is None else place(line)))
         return _without_flaws(texts_in(batch, bad, name=self._name), bad)
 
     def skip(self, flaw: Flaw, place: str) -> None:
@@ -114,31 +114,14 @@ class Sink:
         return min(2 * seconds, _LONGEST_WAIT)
 
 
-class _Skipped(BadLines):
-    """Passes each flaw and its line to a callback."""
-
-    def __init__(self, tell: Callable[[Flaw, int | None], None]) -> None:
-        super().__init__("skip", None)
-        self._tell_flaw = tell
-
-    def meet(self, flaw: Flaw, *, name: str, line: int | None = None) -> None:  # noqa: ARG002
-        """Report the flaw."""
-        self._tell_flaw(flaw, line)
-
-
 def _without_flaws(texts: Texts, bad: BadLines) -> Texts:
     """Return the texts whose ids and times can be stored; a post needs no id of its own."""
     given = [one for one in texts.ids if one is not None]
-    checked = first_flaw("subject", texts.subjects), first_flaw("id", given)
-    if checked == (None, None) and first_bad_time(texts.times) is None:
+    if first_flaw(texts.subjects, given, texts.times) is None:
         return texts
     kept = []
     for item in texts:
-        found = (
-            first_flaw("subject", [item.subject])
-            or (None if item.id is None else first_flaw("id", [item.id]))
-            or first_bad_time([item.time])
-        )
+        found = first_flaw([item.subject], [] if item.id is None else [item.id], [item.time])
         if found is not None:
             bad.meet(found[1], name="", line=item.line)
         kept.append(found is None)

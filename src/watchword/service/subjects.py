@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from watchword._checks import Label
+from watchword._checks import Label, as_choice
 from watchword.data import Post, Subject
 from watchword.reasons.story import tell
+from watchword.service.brief_cache import BriefCache
+from watchword.service.intake import Settings
 from watchword.service.layouts import Layout, Layouts, Reading
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
 from watchword.service.rows import NO_LAYOUT
@@ -34,40 +36,105 @@ SORTS = {
     "newest": "s.last_time DESC, s.id",
     "posts": "s.posts DESC, s.id",
 }
+SubjectSort = Literal["score", "name", "newest", "posts"]
 _Told = tuple[StoredPost, HistoryPost]
 _NONE = Layout(NO_LAYOUT, (), "", "", "")
 
 
-def view_subject(
-    store: Store, layouts: Layouts, name: str, *, before: int | None = None, limit: int = 200
-) -> SubjectView | None:
-    """Return a subject with its latest posts, or those before a number; None if it is unknown."""
-    with store.reading() as session:
-        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE s.name = ?"
-        found = session.run(query, encoded(name))
-        if not found:
+class Subjects:
+    """The subjects of a service."""
+
+    store: Store
+    layouts: Layouts
+    reading: Reading
+    settings: Settings
+    kept: BriefCache
+
+    def subject(
+        self, name: str, *, before: int | None = None, limit: int = 200
+    ) -> SubjectView | None:
+        """Return a subject with its latest `limit` posts, or those before the number `before`."""
+        with self.store.reading() as session:
+            query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE s.name = ?"
+            found = session.run(query, encoded(name))
+            if not found:
+                return None
+            [(key, _, layout, posts, delay, score, first, last, state, alert, label)] = found
+            own = self.layouts.get(session, {layout} - {NO_LAYOUT}).get(layout, _NONE)
+            history = _history(session, self.layouts, key)
+            end = len(history) if before is None else max(0, min(before - 1, len(history)))
+            begin = max(0, end - limit)
+            page = _with_texts(session, history[begin:end])
+        return SubjectView(
+            id=name,
+            posts=posts,
+            score=score,
+            confidence=own.by_label(state),
+            label=None if label is None else json.loads(label),
+            delay=delay,
+            first_time=moment(first),
+            last_time=moment(last),
+            alert=alert,
+            model=own.model,
+            policy=own.policy,
+            history=page,
+            before=begin + 1 if begin else None,
+        )
+
+    def subjects(
+        self,
+        *,
+        query: str | None = None,
+        sort: SubjectSort = "score",
+        limit: int = 100,
+        offset: int = 0,
+        undecided: bool = False,
+    ) -> list[SubjectRow]:
+        """Return subjects whose ids contain `query`, sorted; or only those without an alert.
+
+        A list takes a pass over all subjects. It is cached for ten times as long as that took, and
+        may be some seconds old.
+        """
+        as_choice("sort", sort, tuple(SORTS))
+        tests = ["s.posts > 0", *(["s.delay = 0"] if undecided else [])]
+        order = f"ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?"
+
+        def find() -> list[SubjectRow]:
+            with self.store.reading() as session:
+                contains = [session.contains("s.name")] if query else []
+                found = session.run(
+                    f"SELECT {_COLUMNS} FROM {_TABLES} "
+                    f"WHERE {' AND '.join(tests + contains)} {order}",
+                    *([encoded(query)] if query else []),
+                    *(limit, offset),
+                )
+                known = self.layouts.get(session, {one[2] for one in found})
+            return [_row(one, known) for one in found]
+
+        return self.kept.get((query, sort, limit, offset, undecided), find)
+
+    def story(self, name: str) -> dict[str, Any] | None:
+        """Return the story of a subject as plain data (`Story.to_dict`), by the current model.
+
+        None if the subject is unknown, or if the text of one of its posts is not stored.
+        """
+        with self.store.reading() as session:
+            query = "SELECT id, delay FROM subjects WHERE name = ?"
+            found = session.run(query, encoded(name))
+            if not found:
+                return None
+            [(key, delay)] = found
+            rows = in_order(read_posts(session, [key]), self.settings.order == "time")
+            texts = texts_of(session, rows)
+        if not rows or len(texts) < len(rows):
             return None
-        [(key, _, layout, posts, delay, score, first, last, state, alert, label)] = found
-        own = layouts.get(session, {layout} - {NO_LAYOUT}).get(layout, _NONE)
-        history = _history(session, layouts, key)
-        end = len(history) if before is None else max(0, min(before - 1, len(history)))
-        begin = max(0, end - limit)
-        page = _with_texts(session, history[begin:end])
-    return SubjectView(
-        id=name,
-        posts=posts,
-        score=score,
-        confidence=own.by_label(state),
-        label=None if label is None else json.loads(label),
-        delay=delay,
-        first_time=moment(first),
-        last_time=moment(last),
-        alert=alert,
-        model=own.model,
-        policy=own.policy,
-        history=page,
-        before=begin + 1 if begin else None,
-    )
+        posts = [Post(texts[one.key], time=moment(one.time), id=one.id) for one in rows]
+        person, engine, policy = Subject(name, posts), self.reading.engine, self.reading.policy
+        given = delay if policy.is_population else None
+        story = tell(engine, person, policy, alert=given)
+        if story.decision.delay != delay:  # raised by another model, policy or order
+            story = tell(engine, person, policy, alert=delay)
+        return story.to_dict()
 
 
 def _history(session: Session, layouts: Layouts, subject: int) -> list[_Told]:
@@ -90,35 +157,6 @@ def _with_texts(session: Session, posts: Sequence[_Told]) -> tuple[HistoryPost, 
     return tuple(replace(one, text=texts.get(post.key)) for post, one in posts)
 
 
-def find_subjects(
-    store: Store,
-    layouts: Layouts,
-    *,
-    query: str | None = None,
-    sort: str = "score",
-    limit: int = 100,
-    offset: int = 0,
-    undecided: bool = False,
-) -> list[SubjectRow]:
-    """Return subjects whose ids contain `query`; with `undecided`, those without an alert."""
-    tests, values = ["s.posts > 0"], []
-    if undecided:
-        tests.append("s.delay = 0")
-    with store.reading() as session:
-        if query:
-            tests.append(session.contains("s.name"))
-            values.append(encoded(query))
-        found = session.run(
-            f"SELECT {_COLUMNS} FROM {_TABLES} WHERE {' AND '.join(tests)} "
-            f"ORDER BY {SORTS[sort]} LIMIT ? OFFSET ?",
-            *values,
-            limit,
-            offset,
-        )
-        known = layouts.get(session, {one[2] for one in found})
-    return [_row(one, known) for one in found]
-
-
 def _row(row: Any, known: dict[int, Layout]) -> SubjectRow:
     _, name, layout, posts, _, score, _, last, state, alert, label = row
     return SubjectRow(
@@ -130,26 +168,3 @@ def _row(row: Any, known: dict[int, Layout]) -> SubjectRow:
         last_time=moment(last),
         alert=alert,
     )
-
-
-def tell_story(
-    store: Store, reading: Reading, name: str, *, by_time: bool
-) -> dict[str, Any] | None:
-    """Return the story of a subject, with the stored alert; None if a text is missing."""
-    with store.reading() as session:
-        query = "SELECT id, delay FROM subjects WHERE name = ?"
-        found = session.run(query, encoded(name))
-        if not found:
-            return None
-        [(key, delay)] = found
-        rows = in_order(read_posts(session, [key]), by_time)
-        texts = texts_of(session, rows)
-    if not rows or len(texts) < len(rows):
-        return None
-    posts = [Post(texts[one.key], time=moment(one.time), id=one.id) for one in rows]
-    person, policy = Subject(name, posts), reading.policy
-    given = delay if policy.is_population else None
-    story = tell(reading.engine, person, policy, alert=given)
-    if story.decision.delay != delay:  # raised by another model, policy or order
-        story = tell(reading.engine, person, policy, alert=delay)
-    return story.to_dict()

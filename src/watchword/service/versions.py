@@ -263,7 +263,7 @@ class Reloader:
         policy = self._service.reading.policy
         reading = Reading(model, policy, 0)
         reading.engine.known_label(policy.positive)
-        with self._service.changing():
+        with self._service.changing:
             number, used, fingerprint = self._activate(path, reading.fingerprint)
             if fingerprint != reading.fingerprint:
                 model = self._versions.load(used, fingerprint)
