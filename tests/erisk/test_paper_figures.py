@@ -6,19 +6,20 @@ import pytest
 
 import watchword as ww
 from hostile import HOSTILE_TEXT
-from watchword.erisk.paper.examples import (
+from watchword.erisk.paper.figures import (
     DOCUMENT,
+    FIGURES,
     FIRST_DOCUMENT,
     SENTENCE,
     SPORTS,
     TECHNOLOGY,
     automaton,
+    draw_figures,
     example_model,
     learning_steps,
     ngrams_of,
     reading_steps,
 )
-from watchword.erisk.paper.figures import FIGURES, draw_figures
 from watchword.show.hierarchy import hierarchy_svg
 from watchword.show.trees import Node, Tree
 

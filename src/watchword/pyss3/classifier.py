@@ -19,9 +19,8 @@ from watchword.pyss3.constants import (
     STR_UNKNOWN,
 )
 from watchword.pyss3.counts import Lesson
-from watchword.pyss3.document import document_json, insights, summarised
 from watchword.pyss3.inspection import Inspected
-from watchword.pyss3.reading import Cleaner, clean
+from watchword.pyss3.reading import Cleaner, clean, document_json, insights, summarised
 from watchword.pyss3.settings import plain_label
 
 MOST_NGRAM = core.max_ngram_limit

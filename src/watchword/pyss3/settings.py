@@ -25,9 +25,8 @@ from watchword.pyss3.constants import (
     LeftOutError,
 )
 from watchword.pyss3.counts import LEAST_SMOOTHNESS, CategoryCounts, View
-from watchword.pyss3.document import Operators, SummaryOperator
 from watchword.pyss3.model_file import Settings
-from watchword.pyss3.reading import Delimiters
+from watchword.pyss3.reading import Delimiters, Operators, SummaryOperator
 
 _LEFT_OUT = {
     "get_word": "use the words themselves, for example in cv()",

@@ -15,8 +15,7 @@ from watchword.cli.output import check_files
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
 from watchword.erisk.run_score import MEASURES
-from watchword.erisk.score_tables import interval_lines
-from watchword.erisk.scoring import MENTALRISKES_P
+from watchword.erisk.scoring import MENTALRISKES_P, interval_lines
 from watchword.erisk.symptoms import read_judgements, read_ranking, score_ranking, table_of
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import RANKING_ROUNDS

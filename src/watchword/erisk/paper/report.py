@@ -19,7 +19,7 @@ from watchword.erisk.paper_tasks import (
     table_values,
 )
 from watchword.erisk.run_files import write_submissions
-from watchword.erisk.score_tables import interval_cells, latex_of, markdown_of, title_of
+from watchword.erisk.scoring import interval_cells, latex_of, markdown_of, title_of
 from watchword.erisk.synthetic_collection import MARKER, NOTICE, check_is_new
 from watchword.model.presets import PAPER
 from watchword.show.comparison import Side, comparison_page
