@@ -13,8 +13,7 @@ from erisk_tasks import QUICK, TOKEN, ask, runs, scripted, take_part, taught
 from watchword.data import Post, Subject, read_jsonl, write_jsonl
 from watchword.erisk import CollectionWarning, make_discussions, read_erisk
 from watchword.erisk.client import run_client
-from watchword.erisk.dialects import dialect_named
-from watchword.erisk.discussions import as_discussion, discussion_of
+from watchword.erisk.dialects import as_discussion, dialect_named, discussion_of
 from watchword.erisk.protocol import ServerError, Writing
 from watchword.erisk.server import running_server
 from watchword.errors import DataFormatError, StateError

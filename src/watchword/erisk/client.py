@@ -301,7 +301,6 @@ class _Client:
         return True
 
     def _move_on(self, latest: Round) -> None:
-        """Read and answer the next round."""
         expected = self._number + 1
         if latest.number != expected:
             raise StateError(

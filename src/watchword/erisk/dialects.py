@@ -1,5 +1,11 @@
 """Dialects of the server protocol: how rounds are requested, and what is sent.
 
+A discussion (eRisk 2025 and 2026) belongs to one subject, its target, who may have written the
+submission, some of the comments, or nothing. What the target wrote becomes a post; the rest is its
+context. The organisers' README documents the fields of the server. The files of the collection have
+other names for them, known from the loaders of participants; both are accepted, in files and from
+servers.
+
 The fields of messages (MentalRiskES, IberLEF 2023 to 2025) are those of the organisers' example
 client, as published by participants.
 """
@@ -9,10 +15,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from watchword._checks import as_choice
-from watchword.erisk.discussions import as_discussions, discussion_of
+from watchword.data.subjects import Subject
+from watchword.erisk.listing import contents
 from watchword.erisk.protocol import (
     MOST_RUNS,
     Answer,
@@ -40,6 +48,15 @@ def _as_json(answers: Sequence[Answer], _emissions: Mapping[str, Any]) -> bytes:
     return to_json(answers)
 
 
+# The names of each field: on the server, then in files.
+_ID = ("submissionId", "submission_id")
+_AUTHOR = ("author", "user_id")
+_DATE = ("date", "created_utc")
+_DELETED = ("[deleted]", "[removed]")  # what Reddit shows instead of a text
+
+_LARGEST_FILE = 1 << 29  # bytes
+
+
 @dataclass(frozen=True)
 class Dialect:
     """A dialect: its paths, the tasks that use it, and functions for what is sent.
@@ -59,6 +76,114 @@ class Dialect:
     submit_path: str = "submit"
     most_runs: int = MOST_RUNS
     has_emissions: bool = False
+
+
+def as_discussion(item: object, *, target: str | None = None, number: int = 0) -> Writing:
+    r"""Return a discussion as a writing of its target, with the texts of others as context.
+
+    The target's title, text and comments are its own text, in paragraphs. Without the fields
+    `targetSubject` and `number`, those given count.
+
+    >>> found = as_discussion({
+    ...     "targetSubject": "ann", "number": 0, "author": "bob", "title": "Sleep", "body": "How?",
+    ...     "comments": [{"author": "ann", "body": "Badly."}, {"author": "eve", "body": "Why?"}],
+    ... })
+    >>> found.content, found.context
+    ('Badly.', ('Sleep\n\nHow?', 'Why?'))
+    """
+    outer = as_object(item, "a discussion")
+    submission = as_object(outer.get("submission", outer), "a submission")
+    subject = as_nick(outer.get("targetSubject", target))
+    title, body = (_said(submission, name) for name in ("title", "body"))
+    texts: list[str] = []
+    context: list[str] = []
+    if _is_own(submission, subject):
+        texts.append(body)
+    else:
+        context.append(f"{title}\n\n{body}" if title and body else title or body)
+        title = ""
+    for comment in as_list(outer.get("comments") or [], "comments"):
+        fields = as_object(comment, "a comment")
+        (texts if _is_own(fields, subject) else context).append(_said(fields, "body"))
+    return Writing(
+        nick=subject,
+        number=as_number(outer.get("number", number)),
+        title=title,
+        content="\n\n".join(filter(None, texts)),
+        date=as_text("date", _first(submission, _DATE)),
+        id=as_identifier(_first(submission, _ID)),
+        context=tuple(filter(None, context)),
+    )
+
+
+def as_discussions(data: object) -> Round | None:
+    """Return the round in a response, or None for the empty list that ends a task."""
+    return round_of(as_discussion(item) for item in as_list(data, "discussions"))
+
+
+def discussion_of(writing: Writing) -> dict[str, Any]:
+    """Return a writing as a discussion in the format of the server.
+
+    A writing without a title, but with context, becomes a comment on the first text of the context;
+    any other one becomes a submission.
+    """
+    name = str(writing.id)
+    is_comment = bool(writing.context) and not writing.title
+    texts = [(f"other{at}", text) for at, text in enumerate(writing.context)]
+    if is_comment:
+        (author, body), *texts = texts
+        texts += [(writing.nick, writing.content)] if writing.content else []
+    else:
+        author, body = writing.nick, writing.content
+    return {
+        "submissionId": name,
+        "author": author,
+        "date": writing.date,
+        "body": body,
+        "title": writing.title,
+        "number": writing.number,
+        "targetSubject": writing.nick,
+        "comments": [
+            {
+                "commentId": f"{name}-{at}",
+                "author": by,
+                "date": writing.date,
+                "body": text,
+                "parent": name,
+            }
+            for at, (by, text) in enumerate(texts, 1)
+        ],
+    }
+
+
+def read_discussions(path: Path) -> Subject:
+    """Read the file of a subject: its discussions, oldest first. The file name is the subject."""
+    try:
+        found = as_list(parse_json(contents(path, _LARGEST_FILE)), "discussions")
+        writings = [
+            as_discussion(item, target=path.stem, number=at) for at, item in enumerate(found)
+        ]
+    except DataFormatError as error:
+        raise DataFormatError(f"{path}: {error}") from None
+    strangers = {one.nick for one in writings} - {path.stem}
+    if strangers:
+        raise DataFormatError(f"{path}: contains discussions of {min(strangers)!r}")
+    ordered = sorted(writings, key=lambda one: one.number)
+    return Subject(path.stem, [one.post for one in ordered])
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> object:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _said(fields: Mapping[str, Any], name: str) -> str:
+    text = as_text(name, fields.get(name))
+    return "" if text.strip() in _DELETED else text
+
+
+def _is_own(fields: Mapping[str, Any], subject: str) -> bool:
+    """Return whether the target wrote it; files also say so by a field `target`."""
+    return fields.get("target") is True or _first(fields, _AUTHOR) == subject
 
 
 def as_messages(data: object) -> Round | None:

@@ -96,7 +96,12 @@ class Journal:
         """Open a journal, or create one; no other client can open it until it is closed."""
         with open_database(path, KIND) as database:
             if not database.rows("SELECT * FROM journal"):
-                _begin(database, identity)
+                salt, url = secrets.token_bytes(16), identity.url
+                own = (url, salt, _hidden(identity.token, salt))
+                with database.transaction() as changes:
+                    changes.execute("INSERT INTO journal VALUES (1, ?, ?, ?, -1, '')", own)
+                    runs = list(enumerate(identity.runs))
+                    changes.executemany("INSERT INTO runs VALUES (?, ?, NULL)", runs)
             past = _check_identity(database, identity)
             _read_rounds(database, past, len(identity.runs))
             yield cls(database, past)
@@ -162,16 +167,6 @@ class Journal:
                 [(state, run) for run, state in enumerate(watchers)],
             )
         self._database.shrink()
-
-
-def _begin(database: Database, identity: Identity) -> None:
-    salt = secrets.token_bytes(16)
-    with database.transaction() as changes:
-        changes.execute(
-            "INSERT INTO journal VALUES (1, ?, ?, ?, -1, '')",
-            (identity.url, salt, _hidden(identity.token, salt)),
-        )
-        changes.executemany("INSERT INTO runs VALUES (?, ?, NULL)", list(enumerate(identity.runs)))
 
 
 def _hidden(token: str, salt: bytes) -> bytes:

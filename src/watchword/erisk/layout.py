@@ -27,7 +27,7 @@ from watchword._display import listed
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Post, Subject
-from watchword.erisk.discussions import read_discussions
+from watchword.erisk.dialects import read_discussions
 from watchword.erisk.listing import discussion_files, only, subfolders, subject_files
 from watchword.erisk.tables import NEGATIVE, POSITIVE, read_counts
 from watchword.erisk.truth import truth_in, truth_of, warn_about_data, with_truth

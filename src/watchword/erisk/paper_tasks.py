@@ -278,16 +278,12 @@ class _Found:
 
     def _about(self, task: TaskName) -> list[Collection]:
         """Return the test sets of 2018 whose path names this task, or no task."""
-        own: list[Collection] = []
-        silent: list[Collection] = []
+        about: dict[Collection, list[str]] = {}
         for collection in self._by_kind.get("2018 test", []):
             path = collection.path.relative_to(self._root).as_posix()
-            about = [name for name, word in _ABOUT.items() if word.search(path)]
-            if task in about:
-                own.append(collection)
-            elif not about:
-                silent.append(collection)
-        return own or silent
+            about[collection] = [name for name, word in _ABOUT.items() if word.search(path)]
+        own = [collection for collection, names in about.items() if task in names]
+        return own or [collection for collection, names in about.items() if not names]
 
     def _one(self, kind: str, candidates: list[Collection] | None = None) -> Collection:
         found = self._by_kind.get(kind, []) if candidates is None else candidates

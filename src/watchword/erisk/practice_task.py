@@ -124,7 +124,7 @@ class PracticeTask:
         # Subjects without posts are not sent, but count as never alerted.
         self._subjects = [subject for subject in everybody if subject.posts]
         self._silent = len(everybody) - len(self._subjects)
-        self._names = [subject.id for subject in self._subjects]
+        self.names = tuple(subject.id for subject in self._subjects)  #: of those that are sent
         self.last_round = max(len(subject.posts) for subject in self._subjects) - 1
         self._truth = None if positive is None else _truth(everybody, as_label(positive))
         self._runs = [_RunState() for _ in range(as_whole("runs", runs, 1, MOST_RUNS))]
@@ -133,11 +133,6 @@ class PracticeTask:
         self.round = 0
         self._given = False
         self.submissions: list[Submission] = []
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The ids of all subjects."""
-        return tuple(self._names)
 
     @property
     def runs(self) -> int:
@@ -185,7 +180,7 @@ class PracticeTask:
 
         Duplicate answers change nothing, unless the task rejects duplicates.
         """
-        answers = as_answers(data, self._names)
+        answers = as_answers(data, self.names)
         if not self._given:
             raise ConflictError("round 0 has not been requested yet")
         state = self._runs[run]
@@ -225,7 +220,7 @@ class PracticeTask:
         if self._truth is None or not state.rounds:
             return None
         scores = state.scores | {state.rounds: _scores_in(state.answers)}
-        run = RoundRun("", state.rounds, frozenset(self._names), state.alerts, scores)
+        run = RoundRun("", state.rounds, frozenset(self.names), state.alerts, scores)
         score = score_run(run, self._truth, None, DEADLINES, metrics.LATENCY_P, sorted(scores))
         found: dict[str, Any] = {name: score.measures[name] for name in _MEASURES}
         found |= {f"{name}_bounds": each for name, each in score.bounds.items()}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -148,8 +148,10 @@ def as_answers(data: object, subjects: Sequence[str]) -> tuple[Answer, ...]:
         found[answer.nick] = answer
     missing = [subject for subject in subjects if subject not in found]
     if missing:
+        shown = ", ".join(map(_shown, missing[:3]))
+        others = f" and {len(missing) - 3} others" if len(missing) > 3 else ""
         raise DataFormatError(
-            f"no answer about {_some(missing)} (answer for all {len(subjects)} subjects of round "
+            f"no answer about {shown}{others} (answer for all {len(subjects)} subjects of round "
             "0, including those without further writings)"
         )
     return tuple(found[subject] for subject in subjects)
@@ -191,11 +193,7 @@ def _answer(item: object, known: set[str]) -> Answer:
         raise DataFormatError(f"the decision about {nick!r} must be 0 or 1, got {_shown(decision)}")
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise DataFormatError(f"the score of {nick!r} must be a number, got {_shown(score)}")
-    try:
-        finite = math.isfinite(score)
-    except OverflowError:
-        finite = False
-    if not finite:
+    if not abs(score) <= sys.float_info.max:
         raise DataFormatError(f"the score of {nick!r} must be finite, got {_shown(score)}")
     return Answer(nick, int(decision), float(score))
 
@@ -260,8 +258,3 @@ def kind_of(value: object) -> str:
     if isinstance(value, str):
         return "a string" if value else "an empty string"
     return _shown(value)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(_shown, names[:3]))
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} others"

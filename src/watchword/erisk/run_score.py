@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 from watchword.evaluation.metrics import CHUNKS
 from watchword.evaluation.paired_tests import randomization_test
-from watchword.evaluation.replaying import Ranking, early_measures
+from watchword.evaluation.replaying import Ranking
 
 COUNTED = ("name", "subjects", "positives", "alerts")
 RANKED = ("precision_at_10", "ndcg_at_10", "ndcg_at_100")
@@ -114,38 +115,30 @@ def score_run(
         )
     else:
         outcomes, scores = _chunk_outcomes(run.decisions, truth, counts), {}
-    found = early_measures(
-        outcomes.truth,
-        outcomes.alerted,
-        outcomes.delays,
-        outcomes.first_delays,
-        deadlines=deadlines,
-        p=p,
-    )
-    found["latency"] = found.pop("median_delay")
+    truths = outcomes.truth
     ranked = tuple(
-        Ranking.of(rounds, values.tolist(), outcomes.truth, outcomes.subjects)
+        Ranking.of(rounds, values.tolist(), truths, outcomes.subjects)
         for rounds, values in scores.items()
     )
-    erdes = [f"erde{deadline}" for deadline in deadlines if "erde" in MEASURES[kind]]
+    limits = {f"erde{limit}": limit for limit in deadlines if "erde" in MEASURES[kind]}
     measures: dict[str, float | None] = {}
-    for name in MEASURES[kind]:
-        if name == "erde":
-            measures |= {each: finite(found[each]) for each in erdes}
-        elif name in found:
-            measures[name] = finite(found[name])
-        else:
-            columns = outcomes.truth, outcomes.alerted, *outcomes.classes
-            measures[name] = _class_measure(name, *columns)
+    for name in chain.from_iterable(limits if one == "erde" else [one] for one in MEASURES[kind]):
+        columns = _columns(name, outcomes, scores)
+        measures[name] = finite(_measure(name, p)(truths, *columns, positive=True))
     for each in ranked:
         measures |= {f"{name}_after_{each.rounds}": getattr(each, name) for name in RANKED}
+    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
+    bounds = {
+        name: metrics.erde_bounds(truths, outcomes.first_delays, deadline=limit, **options)
+        for name, limit in limits.items()
+    }
     return RunScore(
         run.name,
         len(outcomes.subjects),
-        int(outcomes.truth.sum()),
+        int(truths.sum()),
         int(outcomes.alerted.sum()),
         measures,
-        {name: found[f"{name}_bounds"] for name in erdes},
+        bounds,
         ranked,
         outcomes,
         scores,
@@ -229,8 +222,8 @@ def intervals_of(
         name: metrics.bootstrap_interval(
             _measure(name, p),
             run.outcomes.truth,
-            _columns(name, run),
-            baseline=None if base is None else _columns(name, base),
+            _columns(name, run.outcomes, run.scores),
+            baseline=None if base is None else _columns(name, base.outcomes, base.scores),
             positive=True,
             **options,
         )
@@ -248,8 +241,8 @@ def p_values_of(
         name: randomization_test(
             _measure(name, p),
             run.outcomes.truth,
-            _columns(name, run),
-            _columns(name, base),
+            _columns(name, run.outcomes, run.scores),
+            _columns(name, base.outcomes, base.scores),
             seed=seed,
             repeats=repeats,
             positive=True,
@@ -259,12 +252,13 @@ def p_values_of(
     }
 
 
-def _columns(name: str, run: RunScore) -> tuple[Any, ...]:
+def _columns(
+    name: str, found: Outcomes, scores: Mapping[int, FloatArray]
+) -> tuple[NDArray[Any], ...]:
     """Return the arguments of a measure after the truth."""
-    found, rounds = run.outcomes, name.partition("_after_")[2]
-    if rounds:
+    if rounds := name.partition("_after_")[2]:
         order = np.arange(len(found.subjects))  # for ties; subjects are sorted
-        return found.alerted, run.scores[int(rounds)], order
+        return found.alerted, scores[int(rounds)], order
     if name.startswith(_LATE):
         return found.alerted, found.delays
     return found.alerted, *found.classes

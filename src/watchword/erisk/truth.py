@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from watchword._display import listed
 from watchword.data.subjects import Subject
@@ -47,7 +48,7 @@ def truth_of(folder: Path, subjects: Sequence[Subject]) -> Path | None:
         return None
     names = {subject.id for subject in subjects}
     above = folder.absolute().parent
-    found = [path for path in _listed(above, _TRUTH) if names & (_named_in(path) or set())]
+    found = [path for path in _found(matching, above, _TRUTH) if names & (_named_in(path) or set())]
     if len(found) > 1:
         files = ", ".join(path.name for path in found)
         raise DataFormatError(f"{above}: several truth files about {folder} (keep one): {files}")
@@ -92,12 +93,12 @@ def with_truth(path: Path, folder: Path, subjects: list[Subject], part: str) -> 
 
 def _unused(folder: Path, above: Path, names: set[str]) -> list[Path]:
     """Return files that look like golden truth in a folder, its parent and its siblings."""
-    found = _listed(folder, _ALIKE) + _listed(above, _ALIKE)
-    for beside in _folders_in(above):
+    found = _found(matching, folder, _ALIKE) + _found(matching, above, _ALIKE)
+    for beside in _found(subfolders, above):
         if beside != folder.absolute():
-            alike = _listed(beside, _ALIKE)
+            alike = _found(matching, beside, _ALIKE)
             # A collection's truth is about its own subjects, unless it names others.
-            if alike and (_folders_in(beside) or any(subject_files(beside))):
+            if alike and (_found(subfolders, beside) or any(subject_files(beside))):
                 alike = [path for path in alike if names & (_named_in(path) or set())]
             found += alike
     return found
@@ -111,16 +112,9 @@ def _named_in(path: Path) -> set[str] | None:
         return None
 
 
-def _listed(folder: Path, name: re.Pattern[str]) -> list[Path]:
-    """Return the matching files; none if the folder cannot be listed."""
+def _found(find: Callable[..., list[Path]], folder: Path, *given: Any) -> list[Path]:
+    """Return what is found in a folder; nothing if it cannot be listed."""
     try:
-        return matching(folder, name)
-    except DataFormatError:
-        return []
-
-
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        return subfolders(folder)
+        return find(folder, *given)
     except DataFormatError:
         return []

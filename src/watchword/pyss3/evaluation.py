@@ -148,8 +148,7 @@ class Evaluation:
         cache: bool = True,
     ) -> float:
         """Classify a test set, show a report, and return the accuracy or another measure."""
-        texts, truth = _test_set(clf, x_test, y_test)
-        run = _new_run(clf, texts, truth, metric, metric_target)
+        run, texts, truth = _begun(clf, x_test, y_test, metric, metric_target)
         found = _measure(clf, texts, truth, def_cat, prep)
         run.results[clf.get_hyperparameters()] = [found]
         Evaluation._last = run
@@ -176,8 +175,7 @@ class Evaluation:
         Folds are those of PySS3, documents in the order given. (Those of documents with several
         labels are watchword's.)
         """
-        texts, truth = _test_set(clf, x_train, y_train, trained=False)
-        run = _new_run(clf, texts, truth, metric, metric_target)
+        run, texts, truth = _begun(clf, x_train, y_train, metric, metric_target, trained=False)
         own = clf.get_hyperparameters()
         for taught, part, labels in _folds(clf, texts, truth, k, n_grams, prep):
             run.results.setdefault(own, []).append(_measure(taught, part, labels, def_cat, prep))
@@ -216,8 +214,8 @@ class Evaluation:
         """
         if k_fold is not None:
             as_whole("k_fold", k_fold, 2)
-        texts, truth = _test_set(clf, x_data, y_data, trained=k_fold is None)
-        run = _new_run(clf, texts, truth, metric, metric_target)
+        trained = k_fold is None
+        run, texts, truth = _begun(clf, x_data, y_data, metric, metric_target, trained=trained)
         own = clf.get_hyperparameters()
         grid = [
             [own_value] if given is None else _numbers(given)
@@ -299,28 +297,27 @@ class Evaluation:
         return Evaluation._last
 
 
-def _test_set(
-    clf: SS3, texts: Iterable[str], labels: Iterable[Any], *, trained: bool = True
-) -> tuple[list[str], list[Any]]:
+def _begun(
+    clf: SS3,
+    texts: Iterable[str],
+    labels: Iterable[Any],
+    metric: str | None,
+    target: object,
+    *,
+    trained: bool = True,
+) -> tuple[_Run, list[str], list[Any]]:
+    """Return a new evaluation, its documents and their labels."""
     if trained and not clf.get_categories(all=True):
         raise EmptyModelError
     documents, truth = as_list(texts, "documents"), as_list(labels, "labels")
     if len(documents) != len(truth):
         raise ValueError(f"{len(documents)} documents but {len(truth)} labels")
-    if are_collections(truth):
-        return documents, [[plain_label(one) for one in own] for own in truth]
-    return documents, [plain_label(one) for one in truth]
-
-
-def _new_run(
-    clf: SS3, texts: list[str], truth: list[Any], metric: str | None, target: object
-) -> _Run:
     several = are_collections(truth)
-    labels = chain.from_iterable(truth) if several else truth
-    names = dict.fromkeys(map(str, [*clf.get_categories(), *labels]))
-    run = _Run(clf.get_name(), list(names), several, len(texts))
+    truth = [[plain_label(one) for one in own] if several else plain_label(own) for own in truth]
+    names = chain(clf.get_categories(), chain.from_iterable(truth) if several else truth)
+    run = _Run(clf.get_name(), list(dict.fromkeys(map(str, names))), several, len(documents))
     run.check(metric, target)
-    return run
+    return run, documents, truth
 
 
 def _numbers(given: float | Iterable[float]) -> list[float]:

@@ -123,13 +123,11 @@ def read_plain(
     text: str, delimiters: Delimiters, cleaner: Cleaner | None, knows: Knows
 ) -> list[Paragraph]:
     """Return the tokens of a text; each sentence is cleaned as a whole."""
-
-    def tokens(sentence: str) -> Sentence:
-        cleaned = sentence if cleaner is None else cleaner(sentence)
-        return _tokens(((one, one) for one in _pieces(cleaned)), delimiters.word, knows)
-
     return [
-        [tokens(sentence) for sentence in split(delimiters.sentence, paragraph)]
+        [
+            _tokens(sentence if cleaner is None else cleaner(sentence), delimiters.word, knows)
+            for sentence in split(delimiters.sentence, paragraph)
+        ]
         for paragraph in split(delimiters.paragraph, text)
     ]
 
@@ -145,20 +143,13 @@ def read_pieces(
     text: str, delimiters: Delimiters, cleaner: Cleaner | None, knows: Knows
 ) -> list[Paragraph]:
     """Return the tokens of a text; each piece is cleaned alone, and all text is kept."""
-
-    def tokens(sentence: str) -> Sentence:
-        pairs = ((one, one if cleaner is None else cleaner(one)) for one in _pieces(sentence))
-        return _tokens(pairs, delimiters.word, knows)
-
     return [
-        [tokens(sentence) for sentence in split(delimiters.sentence, paragraph, keep=True)]
+        [
+            _tokens(sentence, delimiters.word, knows, cleaner)
+            for sentence in split(delimiters.sentence, paragraph, keep=True)
+        ]
         for paragraph in split(delimiters.paragraph, text, keep=True)
     ]
-
-
-def _pieces(sentence: str) -> Iterator[str]:
-    """Yield the words of a sentence and what is between them."""
-    return filter(None, _WORDS.split(sentence)) if sentence else iter(["."])
 
 
 def split(delimiter: str, text: str, *, keep: bool = False) -> list[str]:
@@ -177,9 +168,13 @@ def split(delimiter: str, text: str, *, keep: bool = False) -> list[str]:
     return [piece for piece in (*pieces, text[end:]) if piece]
 
 
-def _tokens(pairs: Iterable[tuple[str, str]], delimiter: str, knows: Knows) -> Sentence:
+def _tokens(
+    sentence: str, delimiter: str, knows: Knows, cleaner: Cleaner | None = None
+) -> Sentence:
     tokens = []
-    for lexeme, word in pairs:
+    # The words of the sentence and what is between them.
+    for lexeme in filter(None, _WORDS.split(sentence)) if sentence else ["."]:
+        word = lexeme if cleaner is None else cleaner(lexeme)
         crossed = re.match(delimiter, lexeme) is not None
         # Only cleaning makes a word of a piece that begins with a space.
         if _WORD.fullmatch(word) and not (crossed and not knows(word)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -260,24 +261,20 @@ def _study_task(
     taught = TauSS3(**PAPER_TASKS | {"prune_period": own.prune_period, "max_ngram": longest})
     learn(taught, training, threads=own.threads, progress=phase("learning"))
     models = {model: taught.replace(max_ngram=length) for model, length in MODELS.items()}
-    runs = [_run(task, test, model, own, name=each) for each, model in models.items()]
+    run = partial(_run, task, test, own)
+    runs = [run(model, each) for each, model in models.items()]
     search = None
     if own.search:
         search = _searched(training, own, phase("searching"))
         runs += [
-            _run(
-                task,
-                test,
-                model.replace(**_best(search, MODELS[each]).parameters),
-                own,
-                name=f"{each}-tuned",
-            )
+            run(model.replace(**_best(search, MODELS[each]).parameters), f"{each}-tuned")
             for each, model in models.items()
         ]
+    lengths = tracked(own.lengths, len(own.lengths), phase("n-gram lengths"))
     return TaskStudy(
         task,
         tuple(runs),
-        _by_length(task, test, taught, own, phase("n-gram lengths")),
+        {each: run(taught.replace(max_ngram=each), str(each)).score for each in lengths},
         search,
         tuple(_comparisons(runs, own)),
         _pair(test.subjects, models, own),
@@ -286,27 +283,12 @@ def _study_task(
     )
 
 
-def _run(
-    task: Task, test: OfficialTest, model: TauSS3, own: StudySettings, *, name: str
-) -> ModelRun:
+def _run(task: Task, test: OfficialTest, own: StudySettings, model: TauSS3, name: str) -> ModelRun:
     result = decide(task, test, model, Overtakes(POSITIVE), name=name, threads=own.threads)
     if result.score is None:
         raise DataFormatError("the test set has no golden truth (needed to compare models)")
     parameters = {each: model.parameters[each] for each in (*_SEARCHED, "max_ngram")}
     return ModelRun(name, parameters, result.score, result)
-
-
-def _by_length(
-    task: Task,
-    test: OfficialTest,
-    taught: TauSS3,
-    own: StudySettings,
-    progress: Progress | None,
-) -> dict[int, RunScore]:
-    return {
-        length: _run(task, test, taught.replace(max_ngram=length), own, name=str(length)).score
-        for length in tracked(own.lengths, len(own.lengths), progress)
-    }
 
 
 def _searched(training: Sequence[Subject], own: StudySettings, progress: Progress | None) -> Tuning:
