@@ -69,7 +69,8 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
     stays, and its target is replaced. A pipe or a device is written to once all data is complete.
     """
     target = Path(os.path.realpath(path))
-    kind = _kind_of(path)
+    status = _status_of(path)
+    kind = None if status is None else stat.S_IFMT(status)
     if kind == stat.S_IFDIR or target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if kind not in (None, stat.S_IFREG):
@@ -81,7 +82,8 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
         return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    kept = _mode_of(target) if mode is None else None
+    replaced = _status_of(target) if mode is None else None
+    kept = None if replaced is None else replaced & 0o777
     first = next(one for one in (mode, kept, 0o666) if one is not None)
     with writing_to(path), _beside(target, lambda name: _new_file(name, first)) as (new, handle):
         # Opened by its name, which SQLite needs.
@@ -225,18 +227,10 @@ def _remove(path: Path) -> None:
 # File types and modes
 
 
-def _kind_of(path: AnyPath) -> int | None:
-    """Return the type of a file (regular, folder, pipe, …), or None if it does not exist."""
+def _status_of(path: AnyPath) -> int | None:
+    """Return the type and the permissions of a file, or None if it does not exist."""
     try:
-        return stat.S_IFMT(Path(path).stat().st_mode)
-    except FileNotFoundError:
-        return None
-
-
-def _mode_of(path: Path) -> int | None:
-    """Return the permissions of a file, or None if it does not exist."""
-    try:
-        return stat.S_IMODE(path.stat().st_mode) & 0o777
+        return Path(path).stat().st_mode
     except FileNotFoundError:
         return None
 

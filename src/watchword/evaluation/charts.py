@@ -104,14 +104,14 @@ class Chart:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture to a file: `.svg`, or with matplotlib `.png` or `.pdf`."""
         suffix = suffix_of(path)
-        data = self.svg().encode() if suffix == ".svg" else self._plotted(suffix[1:])
+        if suffix == ".svg":
+            data = self.svg().encode()
+        else:
+            from watchword.show.plots import figure_bytes
+
+            data = figure_bytes(self.to_dict(), suffix[1:])
         with atomic_file(path) as file:
             file.write(data)
-
-    def _plotted(self, kind: str) -> bytes:
-        from watchword.show.plots import figure_bytes
-
-        return figure_bytes(self.to_dict(), kind)
 
     def _repr_html_(self) -> str:
         return self.svg(alone=False)

@@ -91,7 +91,7 @@ def deal(
     dealt = []
     for repeat in range(times):
         generator = np.random.default_rng([start, repeat])
-        parts = spread(wanted, generator)
+        parts = spread(generator)
         dealt += [
             Fold(repeat, number, np.array(sorted(part), np.int64))
             for number, part in enumerate(parts)
@@ -101,7 +101,7 @@ def deal(
 
 def _spreader(
     labels: list[object], groups: list[Hashable] | None, folds: int
-) -> Callable[[int, np.random.Generator], list[list[int]]]:
+) -> Callable[[np.random.Generator], list[list[int]]]:
     """Return a function that deals the texts to folds."""
     sets = as_label_sets(labels)
     order = in_order(label for one in sets for label in one)
@@ -109,10 +109,10 @@ def _spreader(
         by_label: dict[Label, list[int]] = {label: [] for label in order}
         for index, (label,) in enumerate(sets):
             by_label[label].append(index)
-        return partial(_dealt, list(by_label.values()))
+        return partial(_dealt, list(by_label.values()), folds)
     members = _members(groups, len(sets), folds)
     counts = [Counter(label for index in unit for label in sets[index]) for unit in members]
-    return _Units(members, counts).spread
+    return lambda generator: _Units(members, counts, folds).spread(generator)
 
 
 def _members(groups: list[Hashable] | None, texts: int, folds: int) -> list[list[int]]:
@@ -143,96 +143,84 @@ def _dealt(
 
 
 class _Units:
-    """Units that stay together (the texts of a group, or one text), with their label counts."""
+    """Units that stay together: the texts of a group, or one text.
 
-    def __init__(self, members: list[list[int]], counts: list[Counter[Label]]) -> None:
-        self._members, self._counts = members, counts
+    They are assigned to folds one by one, each where its labels are rarest so far.
+    """
+
+    def __init__(self, members: list[list[int]], counts: list[Counter[Label]], folds: int) -> None:
+        self._members, self._counts = members, counts  # by unit: its texts, and their labels
         self._total = Counter[Label]()
         self._holders = Counter[Label]()  # number of units with each label
         for own in counts:
             self._total.update(own)
             self._holders.update(own.keys())
+        self._home: dict[int, int] = {}  # the fold of each unit
+        self._sizes, self._texts = [0] * folds, [0] * folds  # numbers of units and of texts
+        self._labels = [Counter[Label]() for _ in range(folds)]
 
-    def spread(self, folds: int, generator: np.random.Generator) -> list[list[int]]:
-        """Assign units one by one, each to the fold where its labels are rarest so far."""
-        table = _Table(folds, self._total, self._holders)
+    def spread(self, generator: np.random.Generator) -> list[list[int]]:
+        """Return the texts of each fold."""
         # Units that are hard to place come first, so that the others can fill the gaps: large
         # units, units with many labels, then units with rare labels.
         rarity = [min((self._total[x] for x in own), default=0) for own in self._counts]
         shuffled: list[int] = generator.permutation(len(self._members)).tolist()
-        sizes = [
-            (-len(members), -len(own))
-            for members, own in zip(self._members, self._counts, strict=True)
-        ]
-        shuffled.sort(key=lambda unit: (*sizes[unit], rarity[unit]))
-        home: dict[int, int] = {}
+        shuffled.sort(
+            key=lambda unit: (-len(self._members[unit]), -len(self._counts[unit]), rarity[unit])
+        )
         for unit in shuffled:
-            own, size = self._counts[unit], len(self._members[unit])
-            home[unit] = min(range(folds), key=lambda fold: table.cost(fold, own))
-            table.put(home[unit], own, size)
-        self._spare_labels(table, home, shuffled)
-        parts: list[list[int]] = [[] for _ in range(folds)]
-        for unit, fold in home.items():
+            self._put(unit)
+        self._spare_labels(shuffled)
+        parts: list[list[int]] = [[] for _ in self._texts]
+        for unit, fold in self._home.items():
             parts[fold] += self._members[unit]
         return parts
 
-    def _spare_labels(self, table: _Table, home: dict[int, int], order: list[int]) -> None:
+    def _spare_labels(self, order: list[int]) -> None:
         """Move a unit of each label that is confined to one fold, if another fold is better."""
-        for label in table.held_by_one_fold():
+        confined = [
+            label
+            for counts in self._labels
+            for label, count in counts.items()
+            if count == self._total[label] and self._holders[label] > 1
+        ]
+        for label in confined:
             for unit in order:
-                if self._counts[unit][label] and self._move(table, home, unit):
+                if self._counts[unit][label] and self._move(unit):
                     break
 
-    def _move(self, table: _Table, home: dict[int, int], unit: int) -> bool:
-        own, size, here = self._counts[unit], len(self._members[unit]), home[unit]
-        if table.units[here] == 1:  # no fold may become empty
+    def _move(self, unit: int) -> bool:
+        here = self._home[unit]
+        if self._sizes[here] == 1:  # no fold may become empty
             return False
-        table.put(here, own, -size)
-        best = min(range(len(table.units)), key=lambda fold: table.cost(fold, own))
-        home[unit] = best
-        table.put(best, own, size)
-        return best != here
+        self._sizes[here] -= 1
+        self._texts[here] -= len(self._members[unit])
+        self._labels[here].subtract(self._counts[unit])
+        return self._put(unit) != here
 
+    def _put(self, unit: int) -> int:
+        """Assign a unit to the best fold."""
+        own = self._counts[unit]
+        best = min(range(len(self._texts)), key=lambda fold: self._cost(fold, own))
+        self._home[unit] = best
+        self._sizes[best] += 1
+        self._texts[best] += len(self._members[unit])
+        self._labels[best].update(own)
+        return best
 
-class _Table:
-    """The count of each label in each fold."""
-
-    def __init__(self, folds: int, total: Counter[Label], holders: Counter[Label]) -> None:
-        self.units = [0] * folds
-        self._texts = [0] * folds
-        self._counts = [Counter[Label]() for _ in range(folds)]
-        self._total, self._holders = total, holders
-
-    def put(self, fold: int, own: Counter[Label], size: int) -> None:
-        """Add a unit of `size` texts to a fold; remove it if `size` is negative."""
-        sign = 1 if size > 0 else -1
-        self.units[fold] += sign
-        self._texts[fold] += size
-        for label, count in own.items():
-            self._counts[fold][label] += sign * count
-
-    def cost(self, fold: int, own: Counter[Label]) -> tuple[int, float, int]:
+    def _cost(self, fold: int, own: Counter[Label]) -> tuple[int, float, int]:
         """Return the cost of adding a unit: labels that cannot be learnt, unevenness, size.
 
         Unevenness is the growth of the sum over folds and labels of (share − 1 / folds)², without
         the terms that are the same for all folds.
         """
-        counts, total = self._counts[fold], self._total
+        counts, total = self._labels[fold], self._total
         lost = sum(
             counts[label] + count == total[label] and self._holders[label] > 1
             for label, count in own.items()
         )
         uneven = sum(counts[label] * count / total[label] ** 2 for label, count in own.items())
         return lost, uneven, self._texts[fold]
-
-    def held_by_one_fold(self) -> list[Label]:
-        """Return the labels of several units that are all in one fold."""
-        return [
-            label
-            for counts in self._counts
-            for label, count in counts.items()
-            if count == self._total[label] and self._holders[label] > 1
-        ]
 
 
 def cross_validate(

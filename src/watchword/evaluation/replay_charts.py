@@ -236,7 +236,8 @@ def _told(outcome: Outcome) -> str:
     alert = (
         f"alert after {many(outcome.delay, 'post')}" if outcome.label is not None else "no alert"
     )
-    return f"{_name_of(outcome)}: {alert}, {outcome.score:.2f} at the end"
+    name = excerpt(outcome.subject, _LONGEST_SUBJECT)
+    return f"{name}: {alert}, {outcome.score:.2f} at the end"
 
 
 def _named(replay: Replay, subjects: Sequence[str]) -> list[int]:
@@ -326,10 +327,6 @@ def rows_chart(
         rows=tuple(excerpt(row, _LONGEST_POLICY) for row in rows),
         description=f"{told}.",
     )
-
-
-def _name_of(outcome: Outcome) -> str:
-    return excerpt(outcome.subject, _LONGEST_SUBJECT)
 
 
 def _measures_of(replay: Replay) -> Any:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -199,27 +200,17 @@ class Replay(ReplayPictures):
             raise ValueError(f"intervals need a subject with the label {self.scores.positive!r}")
         alerted = [outcome.label is not None for outcome in self.outcomes]
         delays = [outcome.delay for outcome in self.outcomes]
-        asked: dict[str, tuple[Callable[..., float], dict[str, Any]]] = {
-            **{
-                f"erde{deadline}": (metrics.erde, {"deadline": deadline})
-                for deadline in self.measures.erde
-            },
-            "f1": (_f1, {}),
-            "f_latency": (metrics.latency_weighted_f1, {"p": self.measures.latency_p}),
+        asked: dict[str, Callable[..., float]] = {
+            f"erde{deadline}": partial(metrics.erde, deadline=deadline)
+            for deadline in self.measures.erde
         }
+        asked["f1"] = _f1
+        asked["f_latency"] = partial(metrics.latency_weighted_f1, p=self.measures.latency_p)
+        options: dict[str, Any] = {"seed": seed, "repeats": repeats, "minimum_delay": 0}
+        options |= {"positive": True, "confidence_level": confidence_level}
         return {
-            name: metrics.bootstrap_interval(
-                measure,
-                truth,
-                (alerted, delays),
-                positive=True,
-                seed=seed,
-                repeats=repeats,
-                confidence_level=confidence_level,
-                minimum_delay=0,
-                **options,
-            )
-            for name, (measure, options) in asked.items()
+            name: metrics.bootstrap_interval(measure, truth, (alerted, delays), **options)
+            for name, measure in asked.items()
         }
 
     def ranking(self, rounds: Iterable[int] = RANKING_ROUNDS) -> list[Ranking]:
@@ -230,13 +221,13 @@ class Replay(ReplayPictures):
         """
         if self.measures is None:
             raise ValueError("a ranking needs the true label of every subject")
-        longest = int(self.scores.totals.max(initial=0))
-        return [self._ranking(number) for number in rounds if number <= longest]
-
-    def _ranking(self, rounds: int) -> Ranking:
-        scores = self.scores
-        found = ranks_of(scores, ranking_score(self.policy, scores.has), posts=rounds)
-        return Ranking.of(rounds, found, is_positive(scores), scores.subjects)
+        scores, truth = self.scores, is_positive(self.scores)
+        score = ranking_score(self.policy, scores.has)
+        return [
+            Ranking.of(number, ranks_of(scores, score, posts=number), truth, scores.subjects)
+            for number in rounds
+            if number <= scores.totals.max(initial=0)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, including the values after every step."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -62,54 +62,35 @@ def read_scores(
 def read_post_scores(source: Source) -> PostScores:
     """Read the scores of posts from JSON lines, without combining them."""
     name, bad = name_of(source), BadLines("error", None)
-    found: dict[str, _Gathered] = {}
-    for number, line in chain.from_iterable(item_batches(source, _line_of, bad)):
-        gathered = found.setdefault(line.subject, _Gathered())
-        if (flaw := gathered.flaw_of(line)) is not None:
-            bad.meet(flaw, name=name, line=number)
-        gathered.add(line, number)
+    found: dict[str, dict[int, tuple[float, int]]] = {}  # of each post, also its line
+    labels: dict[str, tuple[Label, int]] = {}
+    for number, (subject, seq, score, label) in chain.from_iterable(
+        item_batches(source, _line_of, bad)
+    ):
+        posts = found.setdefault(subject, {})
+        if seq in posts:
+            flaw = f"duplicate post {seq} of subject {shown(subject)}, also on line {posts[seq][1]}"
+            bad.meet(Flaw(flaw), name=name, line=number)
+        if label is not None:
+            known, line = labels.setdefault(subject, (label, number))
+            if known != label:
+                flaw = (
+                    f"subject {shown(subject)} has the label {shown(label)} here and "
+                    f"{shown(known)} on line {line}: use one label per subject"
+                )
+                bad.meet(Flaw(flaw), name=name, line=number)
+        posts[seq] = score, number
     if not found:
         raise bad.nothing_in(name, "scores")
-    first = min(min(one.scores) for one in found.values())
-    for subject, one in found.items():
-        _check_numbers(name, subject, one.scores, min(first, 1))
-    return PostScores(
-        tuple(found),
-        tuple(one.label for one in found.values()),
-        tuple(np.array([one.scores[at] for at in sorted(one.scores)]) for one in found.values()),
-    )
+    first = min(1, *(min(posts) for posts in found.values()))
+    for subject, posts in found.items():
+        _check_numbers(name, subject, posts, first)
+    truth = tuple(labels.get(subject, (None, 0))[0] for subject in found)
+    scores = (np.array([posts[seq][0] for seq in sorted(posts)]) for posts in found.values())
+    return PostScores(tuple(found), truth, tuple(scores))
 
 
-class _Gathered:
-    """The scores and the label of a subject that were read so far."""
-
-    def __init__(self) -> None:
-        self.scores: dict[int, float] = {}
-        self.label: Label | None = None
-        self._lines: dict[int, int] = {}  # number of the line of each post
-        self._label_line = 0
-
-    def flaw_of(self, line: _Line) -> Flaw | None:
-        """Return the reason why a line contradicts earlier ones, or None."""
-        subject, seq, _, label = line
-        if seq in self.scores:
-            earlier = self._lines[seq]
-            return Flaw(f"duplicate post {seq} of subject {shown(subject)}, also on line {earlier}")
-        if self.label is not None and label not in (None, self.label):
-            return Flaw(
-                f"subject {shown(subject)} has the label {shown(label)} here and "
-                f"{shown(self.label)} on line {self._label_line}: use one label per subject"
-            )
-        return None
-
-    def add(self, line: _Line, number: int) -> None:
-        if self.label is None and line.label is not None:
-            self.label, self._label_line = line.label, number
-        self.scores[line.seq] = line.score
-        self._lines[line.seq] = number
-
-
-def _check_numbers(name: str, subject: str, scores: Mapping[int, float], first: int) -> None:
+def _check_numbers(name: str, subject: str, scores: Collection[int], first: int) -> None:
     """Raise `DataFormatError` unless the posts are numbered without gaps."""
     last = max(scores)
     if last - first + 1 != len(scores):

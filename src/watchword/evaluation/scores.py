@@ -197,7 +197,8 @@ def score_streams(
     ends = np.cumsum(sizes)
     series = []
     for subject, begin, end in zip(listed, ends - sizes, ends, strict=True):
-        steps = None if by == "post" else _chunk_ends(subject)
+        chunks = chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks
+        steps = None if by == "post" else _ends_of(chunks)
         gains = values[begin:end]
         series.append(Series.from_gains(gains, column, ends=steps, combination=combination))
     return Scores(
@@ -276,10 +277,6 @@ def _sums(name: str, given: ArrayLike) -> FloatArray:
             "from_posts for scores of single posts, from_shares for shares)"
         )
     return sums
-
-
-def _chunk_ends(subject: Subject) -> IntArray:
-    return _ends_of(chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks)
 
 
 def _ends_of(sizes: ArrayLike) -> IntArray:

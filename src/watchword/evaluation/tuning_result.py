@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from watchword._display import aligned, csv_of, finite, many, named_values
+from watchword._display import Plain, aligned, csv_of, finite, many, named_values
 from watchword.data import Subject
 from watchword.evaluation.held_out import HeldOut, Outcomes, warnings_about
 from watchword.evaluation.metrics import Interval
@@ -30,7 +30,7 @@ _SHOWN = 5  # trials in a notebook
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Plain):
     """A setting of model and policy, and its measures on held-out subjects.
 
     `value` is what was optimised. `measures` has each ERDE, `f1`, `f_latency`, `precision`,
@@ -55,15 +55,8 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, with None for an infinite median delay."""
-        return {
-            "parameters": self.parameters,
-            "policy": self.policy.to_dict(),
-            "value": finite(self.value),
-            "by_fold": finite(self.by_fold),
-            "refined": self.refined,
-            "measures": finite(self.measures),
-            "meets_limits": self.meets_limits,
-        }
+        plain: dict[str, Any] = finite(super().to_dict())
+        return plain
 
 
 @dataclass(frozen=True)

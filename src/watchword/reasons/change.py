@@ -130,7 +130,9 @@ def _found_for_label(weights: Weights, winner: int, works: Works, *, may_be_empt
         others.sort(key=lambda column: -float(totals[column]))
         found = Found(None, False)
         for other in others[:_MOST_RIVALS]:
-            tried = _by_value(weights, winner, other, works)
+            gains = weights.values[:, winner] - weights.values[:, other]
+            order = np.argsort(-gains, kind="stable")
+            tried = fewest_in_order(order[gains[order] > 0], works)
             found = min(found, tried, key=lambda one: one.size)
     if may_be_empty and len(every) < found.size:
         # A text without values gets the default label, so zeroing every occurrence works.
@@ -155,12 +157,6 @@ def _overtaken(weights: Weights, winner: int, other: int) -> Goal | None:
         need=need,
         tolerance=ROUNDING * (len(gains) + 8) * size,
     )
-
-
-def _by_value(weights: Weights, winner: int, other: int, works: Works) -> Found:
-    gains = weights.values[:, winner] - weights.values[:, other]
-    order = np.argsort(-gains, kind="stable")
-    return fewest_in_order(order[gains[order] > 0], works)
 
 
 # Shared by texts and subjects

@@ -7,7 +7,7 @@ keeps with an alert is small plain data: `alert.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -298,7 +298,9 @@ def tell(
             f"{policy!r} compares all subjects of a round: a single subject has no story"
         )
     known = posts if isinstance(posts, Subject) else None
-    written = _as_posts(known.posts if known else as_list(posts, "posts"))  # type: ignore[arg-type]
+    given = known.posts if known else as_list(posts, "posts")  # type: ignore[arg-type]
+    as_texts([post.content if isinstance(post, Post) else post for post in given])
+    written = [post if isinstance(post, Post) else Post(post) for post in given]
     history = History.read(engine, policy, [post.content for post in written], alert=alert)
     labels = history.labels
     gains, sums = history.gains.tolist(), history.sums.tolist()
@@ -345,11 +347,6 @@ def _weighed(policy: Weighs, history: History, until: int) -> WeighedSum:
     ]
     ordered = sorted(found, key=lambda one: -abs(one.contribution))
     return WeighedSum(until, sum(products), policy.threshold, tuple(ordered))
-
-
-def _as_posts(posts: Sequence[Any]) -> list[Post]:
-    as_texts([post.content if isinstance(post, Post) else post for post in posts])
-    return [post if isinstance(post, Post) else Post(post) for post in posts]
 
 
 def _difference(row: FloatArray, column: int, rival: int | None) -> float:

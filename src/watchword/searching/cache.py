@@ -46,7 +46,7 @@ class KeptResults:
         self._digest = digest
         self._database = database
         self._known: dict[tuple[str, int], Any] = {}
-        self._continued = False
+        self.continued = False  #: whether the file had results when it was opened
 
     @classmethod
     @contextmanager
@@ -68,11 +68,6 @@ class KeptResults:
             results = cls(digest, database)
             results._read(database, is_sound)
             yield results
-
-    @property
-    def continued(self) -> bool:
-        """Whether the file had results when it was opened."""
-        return self._continued
 
     def get(self, setting: str, fold: int) -> Any | None:
         """Return the result of a setting on a fold; None if there is none yet."""
@@ -100,7 +95,7 @@ class KeptResults:
                     continue
                 if is_sound(result):
                     self._known[setting, fold] = result
-        self._continued = bool(self._known)
+        self.continued = bool(self._known)
 
 
 def _checksum(digest: str, setting: str, fold: int, result: str) -> int:
