@@ -15,11 +15,12 @@ from watchword.evaluation.objectives import sign_of
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import Scores, alerts_of
 from watchword.streams.policies import After, Policy, Weighs
-from watchword.streams.policy import field_names
+from watchword.streams.policy import field_names, leaves
 
 # The field of a policy that decides how easily it alerts, the first of these that it has.
 _FIELDS = ("threshold", "margin", "start", "gamma", "factor")
 _COUNT = 81  # thresholds of a curve
+_FEW = 41  # thresholds combined with first posts
 FIRST_POSTS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
 
 
@@ -40,26 +41,26 @@ def threshold_of(policy: Policy) -> Threshold | None:
     >>> found.name, found.value, found.with_value(2).of.margin
     ('margin', 0.5, 2.0)
     """
-    own = field_names(type(policy))
-    for name in _FIELDS:
-        if name in own:
-            return Threshold(policy, name, getattr(policy, name), partial(_with, policy, name))
-    for at, part in enumerate(policy.parts):
-        if (inner := threshold_of(part)) is not None:
-            return inner._replace(with_value=partial(_with_inner, policy, at, inner))
+    for part in leaves(policy):
+        for name in _FIELDS:
+            if name in field_names(type(part)):
+                return Threshold(
+                    part, name, getattr(part, name), partial(_with, policy, part, name)
+                )
     return None
 
 
-def _with(policy: Any, name: str, value: object) -> Policy:
-    changed: Policy = replace(policy, **{name: value})
+def _with(policy: Any, part: Any, name: str, value: float) -> Policy:
+    """Return a policy with another value of a field of one of its parts."""
+    changed: Policy = policy
+    if policy is part:
+        changed = replace(policy, **{name: value})
+    elif hasattr(policy, "of"):
+        changed = replace(policy, of=_with(policy.of, part, name, value))
+    elif policy.parts:
+        parts = [_with(one, part, name, value) for one in policy.parts]
+        changed = replace(policy, policies=tuple(parts))
     return changed
-
-
-def _with_inner(policy: Policy, at: int, inner: Threshold, value: float) -> Policy:
-    part = inner.with_value(value)
-    if hasattr(policy, "of"):
-        return _with(policy, "of", part)
-    return _with(policy, "policies", (*policy.parts[:at], part, *policy.parts[at + 1 :]))
 
 
 def with_thresholds(scores: Scores, policy: Policy, *, count: int = _COUNT) -> dict[float, Policy]:
@@ -118,10 +119,10 @@ def measured(
         yield fold.measures(alerted, delays, deadlines, p)
 
 
-def varied(scores: Scores, policy: Policy, *, count: int = 41) -> list[Policy]:
+def varied(scores: Scores, policy: Policy) -> list[Policy]:
     """Return the policy with other thresholds and other first posts."""
     inner = policy.of if isinstance(policy, After) else policy
-    kinds = [*with_thresholds(scores, inner, count=count).values()] or [inner]
+    kinds = [*with_thresholds(scores, inner, count=_FEW).values()] or [inner]
     longest = int(scores.totals.max(initial=1))
     firsts = sorted({first_post(policy), *(one for one in FIRST_POSTS if one <= longest)})
     return [kind.after(first) for first in firsts for kind in kinds]

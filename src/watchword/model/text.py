@@ -24,9 +24,6 @@ from watchword.model.functions import check_function, name_of, refuse_missing
 WordHook = Callable[[str], str | None]
 Tokenizer = Callable[[str], Iterable[tuple[int, int, str | None]]]
 
-PARAGRAPHS: tuple[Literal["lines"], Literal["blank_lines"]] = ("lines", "blank_lines")
-TOKENIZATIONS: tuple[Literal["unicode"], Literal["pyss3"]] = ("unicode", "pyss3")
-
 # Size limit of the cache of hook results: a stream may bring new words forever.
 _REMEMBERED_WORDS = 1 << 20
 
@@ -61,10 +58,9 @@ def read_terms(
     >>> [term.word for term in sentence]
     ['dont', 'panic', 'zoe']
     """
-    ends = _native.Paragraphs[as_choice("paragraphs", paragraphs, PARAGRAPHS)]
-    words = _native.Tokenization[as_choice("tokenization", tokenization, TOKENIZATIONS)]
-    rules = _native.TextRules(ends, words)
-    batch = _native.read_terms([as_text(text)], rules, _native.Purpose.reading, True)
+    as_choice("paragraphs", paragraphs, tuple(_native.Paragraphs.__members__))
+    as_choice("tokenization", tokenization, tuple(_native.Tokenization.__members__))
+    batch = TextSource(paragraphs, tokenization).read([as_text(text)], with_spans=True)
     return [
         [[Term(*term) for term in sentence] for sentence in paragraph] for paragraph in batch.tree()
     ]

@@ -151,12 +151,7 @@ def _overtaken(weights: Weights, winner: int, other: int) -> Goal | None:
     elif other > winner and (weights.values[:, winner] >= weights.values[:, other]).all():
         return None  # no value of the other label is larger, so its sum can never be larger
     concerned = np.flatnonzero((ahead != 0) | (behind != 0))
-    return Goal(
-        places=concerned,
-        gains=gains[concerned],
-        need=need,
-        tolerance=ROUNDING * (len(gains) + 8) * size,
-    )
+    return Goal(concerned, gains[concerned], need, ROUNDING * (len(gains) + 8) * size)
 
 
 # Shared by texts and subjects

@@ -16,7 +16,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 from math import comb
 
@@ -43,63 +42,45 @@ class Found:
         return np.inf if self.places is None else len(self.places)
 
 
-@dataclass(frozen=True)
 class Goal:
-    """A goal: zero gains that add up to `need`, within the rounding `tolerance`."""
+    """A goal: zero gains that add up to `need`, within the rounding `tolerance`.
 
-    places: IntArray  #: indices of the relevant occurrences
-    gains: FloatArray  #: the gain of zeroing each of them
-    need: float
-    tolerance: float
+    `places` are the indices of the relevant occurrences, `gains` what zeroing each of them gains.
+    """
 
-    @cached_property
-    def _order(self) -> IntArray:
-        return np.asarray(np.argsort(-self.gains, kind="stable"))
-
-    @cached_property
-    def _sorted(self) -> FloatArray:
-        return np.asarray(self.gains[self._order])
-
-    @cached_property
-    def _reached(self) -> FloatArray:
-        return np.cumsum(self._sorted)
-
-    @cached_property
-    def sizes(self) -> range:
-        """The possible set sizes: from possible with lucky rounding to certain."""
-        possible = np.flatnonzero(self._reached >= self.need - self.tolerance)
-        if not possible.size:
-            return range(0)
-        last = self._firm[0] if self.is_firm else possible[-1]
-        return range(int(possible[0]) + 1, int(last) + 2)
-
-    @cached_property
-    def _firm(self) -> IntArray:
-        return np.flatnonzero(self._reached >= self.need + self.tolerance)
-
-    @property
-    def is_firm(self) -> bool:
-        """Whether the goal can be reached regardless of rounding."""
-        return bool(self._firm.size)
+    def __init__(self, places: IntArray, gains: FloatArray, need: float, tolerance: float) -> None:
+        order = np.argsort(-gains, kind="stable")
+        self._places, self._gains = places[order], gains[order]  # the largest gain first
+        self._reached = np.cumsum(self._gains)
+        self._least = need - tolerance
+        possible = np.flatnonzero(self._reached >= self._least)
+        firm = np.flatnonzero(self._reached >= need + tolerance)
+        #: Whether the goal can be reached regardless of rounding.
+        self.is_firm = firm.size > 0
+        #: The possible set sizes: from possible with lucky rounding to certain.
+        self.sizes = range(0)
+        if possible.size:
+            last = firm[0] if self.is_firm else possible[-1]
+            self.sizes = range(int(possible[0]) + 1, int(last) + 2)
 
     def largest(self, size: int) -> IntArray:
         """Return the indices of the `size` largest gains; of equals, the first."""
-        return np.asarray(self.places[self._order[:size]])
+        return self._places[:size]
 
     def others(self, size: int) -> Iterator[IntArray] | None:
         """Return all other sets of this size near the tie, or None if there are too many."""
-        slack = self._reached[size - 1] - (self.need - self.tolerance)
-        next_one = self._sorted[size] if size < len(self._sorted) else -np.inf
-        near_low = self._sorted >= self._sorted[size - 1] - slack
-        must = np.flatnonzero(self._sorted > next_one + slack)
-        free = np.flatnonzero(near_low & (self._sorted <= next_one + slack))
+        slack = self._reached[size - 1] - self._least
+        next_one = self._gains[size] if size < len(self._gains) else -np.inf
+        near_low = self._gains >= self._gains[size - 1] - slack
+        must = np.flatnonzero(self._gains > next_one + slack)
+        free = np.flatnonzero(near_low & (self._gains <= next_one + slack))
         missing = size - len(must)
         # n items have at least n subsets of a size, except for sizes 0 and n.
         many = len(free) > _MOST_SETS and 0 < missing < len(free)
         if many or comb(len(free), missing) > _MOST_SETS:
             return None
         return (
-            np.asarray(self.places[self._order[np.r_[must, chosen].astype(np.int64)]])
+            self._places[np.r_[must, chosen].astype(np.int64)]
             for chosen in combinations(free.tolist(), missing)
         )
 

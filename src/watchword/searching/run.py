@@ -151,11 +151,6 @@ class Run:
         return self.keys[index]
 
     @property
-    def most_steps(self) -> int:
-        """The number of steps if the search runs to its end."""
-        return sum(-(-len(self.tried) // 2**rung) for rung in range(len(self.rungs)))
-
-    @property
     def is_late(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from watchword._checks import Targets, as_choice, as_threads, as_whole
@@ -105,9 +106,7 @@ def search(
     deadline = None if budget is None else time.monotonic() + seconds_of(budget)
     rungs = [[fold] for fold in range(len(job.folds))] if method == "halving" else [job.all_folds]
 
-    def is_sound(result: object) -> bool:
-        return is_fold_result(result, labels=len(job.order), several=job.several)
-
+    is_sound = partial(is_fold_result, labels=len(job.order), several=job.several)
     with KeptResults.open(keep, job.digest, is_sound=is_sound) as kept:
         run = Run(job, tried, rungs, kept, as_threads(threads), deadline)
         refined: list[SearchedSetting] = []
@@ -123,8 +122,10 @@ def search(
 
         interrupted = False
         steps = all_steps()
+        # Each rung tries half of the settings before it.
+        most = sum(-(-len(tried) // 2**rung) for rung in range(len(rungs)))
         try:
-            for _ in tracked(steps, run.most_steps + (_REFINED if refine else 0), progress):
+            for _ in tracked(steps, most + (_REFINED if refine else 0), progress):
                 pass
         except KeyboardInterrupt:
             interrupted = True

@@ -71,32 +71,17 @@ class Series:
         )
 
 
-@dataclass(frozen=True, eq=False)
 class Histories:
     """The series of several subjects; finds the step at which a policy alerts for each."""
 
-    series: Sequence[Series]
-
-    @cached_property
-    def lengths(self) -> IntArray:
-        """The number of steps of each subject."""
-        return np.array([one.value.size for one in self.series], np.int64)
-
-    @cached_property
-    def posts(self) -> IntArray:
-        """The numbers of posts of all subjects after each of their steps, concatenated."""
-        return np.concatenate([np.zeros(0, np.int64), *(one.posts for one in self.series)])
-
-    @cached_property
-    def values(self) -> FloatArray:
-        """The rows value, other, gain, other_gain and log_ratios of all subjects, concatenated."""
-        rows = [[s.value, s.other, s.gain, s.other_gain, s.log_ratios] for s in self.series]
-        return np.concatenate([np.zeros((5, 0)), *map(np.stack, rows)], axis=1)
-
-    @cached_property
-    def steps(self) -> Step:
-        """All steps of all subjects as one, without memory."""
-        return _step_of(self.posts, self.values, 0, np.zeros((self.posts.size, 0)))
+    def __init__(self, series: Sequence[Series]) -> None:
+        self.lengths: IntArray = np.array([one.value.size for one in series], np.int64)
+        #: The numbers of posts of all subjects after each of their steps, concatenated.
+        self.posts = np.concatenate([np.zeros(0, np.int64), *(one.posts for one in series)])
+        rows = [[s.value, s.other, s.gain, s.other_gain, s.log_ratios] for s in series]
+        self._values = np.concatenate([np.zeros((5, 0)), *map(np.stack, rows)], axis=1)
+        #: All steps of all subjects as one, without memory.
+        self.steps = _step_of(self.posts, self._values, 0, np.zeros((self.posts.size, 0)))
 
     @cached_property
     def features(self) -> FloatArray:
@@ -122,7 +107,7 @@ class Histories:
         rows[np.argsort(-lengths, kind="stable")] = np.arange(lengths.size)
         numbers = np.arange(self.posts.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         order = np.lexsort((np.repeat(rows, lengths), numbers))
-        return rows, np.bincount(numbers).tolist(), self.posts[order], self.values[:, order]
+        return rows, np.bincount(numbers).tolist(), self.posts[order], self._values[:, order]
 
     def first_alerts(self, policy: Policy) -> IntArray:
         """Return the index of the step at which each subject is alerted; -1 without an alert."""
@@ -142,7 +127,7 @@ class Histories:
     def _first_alerts_step_by_step(self, policy: Policy) -> IntArray:
         """Advance all subjects step by step, for policies with memory or population policies."""
         rule = compiled(policy)
-        count = len(self.series)
+        count = self.lengths.size
         present = int((self.lengths > 0).sum())  # subjects without posts are not compared with
         rows, sizes, all_posts, all_values = self._by_step
         memory = np.zeros((count, policy.remembers))
@@ -178,13 +163,13 @@ class Histories:
             counted = np.bincount(owners[self.posts <= posts], minlength=lengths.size)
         found = np.zeros(lengths.size)
         last = (np.cumsum(lengths) - lengths + counted - 1)[counted > 0]
-        step = _step_of(self.posts[last], self.values[:, last], 0, np.zeros((last.size, 0)))
+        step = _step_of(self.posts[last], self._values[:, last], 0, np.zeros((last.size, 0)))
         found[counted > 0] = step.score(name)
         return found
 
 
 def _step_of(posts: IntArray, values: FloatArray, number: int, memory: FloatArray) -> Step:
-    """Return a step from the rows of `Histories.values`."""
+    """Return a step from the rows of `Histories._values`."""
     value, other, gain, other_gain, log_ratios = values
     return Step(posts, value, other, gain, other_gain, number, memory, log_ratios)
 
