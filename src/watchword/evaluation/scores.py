@@ -25,6 +25,7 @@ from watchword.streams.steps import QUANTITIES, SHARES, Quantity
 
 By = Literal["post", "chunk"]
 BYS: tuple[By, ...] = get_args(By)
+_ADVICE = " (pass other scores, such as decision values, through the logistic function first)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ class Scores:
         """
         as_choice("by", by, BYS)
         combination = Combination(combine, ema_weight)
-        gains = [gains_of(_probabilities(each)) for each in scores]
+        gains = [gains_of(_from_0_to_1("scores", each, _ADVICE)) for each in scores]
         series = [
             Series.from_gains(
                 each,
@@ -236,9 +237,7 @@ def first_alerts(scores: Scores, policy: Policy) -> IntArray:
 
 
 def _series_of_shares(given: FloatArray) -> Series:
-    shares = np.asarray(given, np.float64)
-    if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError(f"shares must be numbers from 0 to 1, one per post, got {given!r}")
+    shares = _from_0_to_1("shares", given)
     others, unknown = 1.0 - shares, np.full(shares.size, np.nan)
     return Series(
         posts=np.arange(1, shares.size + 1),
@@ -250,14 +249,11 @@ def _series_of_shares(given: FloatArray) -> Series:
     )
 
 
-def _probabilities(given: ArrayLike) -> FloatArray:
-    scores = np.asarray(given, np.float64)
-    if scores.ndim != 1 or not ((scores >= 0) & (scores <= 1)).all():
-        raise ValueError(
-            f"scores must be numbers from 0 to 1, one per post, got {given!r} (pass other scores, "
-            "such as decision values, through the logistic function first)"
-        )
-    return scores
+def _from_0_to_1(name: str, given: ArrayLike, advice: str = "") -> FloatArray:
+    values = np.asarray(given, np.float64)
+    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"{name} must be numbers from 0 to 1, one per post, got {given!r}{advice}")
+    return values
 
 
 def _series_of_values(value: ArrayLike, other: ArrayLike) -> Series:

@@ -163,7 +163,8 @@ def overview_of(engine: Engine, n: int) -> Overview:
     rows = []
     for at, label in enumerate(labels):
         own = tuple(lengths[at * longest : (at + 1) * longest])
-        top = heapq.nsmallest(most, (ngram for length in own for ngram in length.top), key=_rank)
+        listed = (ngram for length in own for ngram in length.top)
+        top = heapq.nsmallest(most, listed, key=lambda one: (-one.value, one.ngram))
         documents, words = statistics.documents[label], statistics.words[label]
         rows.append(LabelOverview(label, documents, words, tuple(top), own))
     return Overview(
@@ -206,10 +207,6 @@ def _length_overview(
     used = max((at + 1 for at, many in enumerate(bins) if many), default=0)
     top = tuple(RankedNgram(*entry) for entry in best)
     return LengthOverview(length, worthless + sum(bins), worthless, top, tuple(bins[:used]))
-
-
-def _rank(ngram: RankedNgram) -> tuple[float, str]:
-    return -ngram.value, ngram.ngram
 
 
 @dataclass(frozen=True)

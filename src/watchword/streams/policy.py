@@ -13,7 +13,7 @@ import numpy as np
 from watchword._arrays import BoolArray
 from watchword._checks import Label, as_choice, as_label, as_whole
 from watchword.model.native import NativePolicy, Score
-from watchword.streams.steps import QUANTITIES, Quantity, ScoreName, Step, marked
+from watchword.streams.steps import QUANTITIES, Quantity, ScoreName, Step
 
 Check = Callable[[str, Any], Any]
 """A check of a field: it takes its name and its value, and returns the value to keep."""
@@ -35,12 +35,12 @@ class Policy(ABC):
     @property
     def remembers(self) -> int:
         """The number of columns of `Step.memory` that the policy uses; they start at 0."""
-        return 0
+        return sum(part.remembers for part in self.parts)
 
     @property
     def is_population(self) -> bool:
         """Whether the policy compares all subjects of a round (it then needs a `Watcher`)."""
-        return False
+        return any(part.is_population for part in self.parts)
 
     @property
     def needs(self) -> frozenset[Quantity]:
@@ -49,15 +49,17 @@ class Policy(ABC):
         Scores without one of them are rejected. A policy that only compares `Step.value` with
         `Step.other`, or uses `Step.score("share")`, needs shares only.
         """
-        return frozenset(QUANTITIES)
+        needed = [part.needs for part in self.parts] or [frozenset(QUANTITIES)]
+        return frozenset[Quantity]().union(*needed)
 
     @property
     def ranks_by(self) -> ScoreName | None:
         """The score by which subjects are ranked: the one that the policy compares.
 
-        None if it compares none: subjects are then ranked by their share.
+        None if it compares none: subjects are then ranked by their share. A combined policy has the
+        score of its first part with one.
         """
-        return None
+        return next((part.ranks_by for part in self.parts if part.ranks_by), None)
 
     @property
     def sums_log_ratios(self) -> bool:
@@ -65,7 +67,7 @@ class Policy(ABC):
 
         The sum is kept in the state like one more column of the memory.
         """
-        return self.ranks_by == "log_ratio"
+        return self.ranks_by == "log_ratio" or any(part.sums_log_ratios for part in self.parts)
 
     @property
     def columns(self) -> int:
@@ -163,7 +165,11 @@ class BuiltInPolicy(Policy):
 
     def alerts(self, step: Step) -> BoolArray:
         """Return which subjects to alert now, one boolean per row."""
-        return marked(self.compiled(), step)
+        memory = np.ascontiguousarray(step.memory, np.float64)
+        alerts = self.compiled().alerts(step.native(memory))
+        if memory is not step.memory:
+            step.memory[...] = memory
+        return alerts
 
 
 def _native(value: Any) -> Any:
@@ -181,31 +187,6 @@ class _Composite(BuiltInPolicy):
     def positive(self) -> Label:  # type: ignore[override]
         """The positive label of all parts."""
         return self.parts[0].positive
-
-    @property
-    def remembers(self) -> int:
-        """The number of memory columns of all parts together."""
-        return sum(part.remembers for part in self.parts)
-
-    @property
-    def is_population(self) -> bool:
-        """Whether a part is a population policy."""
-        return any(part.is_population for part in self.parts)
-
-    @property
-    def needs(self) -> frozenset[Quantity]:
-        """The quantities that any part needs."""
-        return frozenset[Quantity]().union(*(part.needs for part in self.parts))
-
-    @property
-    def ranks_by(self) -> ScoreName | None:
-        """The score of the first part that has one."""
-        return next((part.ranks_by for part in self.parts if part.ranks_by), None)
-
-    @property
-    def sums_log_ratios(self) -> bool:
-        """Whether a part uses the sum of log-ratios."""
-        return any(part.sums_log_ratios for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -247,11 +228,6 @@ class RankedBy(_Composite, rule=lambda of, _: of, of=as_policy, score=as_score):
     def ranks_by(self) -> ScoreName:
         """The score."""
         return self.score
-
-    @property
-    def sums_log_ratios(self) -> bool:
-        """Whether the score or the other policy uses the sum of log-ratios."""
-        return self.score == "log_ratio" or self.of.sums_log_ratios
 
 
 @dataclass(frozen=True)

@@ -97,15 +97,6 @@ def log_ratio_of(gain: FloatArray, other_gain: FloatArray) -> FloatArray:
     return log_ratios(gain, other_gain)
 
 
-def marked(policy: NativePolicy, step: Step) -> BoolArray:
-    """Return which subjects a policy alerts; update the memory of the step."""
-    memory = np.ascontiguousarray(step.memory, np.float64)
-    alerts = policy.alerts(step.native(memory))
-    if memory is not step.memory:
-        step.memory[...] = memory
-    return alerts
-
-
 def advance(policy: NativePolicy, step: Step, *, read: BoolArray, decided: BoolArray) -> BoolArray:
     """Return which subjects get an alert by the rules of the driver; update the memory.
 
