@@ -55,9 +55,7 @@ class Fold:
 
     def others(self, texts: int) -> IntArray:
         """Return the indices that are not held out, given the number of texts."""
-        kept = np.ones(texts, np.bool_)
-        kept[self.held_out] = False
-        return np.flatnonzero(kept)
+        return np.setdiff1d(np.arange(texts), self.held_out)
 
 
 def deal(

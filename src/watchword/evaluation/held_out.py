@@ -13,7 +13,7 @@ import numpy as np
 from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._checks import as_whole
 from watchword.evaluation import metrics
-from watchword.evaluation.objectives import MEASURES, Objective, erde_names
+from watchword.evaluation.objectives import MEASURES, Objective, erde_names, sign_of
 from watchword.evaluation.replaying import first_delays
 from watchword.evaluation.scores import By
 
@@ -330,7 +330,5 @@ def _is_worse(name: str, value: float, bound: float) -> bool:
     Recall, delay and the share of alerts are left out: alerting everyone at once is the best of all
     policies in two of them, and never alerting in the third.
     """
-    if name in ("recall", "median_delay", "alert_rate"):
-        return False
-    sign = Objective(name).sign
-    return sign * (value - bound) > 1e-12
+    judges = name not in ("recall", "median_delay", "alert_rate")
+    return judges and sign_of(name) * (value - bound) > 1e-12

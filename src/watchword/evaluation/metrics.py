@@ -420,16 +420,12 @@ def _ranked(scores: ArrayLike, y_true: Labels, positive: object, ids: Iterable[A
     _check_length("scores", values, relevant.size)
     ranks = np.empty(len(names), np.int64)
     _check_length("subjects", ranks, relevant.size)
-    ranks[_sorted_indices(names)] = np.arange(len(names))
-    return relevant[np.lexsort((ranks, -values))]
-
-
-def _sorted_indices(names: list[Any]) -> list[int]:
-    """Return the indices that sort the names; names of several types are sorted as text."""
     try:
-        return sorted(range(len(names)), key=names.__getitem__)
-    except TypeError:
-        return sorted(range(len(names)), key=lambda index: str(names[index]))
+        order = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:  # names of several types
+        order = sorted(range(len(names)), key=lambda index: str(names[index]))
+    ranks[order] = np.arange(len(names))
+    return relevant[np.lexsort((ranks, -values))]
 
 
 def _numbers(name: str, values: ArrayLike, where: BoolArray | None = None) -> FloatArray:

@@ -310,18 +310,10 @@ def replay_scores(
         )
     alerted, delays = alerts_of(scores, policy)
     score = ranking_score(policy, scores.has)
-    outcomes = tuple(
-        Outcome(subject, truth, scores.positive if alert else None, delay, posts, final)
-        for subject, truth, alert, delay, posts, final in zip(
-            scores.subjects,
-            scores.truth,
-            alerted.tolist(),
-            delays.tolist(),
-            scores.totals.tolist(),
-            scores.histories.scores(score).tolist(),
-            strict=True,
-        )
-    )
+    labels = [scores.positive if alert else None for alert in alerted.tolist()]
+    columns = (delays, scores.totals, scores.histories.scores(score))
+    numbers = (column.tolist() for column in columns)
+    outcomes = tuple(map(Outcome, scores.subjects, scores.truth, labels, *numbers))
     known = len(scores.truth) > 0 and all(label is not None for label in scores.truth)
     p = as_latency_p(latency_p, scores.totals)
     measures = _measures(scores, alerted, delays, score, limits, p) if known else None
