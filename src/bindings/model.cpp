@@ -264,7 +264,8 @@ void bind_learning(nb::class_<Model>& model) {
             "texts"_a, "labels"_a, "threads"_a, "counted"_a = std::vector<Count>{})
         .def("learn_terms", nb::overload_cast<TermBatch&, const Labels&>(&Model::learn), "batch"_a,
              "labels"_a, nb::call_guard<ReleasedGil>())
-        .def("unlearn", &Model::unlearn, "document"_a, "label"_a, nb::call_guard<ReleasedGil>())
+        .def("unlearn", &Model::unlearn, "document"_a, "label"_a, "check"_a,
+             nb::call_guard<ReleasedGil>())
         .def("merge", &Model::merge, "other"_a, "average_corrections"_a,
              nb::call_guard<ReleasedGil>())
         .def(

@@ -22,6 +22,10 @@ enum class Counting : std::uint8_t { Occurrences, Documents };
 constexpr Count kMaxCount = (Count{1} << 40) - 1;
 constexpr LabelId kMaxLabels = (1u << 23) - 1;
 
+inline void raise_to(Count& maximum, Count count) {
+    if (maximum < count) maximum = count;
+}
+
 // Thrown before anything is changed if a model would exceed one of its limits.
 class LimitFailure : public std::overflow_error {
     using std::overflow_error::overflow_error;

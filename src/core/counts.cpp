@@ -19,29 +19,32 @@ Counts::Counts(const Counts& other, unsigned max_ngram)
       shards_(other.shards_),
       pruned_(other.pruned_),
       was_pruned_(other.was_pruned_),
-      maxima_(empty_maxima()),
-      stale_(other.stale_.load(std::memory_order_acquire)) {
-    if (!stale_) std::copy_n(other.maxima_.begin(), max_ngram, maxima_.begin());
+      learnt_(other.learnt_),
+      unchecked_(other.unchecked_),
+      leaders_(other.leaders_, max_ngram) {
     if (max_ngram == other.max_ngram_) return;
     for (Trie& shard : shards_) shard.compact(max_ngram);
+    if (was_pruned_) {
+        leaders_.fix_all();
+    } else {
+        leaders_.rebuild(*this);
+    }
 }
 
 Counts::Counts(const Snapshot& known, std::shared_ptr<const MappedTree> tree, Counting counting)
     : max_ngram_(static_cast<unsigned>(tree->arrays().levels.size())),
       counting_(counting),
-      mapped_(std::move(tree)) {
+      mapped_(std::move(tree)),
+      leaders_(max_ngram_) {
     labels_.find_or_add_all(known.labels);
     totals_ = known.totals;
     pruned_ = known.pruned;
     was_pruned_ = known.was_pruned;
-    maxima_ = empty_maxima();
+    leaders_.grow(labels_.id_limit());
     for (std::size_t at = 0; at < known.maxima.size(); ++at) {
-        maxima_[at / labels_.size()][at % labels_.size()] = known.maxima[at];
+        leaders_.fix(static_cast<unsigned>(at / labels_.size() + 1),
+                     static_cast<LabelId>(at % labels_.size()), known.maxima[at]);
     }
-}
-
-Counts::Maxima Counts::empty_maxima() const {
-    return Maxima(max_ngram_, std::vector<Count>(labels_.id_limit(), 0));
 }
 
 void Counts::forget_unused_labels() {
@@ -53,8 +56,7 @@ void Counts::forget_unused_labels() {
 
 void Counts::grow_label_columns() {
     totals_.resize(labels_.id_limit());
-    maxima_.resize(max_ngram_);
-    for (std::vector<Count>& column : maxima_) column.resize(labels_.id_limit(), 0);
+    leaders_.grow(labels_.id_limit());
 }
 
 void Counts::merge(const Counts& other) {
@@ -75,6 +77,10 @@ void Counts::merge(const Counts& other) {
         totals_[ours].documents += other.totals_[theirs].documents;
         totals_[ours].words += other.totals_[theirs].words;
     }
+    std::vector<Leaders::Length> leaders;
+    for (unsigned length = 1; length <= max_ngram_; ++length) {
+        leaders.push_back(leaders_.of_length(length, *this));
+    }
     std::vector<WordId> word_of(other.words_.id_limit(), 0);
     for (WordId theirs = 0; theirs < other.words_.id_limit(); ++theirs) {
         if (!other.words_.holds(theirs)) continue;
@@ -83,14 +89,18 @@ void Counts::merge(const Counts& other) {
         word_of[theirs] = ours;
         if (word_cells_.size() <= ours) word_cells_.resize(words_.id_limit());
         for (const LabelCount entry : other.row(1, theirs)) {
-            word_cells_[ours].add(label_of[entry.label()], entry.count(), word_pool(ours));
+            const LabelId label = label_of[entry.label()];
+            const Count count = word_cells_[ours].add(label, entry.count(), word_pool(ours));
+            leaders[0].rise(label, ours, count - entry.count(), count);
         }
     }
     for (const Trie& theirs : other.shards_) {
+        const std::vector<std::uint8_t> lengths = theirs.lengths();
+        const std::vector<bool> needed = theirs.needed();
         std::vector<std::uint32_t> shard_of(theirs.size());
         std::vector<NodeIndex> moved(theirs.size(), Trie::kNone);
         for (NodeIndex index = 0; index < theirs.size(); ++index) {
-            if (theirs.cell(index).empty()) continue;
+            if (!needed[index]) continue;
             const Trie::Key old = theirs.node(index).key;
             Trie::Key key = Trie::Key::of_bigram(0, 0);
             if (old.is_bigram()) {
@@ -103,11 +113,14 @@ void Counts::merge(const Counts& other) {
             Trie& ours = shards_[shard_of[index]];
             moved[index] = ours.find_or_add(key, key.hash());
             for (const LabelCount entry : theirs.cell(index).row(theirs.pool())) {
-                ours.add(moved[index], label_of[entry.label()], entry.count());
+                const LabelId label = label_of[entry.label()];
+                const Count count = ours.add(moved[index], label, entry.count());
+                leaders[lengths[index] - 1].rise(label, ngram_id(shard_of[index], moved[index]),
+                                                 count - entry.count(), count);
             }
         }
     }
-    stale_ = true;
+    unchecked_ = unchecked_ || other.unchecked_;
     forget_unlearn_index();
 }
 
@@ -137,7 +150,6 @@ void Counts::check_prune_fits(Count floor, unsigned shortest, Count more) const 
 
 PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
     check_prune_fits(floor, shortest, 0);
-    if (keep_maxima && stale_) find_maxima();
     PruneResult result;
     std::vector<LabelCount> doomed;
     const auto prune_row = [&](std::span<const LabelCount> row, const auto& subtract) {
@@ -167,28 +179,20 @@ PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
             prune_row(row(1, word), [&](LabelCount entry) {
                 word_cells_[word].subtract(entry.label(), entry.count(), word_pool(word));
             });
-            if (word_cells_[word].empty()) words_.remove(word);
+            if (word_cells_[word].empty()) remove_word(word);
         }
     }
     pruned_.ngrams += result.ngrams;
     pruned_.counts += result.counts;
     was_pruned_ = was_pruned_ || result.ngrams > 0;  // else all is as if never pruned
-    stale_ = !keep_maxima;
+    if (keep_maxima) {
+        leaders_.fix_all();
+    } else {
+        leaders_.rebuild(*this);
+    }
+    learnt_.clear();
     forget_unlearn_index();
     return result;
-}
-
-void Counts::find_maxima() const {
-    const std::lock_guard guard(finding_maxima_);
-    if (!stale_.load(std::memory_order_acquire)) return;
-    Maxima found = empty_maxima();
-    for_each([&](unsigned length, NgramId ngram) {
-        for (const LabelCount entry : row(length, ngram)) {
-            raise_to(found[length - 1][entry.label()], entry.count());
-        }
-    });
-    maxima_ = std::move(found);
-    stale_.store(false, std::memory_order_release);
 }
 
 Count Counts::count(unsigned length, NgramId ngram, LabelId label) const {

@@ -5,11 +5,9 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <span>
 #include <stdexcept>
@@ -17,7 +15,9 @@
 #include <vector>
 
 #include "cells.h"
+#include "fingerprints.h"
 #include "labels.h"
+#include "leaders.h"
 #include "mapped.h"
 #include "pages.h"
 #include "text.h"
@@ -53,10 +53,6 @@ inline void check_totals_fit(const LabelTotals& known, const LabelTotals& more) 
     }
 }
 
-inline void raise_to(Count& maximum, Count count) {
-    if (maximum < count) maximum = count;
-}
-
 struct PruneResult {
     Count ngrams = 0;  // (n-gram, label) pairs, that is nodes of the labels' trees
     Count counts = 0;
@@ -70,7 +66,7 @@ class UnlearnFailure : public std::runtime_error {
 class Counts {
    public:
     explicit Counts(unsigned max_ngram, Counting counting = Counting::Occurrences)
-        : max_ngram_(max_ngram), counting_(counting), maxima_(empty_maxima()) {}
+        : max_ngram_(max_ngram), counting_(counting), leaders_(max_ngram) {}
     Counts(const Counts& other) : Counts(other, other.max_ngram_) {}
     // A copy without n-grams longer than `max_ngram`.
     Counts(const Counts& other, unsigned max_ngram);
@@ -86,10 +82,16 @@ class Counts {
     // per document, batch after batch.
     void learn(std::span<TermBatch> batches, std::span<const LabelId> labels, unsigned threads);
     // Throws UnlearnFailure, with nothing changed, for a document that cannot have been learnt: no
-    // n-gram may remain more frequent than its parts. Takes a pass over all n-grams for the first
-    // few documents after a large change, later only time in proportion to the document.
+    // n-gram may remain more frequent than its parts. Takes time in proportion to the document. If
+    // these counts did not learn it themselves (but were loaded or merged), the first few documents
+    // take a pass over all n-grams.
     // With `renumber`, n-grams may get other ids, which saves the memory of those that are gone.
-    void unlearn(const TermBatch& document, const Label& label, bool renumber = true);
+    // Without `check`, such documents are not checked beyond the counts of their own n-grams.
+    void unlearn(const TermBatch& document, const Label& label, bool renumber = true,
+                 bool check = true);
+    // Whether a document was unlearnt without a check, so that n-grams may be more frequent than
+    // their parts, or without them.
+    bool unchecked() const { return unchecked_; }
     // Throws LimitFailure, with nothing changed, if a label's totals would become too large; if
     // there is no room for all n-grams, some may have been added.
     void merge(const Counts& other);
@@ -114,10 +116,7 @@ class Counts {
 
     // The largest count of any n-gram of this length under this label, over the current counts,
     // or what pruning kept of it.
-    Count maximum(unsigned length, LabelId label) const {
-        if (stale_.load(std::memory_order_acquire)) find_maxima();
-        return maxima_[length - 1][label];
-    }
+    Count maximum(unsigned length, LabelId label) const { return leaders_.maximum(length, label); }
 
     // The totals that values are relative to.
     Scale scale() const;
@@ -172,6 +171,20 @@ class Counts {
     // Calls visit(length, ngram) for every n-gram with a count, prefixes before their extensions.
     using Visitor = std::function<void(unsigned, NgramId)>;
     void for_each(const Visitor& visit) const;
+    // The same for the n-grams of one length; not used with a mapped file.
+    template <class Visit>
+    void for_each_of_length(unsigned length, const Visit& visit) const {
+        for (WordId word = 0; length == 1 && word < words_.id_limit(); ++word) {
+            if (words_.holds(word) && !word_cells_[word].empty()) visit(word);
+        }
+        for (std::size_t shard = 0; length > 1 && shard < kShards; ++shard) {
+            const std::vector<std::uint8_t> lengths = shards_[shard].lengths();
+            for (NodeIndex index = 0; index < lengths.size(); ++index) {
+                if (lengths[index] != length || shards_[shard].cell(index).empty()) continue;
+                visit(ngram_id(shard, index));
+            }
+        }
+    }
 
     static constexpr std::size_t kShards = 256;
 
@@ -187,11 +200,9 @@ class Counts {
 
     struct Item;    // where in a batch an n-gram begins
     struct Sorted;  // a batch's items of two words and more, by shard
-    using Maxima = std::vector<std::vector<Count>>;  // by length - 1 and label id
 
     const RowPool& word_pool(WordId word) const { return word_pools_[word % kWordPools]; }
     RowPool& word_pool(WordId word) { return word_pools_[word % kWordPools]; }
-    Maxima empty_maxima() const;
     void adopt_words(TermBatch& batch, std::vector<WordId>& ids);
     void grow_label_columns();
     static std::vector<Item> first_words(const TermBatch& batch);
@@ -199,13 +210,12 @@ class Counts {
     // A prepared batch to learn.
     struct Lesson;
     std::vector<Count> prepare(Lesson& lesson, const std::vector<WordId>& ids) const;
-    void learn_words(const Lesson& lesson, unsigned part, unsigned parts, Maxima& maxima);
+    void learn_words(const Lesson& lesson, unsigned part, unsigned parts, Leaders& leaders);
     void check_room(std::size_t shard, std::span<const Lesson> lessons) const;
     template <Counting counting>
-    void learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Maxima& maxima) const;
+    void learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Leaders& leaders) const;
     void learn_shard(Trie& trie, std::span<const Lesson> lessons, std::size_t shard,
-                     Maxima& maxima) const;
-    void find_maxima() const;
+                     Leaders& leaders) const;
 
     using Document = std::span<const Symbol>;  // with words of this vocabulary
     // The count of an n-gram in some documents.
@@ -219,12 +229,16 @@ class Counts {
     std::vector<Symbol> symbols_of(const TermBatch& document) const;
     // Sorted by length; every n-gram must be known.
     std::vector<Use> uses_of(std::span<const Document> documents, LabelId label) const;
-    void check_left(const UnlearnIndex& index, const std::vector<Use>& uses, LabelId label) const;
+    // Throws UnlearnFailure unless a model would be left.
+    void check_left(const std::vector<Use>& uses, LabelId label);
     void check_what_is_left(const UnlearnIndex& index, const std::vector<Use>& uses,
                             LabelId label) const;
-    void check_documents_left(const UnlearnIndex& index, const std::vector<Use>& uses,
-                              LabelId label) const;
+    void check_documents_left(const std::vector<Use>& uses, LabelId label) const;
     void subtract(const std::vector<Use>& uses, LabelId label);
+    // Whether no other n-grams have counts under a label. Takes a pass over all n-grams.
+    bool are_all_of(const std::vector<Use>& uses, LabelId label) const;
+    void remove_word(WordId word);
+    void check_again();
     void lower_maxima(const std::vector<Use>& uses, LabelId label);
     void compact_shards(const std::vector<Use>& uses);
     UnlearnIndex unlearn_index_of(const std::vector<Use>& uses, LabelId label) const;
@@ -238,7 +252,6 @@ class Counts {
             work();
         } catch (const std::bad_alloc&) {
             forget_unlearn_index();
-            stale_ = true;
         }
     }
     UnlearnIndex::Ngram ngram_at(std::size_t shard, NodeIndex index, unsigned length) const;
@@ -247,6 +260,7 @@ class Counts {
     void for_each_count(std::size_t shard, const Visit& visit) const;
     void forget_unlearn_index_before(std::span<const TermBatch> batches);
     void note_learnt(std::span<const Lesson> lessons);
+    void add_fingerprints(std::span<const Lesson> lessons);
     // Notes in the index that the counts of these n-grams, known in `uses`, change.
     enum class Change { Learnt, Unlearnt };
     void note(const std::vector<Use>& uses, LabelId label, Change change);
@@ -263,17 +277,20 @@ class Counts {
     PruneResult pruned_;
     bool was_pruned_ = false;
 
-    // Made once enough documents were unlearnt for it to pay; copies make their own.
+    // Of documents whose counts are all there: removing those leaves the counts of a model. Others
+    // may be missing here.
+    Fingerprints learnt_;
+    bool unchecked_ = false;
+    std::size_t kept_words_ = 0;  // without counts, because n-grams may need them
+
+    // Made once enough documents without a fingerprint were unlearnt for it to pay; copies make
+    // their own.
     std::unique_ptr<UnlearnIndex> unlearn_index_;
     static constexpr unsigned kUnlearntWithoutIndex = 8;
     static constexpr std::size_t kFewNgrams = 4096;  // up to this many, it pays at once
     unsigned unlearnt_without_index_ = 0;            // since the last large change
 
-    // Merging, pruning and unlearning without an index invalidate the maxima; they are computed
-    // again on demand.
-    mutable Maxima maxima_;
-    mutable std::atomic<bool> stale_{false};
-    mutable std::mutex finding_maxima_;
+    Leaders leaders_;
 };
 
 }  // namespace watchword

@@ -1,6 +1,7 @@
 // Adding documents: the part of Counts that learns (Algorithm 1).
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -26,8 +27,9 @@ struct Counts::Sorted {
 
 struct Counts::Lesson {
     TermBatch* batch;
-    std::span<const LabelId> labels;  // by document
-    std::vector<Item> first_words;    // of each document; only where documents are counted
+    std::span<const LabelId> labels;        // by document
+    std::vector<Item> first_words;          // of each document; only where documents are counted
+    std::vector<Fingerprint> fingerprints;  // by document
     Sorted sorted;
 };
 
@@ -86,13 +88,13 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         check_room(shard, lessons);
     }
 
-    // One thread writes the maxima directly, so that a document costs nothing per label. Others
+    // One thread writes the leaders directly, so that a document costs nothing per label. Others
     // make their own, in memory that no other thread writes to.
-    std::vector<Maxima> found(threads > 1 ? threads : 0);
-    const auto maxima_of = [&](unsigned thread) -> Maxima& {
-        if (threads <= 1) return maxima_;
-        if (found[thread].empty()) found[thread] = empty_maxima();
-        return found[thread];
+    std::vector<std::optional<Leaders>> found(threads > 1 ? threads : 0);
+    const auto leaders_of = [&](unsigned thread) -> Leaders& {
+        if (threads <= 1) return leaders_;
+        if (!found[thread]) found[thread] = leaders_.fork();
+        return *found[thread];
     };
     // Single words are tasks of their own, and come first because they take longest. Every such
     // task scans all words, so that there are as few as can keep up with the shards.
@@ -101,24 +103,36 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     parallel_for(tasks, threads, [&](std::size_t task, unsigned thread) {
         if (task >= word_tasks) {
             const std::size_t shard = task - word_tasks;
-            return learn_shard(shards_[shard], lessons, shard, maxima_of(thread));
+            return learn_shard(shards_[shard], lessons, shard, leaders_of(thread));
         }
         for (const Lesson& lesson : lessons) {
-            learn_words(lesson, static_cast<unsigned>(task), word_tasks, maxima_of(thread));
+            learn_words(lesson, static_cast<unsigned>(task), word_tasks, leaders_of(thread));
         }
     });
-    for (const Maxima& part : found) {
-        for (std::size_t length = 0; length < part.size(); ++length) {
-            for (std::size_t label = 0; label < part[length].size(); ++label) {
-                raise_to(maxima_[length][label], part[length][label]);
-            }
-        }
+    for (const std::optional<Leaders>& part : found) {
+        if (part) leaders_.join(*part, *this);
     }
     for (const auto& [label, more] : added) {
         totals_[label].documents += more.documents;
         totals_[label].words += more.words;
     }
     with_index([&] { note_learnt(lessons); });
+    add_fingerprints(lessons);
+}
+
+// Only of documents that can be unlearnt: those learnt with all their n-grams.
+void Counts::add_fingerprints(std::span<const Lesson> lessons) {
+    try {
+        for (const Lesson& lesson : lessons) {
+            if (lesson.batch->longest > 0) continue;
+            for (std::size_t document = 0; document < lesson.fingerprints.size(); ++document) {
+                if (lesson.batch->counted_as(document) != 1) continue;
+                learnt_.add(lesson.fingerprints[document]);
+            }
+        }
+    } catch (const std::bad_alloc&) {
+        learnt_.clear();
+    }
 }
 
 // Recording every n-gram of many documents costs more than building the index again.
@@ -161,6 +175,7 @@ std::vector<Count> Counts::prepare(Lesson& lesson, const std::vector<WordId>& id
     TermBatch& batch = *lesson.batch;
     if (counting_ == Counting::Documents) lesson.first_words = first_words(batch);
     std::vector<Count> words(batch.documents(), 0);
+    lesson.fingerprints.reserve(batch.documents());
     for (std::size_t document = 0; document < batch.documents(); ++document) {
         Count read = 0;
         for (std::size_t at = batch.begin_of(document); at < batch.ends[document]; ++at) {
@@ -170,6 +185,8 @@ std::vector<Count> Counts::prepare(Lesson& lesson, const std::vector<WordId>& id
             ++read;
         }
         if (counting_ == Counting::Occurrences) words[document] = read;
+        lesson.fingerprints.push_back(
+            fingerprint_of(batch.document(document), lesson.labels[document]));
     }
     for (const Item item : lesson.first_words) ++words[item.document];
     if (max_ngram_ > 1) lesson.sorted = sort_by_shard(batch);
@@ -213,14 +230,16 @@ Counts::Sorted Counts::sort_by_shard(const TermBatch& batch) {
     return sorted;
 }
 
-void Counts::learn_words(const Lesson& lesson, unsigned part, unsigned parts, Maxima& maxima) {
+void Counts::learn_words(const Lesson& lesson, unsigned part, unsigned parts, Leaders& all) {
+    Leaders::Length leaders = all.of_length(1, *this);
     const Symbol* const symbols = lesson.batch->symbols.data();
     const LabelId* const labels = lesson.labels.data();
     const auto learn = [&](std::size_t at, std::size_t document) {
         const WordId word = symbols[at];
         if (parts > 1 && word % kWordPools % parts != part) return;
         const LabelId label = labels[document];
-        raise_to(maxima[0][label], word_cells_[word].add(label, 1, word_pool(word)));
+        const Count count = word_cells_[word].add(label, 1, word_pool(word));
+        leaders.rise(label, word, count - 1, count);
     };
     if (counting_ == Counting::Occurrences) return for_each_word(*lesson.batch, learn);
     for (const Item item : lesson.first_words) learn(item.position, item.document);
@@ -235,24 +254,24 @@ void Counts::check_room(std::size_t shard, std::span<const Lesson> lessons) cons
     }
     if (occurrences <= shards_[shard].room()) return;
     Trie trial = shards_[shard];
-    Maxima unused = empty_maxima();
+    Leaders unused = leaders_.fork();
+    unused.fix_all(kMaxCount);  // nothing enters: the trial has other n-grams
     learn_shard(trial, lessons, shard, unused);
 }
 
 void Counts::learn_shard(Trie& trie, std::span<const Lesson> lessons, std::size_t shard,
-                         Maxima& maxima) const {
+                         Leaders& leaders) const {
     for (const Lesson& lesson : lessons) {
         if (counting_ == Counting::Documents) {
-            learn_ngrams<Counting::Documents>(trie, lesson, shard, maxima);
+            learn_ngrams<Counting::Documents>(trie, lesson, shard, leaders);
         } else {
-            learn_ngrams<Counting::Occurrences>(trie, lesson, shard, maxima);
+            learn_ngrams<Counting::Occurrences>(trie, lesson, shard, leaders);
         }
     }
 }
 
 template <Counting counting>
-void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard,
-                          Maxima& maxima) const {
+void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Leaders& all) const {
     constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
     // The n-grams to count next: where they begin, in which document, and how to find them.
     struct Open {
@@ -276,7 +295,7 @@ void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard,
     if (longest == 1) return;
     for (unsigned length = 2; length <= longest && !open.empty(); ++length) {
         if constexpr (counting == Counting::Documents) seen.expect(open.size());
-        std::vector<Count>& maximum = maxima[length - 1];
+        Leaders::Length leaders = all.of_length(length, *this);
         std::size_t extended = 0;
         for (std::size_t at = 0; at < open.size(); ++at) {
             if (at + kSlotAhead < open.size()) trie.prefetch_slot(open[at + kSlotAhead].hash);
@@ -285,7 +304,8 @@ void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard,
             const NodeIndex node = trie.find_or_add(ngram.key, ngram.hash);
             if (counting == Counting::Occurrences || seen.insert(ngram.document, node)) {
                 const LabelId label = labels[ngram.document];
-                raise_to(maximum[label], trie.add(node, label, 1));
+                const Count count = trie.add(node, label, 1);
+                leaders.rise(label, ngram_id(shard, node), count - 1, count);
             }
             const std::size_t next = ngram.position + length;
             if (length == longest || next >= symbols.size()) continue;

@@ -460,12 +460,20 @@ std::shared_ptr<const Counts> Model::take_counts() {
 
 Snapshot Model::snapshot() const {
     const std::shared_lock guard(lock_);
-    Snapshot snapshot = counts_->mapped() == nullptr
-                            ? take_snapshot(*counts_, corrections_.get(), parameters_.max_ngram)
-                            : checked_copy(*counts_, fit_totals(), parameters_.max_ngram);
-    snapshot.words_since_prune = words_since_prune_;
-    snapshot.fit = fit_totals();
-    return snapshot;
+    if (counts_->mapped() != nullptr) {
+        Snapshot snapshot = checked_copy(*counts_, fit_totals(), parameters_.max_ngram);
+        snapshot.words_since_prune = words_since_prune_;
+        return snapshot;
+    }
+    try {
+        Snapshot snapshot = take_snapshot(*counts_, corrections_.get(), parameters_.max_ngram);
+        snapshot.words_since_prune = words_since_prune_;
+        snapshot.fit = fit_totals();
+        if (counts_->unchecked()) SnapshotReader(snapshot, parameters_.counting).check();
+        return snapshot;
+    } catch (const SnapshotFailure& failure) {
+        throw UnlearnFailure(failure.what());
+    }
 }
 
 }  // namespace watchword

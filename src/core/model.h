@@ -124,7 +124,7 @@ class Model {
     void learn(const std::vector<TextView>& texts, const std::vector<Label>& labels,
                unsigned threads, const std::vector<Count>& counted = {});
     void learn(TermBatch& batch, const std::vector<Label>& labels);
-    void unlearn(const TermBatch& document, const Label& label);
+    void unlearn(const TermBatch& document, const Label& label, bool check = true);
     // Corrections become the mean of both, or are dropped.
     void merge(const Model& other, bool average_corrections);
     PruneResult prune(Count floor, unsigned shortest);
@@ -181,6 +181,7 @@ class Model {
     std::vector<std::uint64_t> ngrams_by_length() const;
     // The length of the longest n-grams with a largest count, which may have been pruned since.
     unsigned longest_ngram() const;
+    // Throws UnlearnFailure if documents were unlearnt without a check that were not learnt.
     Snapshot snapshot() const;
     // An estimate of the number of n-grams, without a pass.
     std::size_t size() const;

@@ -202,10 +202,10 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
     corrections.fit.documents = documents_of(*counts_);
 }
 
-void Model::unlearn(const TermBatch& document, const Label& label) {
+void Model::unlearn(const TermBatch& document, const Label& label, bool check) {
     const std::lock_guard guard(lock_);
     if (!corrections_) {
-        writable().unlearn(document, label);
+        writable().unlearn(document, label, true, check);
         changed();
         return;
     }
@@ -224,7 +224,7 @@ void Model::unlearn(const TermBatch& document, const Label& label) {
         }
     }
     const std::optional<LabelId> id = counts.labels().find(label);
-    counts.unlearn(document, label, false);
+    counts.unlearn(document, label, false, check);
     Corrections& corrections = writable_corrections();
     if (id && !counts.labels().find(label)) {
         corrections.forget(*id);

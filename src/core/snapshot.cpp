@@ -133,7 +133,8 @@ Snapshot take_snapshot(const Counts& counts, const Corrections* corrections, uns
     Snapshot snapshot = take_totals(counts, max_ngram);
 
     const std::vector<WordId> words = sorted_words(counts);
-    std::vector<std::uint32_t> rank(counts.words().id_limit(), 0);
+    constexpr std::uint64_t kMissing = ~0u;
+    std::vector<std::uint32_t> rank(counts.words().id_limit(), kMissing);
     snapshot.word_offsets.push_back(0);
     for (std::size_t at = 0; at < words.size(); ++at) {
         rank[words[at]] = static_cast<std::uint32_t>(at);
@@ -154,7 +155,7 @@ Snapshot take_snapshot(const Counts& counts, const Corrections* corrections, uns
     snapshot.levels[0].rows.push_back(0);
     for (const WordId word : words) append_row(counts, corrections, 1, word, snapshot.levels[0]);
     for (std::size_t shard = 0; shard < place.size(); ++shard) {
-        place[shard].resize(counts.shard(shard).size());
+        place[shard].resize(counts.shard(shard).size(), kMissing);
     }
     for (unsigned length = 2; length <= max_ngram; ++length) {
         std::vector<SortedNgram> order;
@@ -163,6 +164,9 @@ Snapshot take_snapshot(const Counts& counts, const Corrections* corrections, uns
             const Trie::Key key = counts.shard_of(id).node(Counts::node_index(id)).key;
             const std::uint64_t parent =
                 key.is_bigram() ? rank[key.first_word()] : place[id >> 24][key.parent_node()];
+            if (parent == kMissing || rank[key.word] == kMissing) {
+                throw SnapshotFailure("n-grams are without their words");
+            }
             order.push_back({parent << 32 | rank[key.word], id});
         }
         std::sort(order.begin(), order.end(),

@@ -46,6 +46,7 @@ struct Snapshot {
 };
 
 // `corrections` may be null.
+// Throws SnapshotFailure if n-grams are without their words, after unlearning without a check.
 Snapshot take_snapshot(const Counts& counts, const Corrections* corrections, unsigned max_ngram);
 // The arrays of counts that stay in a file. Throws MappedFailure unless they pass the checks of a
 // model that is loaded into memory.

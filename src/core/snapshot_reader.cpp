@@ -308,13 +308,17 @@ void SnapshotReader::fill(Counts& counts) const {
     for (std::size_t at = 0; at < labels; ++at) {
         counts.totals_[at] = snapshot_.totals[at];
         for (std::size_t level = 0; level < snapshot_.levels.size(); ++level) {
-            counts.maxima_[level][at] = snapshot_.maxima[level * labels + at];
+            // Pruning may have kept larger ones than those of the n-grams.
+            if (!snapshot_.was_pruned) break;
+            counts.leaders_.fix(static_cast<unsigned>(level + 1), static_cast<LabelId>(at),
+                                snapshot_.maxima[level * labels + at]);
         }
     }
     // A new model gives ids in order, so word ranks and label positions are the ids.
     const std::uint64_t words = ngrams(0);
     counts.words_.reserve(words);
     counts.word_cells_.resize(words);
+    Leaders::Length leaders = counts.leaders_.of_length(1, counts);
     for (std::uint64_t word = 0; word < words; ++word) {
         const std::uint64_t begin = snapshot_.word_offsets[word];
         const std::uint64_t size = snapshot_.word_offsets[word + 1] - begin;
@@ -324,6 +328,7 @@ void SnapshotReader::fill(Counts& counts) const {
         const auto id = static_cast<WordId>(word);
         for (std::size_t at = 0; at < row.size(); ++at) {
             counts.word_cells_[word].add(row[at], values[at], counts.word_pool(id));
+            leaders.rise(row[at], id, 0, values[at]);
         }
     }
     fill_shards(counts);
@@ -346,12 +351,15 @@ void SnapshotReader::fill_shards(Counts& counts) const {
         const std::vector<std::uint64_t>& children = snapshot_.levels[level - 1].children;
         here.resize(own.words.size());
         next.resize(own.words.size());
+        Leaders::Length leaders =
+            counts.leaders_.of_length(static_cast<unsigned>(level + 1), counts);
         const auto insert = [&](std::size_t at) {
             Trie& trie = counts.shards_[next[at].shard];
             const NodeIndex node = trie.find_or_add(next[at].key, next[at].hash);
             here[at] = Counts::ngram_id(next[at].shard, node);
             for (std::uint64_t entry = own.rows[at]; entry < own.rows[at + 1]; ++entry) {
                 trie.add(node, own.labels[entry], own.counts[entry]);
+                leaders.rise(own.labels[entry], here[at], 0, own.counts[entry]);
             }
         };
         std::size_t inserted = 0;

@@ -128,10 +128,21 @@ std::vector<std::uint8_t> Trie::lengths() const {
     return lengths;
 }
 
+std::vector<bool> Trie::needed() const {
+    std::vector<bool> needed(nodes_.size());
+    for (NodeIndex index = size(); index-- > 0;) {
+        if (!nodes_[index].cell.empty()) needed[index] = true;
+        const Key key = nodes_[index].key;
+        if (needed[index] && !key.is_bigram()) needed[key.parent_node()] = true;
+    }
+    return needed;
+}
+
 void Trie::compact(std::optional<unsigned> max_length) {
     const std::vector<std::uint8_t> length = lengths();
+    const std::vector<bool> with_counts = needed();
     const auto kept = [&](NodeIndex index) {
-        return !nodes_[index].cell.empty() && (!max_length || length[index] <= *max_length);
+        return with_counts[index] && (!max_length || length[index] <= *max_length);
     };
     NodeIndex live = 0;
     for (NodeIndex index = 0; index < size(); ++index) live += kept(index);

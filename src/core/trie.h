@@ -119,7 +119,9 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     // So many nodes more fit in any case.
     std::size_t room() const { return kMaxNodes - nodes_.size(); }
 
-    // Forgets the nodes without counts (and those longer than `max_length`, if given).
+    // Whether each node has a count, or a longer one that begins with it has.
+    std::vector<bool> needed() const;
+    // Forgets the nodes that are not needed (and those longer than `max_length`, if given).
     void compact(std::optional<unsigned> max_length = std::nullopt);
 
    private:

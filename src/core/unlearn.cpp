@@ -4,10 +4,11 @@
 #include <tuple>
 
 #include "counts.h"
+#include "snapshot.h"
 
 namespace watchword {
 
-void Counts::unlearn(const TermBatch& document, const Label& label, bool renumber) {
+void Counts::unlearn(const TermBatch& document, const Label& label, bool renumber, bool check) {
     const std::optional<LabelId> id = labels_.find(label);
     if (!id || totals_[*id].documents == 0) {
         throw UnlearnFailure("no document with this label is left");
@@ -18,7 +19,8 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
     LabelTotals& totals = totals_[*id];
     Count words = 0;
     for (const Use& use : uses) words += use.length == 1 ? use.amount : 0;
-    if (totals.documents == 1 && totals.words != words) {
+    const bool last = totals.documents == 1;
+    if (last && (totals.words != words || ((unchecked_ || !check) && !are_all_of(uses, *id)))) {
         throw UnlearnFailure("it is not the only document that is left of this label");
     }
     for (const Use& use : uses) {
@@ -26,25 +28,28 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
             throw UnlearnFailure("it has n-grams that were learnt less often under this label");
         }
     }
-    if (!unlearn_index_) {
-        const bool few = size() <= kFewNgrams;
-        if (few || ++unlearnt_without_index_ > kUnlearntWithoutIndex) make_unlearn_index();
-    }
-    if (unlearn_index_) {
-        check_left(*unlearn_index_, uses, *id);
-        if (stale_) find_maxima();
+    const Fingerprint fingerprint = fingerprint_of(own, *id);
+    if (learnt_.hold(fingerprint)) {
+        learnt_.remove(fingerprint);
+    } else if (check || unlearn_index_) {
+        check_left(uses, *id);
+        // If it was not learnt, its counts are those of others.
+        learnt_.clear();
     } else {
-        check_left(unlearn_index_of(uses, *id), uses, *id);
-        stale_ = true;
+        unchecked_ = true;
     }
     subtract(uses, *id);
-    with_index([&] {
-        note(uses, *id, Change::Unlearnt);
-        lower_maxima(uses, *id);
-    });
-    if (renumber) compact_shards(uses);
+    with_index([&] { note(uses, *id, Change::Unlearnt); });
     totals.words -= words;
-    if (--totals.documents == 0) labels_.remove(*id);
+    --totals.documents;
+    if (last) {
+        leaders_.forget_label(*id);
+        labels_.remove(*id);
+    } else {
+        lower_maxima(uses, *id);
+    }
+    if (renumber) compact_shards(uses);
+    if (kept_words_ > std::max<std::size_t>(kFewNgrams, words_.id_limit() / 2)) check_again();
 }
 
 std::vector<Symbol> Counts::symbols_of(const TermBatch& document) const {
@@ -113,10 +118,17 @@ std::vector<Counts::Use> Counts::uses_of(std::span<const Document> documents, La
     return uses;
 }
 
-void Counts::check_left(const UnlearnIndex& index, const std::vector<Use>& uses,
-                        LabelId label) const {
-    check_what_is_left(index, uses, label);
-    if (counting_ == Counting::Documents) check_documents_left(index, uses, label);
+void Counts::check_left(const std::vector<Use>& uses, LabelId label) {
+    if (!unlearn_index_) {
+        const bool few = size() <= kFewNgrams;
+        if (few || ++unlearnt_without_index_ > kUnlearntWithoutIndex) make_unlearn_index();
+    }
+    if (unlearn_index_) {
+        check_what_is_left(*unlearn_index_, uses, label);
+    } else {
+        check_what_is_left(unlearn_index_of(uses, label), uses, label);
+    }
+    if (counting_ == Counting::Documents) check_documents_left(uses, label);
 }
 
 void Counts::check_what_is_left(const UnlearnIndex& index, const std::vector<Use>& uses,
@@ -150,12 +162,12 @@ void Counts::check_what_is_left(const UnlearnIndex& index, const std::vector<Use
 
 // A word that is in every document of a label must be in this one. Checking words is enough: longer
 // n-grams are never in more documents.
-void Counts::check_documents_left(const UnlearnIndex& index, const std::vector<Use>& uses,
-                                  LabelId label) const {
+void Counts::check_documents_left(const std::vector<Use>& uses, LabelId label) const {
     const Count documents = totals_[label].documents;
+    if (maximum(1, label) < documents) return;
     Count own = 0;
     for (const Use& use : uses) own += use.length == 1 && use.count == documents;
-    if (index.ngrams_with(1, label, documents) > own) {
+    if (leaders_.with_maximum(1, label, *this) > own) {
         throw UnlearnFailure("all documents of this label have words that it lacks");
     }
 }
@@ -165,21 +177,50 @@ void Counts::subtract(const std::vector<Use>& uses, LabelId label) {
         if (use.length == 1) {
             Cell& cell = word_cells_[use.ngram];
             cell.subtract(label, use.amount, word_pool(use.ngram));
-            if (cell.empty()) words_.remove(use.ngram);
+            if (cell.empty()) remove_word(use.ngram);
         } else {
             shards_[use.ngram >> 24].subtract(node_index(use.ngram), label, use.amount);
         }
     }
 }
 
-// The largest count was lowered by at most the number of its occurrences in the document, so the
-// search for the new one is short.
+bool Counts::are_all_of(const std::vector<Use>& uses, LabelId label) const {
+    std::size_t ngrams = 0;
+    for_each([&](unsigned length, NgramId ngram) { ngrams += count(length, ngram, label) > 0; });
+    const auto is_whole = [](const Use& use) { return use.amount == use.count; };
+    return ngrams == uses.size() && std::all_of(uses.begin(), uses.end(), is_whole);
+}
+
+// Its id may be given to another word, which must not get the n-grams of this one.
+void Counts::remove_word(WordId word) {
+    if (unchecked_) {
+        ++kept_words_;
+    } else {
+        words_.remove(word);
+    }
+}
+
+// Removes the words that were kept, unless the counts are no longer those of a model.
+void Counts::check_again() {
+    kept_words_ = 0;
+    try {
+        SnapshotReader(take_snapshot(*this, nullptr, max_ngram_), counting_).check();
+    } catch (const SnapshotFailure&) {
+        return;
+    }
+    unchecked_ = false;
+    learnt_.clear();  // the counts may be those of other documents
+    for (WordId word = 0; word < words_.id_limit(); ++word) {
+        if (words_.holds(word) && word_cells_[word].empty()) words_.remove(word);
+    }
+}
+
 void Counts::lower_maxima(const std::vector<Use>& uses, LabelId label) {
+    unsigned settled = 0;
     for (const Use& use : uses) {
-        Count& maximum = maxima_[use.length - 1][label];
-        if (use.count != maximum) continue;
-        while (maximum > 0 && unlearn_index_->ngrams_with(use.length, label, maximum) == 0)
-            --maximum;
+        if (use.length == settled || use.count < maximum(use.length, label)) continue;
+        leaders_.settle(use.length, label, *this);
+        settled = use.length;
     }
 }
 
@@ -188,6 +229,10 @@ void Counts::compact_shards(const std::vector<Use>& uses) {
         const std::size_t shard = use.ngram >> 24;
         if (use.length == 1 || !shards_[shard].mostly_empty()) continue;
         shards_[shard].compact();
+        leaders_.forget_shard(shard);
+        for_each_count(shard, [&](const UnlearnIndex::Ngram& ngram, LabelId label, Count count) {
+            leaders_.of_length(ngram.length, *this).rise(label, ngram.id, 0, count);
+        });
         with_index([&] {
             unlearn_index_->forget_shard(shard);
             for_each_count(shard,
@@ -233,9 +278,8 @@ void Counts::make_unlearn_index() {
     unlearn_index_ = std::move(index);
 }
 
-// An index for checking one document only: its n-grams, the n-grams of its label that contain them,
-// and the words that are in all documents of the label. Where documents are counted, only n-grams
-// as frequent as their parts matter.
+// An index for checking one document only: its n-grams and the n-grams of its label that contain
+// them. Where documents are counted, only n-grams as frequent as their parts matter.
 UnlearnIndex Counts::unlearn_index_of(const std::vector<Use>& uses, LabelId label) const {
     UnlearnIndex found(counting_, max_ngram_, kShards);
     std::vector<std::uint32_t> use_of_word(words_.id_limit(), 0);  // 0: not in the document
@@ -253,7 +297,7 @@ UnlearnIndex Counts::unlearn_index_of(const std::vector<Use>& uses, LabelId labe
     for (WordId word = 0; word < words_.id_limit(); ++word) {
         const Count count = word_cells_[word].count(label, word_pool(word));
         if (count == 0) continue;
-        if (use_of_word[word] == 0 && count != totals_[label].documents) continue;
+        if (use_of_word[word] == 0) continue;
         found.change({1, word, 0, 0}, label, 0, count);
     }
     for (std::size_t shard = 0; shard < kShards; ++shard) {

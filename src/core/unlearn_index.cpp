@@ -3,9 +3,6 @@
 namespace watchword {
 
 void UnlearnIndex::change(const Ngram& ngram, LabelId label, Count from, Count to) {
-    const Tally::Key of_length = key(0, label, ngram.length);
-    if (from > 0) with_count_.add(of_length, from, -1);
-    if (to > 0) with_count_.add(of_length, to, 1);
     const WordId last = ngram.length == 1 ? ngram.id : ngram.last;
     Tally& ended = of_word(last);
     if (ngram.length > 1) apply(ended, key(last, label, ngram.length), from, to, -1);
@@ -37,10 +34,6 @@ void UnlearnIndex::apply(Tally& tally, Tally::Key key, Count from, Count to, int
 
 void UnlearnIndex::shrink_words() {
     for (Tally& tally : words_) tally.shrink();
-}
-
-Count UnlearnIndex::ngrams_with(unsigned length, LabelId label, Count count) const {
-    return static_cast<Count>(with_count_.get(key(0, label, length), count));
 }
 
 bool UnlearnIndex::may_go(const Leaving& ngram, LabelId label) const {

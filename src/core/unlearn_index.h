@@ -1,7 +1,6 @@
-// An index that makes the time of unlearning depend on the document and not on the model: how many
-// n-grams have each count, which gives the largest count, and how much of an n-gram's count is
-// accounted for by the n-grams that contain it. It is derived from the counts, which own it and
-// keep it up to date.
+// An index that makes the time of checking a document to unlearn depend on the document and not on
+// the model: how much of an n-gram's count is accounted for by the n-grams that contain it. It is
+// derived from the counts, which own it and keep it up to date.
 #pragma once
 
 #include <array>
@@ -38,9 +37,6 @@ class UnlearnIndex {
     void shrink_shard(std::size_t shard) { nodes_[shard].shrink(); }
     void shrink_words();
 
-    // The number of n-grams of this length with this count under this label.
-    Count ngrams_with(unsigned length, LabelId label, Count count) const;
-
     // An n-gram of a document to unlearn, and the share of the document in the n-grams that contain
     // it: how often they occur in it or, where documents are counted, how many of them have the
     // same count as the n-gram.
@@ -75,7 +71,6 @@ class UnlearnIndex {
 
     Counting counting_;
     unsigned max_ngram_;
-    Tally with_count_;
     // By n-gram, label and way of containing it. Where occurrences are counted: the n-gram's count
     // less those of the n-grams that contain it. Where documents are counted, for every count: 1 if
     // the n-gram has it, less the number of n-grams that have it. The ways are kContinued and, for

@@ -108,13 +108,57 @@ bool unlearn(ww::Model& model, const Document& document, ww::TextRules rules) {
     }
 }
 
+// Documents that were never learnt, unlearnt without a check, do no harm to memory; a file is
+// either refused or gives the model back.
+void fuzz_unchecked(Data& data, ww::Model& model, const ww::Parameters& parameters) {
+    const auto unlearn_unchecked = [&](const Document& document) {
+        try {
+            model.unlearn(
+                terms_of(document.first, parameters.text_rules(), false, ww::Purpose::Learning),
+                document.second, false);
+        } catch (const ww::UnlearnFailure&) {
+        }
+    };
+    const auto read = [&](const ww::Model& changed) {  // values may be anything
+        if (changed.labels().empty()) return;
+        const std::string text = text_from(data);
+        changed.confidence({view_of(text)}, 1);
+        changed.explain(terms_of(text, parameters.text_rules(), true));
+        changed.survey(5);
+        for (const ww::Label& label : changed.labels()) {
+            changed.top_ngrams(label, 5, std::nullopt);
+        }
+        changed.next_words({"a"}, std::nullopt);
+        changed.stop_words(0.5);
+        changed.ngrams_by_length();
+    };
+    for (unsigned step = 0; step < 8 && data.remaining_bytes() > 0; ++step) {
+        for (const Document& document : documents_from(data, 4)) unlearn_unchecked(document);
+        const std::vector<Document> documents = documents_from(data, 2);
+        learn(model, documents, 1);
+        read(model);
+        ww::Model other(parameters);
+        learn(other, documents, 1);
+        other.merge(model, false);
+        read(other);
+        for (const Document& document : documents) unlearn_unchecked(document);
+        read(model);
+    }
+    if (data.ConsumeBool()) model.prune(1, data.ConsumeIntegralInRange(1u, 3u));
+    read(model);
+    try {
+        require_round_trip(model, parameters);
+    } catch (const ww::UnlearnFailure&) {
+    }
+}
+
 void fuzz_learner(Data& data) {
     const ww::Parameters parameters = parameters_from(data);
     ww::Model model(parameters);
     std::vector<Document> learnt;
     bool exact = !parameters.prune_period.has_value();
     for (unsigned step = 0; step < 24 && data.remaining_bytes() > 0; ++step) {
-        switch (data.ConsumeIntegralInRange(0, 8)) {
+        switch (data.ConsumeIntegralInRange(0, 9)) {
             case 0:
             case 1: {
                 const std::vector<Document> documents = documents_from(data, 4);
@@ -182,6 +226,9 @@ void fuzz_learner(Data& data) {
                 }
                 break;
             }
+            case 8:
+                if (!exact) break;
+                return fuzz_unchecked(data, model, parameters);
             default: {  // a model with shorter n-grams shares the counts until one of them learns
                 ww::Parameters shorter = parameters;
                 shorter.max_ngram = data.ConsumeIntegralInRange(1u, parameters.max_ngram);

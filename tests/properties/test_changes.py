@@ -1,5 +1,6 @@
 """Learning, unlearning, merging, pruning and reading in any order."""
 
+import contextlib
 import random
 
 import numpy as np
@@ -135,6 +136,67 @@ def refusal(model, text, label):
     except ww.errors.UnlearnError as error:
         return str(error)
     return None
+
+
+@examples(3)
+@given(shape=SHAPES, documents=st.lists(DOCUMENTS, max_size=8), data=st.data())
+def test_a_model_accepts_what_a_loaded_copy_accepts(shape, documents, data):
+    # The model knows the documents that it has learnt; the copy has only counts to go by.
+    model = learnt(documents, shape)
+    attempts = st.one_of(DOCUMENTS, st.sampled_from(documents)) if documents else DOCUMENTS
+    for text, label in data.draw(st.lists(attempts, max_size=8)):
+        part = text[: data.draw(st.sampled_from([len(text), len(text) // 2]))]
+        copy = ww.TauSS3.from_bytes(model.to_bytes())
+        assert refusal(model, part, label) == refusal(copy, part, label)
+        assert model.to_bytes() == copy.to_bytes()
+
+
+@pytest.mark.parametrize("counting", ["documents", "occurrences"])
+@pytest.mark.parametrize("check", [True, False])
+def test_a_large_model_unlearns_document_by_document_until_it_is_empty(counting, check):
+    shape = {"counting": counting}
+    documents = made_up_documents(1200, seed=8)
+    model = learnt(documents, shape)
+    if not check:
+        model = ww.TauSS3.from_bytes(model.to_bytes())
+    random.Random(9).shuffle(documents)
+    while documents:
+        model.unlearn_one(*documents.pop(), check=check)
+        if documents and len(documents) % 100 == 0:
+            model.learn_one(*documents[0])
+            model.unlearn_one(*documents[0], check=check)
+            assert_same_model(model, learnt(documents, shape), [])
+    assert model.labels == ()
+
+
+@examples(3)
+@given(
+    shape=SHAPES,
+    documents=st.lists(DOCUMENTS, min_size=1, max_size=8),
+    unlearnt=st.lists(DOCUMENTS, max_size=8),
+    later=st.lists(DOCUMENTS, max_size=4),
+    floor=st.integers(0, 2),
+)
+def test_a_broken_promise_gives_a_sound_model_or_an_error(shape, documents, unlearnt, later, floor):
+    model = ww.TauSS3.from_bytes(learnt(documents, shape).to_bytes())
+    for text, label in [(text[: len(text) // 2], label) for text, label in documents] + unlearnt:
+        with contextlib.suppress(ww.errors.UnlearnError):
+            model.unlearn_one(text, label, check=False)
+    other = learnt(later, shape)
+    other.merge(model)
+    other.replace(max_ngram=1).learn_many([text for text, _ in later], [one for _, one in later])
+    for changed in (model, other):
+        for text, label in later:
+            changed.learn_one(text, label)
+            if changed.labels:
+                changed.explain(text)
+        try:
+            sound = ww.TauSS3.from_bytes(changed.to_bytes())
+        except ww.errors.UnlearnError:
+            changed.prune(floor)
+            continue
+        assert sound.to_bytes() == changed.to_bytes()
+        changed.prune(floor)
 
 
 @pytest.mark.slow

@@ -113,7 +113,13 @@ class Engine(NamedTuple):
     def snapshot(self) -> dict[str, Any]:
         """Return all counts as arrays; those of a mapped file are verified first."""
         self.verify()
-        return self.native.snapshot()
+        try:
+            return self.native.snapshot()
+        except _native.UnlearnFailure as error:
+            raise UnlearnError(
+                f"a document that was never learnt was unlearnt with check=False: {error}. "
+                "Load the model from a file that was saved before then."
+            ) from None
 
     # Learning
 
@@ -155,7 +161,7 @@ class Engine(NamedTuple):
             terms.counted = counted or []
             self.native.learn_terms(terms, labels)
 
-    def unlearn(self, text: str, label: Label) -> None:
+    def unlearn(self, text: str, label: Label, *, check: bool) -> None:
         """Take a document back."""
         self.refuse_if_mapped("unlearning")
         self.refuse_if_pruned("unlearning")
@@ -163,7 +169,7 @@ class Engine(NamedTuple):
             raise UnlearnError(f"cannot unlearn: no document with label {label!r} was learnt")
         self.refuse_if_incomplete()
         try:
-            self.native.unlearn(self.source.read([text], learning=True), label)
+            self.native.unlearn(self.source.read([text], learning=True), label, check)
         except _native.UnlearnFailure as error:
             raise UnlearnError(f"cannot unlearn this document from {label!r}: {error}") from None
 

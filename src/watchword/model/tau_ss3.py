@@ -310,7 +310,7 @@ class TauSS3:
         documents, known = as_labelled_texts(texts, labels)
         self._engine.learn_joined(documents, as_labels(known), threads)
 
-    def unlearn_one(self, text: str, label: Label) -> None:
+    def unlearn_one(self, text: str, label: Label, *, check: bool = True) -> None:
         """Remove a learnt document; the counts equal those of a model that never learnt it.
 
         A document that was learnt under several labels is removed label by label.
@@ -321,9 +321,14 @@ class TauSS3:
         Raises `UnlearnError`, without changes, if the counts show that the document was not learnt:
         the count of one of its n-grams is too low, or would become lower than that of an n-gram
         containing it. Counts cannot reveal every mistake; remove only documents you have learnt.
-        The first eight removals after loading, merging or learning many texts each cost a pass over
-        the model. Later ones take time in proportion to the text, even between calls of
-        `learn_one`; for this, the model keeps an index of 4 to 16 bytes per n-gram.
+
+        Removing a document that this model object has learnt takes time in proportion to the text.
+        For others, of a loaded or merged model, the check passes over the model; after eight of
+        them the model keeps an index of 4 to 16 bytes per n-gram, with which later checks take time
+        in proportion to the text. With `check=False` you promise that the document was learnt, and
+        the time depends on the text alone: the counts of its own n-grams are still checked, but not
+        those of n-grams containing them. If the promise is broken, values are undefined, and saving
+        raises `UnlearnError` if the counts have become impossible.
 
         >>> model = TauSS3()
         >>> model.learn_one("good morning", "greeting")
@@ -332,7 +337,7 @@ class TauSS3:
         >>> model.labels
         ('greeting',)
         """
-        self._engine.unlearn(as_text(text), as_label(label))
+        self._engine.unlearn(as_text(text), as_label(label), check=check)
 
     def refine(
         self,
