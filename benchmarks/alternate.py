@@ -65,8 +65,6 @@ def _options() -> argparse.Namespace:
     for name in ("ngrams", "times", "post_words", "labels"):
         if getattr(options, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
-    if options.posts <= FIRST_UNLEARNT + 1:
-        parser.error(f"--posts must be more than {FIRST_UNLEARNT + 1}")
     return options
 
 

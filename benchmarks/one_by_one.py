@@ -172,7 +172,7 @@ def _learning(model: Any, posts: Posts) -> dict[str, float]:
     learn = sum(_seconds(lambda post=post: model.learn_one(*post)) for post in pairs) / len(pairs)
     own = _unlearn(model, pairs, posts.texts[-1])
     model.learn_many(posts.texts, posts.labels)
-    loaded, unchecked = (watchword.TauSS3.from_bytes(model.to_bytes()) for _ in range(2))
+    loaded, unchecked = (type(model).from_bytes(model.to_bytes()) for _ in range(2))
     checked = _unlearn(loaded, pairs, posts.texts[-1])
     promised = _unlearn(unchecked, pairs, posts.texts[-1], check=False)
     times = {
