@@ -20,7 +20,7 @@ from strategies import any_texts, corpora, examples, parameters, texts
 from untyped import untyped
 from watchword.show import palette
 from watchword.show.blocks import LEVELS, Rules, as_value, blocks_of, label_lines
-from watchword.show.html import explanation_html, explanation_page
+from watchword.show.html import explanation_html
 from watchword.show.marks import PART, Mark, marked
 from watchword.show.markup import document, escaped, kept, stand_ins
 from watchword.show.painting import Painter
@@ -375,8 +375,7 @@ def test_an_unknown_level_is_named():
 def test_plain_data_is_accepted(page):
     explanation = MODEL.explain(TEXT)
     plain = json.loads(json.dumps(explanation.to_dict()))
-    draw = explanation_page if page else explanation_html
-    assert draw(plain) == drawing(explanation, page)()
+    assert explanation_html(plain, page=page) == drawing(explanation, page)()
 
 
 def test_a_notebook_shows_the_snippet():

@@ -162,10 +162,17 @@ class Explanation(_Plain):
         >>> page.startswith("<!doctype html>")
         True
         """
-        from watchword.show.html import explanation_page
+        from watchword.show.html import explanation_html
 
-        return explanation_page(
-            self, label, level=level, title=title, most=most, alert=alert, all_labels=all_labels
+        return explanation_html(
+            self,
+            label,
+            level=level,
+            title=title,
+            most=most,
+            alert=alert,
+            all_labels=all_labels,
+            page=True,
         )
 
     def _repr_html_(self) -> str:

@@ -89,7 +89,7 @@ class Overview(Plain):
         """
         from watchword.show.overview import overview_html  # on demand: drawing is not always needed
 
-        return overview_html(self.to_dict(), title=title, labels=labels)
+        return overview_html(self.to_dict(), title=title, labels=labels, page=False)
 
     def to_page(
         self,
@@ -98,9 +98,9 @@ class Overview(Plain):
         labels: Sequence[Label] | None = None,
     ) -> str:
         """Return the same as a self-contained page [default labels: the first 50]."""
-        from watchword.show.overview import overview_page
+        from watchword.show.overview import overview_html
 
-        return overview_page(self.to_dict(), title=title, labels=labels)
+        return overview_html(self.to_dict(), title=title, labels=labels, page=True)
 
     def bars(self, label: Label, *, length: int | None = None) -> str:
         """Return a bar chart of the best n-grams of a label (of one length, if given) as SVG.
@@ -247,9 +247,9 @@ class NgramWorth(Plain):
 
     def to_page(self, *, labels: Sequence[Label] | None = None) -> str:
         """Return the same as a self-contained page."""
-        from watchword.show.overview import ngram_page
+        from watchword.show.overview import ngram_html
 
-        return ngram_page(self.to_dict(), labels)
+        return ngram_html(self.to_dict(), labels, page=True)
 
     def _repr_html_(self) -> str:
         return self.to_html()

@@ -133,19 +133,22 @@ def _axes(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
         for at, name in enumerate(frame.rows):
             y = frame.y(at)
             yield svg.line(frame.left, y, frame.right, y, stroke_opacity=0.12)
-            clipped = svg.clip(name, _SMALL, _MOST_NAME)
-            yield svg.text(
-                frame.left - 8, y + 4, clipped, svg.tooltip(name), size=_SMALL, anchor="end"
-            )
+            shown = (svg.clip(name, _SMALL, _MOST_NAME), svg.tooltip(name))
+            yield svg.text(frame.left - 8, y + 4, *shown, size=_SMALL, anchor="end")
     else:
         for value in svg.ticks(frame.y0, frame.y1, 5):
             y = frame.y(value)
             yield svg.line(frame.left, y, frame.right, y, stroke_opacity=0.15)
-            yield svg.text(frame.left - 7, y + 4, _tick(value), size=_SMALL, anchor="end")
-    for value in _ticks_across(plain, frame):
+            number = svg.number(value, 5)
+            yield svg.text(frame.left - 7, y + 4, number, size=_SMALL, anchor="end")
+    across = svg.ticks(frame.x0, frame.x1, 7)
+    if plain["curves"] and all(float(x).is_integer() for x in plain["curves"][0]["x"][:100]):
+        across = [one for one in across if float(one).is_integer()]  # posts are whole
+    for value in across:
         x = frame.x(value)
         yield svg.line(x, frame.bottom, x, frame.bottom + 5)
-        yield svg.text(x, frame.bottom + 19, _tick(value), size=_SMALL, anchor="middle")
+        number = svg.number(value, 5)
+        yield svg.text(x, frame.bottom + 19, number, size=_SMALL, anchor="middle")
     middle = (frame.left + frame.right) / 2
     yield svg.line(frame.left, frame.bottom, frame.right, frame.bottom)
     yield svg.text(middle, frame.height - 9, plain["x_label"], size=_SIZE, anchor="middle")
@@ -153,17 +156,6 @@ def _axes(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
         x, y = 16, (frame.top + frame.bottom) / 2
         turned = f"rotate(-90 {svg.number(x)} {svg.number(y)})"
         yield svg.text(x, y, plain["y_label"], size=_SIZE, anchor="middle", transform=turned)
-
-
-def _ticks_across(plain: Plain, frame: _Frame) -> list[float]:
-    found = svg.ticks(frame.x0, frame.x1, 7)
-    if plain["curves"] and all(float(x).is_integer() for x in plain["curves"][0]["x"][:100]):
-        found = [one for one in found if float(one).is_integer()]  # posts are whole
-    return found
-
-
-def _tick(value: float) -> str:
-    return svg.number(value, 5)
 
 
 def _rules(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
@@ -227,16 +219,9 @@ def _dots(curve: Plain, frame: _Frame) -> list[svg.Markup]:
         return drawn + [_dot(x, y, curve) for x, y in frame.points(curve)]
     # One path of points, visible by their round caps: there may be hundreds.
     places = dict.fromkeys(f"M{x:.0f} {y:.0f}h0" for x, y in frame.points(curve))
-    path = svg.element(
-        "path",
-        d="".join(places),
-        fill="none",
-        stroke=colour_of(curve),
-        stroke_width=4,
-        stroke_linecap="round",
-        stroke_opacity=0.5,
-    )
-    return [*drawn, path]
+    look: dict[str, Any] = {"stroke_width": 4, "stroke_linecap": "round", "stroke_opacity": 0.5}
+    path = "".join(places)
+    return [*drawn, svg.element("path", d=path, fill="none", stroke=colour_of(curve), **look)]
 
 
 def _dot(x: float, y: float, curve: Plain) -> svg.Markup:
@@ -265,23 +250,11 @@ _DRAWN = {"line": _line, "steps": _steps, "dots": _dots, "bars": _bars}
 def _marks(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
     for mark in plain["marks"]:
         x, y = frame.x(mark["x"]), frame.y(mark["y"])
-        yield svg.element(
-            "circle",
-            cx=x,
-            cy=y,
-            r=_RADIUS + 2,
-            fill=colour_of(mark),
-            stroke="currentColor",
-            stroke_width=2,
-        )
+        ring: dict[str, Any] = {"stroke": "currentColor", "stroke_width": 2}
+        yield svg.element("circle", cx=x, cy=y, r=_RADIUS + 2, fill=colour_of(mark), **ring)
         if mark["name"]:
             room = svg.text_width(mark["name"], _SIZE) + 12
             at_end = x + room > frame.right
-            yield svg.text(
-                x - 11 if at_end else x + 11,
-                y + 20 if y < frame.top + 30 else y - 8,
-                mark["name"],
-                size=_SIZE,
-                anchor="end" if at_end else "start",
-                font_weight="bold",
-            )
+            place = (x - 11 if at_end else x + 11, y + 20 if y < frame.top + 30 else y - 8)
+            anchor = "end" if at_end else "start"
+            yield svg.text(*place, mark["name"], size=_SIZE, anchor=anchor, font_weight="bold")

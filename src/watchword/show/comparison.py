@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 from watchword._display import excerpt
 from watchword.model.explanation import Explanation
@@ -55,8 +57,7 @@ def comparison_page(sides: Sequence[Side], *, title: str, notice: str = "") -> s
     painters: list[Painter] = []
     columns = "\n".join(_column(side, painters) for side in sides)
     framed = f'<p class="ww-notice" role="alert">{escaped(notice)}</p>\n' if notice else ""
-    first = sides[0].story
-    about = _about(first)
+    about = _about(sides[0].story)
     body = (
         f'<main class="ww-story">\n{framed}<h1>{escaped(excerpt(title))}</h1>\n{about}\n'
         f'<div class="ww-compared">{columns}</div>\n{_ngrams(sides)}\n{framed}</main>'
@@ -77,20 +78,14 @@ def _about(plain: Plain) -> str:
 
 
 def _column(side: Side, painters: list[Painter]) -> str:
-    plain = side.story
+    plain, positive = side.story, side.story["positive"]
+    scores = plain["sums"][-1] if plain["sums"] else [0.0] * len(plain["labels"])
     levels: tuple[PaintLevel, ...] = ("sentence", "ngram")
     panels = []
     for level in levels:
         name = f"side{len(painters)}"
-        scores = plain["sums"][-1] if plain["sums"] else [0.0] * len(plain["labels"])
-        painter = Painter(
-            plain["labels"],
-            scores,
-            plain["positive"],
-            level=level,
-            name=name,
-            alert=plain["positive"],
-        )
+        look: dict[str, Any] = {"level": level, "name": name, "alert": positive}
+        painter = Painter(plain["labels"], scores, positive, **look)
         painters.append(painter)
         painted = painter.paint(side.explanation)
         strongest = as_value(painter.rules.highest[level])
@@ -109,16 +104,13 @@ def _column(side: Side, painters: list[Painter]) -> str:
 def _ngrams(sides: Sequence[Side]) -> str:
     """Return a table of the n-grams that each model recognised in the post, with their values."""
     found = [_values(side) for side in sides]
-    ngrams = sorted(
-        {ngram for own in found for ngram in own}, key=lambda one: (_strength(one, found), one)
-    )
+    strongest: dict[str, float] = {}
+    for ngram, value in chain.from_iterable(own.items() for own in found):
+        strongest[ngram] = max(value, strongest.get(ngram, 0.0))
+    ngrams = sorted(strongest, key=lambda one: (-strongest[one], one))
     heads = ["n-gram of the post", *(name_html(side.name) for side in sides)]
     rows = [(name_html(ngram), *(own.get(ngram, "–") for own in found)) for ngram in ngrams]
     return f"<h2>n-grams recognised in the post</h2>{table_html('', heads, rows)}" if rows else ""
-
-
-def _strength(ngram: str, found: Sequence[dict[str, float]]) -> float:
-    return -max(own.get(ngram, 0.0) for own in found)
 
 
 def _values(side: Side) -> dict[str, float]:

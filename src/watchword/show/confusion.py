@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from watchword._checks import Label
 from watchword._display import excerpt
@@ -46,15 +47,11 @@ def confusion_html(
     is_large = len(places) > _MOST_LEVEL
     zero = _DOT if is_large else "0"
     heads = "".join(f'<th scope="col">{name_html(labels[at])}</th>' for at in places)
-    body = "".join(
-        f'<tr><th scope="row">{name_html(labels[row])}</th>'
-        + "".join(
-            _cell(labels, (row, column), counts.get((row, column), 0), totals[row], zero)
-            for column in places
-        )
-        + "</tr>\n"
-        for row in places
-    )
+    body = ""
+    for row in places:
+        pairs = [(row, column) for column in places]
+        line = (_cell(labels, pair, counts.get(pair, 0), totals[row], zero) for pair in pairs)
+        body += f'<tr><th scope="row">{name_html(labels[row])}</th>{"".join(line)}</tr>\n'
     turned = " ww-many" * is_large
     return (
         f'<table class="ww-confusion{turned}"><caption>{_CAPTION}</caption>'
@@ -79,7 +76,7 @@ def most_mistaken(cells: Iterable[Cell], most: int) -> list[Cell]:
     >>> most_mistaken([[0, 0, 9], [0, 1, 2], [1, 0, 5]], 1)
     [[1, 0, 5]]
     """
-    return heapq.nlargest(most, (cell for cell in cells if cell[0] != cell[1]), key=_count)
+    return heapq.nlargest(most, (cell for cell in cells if cell[0] != cell[1]), key=itemgetter(2))
 
 
 def most_confused_labels(cells: Iterable[Cell], labels: int, most: int = MOST_DRAWN) -> list[int]:
@@ -94,10 +91,6 @@ def most_confused_labels(cells: Iterable[Cell], labels: int, most: int = MOST_DR
             mistakes[row] += count
             mistakes[column] += count
     return sorted(heapq.nlargest(most, range(labels), key=lambda at: mistakes[at]))
-
-
-def _count(cell: Cell) -> int:
-    return cell[2]
 
 
 def _style() -> str:

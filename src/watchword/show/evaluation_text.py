@@ -53,12 +53,10 @@ def measure_name(measure: str) -> str:
 def _heading(plain: Plain) -> str:
     counted = f"{many(plain['texts'], 'text')}, {many(len(plain['labels']), 'label')}"
     measures = plain["measures"]
-    if plain["confusion"] is None:
-        return (
-            f"{counted}, exact match {measures['exact_match']:.3f}, "
-            f"hamming loss {measures['hamming']:.3f}"
-        )
-    return f"{counted}, accuracy {measures['accuracy']:.3f}"
+    if plain["confusion"] is not None:
+        return f"{counted}, accuracy {measures['accuracy']:.3f}"
+    exact, hamming = measures["exact_match"], measures["hamming"]
+    return f"{counted}, exact match {exact:.3f}, hamming loss {hamming:.3f}"
 
 
 def _folds(plain: Plain) -> list[str]:
@@ -80,16 +78,11 @@ def _labels(plain: Plain) -> str:
     rest = len(plain["labels"]) - _MOST_LABELS
     if rest > 0:
         rows.append((f"({rest:,} more)", "", "", "", "", ""))
-    totals = {
-        "micro": tuple(
-            f"{sum(one[name] for one in plain['per_label']):,}" for name in ("support", "predicted")
-        )
-    }
+    totals = [sum(one[name] for one in plain["per_label"]) for name in ("support", "predicted")]
     for kind in ("macro", "micro", "weighted"):
-        numbers = (
-            f"{plain['measures'][f'{kind}_{one}']:.3f}" for one in ("precision", "recall", "f1")
-        )
-        rows.append((kind, *numbers, *totals.get(kind, ("", ""))))
+        means = (plain["measures"][f"{kind}_{one}"] for one in ("precision", "recall", "f1"))
+        counts = (f"{total:,}" if kind == "micro" else "" for total in totals)
+        rows.append((kind, *(f"{mean:.3f}" for mean in means), *counts))
     return "\n".join(aligned(rows))
 
 

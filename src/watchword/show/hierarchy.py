@@ -34,7 +34,7 @@ def hierarchy_svg(explanation: Explanation | Plain, *, title: str) -> svg.Markup
     sentences = [one for paragraph in plain["blocks"] for one in paragraph["blocks"]]
     highest = max((max(ngram["value"]) for one in sentences for ngram in one["blocks"]), default=0)
     rows = [_row(plain, one, highest or 1.0) for one in sentences]
-    width = max([_width(plain, one) for one in sentences], default=0) + 2 * _EDGE
+    width = max((end for _, end in rows), default=0) + 2 * _EDGE
     room = 34 + svg.text_width(_vector(plain["value"]), _SIZE)
     top, drawn = 62.0, list[svg.Markup]()
     vectors = width + 14
@@ -45,21 +45,12 @@ def hierarchy_svg(explanation: Explanation | Plain, *, title: str) -> svg.Markup
         drawn.append(svg.text(vectors, middle, f"Σ {_vector(sentence['value'])}", size=_SIZE))
         top += _ROW
     drawn += _document(plain, width, vectors, top + 8)
-    total, height = vectors + room, top + 38
-    heads = [
-        svg.text(_EDGE, 24, title, size=14, font_weight="bold"),
-        *_legend(plain["labels"], 46),
-    ]
+    head = svg.text(_EDGE, 24, title, size=14, font_weight="bold")
     described = f"{_vector(plain['value'])} for {', '.join(map(str, plain['labels']))}: "
-    return svg.drawing(
-        total,
-        height,
-        *heads,
-        *drawn,
-        title=title,
-        description=f"{described}classified as {plain['label']}.",
-        css=svg.STYLE,
-    )
+    described += f"classified as {plain['label']}."
+    drawn = [head, *_legend(plain["labels"], 46), *drawn]
+    about = {"title": title, "description": described, "css": svg.STYLE}
+    return svg.drawing(vectors + room, top + 38, *drawn, **about)
 
 
 def _legend(labels: Sequence[object], y: float) -> list[svg.Markup]:
@@ -74,11 +65,10 @@ def _legend(labels: Sequence[object], y: float) -> list[svg.Markup]:
 
 
 def _document(plain: Plain, width: float, vectors: float, top: float) -> list[svg.Markup]:
-    words = "document"
-    start = width - svg.text_width(words, _SIZE)
+    start = width - svg.text_width("document", _SIZE)
     return [
         svg.line(vectors, top - 18, vectors + 90, top - 18, stroke_opacity=0.4),
-        svg.text(start - 8, top, words, size=_SIZE),
+        svg.text(start - 8, top, "document", size=_SIZE),
         svg.text(vectors, top, f"Σ {_vector(plain['value'])}", size=_SIZE, font_weight="bold"),
         svg.text(vectors, top + 18, f"→ {plain['label']}", size=_SIZE, font_weight="bold"),
     ]
@@ -93,7 +83,8 @@ def _row(plain: Plain, sentence: Plain, highest: float) -> tuple[list[svg.Markup
         if between:
             shapes.append(svg.text(x, 20, between, size=_SIZE))
             x += svg.text_width(between, _SIZE) + _GAP
-        words, vector = _spelt(plain, ngram), _vector(ngram["value"])
+        words = " → ".join(plain["text"][ngram["start"] : ngram["end"]].split())
+        vector = _vector(ngram["value"])
         width = max(svg.text_width(words, _SIZE), svg.text_width(vector, _SMALL)) + 2 * _PAD
         shapes += _block(words, vector, x, width, ngram, highest)
         x, before = x + width + _GAP, ngram["end"]
@@ -124,14 +115,6 @@ def _block(
         svg.text(middle, 18, words, size=_SIZE, anchor="middle"),
         svg.text(middle, 34, vector, size=_SMALL, anchor="middle"),
     ]
-
-
-def _spelt(plain: Plain, ngram: Plain) -> str:
-    return " → ".join(plain["text"][ngram["start"] : ngram["end"]].split())
-
-
-def _width(plain: Plain, sentence: Plain) -> float:
-    return _row(plain, sentence, 1.0)[1]
 
 
 def _vector(values: Sequence[float]) -> str:

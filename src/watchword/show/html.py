@@ -46,29 +46,17 @@ def explanation_html(
     most: int | None = None,
     alert: Label | None = None,
     all_labels: bool = False,
+    page: bool = False,
 ) -> str:
-    """Draw an explanation, or its `to_dict()`, as a snippet; see `Explanation.to_html`."""
-    as_choice("level", level, LEVELS)
-    limit = as_whole("most", MOST_IN_SNIPPET if most is None else most, 0)
-    head = Head(explanation, label, alert=alert, all_labels=all_labels)
-    return _snippet(explanation, head, level, title, limit)
+    """Draw an explanation, or its `to_dict()`, as a snippet or as a page.
 
-
-def explanation_page(
-    explanation: Explanation | Plain,
-    label: Label | None = None,
-    *,
-    level: PaintLevel = "ngram",
-    title: str | None = None,
-    most: int | None = None,
-    alert: Label | None = None,
-    all_labels: bool = False,
-) -> str:
-    """Draw an explanation, or its `to_dict()`, as a page; see `Explanation.to_page`."""
+    See `Explanation.to_html` and `Explanation.to_page`.
+    """
     as_choice("level", level, LEVELS)
-    limit = as_whole("most", MOST_BLOCKS if most is None else most, 0)
+    usual = MOST_BLOCKS if page else MOST_IN_SNIPPET
+    limit = as_whole("most", usual if most is None else most, 0)
     head = Head(explanation, label, alert=alert, all_labels=all_labels)
-    return _page(explanation, head, level, title, limit)
+    return (_page if page else _snippet)(explanation, head, level, title, limit)
 
 
 def notebook_html(explanation: Explanation | Plain) -> str:
@@ -161,18 +149,17 @@ def strongest_tables(painter: Painter, bias: Sequence[float] | None = None) -> s
 
     `bias` is that of each label in a refined model.
     """
-    tables = "".join(
-        f'<div class="on-{level}"><div class="on-l{at}">{_table(painter, level, at)}'
-        f"{_bias(bias, at)}</div></div>\n"
+    tables = [
+        (level, str(at), _table(painter, level, at, bias))
         for level in LEVELS
         for at in painter.columns
+    ]
+    tables += [(level, ALL, _table_of_all(painter, level)) for level in LEVELS]
+    shown = "".join(
+        f'<div class="on-{level}"><div class="on-l{at}">{table}</div></div>\n'
+        for level, at, table in tables
     )
-    tables += "".join(
-        f'<div class="on-{level}"><div class="on-l{ALL}">'
-        f"{_table_of_all(painter, level)}</div></div>\n"
-        for level in LEVELS
-    )
-    return f"<h2>Largest contributions</h2>\n{tables}"
+    return f"<h2>Largest contributions</h2>\n{shown}"
 
 
 def _table_of_all(painter: Painter, level: PaintLevel) -> str:
@@ -195,15 +182,12 @@ def _table_of_all(painter: Painter, level: PaintLevel) -> str:
     return table_html(f"{LEVEL_NAMES[level]} for all labels", heads, cells)
 
 
-def _bias(bias: Sequence[float] | None, column: int) -> str:
-    return "" if bias is None else f'<p class="quiet">Bias: {as_value(bias[column])}</p>'
-
-
-def _table(painter: Painter, level: PaintLevel, column: int) -> str:
+def _table(painter: Painter, level: PaintLevel, column: int, bias: Sequence[float] | None) -> str:
     rows = painter.rules.largest(level, column, _ROWS)
     label = f"<bdi>{escaped(painter.labels[column])}</bdi>"
+    below = "" if bias is None else f'<p class="quiet">Bias: {as_value(bias[column])}</p>'
     if not rows:
-        return f"<p>Nothing contributes to {label}.</p>"
+        return f"<p>Nothing contributes to {label}.</p>{below}"
     numbers: tuple[str, ...] = ()
     if level == "ngram":
         refined = rows[0].rule is None
@@ -219,7 +203,7 @@ def _table(painter: Painter, level: PaintLevel, column: int) -> str:
         )
         for one in rows
     )
-    return table_html(f"{LEVEL_NAMES[level]} for {label}", heads, cells)
+    return table_html(f"{LEVEL_NAMES[level]} for {label}", heads, cells) + below
 
 
 def _cell(one: Total, name: str, column: int) -> float:

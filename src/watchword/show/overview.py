@@ -46,31 +46,18 @@ _STYLE = """
 """
 
 
-def overview_html(
-    plain: Plain, *, title: str = "Model overview", labels: Sequence[Label] | None = None
-) -> str:
+def overview_html(plain: Plain, *, title: str, labels: Sequence[Label] | None, page: bool) -> str:
     """Return a model's totals and, for each label, its best n-grams and the distribution of values.
 
-    `labels` are the labels to draw [default: the first 10].
-    """
-    return _overview(plain, title, labels, page=False)
-
-
-def overview_page(
-    plain: Plain, *, title: str = "Model overview", labels: Sequence[Label] | None = None
-) -> str:
-    """Return the same as a page [default labels: the first 50].
+    `labels` are the labels to draw [default: the first 10, or 50 in a page].
 
     >>> from watchword import TauSS3
     >>> model = TauSS3()
     >>> model.learn_many(["machine learning", "a match"], ["tech", "sports"])
-    >>> overview_page(model.overview().to_dict()).startswith("<!doctype html>")
+    >>> plain = model.overview().to_dict()
+    >>> overview_html(plain, title="Model", labels=None, page=True).startswith("<!doctype html>")
     True
     """
-    return _overview(plain, title, labels, page=True)
-
-
-def _overview(plain: Plain, title: str, labels: Sequence[Label] | None, *, page: bool) -> str:
     known = [one["label"] for one in plain["labels"]]
     drawn = known[: MOST_LABELS if page else MOST_IN_SNIPPET] if labels is None else list(labels)
     parts = [_totals(plain)]
@@ -100,17 +87,14 @@ def _totals(plain: Plain) -> str:
     distinct = ["distinct, all labels", "", "", *plain["ngrams"]]
     settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
     pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
-    refinement = plain.get("refinement")
-    refined = ""
-    if refinement is not None:
-        refined = (
+    table = table_html("Documents, words and n-grams of each length learnt", heads, rows, distinct)
+    about = f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>'
+    if (refinement := plain.get("refinement")) is not None:
+        about += (
             f"\n<p>The model is {escaped(refinement['text'])}. "
             "The values on this page are the counted ones, without corrections.</p>"
         )
-    return (
-        table_html("Documents, words and n-grams of each length learnt", heads, rows, distinct)
-        + f'\n<p class="quiet">{escaped(settings)}.{pruned}</p>{refined}'
-    )
+    return table + about
 
 
 def _words(length: int) -> str:
@@ -145,16 +129,13 @@ def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
 
 
 def _by_length(plain: Plain, label: Label, own: Plain) -> str:
-    figures = "".join(
-        _figure(bars_svg(plain, label, length=each["length"]), f"of {_words(each['length'])}")
-        for each in own["lengths"]
-        if each["top"]
-    )
-    tables = "".join(
-        _ngram_table(f"of {_words(each['length'])}", each["top"]) for each in own["lengths"]
-    )
-    best = _ngram_table("n-grams of highest value", own["top"])
-    sides = {"By length": figures, "As tables": best + tables}
+    figures, tables = "", _ngram_table("n-grams of highest value", own["top"])
+    for each in own["lengths"]:
+        name = f"of {_words(each['length'])}"
+        tables += _ngram_table(name, each["top"])
+        if each["top"]:
+            figures += _figure(bars_svg(plain, label, length=each["length"]), name)
+    sides = {"By length": figures, "As tables": tables}
     return "".join(
         details_html(name, f'<div class="ww-side">{side}</div>') for name, side in sides.items()
     )
@@ -187,12 +168,7 @@ def _distribution_table(plain: Plain, own: Plain) -> str:
 # The values of an n-gram
 
 
-def ngram_page(plain: Plain, labels: Sequence[Label] | None = None) -> str:
-    """Return an n-gram's values as a page; see `ngram_html`."""
-    return _ngram(plain, labels, page=True)
-
-
-def ngram_html(plain: Plain, labels: Sequence[Label] | None = None) -> str:
+def ngram_html(plain: Plain, labels: Sequence[Label] | None = None, *, page: bool = False) -> str:
     """Return an n-gram's values for every label, the values of its words, and the words after it.
 
     `labels` are the labels to show [default: all].
@@ -204,15 +180,10 @@ def ngram_html(plain: Plain, labels: Sequence[Label] | None = None) -> str:
     >>> ngram_html(ngram_worth(model, "a match").to_dict()).count("<table>")
     2
     """
-    return _ngram(plain, labels, page=False)
-
-
-def _ngram(plain: Plain, labels: Sequence[Label] | None, *, page: bool) -> str:
     known = [one["label"] for one in plain["values"]]
     columns = [column_of(known, label) for label in (known if labels is None else labels)]
-    parts = []
-    if not plain["known"]:
-        parts.append("<p>The model has not learnt this n-gram.</p>")
+    unknown = "<p>The model has not learnt this n-gram.</p>"
+    parts = [] if plain["known"] else [unknown]
     parts.append(_worth_table(plain["values"], columns))
     meanings = "".join(f"<dt>{name}</dt><dd>{meaning}</dd>" for name, meaning in _MEANINGS.items())
     parts.append(details_html("What the columns mean", f"<dl>{meanings}</dl>"))

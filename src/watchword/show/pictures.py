@@ -6,7 +6,7 @@ Each is an SVG. Inside a page it has the page's colours; with `alone=True`, for 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from watchword._checks import Label
@@ -46,12 +46,10 @@ def bars_svg(
     drawn = []
     for rank, (name, one) in enumerate(zip(names, ngrams, strict=True)):
         top, bar = rank * row, max(longest * one["value"] / highest, 1)
-        description = svg.tooltip(_tooltip(one))
+        tooltip, fill = svg.tooltip(_tooltip(one)), _colour(at, label, alert)
         drawn += [
-            svg.text(left - 6, top + 16, name, description, size=size, anchor="end"),
-            svg.rectangle(
-                left, top + 4, bar, row - 6, description, fill=_colour(at, label, alert), rx=2
-            ),
+            svg.text(left - 6, top + 16, name, tooltip, size=size, anchor="end"),
+            svg.rectangle(left, top + 4, bar, row - 6, tooltip, fill=fill, rx=2),
             svg.text(left + bar + 5, top + 16, as_value(one["value"]), size=12),
         ]
     return _drawing(
@@ -84,25 +82,13 @@ def cloud_svg(
     ngrams = _top(plain, at, length)[:MOST_IN_CLOUD]
     highest = max((one["value"] for one in ngrams), default=1.0)
     shares = [one["value"] / highest for one in ngrams]
-    placed, width, height = lay_out(
-        [one["ngram"] for one in ngrams], shares, smallest=11, largest=28
-    )
-    drawn = [
-        svg.group(
-            svg.tooltip(_tooltip(one)),
-            svg.rectangle(
-                box.x - 2,
-                box.y,
-                box.width + 4,
-                box.height,
-                rx=3,
-                fill=_colour(at, label, alert),
-                fill_opacity=STRONGEST * share,
-            ),
-            _boxed_text(box),
-        )
-        for box, one, share in zip(placed, ngrams, shares, strict=True)
-    ]
+    words = [one["ngram"] for one in ngrams]
+    placed, width, height = lay_out(words, shares, smallest=11, largest=28)
+    drawn = []
+    for box, one, share in zip(placed, ngrams, shares, strict=True):
+        look = {"fill": _colour(at, label, alert), "fill_opacity": STRONGEST * share}
+        ground = svg.rectangle(box.x - 2, box.y, box.width + 4, box.height, rx=3, **look)
+        drawn.append(svg.group(svg.tooltip(_tooltip(one)), ground, _boxed_text(box)))
     return _drawing(
         max(width, 1),
         max(height, 1),
@@ -145,7 +131,7 @@ def distribution_svg(
     bins = max((len(each["distribution"]) for each in every), default=0) or 1
     most = max((max(each["distribution"], default=0) for each in every), default=0) or 1
     chart = _Chart(bins * plain["bin_width"], most)
-    drawn = chart.axes()
+    drawn = list(chart.axes())
     for number, many in enumerate(own["distribution"]):
         if many:
             low, high = (edge * plain["bin_width"] for edge in (number, number + 1))
@@ -180,28 +166,21 @@ class _Chart:
         share = math.log(2 * many) / math.log(2 * self.most) if self.most > 1 else many
         return self.top + room * (1 - share)
 
-    def axes(self) -> list[str]:
-        ground = self.height - self.bottom
+    def axes(self) -> Iterator[svg.Markup]:
+        ground, end = self.height - self.bottom, self.width - self.right
         powers = [10**power for power in range(len(str(self.most)))]
         every = math.ceil(len(powers) / 5)
-        drawn: list[str] = []
         for many in powers[::every]:
             y = self.y(many)
-            drawn += [
-                svg.line(self.left, y, self.width - self.right, y, stroke_opacity=0.15),
-                svg.text(self.left - 5, y + 4, f"{many:,}", size=11, anchor="end"),
-            ]
+            yield svg.line(self.left, y, end, y, stroke_opacity=0.15)
+            yield svg.text(self.left - 5, y + 4, f"{many:,}", size=11, anchor="end")
         for value in svg.ticks(0, self.highest, 4):
             shown = svg.number(value, 6)
-            drawn.append(svg.text(self.x(value), ground + 14, shown, size=11, anchor="middle"))
-        middle = (self.left + self.width - self.right) / 2
-        drawn += [
-            svg.line(self.left, ground, self.width - self.right, ground),
-            svg.text(middle, self.height - 4, "value", size=11, anchor="middle"),
-        ]
-        return drawn
+            yield svg.text(self.x(value), ground + 14, shown, size=11, anchor="middle")
+        yield svg.line(self.left, ground, end, ground)
+        yield svg.text((self.left + end) / 2, self.height - 4, "value", size=11, anchor="middle")
 
-    def bar(self, low: float, high: float, many: int, description: str, colour: str) -> str:
+    def bar(self, low: float, high: float, many: int, description: str, colour: str) -> svg.Markup:
         x, y = self.x(low), self.y(many)
         width = max(self.x(high) - x - 1, 0.5)
         ground = self.height - self.bottom

@@ -49,20 +49,14 @@ def plot_chart(plain: Plain, ax: Axes | None = None) -> Axes:
         _curve(plain, curve, ax)
     for mark in plain["marks"]:
         colour = colour_of(mark)
-        style: dict[str, Any] = {
-            "markersize": 8,
-            "markeredgecolor": "black",
-            "markeredgewidth": 1.2,
-            "zorder": 4,
-        }
+        style: dict[str, Any] = {"markersize": 8, "zorder": 4}
+        style |= {"markeredgecolor": "black", "markeredgewidth": 1.2}
         ax.plot([mark["x"]], [mark["y"]], "o", color=colour, **style)
         if mark["name"]:
-            place: dict[str, Any] = {
-                "xytext": (7, -14),  # below: many marks are close to the upper end
-                "textcoords": "offset points",
-                "fontweight": "bold",
-            }
-            ax.annotate(plot_name(mark["name"]), (mark["x"], mark["y"]), **place)
+            # Below: many marks are close to the upper end.
+            place: dict[str, Any] = {"xytext": (7, -14), "textcoords": "offset points"}
+            name = plot_name(mark["name"])
+            ax.annotate(name, (mark["x"], mark["y"]), fontweight="bold", **place)
     dotted: dict[str, Any] = {"color": "0.25", "linestyle": ":", "linewidth": 1.2}
     for rule in plain["rules"]:
         draw = ax.axhline if rule["horizontal"] else ax.axvline
@@ -113,12 +107,9 @@ def _curve(plain: Plain, curve: Plain, ax: Axes) -> None:
             opacity = 0.4 if curve["faint"] else 1.0
             ax.plot(x, y, "o", color=colour, label=name, markersize=3, alpha=opacity)
     else:
-        style = {
-            "color": colour,
-            "linestyle": "dashed" if curve["dashed"] else "solid",
-            "drawstyle": "steps-post" if curve["drawn"] == "steps" else "default",
-        }
-        ax.plot(x, y, label=name, linewidth=1.8, **style)
+        style = {"linestyle": "dashed" if curve["dashed"] else "solid"}
+        style["drawstyle"] = "steps-post" if curve["drawn"] == "steps" else "default"
+        ax.plot(x, y, label=name, color=colour, linewidth=1.8, **style)
 
 
 # Evaluations

@@ -44,15 +44,16 @@ def report_html(plain: Plain, *, title: str = "Early detection report") -> str:
     labels, positive = plain["model"]["labels"], plain["positive"]
     painter = Painter(labels, [0.0] * len(labels), positive, alert=positive)
     stories = "\n".join(_stories(plain, painter))
+    charts = "\n".join(f"<figure>{chart_svg(one, alone=False)}</figure>" for one in plain["charts"])
     body = f"""<main class="ww-story ww-report {painter.name}">
 <h1>{escaped(title)}</h1>
-<p>{len(_rows(plain)) + plain["left_out"]["subjects"]:,} subjects, alerts for
+<p>{len(plain["subjects"]) + plain["left_out"]["subjects"]:,} subjects, alerts for
 <strong>{name_html(plain["positive"])}</strong>, decided after every
 {"post" if plain["by"] == "post" else "tenth of the posts"}.</p>
 <p class="quiet">Rule: {name_html(plain["rule"])}.
 Model {name_html(plain["model"]["fingerprint"])}.</p>
 {_measures(plain)}
-{_charts(plain)}
+{charts}
 <h2 id="subjects">Subjects</h2>
 {_filter(plain)}
 {_subjects(plain)}
@@ -72,11 +73,6 @@ _STYLE = """
 .ww-wrong { font-weight: 700; }
 @media print { .ww-report section { content-visibility: visible; } .ww-filter { display: none; } }
 """
-
-
-def _rows(plain: Plain) -> list[Plain]:
-    rows: list[Plain] = plain["subjects"]
-    return rows
 
 
 # Measures
@@ -118,10 +114,6 @@ def _measures(plain: Plain) -> str:
 # Subjects
 
 
-def _charts(plain: Plain) -> str:
-    return "\n".join(f"<figure>{chart_svg(one, alone=False)}</figure>" for one in plain["charts"])
-
-
 def _class(verdict: str) -> str:
     return f"v-{verdict.replace(' ', '-')}"
 
@@ -152,7 +144,7 @@ def _subjects(plain: Plain) -> str:
     )
     stories = len(plain["stories"])  # only the first subjects have one
     body = "".join(
-        _subject_row(row, at if at < stories else None) for at, row in enumerate(_rows(plain))
+        _subject_row(row, at if at < stories else None) for at, row in enumerate(plain["subjects"])
     )
     return (
         f'<div class="wide"><table><caption>Subjects, wrong decisions first</caption>'
@@ -189,7 +181,7 @@ def _left_out(plain: Plain) -> str:
 
 
 def _stories(plain: Plain, painter: Painter) -> Iterator[str]:
-    for at, (story, row) in enumerate(zip(plain["stories"], _rows(plain), strict=False)):
+    for at, (story, row) in enumerate(zip(plain["stories"], plain["subjects"], strict=False)):
         changes = "".join(f"<p>{escaped(one['text'])}</p>" for one in story["changes"])
         posts = shown_posts(story, painter, prefix=f"story-{at}-", heading="h4")
         more = left_out_html(len(story["sums"]) - len(story["shown"]), "posts")

@@ -8,10 +8,9 @@ iframe, so that the scripts and styles of several snippets do not interfere.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from watchword._display import excerpt, many
 from watchword.show import svg
@@ -20,12 +19,7 @@ from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, MOST_DRA
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import as_json, document, escaped, name_html
 from watchword.show.search_axes import FULL, Axis
-from watchword.show.search_pack import (
-    DIGITS,
-    Packed,
-    pack_search,
-    python_line,
-)
+from watchword.show.search_pack import DIGITS, Packed, pack_search, python_line
 
 _MOST_ROWS = 50  # rows of the table without scripts
 _FRAME_HEIGHT = "46rem"
@@ -60,6 +54,12 @@ def search_page(plain: Plain, *, title: str = "Parameter search") -> str:
         nothing = f"<p>No setting was evaluated on all folds.{_unfinished(plain)}</p>"
         return document(title, f'<main class="ww-search">{head}{nothing}</main>', _style())
     packed = pack_search(plain)
+    rest = len(plain["settings"]) - _MOST_ROWS
+    more = f"{many(rest, 'more setting')}; enable JavaScript to see all." if rest > 0 else ""
+    frame = [_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM]
+    sizes = {"full": FULL, "digits": DIGITS, "mostDrawn": MOST_DRAWN, "small": frame, "star": _STAR}
+    parts = (_file(f"search_{name}.js") for name in ("values", "plots", "tables", "picked"))
+    script = f'(() => {{\n"use strict";\n{CONFUSION_SCRIPT}{"".join(parts)}}})();\n'
     body = f"""<main class="ww-search">
 {head}{_summary(plain, packed)}
 {_small_plots(plain, packed)}
@@ -68,19 +68,13 @@ def search_page(plain: Plain, *, title: str = "Parameter search") -> str:
 <h2 id="all-heading">All settings</h2>
 <div class="ww-scroll" tabindex="0" role="group" aria-labelledby="all-heading">
 <table id="settings">{_table(plain, packed)}</table></div>
-<p id="more">{_rest(plain)}</p>
+<p id="more">{more}</p>
 </section>
 {_REPORT}
 <div id="told" class="ww-told" role="status" hidden></div>
-<script type="application/json" id="data">{as_json(_data(packed))}</script>
+<script type="application/json" id="data">{as_json(packed.data | sizes)}</script>
 </main>"""
-    return document(title, body, _style(), script=_script())
-
-
-def _data(packed: Packed) -> dict[str, Any]:
-    frame = [_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM]
-    sizes = {"full": FULL, "digits": DIGITS, "mostDrawn": MOST_DRAWN, "small": frame}
-    return packed.data | sizes | {"star": _STAR}
+    return document(title, body, _style(), script=script)
 
 
 def _frame(whole: str, title: str) -> str:
@@ -99,11 +93,6 @@ def _frame(whole: str, title: str) -> str:
 @cache
 def _file(name: str) -> str:
     return files("watchword.show").joinpath(name).read_text(encoding="utf-8")
-
-
-def _script() -> str:
-    parts = (_file(f"search_{name}.js") for name in ("values", "plots", "tables", "picked"))
-    return f'(() => {{\n"use strict";\n{CONFUSION_SCRIPT}{"".join(parts)}}})();\n'
 
 
 def _style() -> str:
@@ -142,9 +131,9 @@ def _summary(plain: Plain, packed: Packed) -> str:
     around = "" if spread is None else f' <span title="over folds">± {spread:.{DIGITS}f}</span>'
     dropped = packed.complete.count(False)
     summary = (
-        f"{many(len(settings), 'setting')} of "
-        f"{_listed(plain['varied'])} on {many(plain['texts'], 'text')} with "
-        f"{many(len(plain['labels']), 'label')}, in {many(plain['folds'], 'fold')}."
+        f"{many(len(settings), 'setting')} of {_listed(plain['varied'])} on "
+        f"{many(plain['texts'], 'text')} with {many(len(plain['labels']), 'label')}, in "
+        f"{many(plain['folds'], 'fold')}."
     )
     if dropped:
         summary += f" {dropped:,} of them were stopped before the last fold."
@@ -173,11 +162,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(marked[:-1])} and {marked[-1]}"
 
 
-def _rest(plain: Plain) -> str:
-    rest = len(plain["settings"]) - _MOST_ROWS
-    return f"{many(rest, 'more setting')}; enable JavaScript to see all." if rest > 0 else ""
-
-
 def _value(value: float | None) -> str:
     return "–" if value is None else f"{value:.{DIGITS}f}"
 
@@ -187,8 +171,10 @@ def _value(value: float | None) -> str:
 
 def _table(plain: Plain, packed: Packed) -> str:
     heads = ["#", measure_name(plain["measure"]), "±", "folds", *plain["varied"]]
+    number = ' class="number"'
     columns = "".join(
-        f'<th scope="col"{_numeric(at < 4)}>{name_html(head)}</th>' for at, head in enumerate(heads)
+        f'<th scope="col"{number * (at < 4)}>{name_html(head)}</th>'
+        for at, head in enumerate(heads)
     )
     rows = "".join(
         _row(packed, at, len(plain["settings"][at]["by_fold"]))
@@ -204,10 +190,6 @@ def _row(packed: Packed, at: int, folds: int) -> str:
     cells = "".join(f'<td class="number">{one}</td>' for one in numbers)
     cells += "".join(f"<td>{name_html(shown[at])}</td>" for shown in packed.shown)
     return f'<tr{kind}><th scope="row" class="number">{at + 1}</th>{cells}</tr>\n'
-
-
-def _numeric(yes: bool) -> str:
-    return ' class="number"' if yes else ""
 
 
 # Small plots
@@ -234,27 +216,22 @@ def _small_plots(plain: Plain, packed: Packed) -> str:
 def _plot(plain: Plain, packed: Packed, at: int) -> str:
     axis = packed.axes[at]
     points = [
-        (_across(x), _upwards(y))
-        for x, y in zip(axis.places, packed.heights.places, strict=True)
+        (_across(x), _upwards(y), whole)
+        for x, y, whole in zip(axis.places, packed.heights.places, packed.complete, strict=True)
         if x is not None and y is not None
     ]
-    drawn = [y is not None for y in packed.heights.places]
-    whole = [one for one, here in zip(packed.complete, drawn, strict=True) if here]
-    measure = measure_name(plain["measure"])
-    name = excerpt(plain["varied"][at])
-    best = (
-        [svg.element("path", d=_STAR, class_="ww-best", transform=_shift(*points[0]))]
-        if drawn[0]
-        else []
-    )
+    best = []
+    if packed.heights.places[0] is not None:
+        place = f"translate({svg.number(points[0][0])} {svg.number(points[0][1])})"
+        best.append(svg.element("path", d=_STAR, class_="ww-best", transform=place))
     return svg.drawing(
         _WIDTH,
         _HEIGHT,
         *_grid(axis, packed.heights),
-        _dots([point for point, one in zip(points, whole, strict=True) if not one], "ww-faint"),
-        _dots([point for point, one in zip(points, whole, strict=True) if one], "c1"),
+        _dots([(x, y) for x, y, whole in points if not whole], "ww-faint"),
+        _dots([(x, y) for x, y, whole in points if whole], "c1"),
         *best,
-        title=f"{measure} by {name}",
+        title=f"{measure_name(plain['measure'])} by {excerpt(plain['varied'][at])}",
         description=f"{many(len(points), 'setting')}; the table below has the same numbers.",
         role="group",
         data_plot=at,
@@ -269,28 +246,22 @@ def _upwards(place: int) -> float:
     return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - place / FULL)
 
 
-def _shift(x: float, y: float) -> str:
-    return f"translate({svg.number(x)} {svg.number(y)})"
-
-
 def _dots(points: Sequence[tuple[float, float]], kind: str) -> svg.Markup:
     """Return all points as one path of zero-length lines, visible by their round caps."""
     path = "".join(f"M{svg.number(x, 1)} {svg.number(y, 1)}h0" for x, y in points)
     return svg.element("path", d=path, class_=f"ww-dots {kind}")
 
 
-def _grid(axis: Axis, heights: Axis) -> list[svg.Markup]:
+def _grid(axis: Axis, heights: Axis) -> Iterator[svg.Markup]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    parts = []
     for place, name in heights.ticks:
         y = _upwards(place)
-        parts.append(svg.line(_LEFT, y, right, y, class_="ww-grid"))
-        parts.append(svg.text(_LEFT - 5, y + 3.5, name, size=_TICK_SIZE, anchor="end"))
-    parts.append(svg.line(_LEFT, bottom, right, bottom, class_="ww-axis"))
+        yield svg.line(_LEFT, y, right, y, class_="ww-grid")
+        yield svg.text(_LEFT - 5, y + 3.5, name, size=_TICK_SIZE, anchor="end")
+    yield svg.line(_LEFT, bottom, right, bottom, class_="ww-axis")
     room = (right - _LEFT) / max(len(axis.ticks), 1) - 4
     # Names without room for three letters are left out.
     for place, name in axis.ticks if room >= 3 * _TICK_SIZE or not axis.columns else ():
         shown = svg.clip(name, _TICK_SIZE, room) if axis.columns else name
         x, y = _across(place), bottom + 14
-        parts.append(svg.text(x, y, shown, svg.tooltip(name), size=_TICK_SIZE, anchor="middle"))
-    return parts
+        yield svg.text(x, y, shown, svg.tooltip(name), size=_TICK_SIZE, anchor="middle")

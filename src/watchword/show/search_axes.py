@@ -123,12 +123,11 @@ def _columns(values: Sequence[Any], spelt: Sequence[str]) -> Axis:
     order = sorted(set(spelt), key=lambda text: (text not in numbers, numbers.get(text, 0), text))
     column = {text: at for at, text in enumerate(order)}
     width = FULL / len(order) if order else FULL
-    places: list[int | None] = []
-    for at, text in enumerate(spelt):
-        jitter = ((at + 1) * _GOLDEN % 1 - 0.5) * _SPREAD
-        places.append(round((column[text] + 0.5 + jitter) * width))
+    jitters = (((at + 1) * _GOLDEN % 1 - 0.5) * _SPREAD for at in range(len(spelt)))
+    centres = (column[text] + 0.5 for text in spelt)
+    places = [round((at + jitter) * width) for at, jitter in zip(centres, jitters, strict=True)]
     ticks = [(round((at + 0.5) * width), text) for at, text in enumerate(order)]
-    return Axis(places, ticks, columns=True)
+    return Axis([*places], ticks, columns=True)
 
 
 def _scale(values: Sequence[float]) -> Axis:

@@ -13,13 +13,7 @@ from watchword.model.parameters import DEFAULTS
 from watchword.show.blocks import Plain
 from watchword.show.evaluation_text import measure_name
 from watchword.show.numbers import pack_wholes
-from watchword.show.search_axes import (
-    Axis,
-    is_number,
-    measure_axis,
-    parameter_axis,
-    told_by,
-)
+from watchword.show.search_axes import Axis, is_number, measure_axis, parameter_axis, told_by
 
 DIGITS = 4  # digits of measures
 MOST_REPORTED = 500  # settings with counts in the page
@@ -64,6 +58,7 @@ def pack_search(plain: Plain) -> Packed:
     per_label, confusion = _counts(plain)
     deviation = [_deviation(one) for one in by_fold]
     base = {name: one for name, one in plain["base"].items() if name not in plain["varied"]}
+    options = (_as_option(name, one) for name, one in _unusual(base))
     data = {
         "measure": visible(measure_name(plain["measure"])),
         "less": plain["better"] == "less",
@@ -84,7 +79,7 @@ def pack_search(plain: Plain) -> Packed:
         "heightTicks": heights.ticks,
         "perLabel": per_label,
         "confusion": confusion,
-        "base": [visible(_as_arguments(base)), visible(_as_options(base))],
+        "base": [visible(_as_arguments(base)), visible(" ".join(filter(None, options)))],
     }
     shown = [column.shown for column in columns]
     return Packed(value, deviation, complete, shown, axes, heights, len(per_label), data)
@@ -160,10 +155,6 @@ def python_line(parameters: Plain, base: Plain) -> str:
 
 def _as_arguments(base: Plain) -> str:
     return ", ".join(_as_argument(name, one) for name, one in _unusual(base))
-
-
-def _as_options(base: Plain) -> str:
-    return " ".join(option for name, one in _unusual(base) if (option := _as_option(name, one)))
 
 
 def _unusual(base: Plain) -> Iterable[tuple[str, Any]]:

@@ -34,8 +34,12 @@ STORY_STYLE = """
 
 def story_html(plain: Plain) -> str:
     """Return the decision, timeline, what tipped and would have changed it, and the key posts."""
+    positive = plain["positive"]
     parts = [*_reasons(plain, "h3", "h4", ()), "<h4>Posts</h4>", _left_out(plain)]
-    inside = "\n".join([*parts, *_snippets(plain)])
+    for one in plain["shown"]:
+        painted = explanation_html(one["explanation"], positive, alert=positive)
+        parts.append(f"<h5>{_post_title(plain, one)}</h5>{painted}{_cut(one)}")
+    inside = "\n".join(parts)
     return f'<div class="ww-story"><style>{_SNIPPET_STYLE}</style>{inside}</div>'
 
 
@@ -58,8 +62,7 @@ def story_page(plain: Plain) -> str:
         _left_out(plain),
         f'<div class="{painter.name}">{painter.controls()}\n{posts}</div>',
     ]
-    inside = "\n".join(parts)
-    body = f'<main class="ww-story">\n{inside}\n</main>'
+    body = "\n".join(['<main class="ww-story">', *parts, "</main>"])
     return document(_title(plain), body, STORY_STYLE + painter.css())
 
 
@@ -97,14 +100,8 @@ def _scores(plain: Plain) -> list[float]:
 
 def decision_html(plain: Plain, *, rule: bool = True) -> str:
     """Return the decision and its delay, the true label where known, and the rule."""
-    decision = plain["decision"]
-    text = decision_text(
-        plain["positive"],
-        plain["truth"],
-        delay=decision["delay"],
-        posts=decision["posts"],
-        spell=name_html,
-    )
+    counts = {name: plain["decision"][name] for name in ("delay", "posts")}
+    text = decision_text(plain["positive"], plain["truth"], **counts, spell=name_html)
     by_rule = f'\n<p class="quiet">Rule: {name_html(plain["rule"])}</p>' if rule else ""
     return f'<p class="ww-alert">{text}</p>{by_rule}'
 
@@ -158,9 +155,7 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
             '<p class="quiet">The model is refined: n-grams add to the scores of posts, and posts '
             "add probabilities.</p>"
         )
-    columns = [plain["labels"].index(positive)]
-    if rival is not None:
-        columns.append(plain["labels"].index(rival))
+    columns = [plain["labels"].index(one) for one in (positive, rival) if one is not None]
     halves = [
         _ngram_table(f"n-grams {side} it", tipped[f"ngrams_{side}"], plain["labels"], columns)
         + _post_table(f"Posts {side} it", tipped[f"posts_{side}"], plain["labels"], columns, shown)
@@ -237,13 +232,6 @@ def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: st
         f"{painter.paint(one['explanation'])}{_cut(one)}</article>"
         for one in plain["shown"]
     )
-
-
-def _snippets(plain: Plain) -> Iterator[str]:
-    for one in plain["shown"]:
-        positive = plain["positive"]
-        painted = explanation_html(one["explanation"], positive, alert=positive)
-        yield f"<h5>{_post_title(plain, one)}</h5>{painted}{_cut(one)}"
 
 
 def _post_title(plain: Plain, one: Plain) -> str:

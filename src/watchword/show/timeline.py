@@ -6,8 +6,8 @@ markers; each has its label at its end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 MOST_LINES = 8
 _MARKS = 8  # markers per line
-_SHAPES = ("circle", "square", "up", "diamond", "down", "cross", "bar", "plus")
+_MARKERS = (  # for matplotlib, and as the path of an SVG
+    ("o", "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z"),
+    ("s", "m-3 -3h6v6h-6z"),
+    ("^", "m0 -4l4 7h-8z"),
+    ("D", "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z"),
+    ("v", "m0 4l4 -7h-8z"),
+    ("x", "m-3.5 -3.5l7 7m0 -7l-7 7"),
+    ("|", "m0 -4.5v9"),
+    ("+", "m-4 0h8m-4 -4v8"),
+)
 _LEFT, _TOP, _BOTTOM = 52, 48, 44
 
 
@@ -47,15 +56,14 @@ def timeline_svg(
     """
     columns = _columns(plain)
     frame = _Frame(plain, columns, width, height, points)
-    drawn = [*_axes(frame), *_alert(plain, frame)]
-    for rank, column in enumerate(columns):
-        drawn.append(_line(plain, frame, column, rank))
-    drawn += _names(plain, frame, columns)
+    lines = (_line(plain, frame, column, rank) for rank, column in enumerate(columns))
+    drawn = [*_axes(frame), *_alert(plain, frame), *lines, *_names(plain, frame, columns)]
+    of = "" if plain["subject"] is None else f" of {plain['subject']}"
     return svg.drawing(
         width,
         height,
         *drawn,
-        title=_title(plain),
+        title=f"Accumulated confidence over the posts{of}",
         description=timeline_description(plain),
         css=svg.STYLE if alone else "",
     )
@@ -66,23 +74,12 @@ def timeline_description(plain: Plain) -> str:
     posts = len(plain["sums"])
     if not posts:
         return "No posts."
-    columns = _columns(plain)
-    delay = plain["decision"]["delay"]
-    sentences = []
-    if delay:
-        sentences.append(f"Alert after post {delay} of {posts}: {_sums(plain, delay, columns)}.")
-    else:
-        sentences.append("No alert.")
-    sentences.append(f"After the last post, {posts}: {_sums(plain, posts, columns)}.")
+    columns, told = _columns(plain), "No alert."
+    if delay := plain["decision"]["delay"]:
+        told = f"Alert after post {delay} of {posts}: {_sums(plain, delay, columns)}."
+    told += f" After the last post, {posts}: {_sums(plain, posts, columns)}."
     left_out = len(plain["labels"]) - len(columns)
-    if left_out:
-        sentences.append(f"{left_out} labels of lower value are not drawn.")
-    return " ".join(sentences)
-
-
-def _title(plain: Plain) -> str:
-    of = "" if plain["subject"] is None else f" of {plain['subject']}"
-    return f"Accumulated confidence over the posts{of}"
+    return f"{told} {left_out} labels of lower value are not drawn." if left_out else told
 
 
 def _sums(plain: Plain, post: int, columns: Sequence[int]) -> str:
@@ -111,7 +108,10 @@ class _Frame:
         self.room = min(max(names, default=0.0), width / 4)
         self.left, self.right = _LEFT, width - self.room - 30
         self.top, self.bottom = _TOP, height - _BOTTOM
-        self.points = _thinned(self.count, points, plain["decision"]["delay"])
+        # The posts to draw: all, or an even selection with first, last and alert.
+        spread = np.linspace(1, self.count, min(self.count, points)).round().astype(int).tolist()
+        delay = plain["decision"]["delay"]
+        self.points = sorted({*spread, *([delay] if delay else [])})
 
     def x(self, post: int) -> float:
         """Return the x coordinate of a post, counted from 1."""
@@ -123,49 +123,33 @@ class _Frame:
         return self.bottom - value / self.highest * (self.bottom - self.top)
 
 
-def _thinned(count: int, points: int, keep: int) -> list[int]:
-    """Return the posts to draw: all, or an even selection with first, last and alert."""
-    spread = np.linspace(1, count, min(count, points)).round().astype(int).tolist()
-    return sorted({*spread, *([keep] if keep else [])})
-
-
-def _axes(frame: _Frame) -> list[svg.Markup]:
-    drawn = []
+def _axes(frame: _Frame) -> Iterator[svg.Markup]:
     for value in svg.ticks(0, frame.highest, 5):
         y = frame.y(value)
-        drawn += [
-            svg.line(frame.left, y, frame.right, y, stroke_opacity=0.18),
-            svg.text(frame.left - 6, y + 4, svg.number(value, 4), size=11, anchor="end"),
-        ]
+        yield svg.line(frame.left, y, frame.right, y, stroke_opacity=0.18)
+        yield svg.text(frame.left - 6, y + 4, svg.number(value, 4), size=11, anchor="end")
     whole = {max(1, round(at)) for at in svg.ticks(1, max(frame.count, 1), 6)} | {1}
     for post in sorted(at for at in whole if at <= frame.count):
         x = frame.x(post)
-        drawn += [
-            svg.line(x, frame.bottom, x, frame.bottom + 4),
-            svg.text(x, frame.bottom + 17, str(post), size=11, anchor="middle"),
-        ]
+        yield svg.line(x, frame.bottom, x, frame.bottom + 4)
+        yield svg.text(x, frame.bottom + 17, str(post), size=11, anchor="middle")
     middle = (frame.left + frame.right) / 2
-    return [
-        *drawn,
-        svg.line(frame.left, frame.bottom, frame.right, frame.bottom),
-        svg.text(middle, frame.bottom + 36, "posts read", size=12, anchor="middle"),
-        svg.text(8, 14, "accumulated confidence", size=12),
-    ]
+    yield svg.line(frame.left, frame.bottom, frame.right, frame.bottom)
+    yield svg.text(middle, frame.bottom + 36, "posts read", size=12, anchor="middle")
+    yield svg.text(8, 14, "accumulated confidence", size=12)
 
 
-def _alert(plain: Plain, frame: _Frame) -> list[svg.Markup]:
+def _alert(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
     delay = plain["decision"]["delay"]
     if not delay:
-        return []
+        return
     x = frame.x(delay)
     text = f"alert after {delay} {'post' if delay == 1 else 'posts'}"
     room = svg.text_width(text, 12) / 2
     middle = min(max(x, frame.left + room), frame.right - room + 20)
-    return [
-        svg.line(x, frame.top - 6, x, frame.bottom, stroke_width=1.5, stroke_dasharray="3 3"),
-        svg.text(middle, frame.top - 11, text, size=12, anchor="middle", font_weight="bold"),
-        svg.element("path", d=f"M{svg.number(x - 5)} {svg.number(frame.top - 7)}h10l-5 7z"),
-    ]
+    yield svg.line(x, frame.top - 6, x, frame.bottom, stroke_width=1.5, stroke_dasharray="3 3")
+    yield svg.text(middle, frame.top - 11, text, size=12, anchor="middle", font_weight="bold")
+    yield svg.element("path", d=f"M{svg.number(x - 5)} {svg.number(frame.top - 7)}h10l-5 7z")
 
 
 def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
@@ -175,19 +159,12 @@ def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
     # Markers of different lines are at different posts, so that overlapping lines are all visible.
     marked = points[(rank * every // MOST_LINES) % every :: every] if points else []
     positive = plain["labels"][column] == plain["positive"]
-    path = svg.element(
-        "path",
-        d=svg.path_of(points),
-        fill="none",
-        stroke=colour,
-        stroke_width=2.5 if positive else 1.75,
-        stroke_dasharray=label_dash(column) or None,
-        stroke_linejoin="round",
-    )
-    marks = "".join(_mark(_SHAPES[rank % len(_SHAPES)], x, y) for x, y in marked)
-    shapes = svg.element(
-        "path", d=marks, fill=colour, stroke=colour, stroke_width=1.5, stroke_linejoin="round"
-    )
+    pen: dict[str, Any] = {"stroke": colour, "stroke_width": 2.5 if positive else 1.75}
+    pen |= {"stroke_dasharray": label_dash(column) or None, "stroke_linejoin": "round"}
+    path = svg.element("path", d=svg.path_of(points), fill="none", **pen)
+    marks = "".join(_mark(rank, x, y) for x, y in marked)
+    pen = {"stroke": colour, "stroke_width": 1.5, "stroke_linejoin": "round"}
+    shapes = svg.element("path", d=marks, fill=colour, **pen)
     return svg.group(svg.tooltip(str(plain["labels"][column])), path, shapes)
 
 
@@ -195,25 +172,15 @@ def _colour(plain: Plain, column: int) -> str:
     return label_colour(column, plain["labels"].index(plain["positive"]))
 
 
-def _mark(shape: str, x: float, y: float) -> str:
-    """Return the path of a marker around a point."""
-    outlines = {
-        "circle": "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
-        "square": "m-3 -3h6v6h-6z",
-        "up": "m0 -4l4 7h-8z",
-        "diamond": "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
-        "down": "m0 4l4 -7h-8z",
-        "cross": "m-3.5 -3.5l7 7m0 -7l-7 7",
-        "bar": "m0 -4.5v9",
-        "plus": "m-4 0h8m-4 -4v8",
-    }
-    return f"M{svg.number(x)} {svg.number(y)}{outlines[shape]}"
+def _mark(rank: int, x: float, y: float) -> str:
+    """Return the path of a line's marker around a point."""
+    return f"M{svg.number(x)} {svg.number(y)}{_MARKERS[rank % len(_MARKERS)][1]}"
 
 
-def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> list[svg.Markup]:
+def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> Iterator[svg.Markup]:
     """Draw each line's label at its end, moved apart where labels would overlap."""
     if not plain["sums"]:
-        return []
+        return
     last = plain["sums"][-1]
     order = sorted(columns, key=lambda at: -last[at])
     places = [frame.y(last[at]) for at in order]
@@ -223,20 +190,13 @@ def _names(plain: Plain, frame: _Frame, columns: Sequence[int]) -> list[svg.Mark
     for at in range(len(places) - 1, -1, -1):  # not below the picture
         limit = frame.bottom - gap * (len(places) - 1 - at)
         places[at] = min(places[at], limit)
-    drawn = []
     for column, y in zip(order, places, strict=True):
-        shape = _mark(_SHAPES[columns.index(column) % len(_SHAPES)], frame.right + 12, y)
+        shape = _mark(columns.index(column), frame.right + 12, y)
         colour = _colour(plain, column)
         bold = "bold" if plain["labels"][column] == plain["positive"] else None
         name = svg.clip(str(plain["labels"][column]), 12, frame.room + 2)
-        drawn += [
-            svg.element("path", d=shape, fill=colour, stroke=colour, stroke_width=1.5),
-            svg.text(frame.right + 21, y + 4, name, size=12, font_weight=bold),
-        ]
-    return drawn
-
-
-_MARKERS = ("o", "s", "^", "D", "v", "x", "|", "+")
+        yield svg.element("path", d=shape, fill=colour, stroke=colour, stroke_width=1.5)
+        yield svg.text(frame.right + 21, y + 4, name, size=12, font_weight=bold)
 
 
 def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
@@ -254,7 +214,7 @@ def plot_timeline(plain: Plain, ax: Axes | None = None) -> Axes:
             color=_colour(plain, column),
             linestyle=(0, tuple(dashes)) if dashes else "solid",
             linewidth=2.5 if positive else 1.75,
-            marker=_MARKERS[rank % len(_MARKERS)],
+            marker=_MARKERS[rank % len(_MARKERS)][0],
             markevery=max(1, len(posts) // _MARKS),
         )
     delay = plain["decision"]["delay"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from watchword.show import svg
 
@@ -59,9 +60,10 @@ class Tree:
         return [name for name, own in self._cursors.items() if own == place]
 
     def _width(self, place: Place) -> float:
-        own = self._children.get(place, [])
-        below = sum(map(self._width, own)) + _GAP * (len(own) - 1)
-        return max(self._box(place), below)
+        return max(self._box(place), self._below(self._children.get(place, [])))
+
+    def _below(self, children: Sequence[Place]) -> float:
+        return sum(map(self._width, children)) + _GAP * (len(children) - 1)
 
     @property
     def width(self) -> float:
@@ -82,8 +84,7 @@ class Tree:
     def _draw(self, place: Place, x: float, y: float, drawn: list[svg.Markup]) -> float:
         """Draw a subtree from x on, and return the x of its middle."""
         children = self._children.get(place, [])
-        below = sum(map(self._width, children)) + _GAP * (len(children) - 1)
-        at = x + max(0.0, (self._width(place) - below) / 2)
+        at = x + max(0.0, (self._width(place) - self._below(children)) / 2)
         middles = []
         for child in children:
             middles.append(self._draw(child, at, y, drawn))
@@ -105,24 +106,22 @@ class Tree:
             return [root, *_cursor(names, middle + 2 * _ROOT + 2, y + _ROOT + 4)]
         node, width, top = self._nodes[place], self._box(place), bottom - _BOX
         room, left = _NAME * len(names), middle - width / 2
-        frame: dict[str, svg.Attribute] = {"stroke": "currentColor", "stroke_opacity": 0.6}
-        ground = 0.18 if node.is_filled else 0.0
-        shapes = [
-            svg.rectangle(
-                left, top, width, _BOX, fill="currentColor", fill_opacity=ground, rx=5, **frame
-            )
-        ]
+        frame: dict[str, Any] = {"stroke": "currentColor", "stroke_opacity": 0.6}
+        fill: dict[str, Any] = {
+            "fill": "currentColor",
+            "fill_opacity": 0.18 if node.is_filled else 0.0,
+            "rx": 5,
+        }
+        shapes = [svg.rectangle(left, top, width, _BOX, **fill, **frame)]
         if node.is_final:
             inner, height = width - 5, _BOX - 5
-            shapes.append(
-                svg.rectangle(left + 2.5, top + 2.5, inner, height, fill="none", rx=3, **frame)
-            )
+            outline: dict[str, Any] = {"fill": "none", "rx": 3, **frame}
+            shapes.append(svg.rectangle(left + 2.5, top + 2.5, inner, height, **outline))
         centre, weight = middle - room / 2, "bold" if node.is_filled else None
         for text, size, y_of in (node.text, _SIZE, top + 15), (node.detail, _SMALL, top + 28):
             if text:
-                shapes.append(
-                    svg.text(centre, y_of, text, size=size, anchor="middle", font_weight=weight)
-                )
+                style: dict[str, Any] = {"anchor": "middle", "font_weight": weight}
+                shapes.append(svg.text(centre, y_of, text, size=size, **style))
         return [*shapes, *_cursor(names, middle + width / 2 - room - 5, top + 21)]
 
 
