@@ -200,7 +200,7 @@ def kept(here):
     ],
 )  # fmt: skip
 def test_try_accepts_lists_and_ranges(written, space):
-    assert _space(None, None, written) == space
+    assert _space(written) == space
 
 
 @pytest.mark.parametrize(

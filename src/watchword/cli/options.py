@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from watchword import TauSS3
 from watchword._checks import as_number
 from watchword.cli.base import COUNT, FILE, refuse_together
 from watchword.cli.loading import FORMATS, Loader
-from watchword.cli.policy_notation import check_policy, known_policies
+from watchword.cli.policy_notation import check_policies, check_policy, known_policies
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
 from watchword.model.parameters import DEFAULTS, TABLE
@@ -22,16 +23,31 @@ Function = Callable[..., Any]
 Option = Callable[[Function], Function]
 
 
-def option(declared: str, text: str, *, name: str | None = None, **attributes: Any) -> Option:
+def option(
+    declared: str,
+    text: str,
+    *,
+    name: str | None = None,
+    parse: Callable[[Any], Any] | None = None,
+    **attributes: Any,
+) -> Option:
     """Add an option, declared by its names and its metavar as in its help: `-o, --output FILE`.
 
-    `name` is the name of the function's parameter [default: the last name of the option].
+    `name` is the name of the function's parameter [default: the last name of the option]. `parse`
+    is called with a given value; its `ValueError` or `TypeError` is an error of usage.
     """
+
+    def parsed(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        try:
+            return value if value is None or parse is None else parse(value)
+        except (ValueError, TypeError) as error:
+            raise click.BadParameter(str(error)) from None  # click names the option
+
     words = declared.split(" ")
     names = [word.rstrip(",") for word in words if word.startswith("-")]
     metavar = " ".join(words[len(names) :]) or None
     given = names if name is None else [*names, name]
-    return click.option(*given, metavar=metavar, help=text, **attributes)
+    return click.option(*given, metavar=metavar, help=text, callback=parsed, **attributes)
 
 
 def flag(declared: str, text: str, *, name: str | None = None, default: bool = False) -> Option:
@@ -47,20 +63,9 @@ def _operators(text: str) -> Any:
     for part in text.split(","):
         level, sign, operator = part.partition("=")
         if not sign:
-            raise ValueError("like sentence=max,document=sum")
+            raise ValueError(f"{text!r} is not like sentence=max,document=sum")
         levels[level.strip()] = operator.strip()
     return levels
-
-
-def converter_of(one: Parameter) -> Callable[[str], Any]:
-    """Return the function that parses a parameter on the command line."""
-    if isinstance(one, SummaryOperators):
-        return _operators
-    if isinstance(one, Choice):
-        return one_of(one.choices)
-    if isinstance(one, Number):
-        return float
-    return int if isinstance(one, Whole) else str
 
 
 def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS) -> Function:
@@ -73,7 +78,7 @@ def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS
             options.append(option(_flag(one.name), one.help + shown, type=click.Choice(choices)))
         else:
             declared = f"{_flag(one.name)} {one.metavar}"
-            options.append(option(declared, one.help + shown, callback=_converter(one)))
+            options.append(option(declared, one.help + shown, parse=partial(_checked, one)))
     return joined(function, options, "parameters", _given)
 
 
@@ -108,7 +113,7 @@ def list_options(function: Function) -> Function:
         option(
             f"{_flag(one.name)} {_spelt(_choices(one)) or one.metavar},…",
             f"{one.help.rstrip('.')} (values to try).",
-            callback=_list_converter(one),
+            parse=partial(_all_checked, one),
         )
         for one in TABLE
         # Other parameters take effect while learning; the values of a summary contain commas.
@@ -146,90 +151,60 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-_Callback = Callable[[click.Context, click.Parameter, str | None], Any]
-
-
-def _converter(one: Parameter) -> _Callback:
-    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-        return None if value is None else _checked(one, value, ctx, param)
-
-    return callback
-
-
-def _list_converter(one: Parameter) -> _Callback:
-    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-        if value is None:
-            return None
-        return [_checked(one, part.strip(), ctx, param) for part in value.split(",")]
-
-    return callback
-
-
-def _checked(one: Parameter, text: str, ctx: click.Context, param: click.Parameter) -> Any:
-    """Return the value of a parameter, or raise a usage error that names its option."""
-    value = converted(converter_of(one), text, ctx, param)
+def _checked(one: Parameter, text: str) -> Any:
+    """Return the value of a parameter, or raise an error that does not repeat its name."""
+    value = converted(one, text)
     try:
         one.check(value)
     except ValueError as error:
-        reason = str(error).removeprefix(f"{one.name} ")  # click names the option
-        raise click.BadParameter(reason, ctx, param) from None
+        raise ValueError(str(error).removeprefix(f"{one.name} ")) from None
     return value
 
 
-def converted(
-    convert: Callable[[str], Any], text: str, ctx: click.Context, param: click.Parameter
-) -> Any:
-    """Return the converted text, or raise a usage error if it is invalid."""
-    try:
-        return convert(text)
-    except ValueError as error:
-        kinds: dict[object, str] = {int: "a whole number", float: "a number"}
-        raise click.BadParameter(
-            f"{text!r} is not {kinds.get(convert, str(error))}", ctx, param
-        ) from None
+def _all_checked(one: Parameter, text: str) -> list[Any]:
+    return [_checked(one, part.strip()) for part in text.split(",")]
 
 
-def numbers_by_name(
-    text: str, example: str, ctx: click.Context, param: click.Parameter
-) -> dict[str, float]:
-    """Parse names with finite numbers, separated by commas, or raise a usage error."""
+def converted(one: Parameter, text: str) -> Any:
+    """Return a parameter's value from the command line, not yet checked."""
+    if isinstance(one, SummaryOperators):
+        return _operators(text)
+    kind, wanted = (float, "a number") if isinstance(one, Number) else (int, "a whole number")
+    if isinstance(one, Number | Whole):
+        try:
+            return kind(text)
+        except ValueError:
+            raise ValueError(f"{text!r} is not {wanted}") from None
+    if isinstance(one, Choice) and text not in one.choices:
+        raise ValueError(f"{text!r} is not one of {', '.join(one.choices)}")
+    return text
+
+
+def numbers_by_name(text: str, example: str) -> dict[str, float]:
+    """Parse names with finite numbers, separated by commas."""
     found: dict[str, float] = {}
     for part in text.split(","):
         name, _, number = (one.strip() for one in part.partition("="))
         if name in found:
-            raise click.BadParameter(f"duplicate {name!r} in {text!r}", ctx, param)
+            raise ValueError(f"duplicate {name!r} in {text!r}")
         try:
             found[name] = as_number(name, float(number))
         except ValueError:
-            raise click.BadParameter(
-                f"{part.strip()!r} is not like {example}", ctx, param
-            ) from None
+            raise ValueError(f"{part.strip()!r} is not like {example}") from None
     return found
-
-
-def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """Return a converter that accepts only these words."""
-
-    def convert(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"one of {', '.join(choices)}")
-        return text
-
-    return convert
 
 
 # Data
 
 
-def _fields(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:
+def _fields(value: Sequence[str]) -> dict[str, str]:
     names = {}
     for one in value:
         field, sign, name = one.partition("=")
         if not (field and sign and name):
-            raise click.BadParameter(f"{one!r} is not like text=body", ctx, param)
+            raise ValueError(f"{one!r} is not like text=body")
         if field not in SUBJECT_FIELDS:
-            known = ", ".join(SUBJECT_FIELDS)
-            raise click.BadParameter(f"unknown field {field!r} (known: {known})", ctx, param)
+            raise ValueError(f"unknown field {field!r} (known: {', '.join(SUBJECT_FIELDS)})")
         names[field] = name
     return names
 
@@ -248,7 +223,7 @@ def data_options(*, bad_lines: str) -> Option:
             "Name of a field in the data: text=body; repeatable.",
             name="names",
             multiple=True,
-            callback=_fields,
+            parse=_fields,
         ),
         option("--label-separator TEXT", "Separator of the labels of a text, as in a;b."),
         option(
@@ -359,14 +334,14 @@ policy_option = option(
     f"Alert policy: {known_policies()}; combined with or, and, after POSTS, ranked_by SCORE; "
     "or a file ending with .json, written by tune --save-policy.",
     default="overtakes",
-    callback=check_policy,
+    parse=check_policy,
 )
 
 
 def policies_option(
-    text: str, *, default: str = "overtakes", check: Callable[..., Any] = check_policy
+    text: str, *, default: str = "overtakes", check: Callable[..., Any] = check_policies
 ) -> Option:
     """Add a repeatable `--policy` that accepts lists of values."""
     return option(
-        "--policy POLICY", text, name="policies", multiple=True, default=[default], callback=check
+        "--policy POLICY", text, name="policies", multiple=True, default=[default], parse=check
     )

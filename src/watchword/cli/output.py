@@ -64,34 +64,22 @@ def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") ->
 
 def picture_option(charts: Sequence[str]) -> Option:
     """Add a repeatable `--picture KIND=FILE`; `pictures` has the files of the named charts."""
-
-    def parse(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> Any:
-        return [_as_picture(text, charts, ctx, param) for text in given]
-
     return option(
         "--picture KIND=FILE",
         f"Draw a chart into a file, {', '.join(SUFFIXES)}; KIND is one of "
         f"{', '.join(charts)}; repeatable.",
         name="pictures",
         multiple=True,
-        callback=parse,
+        parse=lambda given: [_as_picture(text, charts) for text in given],
     )
 
 
-def _as_picture(
-    text: str, charts: Sequence[str], ctx: click.Context, param: click.Parameter
-) -> tuple[str, str]:
+def _as_picture(text: str, charts: Sequence[str]) -> tuple[str, str]:
     kind, separator, file = text.partition("=")
     if not separator or kind not in charts:
-        raise click.BadParameter(
-            f"{text!r} is not like {charts[0]}=picture.svg; known are {', '.join(charts)}",
-            ctx,
-            param,
-        )
-    try:
-        suffix_of(file)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
+        known = ", ".join(charts)
+        raise ValueError(f"{text!r} is not like {charts[0]}=picture.svg; known are {known}")
+    suffix_of(file)  # checks it
     check_folder(Path(file))
     return kind, file
 

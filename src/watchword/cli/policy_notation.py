@@ -18,13 +18,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Any, NoReturn
-
-import click
 
 from watchword._checks import Label
 from watchword.cli.base import find_label
@@ -113,38 +110,31 @@ def policy_for(text: str, positive: str, labels: Iterable[Label]) -> Policy:
     return parse_policy(text, find_label(positive, labels, where="the model"))
 
 
-def check_policy(
-    ctx: click.Context, param: click.Parameter, value: str | Sequence[str]
-) -> str | Sequence[str]:
-    """Check a `--policy` option (a click callback) before the label is known.
-
-    Lists of values are allowed if the option is repeatable.
-    """
-    texts = (value,) if isinstance(value, str) else value
-    with _mistakes_of(ctx, param):
-        for text in texts:
-            if is_policy_file(text):
-                read_policy_file(text)
-            else:
-                (parse_policies if param.multiple else parse_policy)(text, "positive")
-    return value
+def check_policy(text: str) -> str:
+    """Check a `--policy` option before the label is known."""
+    if is_policy_file(text):
+        read_policy_file(text)
+    else:
+        parse_policy(text, "positive")
+    return text
 
 
-def check_tried(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+def check_policies(texts: Sequence[str]) -> Sequence[str]:
+    """Check a repeatable `--policy` option, in which lists of values are allowed."""
+    for text in texts:
+        if is_policy_file(text):
+            read_policy_file(text)
+        else:
+            parse_policies(text, "positive")
+    return texts
+
+
+def check_tried(texts: Sequence[str]) -> Sequence[str]:
     """Check a `--policy` option that may also be `thresholds` or `learnt`."""
-    files = [text for text in value if is_policy_file(text)]
-    with _mistakes_of(ctx, param):
-        parse_tried([text for text in value if text not in files], "positive")
-    check_policy(ctx, param, files)
-    return value
-
-
-@contextmanager
-def _mistakes_of(ctx: click.Context, param: click.Parameter) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise click.BadParameter(str(error), ctx, param) from None
+    files = [text for text in texts if is_policy_file(text)]
+    parse_tried([text for text in texts if text not in files], "positive")
+    check_policies(files)
+    return texts
 
 
 def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | FittedPolicies]:

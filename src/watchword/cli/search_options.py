@@ -10,15 +10,7 @@ from typing import Any
 import click
 
 from watchword.cli.base import COUNT, FILE
-from watchword.cli.options import (
-    Function,
-    Option,
-    converted,
-    converter_of,
-    flag,
-    joined,
-    option,
-)
+from watchword.cli.options import Function, Option, converted, flag, joined, option
 from watchword.evaluation.labels import MEASURES
 from watchword.model.parameter_kinds import Number, Parameter, Whole
 from watchword.model.parameters import TABLE
@@ -40,65 +32,51 @@ def try_option(function: Function) -> Function:
         "repeatable.",
         name="space",
         multiple=True,
-        callback=_space,
+        parse=_space,
     )
     return add(function)
 
 
-def _space(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Space | None:
+def _space(given: Sequence[str]) -> Space | None:
     found: dict[str, Any] = {}
-    for one in value:
+    for one in given:
         spelt, sign, values = one.partition("=")
         name = spelt.strip().replace("-", "_")
         if not (name and sign and values.strip()):
-            raise click.BadParameter(f"{one!r} is not like smoothness=0.1,0.2", ctx, param)
+            raise ValueError(f"{one!r} is not like smoothness=0.1,0.2")
         if name in found:
-            raise click.BadParameter(f"duplicate parameter {name!r}", ctx, param)
+            raise ValueError(f"duplicate parameter {name!r}")
         if name not in _SEARCHED:
-            known = ", ".join(_SEARCHED)
-            raise click.BadParameter(f"unknown parameter {name!r} (known: {known})", ctx, param)
-        found[name] = _values(_SEARCHED[name], values, ctx, param)
-    try:
-        if found:
-            check_space(found)
-    except (ValueError, TypeError) as error:
-        raise click.BadParameter(str(error), ctx, param) from None
+            raise ValueError(f"unknown parameter {name!r} (known: {', '.join(_SEARCHED)})")
+        found[name] = _values(_SEARCHED[name], values)
+    if found:
+        check_space(found)
     return found or None
 
 
-def _values(
-    one: Parameter, text: str, ctx: click.Context, param: click.Parameter
-) -> list[Any] | Between:
+def _values(one: Parameter, text: str) -> list[Any] | Between:
     """Parse a list of values, or a range."""
     first, dots, last = text.partition("..")
-    convert = converter_of(one)
     if not dots or not isinstance(one, Number | Whole):
-        return [converted(convert, part.strip(), ctx, param) for part in text.split(",")]
-    low, high = (converted(convert, end.strip(), ctx, param) for end in (first, last))
+        return [converted(one, part.strip()) for part in text.split(",")]
+    low, high = (converted(one, end.strip()) for end in (first, last))
     if isinstance(one, Number):
         try:
             return Between(low, high, log=low > 0)
         except ValueError as error:
-            raise click.BadParameter(f"{one.name}={text}: {error}", ctx, param) from None
+            raise ValueError(f"{one.name}={text}: {error}") from None
     if not low < high <= low + _MOST_WHOLE:
-        message = f"{one.name}={text} must be an increasing range of at most {_MOST_WHOLE} steps"
-        raise click.BadParameter(message, ctx, param)
+        steps = f"an increasing range of at most {_MOST_WHOLE} steps"
+        raise ValueError(f"{one.name}={text} must be {steps}")
     return list(range(low, high + 1))
 
 
 # Budget and measure
 
 
-def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    try:
-        return None if value is None else seconds_of(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
 def budget_option(text: str) -> Option:
     """Add `--budget`, converted to seconds."""
-    return option("--budget TIME", text, callback=_time)
+    return option("--budget TIME", text, parse=seconds_of)
 
 
 keep_option = option(

@@ -14,18 +14,14 @@ from watchword.evaluation.scores import BYS
 from watchword.streams.combining import COMBINES, EMA_WEIGHT, Combination, CombineName
 
 
-def whole_numbers(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    """Parse numbers separated by commas, as a callback of an option."""
-    if value is None:
-        return None
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Parse numbers separated by commas."""
     try:
-        numbers = tuple(int(part) for part in value.split(","))
+        numbers = tuple(map(int, text.split(",")))
     except ValueError:
         numbers = ()
     if not numbers or min(numbers) < 1:
-        raise click.BadParameter(f"{value!r} is not like 5,50", ctx, param)
+        raise ValueError(f"{text!r} is not like 5,50")
     return numbers
 
 
@@ -33,7 +29,7 @@ deadlines_option = option(
     "--deadlines POSTS,…",
     "Deadlines of ERDE.",
     default=",".join(map(str, DEADLINES)),
-    callback=whole_numbers,
+    parse=whole_numbers,
 )
 
 

@@ -47,7 +47,7 @@ from watchword.model.presets import PAPER_TASKS
     "--lengths WORDS,…",
     "Lengths of the longest n-grams to try, from 1 to 10.",
     default=",".join(map(str, LENGTHS)),
-    callback=whole_numbers,
+    parse=whole_numbers,
 )
 @option(
     "--search/--no-search",

@@ -44,7 +44,7 @@ _PLACE = click.Path(exists=True, path_type=Path)
     "--rankings ROUNDS,…",
     "Numbers of rounds after which to measure the ranking.",
     default=",".join(map(str, RANKING_ROUNDS)),
-    callback=whole_numbers,
+    parse=whole_numbers,
 )
 @option(
     "--measures",
@@ -55,7 +55,7 @@ _PLACE = click.Path(exists=True, path_type=Path)
 @option(
     "--deadlines POSTS,…",
     "Deadlines of ERDE.  [default: 5,50; mentalriskes: 5,30]",
-    callback=whole_numbers,
+    parse=whole_numbers,
 )
 @option(
     "--latency-p P",

@@ -205,13 +205,11 @@ def _runs(
 _FAULTS = ("drop", "lose", "cut", "error", "busy", "garbage", "lag", "slow")
 
 
-def _shares(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> dict[str, float] | None:
-    shares = None if value is None else numbers_by_name(value, "drop=0.1", ctx, param)
-    for name in shares or ():
+def _shares(text: str) -> dict[str, float]:
+    shares = numbers_by_name(text, "drop=0.1")
+    for name in shares:
         if name not in _FAULTS:
-            raise click.BadParameter(f"{name!r} is not one of {', '.join(_FAULTS)}", ctx, param)
+            raise ValueError(f"{name!r} is not one of {', '.join(_FAULTS)}")
     return shares
 
 
@@ -230,7 +228,7 @@ def _shares(
 @option(
     "--faults FAULT=SHARE,…",
     f"Share of responses with a fault: {', '.join(_FAULTS)}.",
-    callback=_shares,
+    parse=_shares,
 )
 @option("--seed", "Random seed of the faults.", type=int, default=0)
 @flag("--refuse-duplicates", "Respond with status 400 to a repeated submission.")

@@ -39,7 +39,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     "--policy POLICY",
     f"Initial alert policy: {known_policies()}; combined with or, and, after POSTS, "
     "ranked_by SCORE.",
-    callback=lambda ctx, param, value: value and check_policy(ctx, param, value),
+    parse=lambda text: text and check_policy(text),
 )
 @option("--get PATH", "Print the response to this path, and exit.", name="path")
 @option("--export FILE", "Write the page as one HTML file, and exit.", type=FILE)

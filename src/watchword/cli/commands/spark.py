@@ -77,18 +77,18 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
             "Spark setting: spark.executor.memory=4g; repeatable.",
             name="settings",
             multiple=True,
-            callback=_settings,
+            parse=_settings,
         ),
     ]
 
     return lambda function: added([*columns.values(), *others], function)
 
 
-def _settings(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in value]
+def _settings(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
     for key, sign, _ in pairs:
         if not (key and sign):
-            raise click.BadParameter(f"{key!r} is not KEY=VALUE", ctx=ctx, param=param)
+            raise ValueError(f"{key!r} is not KEY=VALUE")
     return {key: setting for key, _, setting in pairs}
 
 

@@ -67,24 +67,24 @@ from watchword.streams.notation import spell_policy
 _INTERVALS = 10  # settings printed with intervals
 
 
-def _measure(ctx: click.Context, param: click.Parameter, text: str) -> str | dict[str, float]:
-    """Return a measure or the weights of several, as a callback of an option."""
+def _measure(text: str) -> str | dict[str, float]:
+    """Return a measure or the weights of several."""
     example = "erde50, f1, f_latency, average_precision or erde5=.5,erde50=.5"
-    measure = numbers_by_name(text, example, ctx, param) if "=" in text else text
+    measure = numbers_by_name(text, example) if "=" in text else text
     try:
         Objective.of(measure)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not like {example}", ctx, param) from None
+        raise ValueError(f"{text!r} is not like {example}") from None
     return measure
 
 
-def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, float]:
-    """Return the limits of measures, as a callback of an option."""
-    found = numbers_by_name(",".join(given), "median_delay=10", ctx, param) if given else {}
+def _limits(given: Sequence[str]) -> dict[str, float]:
+    """Return the limits of measures."""
+    found = numbers_by_name(",".join(given), "median_delay=10") if given else {}
     try:
         Limits.of(found, {})
     except ValueError as error:
-        raise click.BadParameter(str(error).removeprefix("at_most has the "), ctx, param) from None
+        raise ValueError(str(error).removeprefix("at_most has the ")) from None
     return found
 
 
@@ -111,20 +111,20 @@ def _limits(ctx: click.Context, param: click.Parameter, given: Sequence[str]) ->
     "--measure MEASURE",
     f"Measure to optimise: erdeN with any deadline N, {', '.join(MEASURES)}; or a weighted "
     "sum to minimise, such as erde5=.5,erde50=.5.",
-    callback=_measure,
+    parse=_measure,
     default="erde50",
 )
 @option(
     "--at-most MEASURE=VALUE",
     "Choose only settings with at most this value; repeatable.",
     multiple=True,
-    callback=_limits,
+    parse=_limits,
 )
 @option(
     "--at-least MEASURE=VALUE",
     "Choose only settings with at least this value; repeatable.",
     multiple=True,
-    callback=_limits,
+    parse=_limits,
 )
 @flag("--one-standard-error", "Choose the earliest setting within one standard error of the best.")
 @deadlines_option
