@@ -61,7 +61,12 @@ def parse_policies(text: str, positive: Label) -> list[Policy]:
     [1.0, 2.0]
     """
     if is_policy_file(text):
-        return [_checked_label(read_policy_file(text), positive, text)]
+        policy = read_policy_file(text)
+        if policy.positive != positive:
+            raise ValueError(
+                f"{text}: the policy is for the label {policy.positive!r}, not {positive!r}"
+            )
+        return [policy]
     return _Parser(text, positive).parse()
 
 
@@ -83,14 +88,6 @@ def read_policy_file(path: str) -> Policy:
         raise ValueError(f"{path} is not a file with a policy: {error}") from None
 
 
-def _checked_label(policy: Policy, positive: Label, path: str) -> Policy:
-    if policy.positive != positive:
-        raise ValueError(
-            f"{path}: the policy is for the label {policy.positive!r}, not {positive!r}"
-        )
-    return policy
-
-
 def parse_policy(text: str, positive: Label) -> Policy:
     """Parse a text that describes one policy.
 
@@ -110,22 +107,19 @@ def policy_for(text: str, positive: str, labels: Iterable[Label]) -> Policy:
     return parse_policy(text, find_label(positive, labels, where="the model"))
 
 
-def check_policy(text: str) -> str:
+def check_policy(text: str, parse: Callable[[str, Label], Any] = parse_policy) -> str:
     """Check a `--policy` option before the label is known."""
     if is_policy_file(text):
         read_policy_file(text)
     else:
-        parse_policy(text, "positive")
+        parse(text, "positive")
     return text
 
 
 def check_policies(texts: Sequence[str]) -> Sequence[str]:
     """Check a repeatable `--policy` option, in which lists of values are allowed."""
     for text in texts:
-        if is_policy_file(text):
-            read_policy_file(text)
-        else:
-            parse_policies(text, "positive")
+        check_policy(text, parse_policies)
     return texts
 
 
@@ -204,10 +198,7 @@ class _Parser:
         raise ValueError(f"expected {wanted} instead of {found} in policy {self._text!r}")
 
     def _any(self) -> list[Policy]:
-        return self._joined("or", self._all, AnyOf)
-
-    def _all(self) -> list[Policy]:
-        return self._joined("and", self._timed, AllOf)
+        return self._joined("or", lambda: self._joined("and", self._timed, AllOf), AnyOf)
 
     def _joined(
         self, word: str, part: Callable[[], list[Policy]], made: Callable[..., Policy]
@@ -219,13 +210,9 @@ class _Parser:
 
     def _timed(self) -> list[Policy]:
         found = self._one()
-        while True:
-            if self._take("after"):
-                found = self._combined([found, self._values()], After)
-            elif self._take("ranked_by", "ranked-by"):
-                found = self._combined([found, self._values()], RankedBy)
-            else:
-                return found
+        while (is_after := self._take("after")) or self._take("ranked_by", "ranked-by"):
+            found = self._combined([found, self._values()], After if is_after else RankedBy)
+        return found
 
     def _one(self) -> list[Policy]:
         if self._take("("):

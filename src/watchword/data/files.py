@@ -101,11 +101,8 @@ def read_subjects(source: Source, *, kind: Kind | None = None, **options: Any) -
     >>> read_subjects(['{"id": "ann", "posts": ["Hello."]}'])[0].id
     'ann'
     """
-    read: dict[Kind, Callable[..., list[Subject]]] = {
-        "jsonl": read_jsonl,
-        "csv": read_csv,
-        "folder": read_folder,
-    }
+    read: dict[Kind, Callable[..., list[Subject]]]
+    read = {"jsonl": read_jsonl, "csv": read_csv, "folder": read_folder}
     chosen = kind_of(source, kind)
     if chosen not in read:
         raise ValueError(f"the kind {chosen!r} has texts without subjects: call read_texts")
@@ -154,7 +151,7 @@ def iterate_texts(
     [Document(text='Hello.', label='control', id=None)]
     """
     bad = BadLines(bad_lines, on_bad_line)
-    return _documents(source, kind, as_delimiter(delimiter), label_separator, bad, names)
+    return _documents(source, kind, delimiter, label_separator, bad, names)
 
 
 def read_texts(
@@ -182,8 +179,7 @@ def read_texts(
     ('sports', 'tech')
     """
     bad = BadLines(bad_lines, on_bad_line)
-    sign = as_delimiter(delimiter)
-    documents = list(_documents(source, kind, sign, label_separator, bad, names))
+    documents = list(_documents(source, kind, delimiter, label_separator, bad, names))
     if not documents:
         raise bad.nothing_in(name_of(source), "texts")
     return documents
@@ -224,7 +220,7 @@ def _documents(
     bad: BadLines,
     names: Mapping[str, str],
 ) -> Iterator[Document]:
-    fields = named(DOCUMENT_FIELDS, names)
+    sign, fields = as_delimiter(delimiter), named(DOCUMENT_FIELDS, names)
     read = document_reader(fields, as_separator(label_separator))
     chosen = kind_of(source, kind)
     if chosen in ("folder", "label_files"):
@@ -232,7 +228,7 @@ def _documents(
             raise TypeError(f"expected the path of a folder, got {type(source).__name__}")
         return (folder_documents if chosen == "folder" else label_file_documents)(source, bad)
     table = fields if chosen == "csv" else None
-    batches = item_batches(source, read, bad, table=table, delimiter=delimiter)
+    batches = item_batches(source, read, bad, table=table, delimiter=sign)
     return (document for _, document in chain.from_iterable(batches))
 
 

@@ -103,12 +103,6 @@ class _Table:
             return values
         return [None if value is None else rule(value) for value in values]
 
-    def check(self, name: str, rule: Callable[[Any], object]) -> None:
-        """Raise `Flaw` if `rule` does not accept all values of a column."""
-        for value in self.values(name) if name in self.names else ():
-            if value is not None:
-                rule(value)
-
 
 def _columns_of(table: _Table, fields: Fields) -> Columns | None:
     name = {field: names[0] for field, names in fields.items()}
@@ -127,7 +121,8 @@ def _columns_of(table: _Table, fields: Fields) -> Columns | None:
     times = [None if time is None else as_time(time) for time in given]
     if None in subjects:  # only posts have a time
         times = [one and time for one, time in zip(subjects, times, strict=True)]
-    table.check(name["seq"], as_seq)
+    if name["seq"] in table.names:
+        list(map(as_seq, table.values(name["seq"])))  # checks them
     if name["title"] in table.names:
         titles = table.read(name["title"], partial(as_title, name["title"]))
         texts = list(map(content_of, titles, texts))

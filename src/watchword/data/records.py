@@ -40,13 +40,7 @@ DOCUMENT_FIELDS: Fields = {
 }
 
 #: The content of a line: the subject's id, posts, label, the `seq` of each post, chunks.
-Entry = tuple[
-    str,
-    tuple[Post, ...],
-    Label | None,
-    tuple[float | None, ...],
-    tuple[int, ...] | None,
-]
+Entry = tuple[str, tuple[Post, ...], Label | None, tuple[float | None, ...], tuple[int, ...] | None]
 
 
 def named(fields: Fields, names: Mapping[str, str]) -> Fields:
@@ -138,23 +132,7 @@ def _parsed(line: str) -> Record:
 
 
 def _slowly_parsed(line: str) -> Record:
-    """Return the JSON object of a line that the fast decoder refuses; it may be valid.
-
-    The standard library also reads NaN, infinite numbers and lone surrogates.
-    """
-    try:
-        value, end = _decode(line)
-    except (ValueError, RecursionError):
-        return _carefully_parsed(line)
-    if type(value) is dict and (end == len(line) or line[end:].isspace()):
-        return value
-    return _carefully_parsed(line)
-
-
-_decode = json.JSONDecoder().raw_decode
-
-
-def _carefully_parsed(line: str) -> Record:
+    """Return the JSON object of a line; it may also have NaN, infinity and lone surrogates."""
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
@@ -186,13 +164,7 @@ def entry_reader(fields: Fields) -> Callable[[Record], Entry]:
             label = as_given_label(label)
         if text_name in record or not posts_name or posts_name not in record:
             subject = as_identity(subject_name, record.get(subject_name))
-            return (
-                subject,
-                (read_post(record),),
-                label,
-                (None if seq is None else as_seq(seq),),
-                None,
-            )
+            return subject, (read_post(record),), label, (as_seq(seq),), None
         subject = as_identity(subject_name, _first(record, owners))
         given = _posts(record[posts_name], text_name)
         seqs = tuple(as_seq(one.get(seq_name)) for one in given)
@@ -215,17 +187,12 @@ def _post_reader(fields: Fields) -> Callable[[Record], Post]:
         time = record.get(time_name)
         if time is not None:
             time = as_time(time)
-        identity = _identity(record, id_names)
-        return Post(text, title, time, identity, _context(record.get("context")))
+        context = record.get("context")
+        if not isinstance(context, list) or any(type(one) is not str for one in context):
+            context = ()  # a field of another kind is not ours
+        return Post(text, title, time, _identity(record, id_names), tuple(context))
 
     return read
-
-
-def _context(given: object) -> tuple[str, ...]:
-    """Return the texts of others; a field of another kind is not ours."""
-    if isinstance(given, list) and all(type(one) is str for one in given):
-        return tuple(given)
-    return ()
 
 
 def document_reader(
@@ -304,10 +271,8 @@ def as_identity(name: str, value: object, *, empty: bool = False) -> str:
                 return value
             raise Flaw(f'"{name}" must not be empty')
         try:
-            value.encode()
-        except (
-            UnicodeEncodeError
-        ):  # ids are printed, compared and stored: lone surrogates would break that
+            value.encode()  # ids are printed, compared and stored: no lone surrogates
+        except UnicodeEncodeError:
             raise _unlike(f'"{name}" must be valid Unicode', value) from None
         return value
     if isinstance(value, int) and not isinstance(value, bool):

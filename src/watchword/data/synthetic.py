@@ -50,24 +50,17 @@ def make_risk_streams(
         raise ValueError(f"n_subjects must not be negative, got {count}")
     if not 0 <= prevalence <= 1:
         raise ValueError(f"prevalence must be in [0, 1], got {prevalence}")
-    fewest, most = _range(posts_per_subject)
-    chance = _Chance(operator.index(seed))
-    at_risk = set(chance.some(range(count), round(prevalence * count)))
-    width = len(str(count))
-    return [
-        _subject(
-            f"subject{place + 1:0{width}}", place in at_risk, chance.between(fewest, most), chance
-        )
-        for place in range(count)
-    ]
-
-
-def _range(posts_per_subject: int | tuple[int, int]) -> tuple[int, int]:
     given = posts_per_subject
-    fewest, most = given if isinstance(given, tuple) else (given, given)
+    fewest, most = map(operator.index, given if isinstance(given, tuple) else (given, given))
     if not 1 <= fewest <= most:
         raise ValueError(f"posts_per_subject must be at least 1, fewest first, got {given!r}")
-    return operator.index(fewest), operator.index(most)
+    chance = _Chance(operator.index(seed))
+    at_risk = set(chance.some(range(count), round(prevalence * count)))
+    names = [f"subject{place:0{len(str(count))}}" for place in range(1, count + 1)]
+    return [
+        _subject(name, place in at_risk, chance.between(fewest, most), chance)
+        for place, name in enumerate(names)
+    ]
 
 
 class _Chance:

@@ -44,7 +44,7 @@ def row_batches(
     table = _Table(read, bad, name, fields, delimiter)
     for batch in batches:
         yield table.items(batch)
-    if not table.is_complete:
+    if table.header is None or table.held:
         yield table.items((), is_end=True)
 
 
@@ -63,19 +63,11 @@ class _Table(Generic[_Item]):
         fields: Fields,
         delimiter: str | None,
     ) -> None:
-        self._read = read
-        self._bad = bad
-        self._name = name
-        self._fields = fields
+        self._read, self._bad, self._name, self._fields = read, bad, name, fields
         self._delimiter = delimiter or ""
-        self._header: _Header | None = None
-        self._held: list[tuple[int, Line]] = []
+        self.header: _Header | None = None
+        self.held: list[tuple[int, Line]] = []
         self._tried = self._arrived = 0  # sizes of the held row: when read last, and now
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is a header and all lines so far belong to complete rows."""
-        return self._header is not None and not self._held
 
     def items(self, batch: Batch, *, is_end: bool = False) -> Iterator[tuple[int, _Item]]:
         """Yield the items of complete rows, each with the number of its first line."""
@@ -89,12 +81,12 @@ class _Table(Generic[_Item]):
                 row = next(cells)
                 if lines.flaw:
                     raise lines.flaw
-                if self._header is None:
-                    self._header = _Header(row, self._fields)
+                if self.header is None:
+                    self.header = _Header(row, self._fields)
                     continue
                 if not row:
                     continue
-                item = self._read(self._header.record(row))
+                item = self._read(self.header.record(row))
             except StopIteration:
                 break
             except csv.Error as error:
@@ -106,14 +98,14 @@ class _Table(Generic[_Item]):
                 self._meet(flaw, lines.number)
             else:
                 yield lines.number, item
-        if is_end and self._header is None:
+        if is_end and self.header is None:
             raise DataFormatError(
                 f"{self._name} is empty: it needs a row with the names of the columns"
             )
 
     def _cells(self, lines: _Lines) -> Iterator[list[str]]:
         """Return a reader of rows; the delimiter may be detected from the first line."""
-        if self._header is not None:
+        if self.header is not None:
             return csv.reader(lines, delimiter=self._delimiter, strict=True)
         first = lines.first()
         self._delimiter = self._delimiter or _delimiter(first, _known(self._fields))
@@ -121,12 +113,12 @@ class _Table(Generic[_Item]):
 
     def _meet(self, flaw: Flaw, line: int) -> None:
         """Skip a bad row, or raise its error; a bad header is always an error."""
-        if self._header is None:
+        if self.header is None:
             raise flaw.at(f"{self._name}, line {line}") from None
         self._bad.meet(flaw, name=self._name, line=line)
 
     def _hold(self, row: list[tuple[int, Line]]) -> None:
-        self._held = row
+        self.held = row
         self._tried = self._arrived = sum(len(line) for _, line in row)
 
     def _due(self, batch: Batch, *, is_end: bool) -> Batch:
@@ -134,14 +126,14 @@ class _Table(Generic[_Item]):
 
         Reading it again whenever a few bytes arrive would take quadratic time.
         """
-        if not self._held:
+        if not self.held:
             return batch
         arrived = list(batch)
-        self._held += arrived
+        self.held += arrived
         self._arrived += sum(len(line) for _, line in arrived)
         if not is_end and self._tried > max(_HUGE_ROW, self._arrived - self._tried):
             return ()
-        due, self._held = self._held, []
+        due, self.held = self.held, []
         return due
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs  # type: ignore[import-untyped]
-from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.base import ClassifierMixin  # type: ignore[import-untyped]
 from sklearn.utils.multiclass import (  # type: ignore[import-untyped]
     check_classification_targets,
     unique_labels,
@@ -26,7 +26,7 @@ from watchword.model.parameters import DEFAULTS, takes_parameters
 from watchword.model.refining import shares_of
 from watchword.model.results import ConfidenceTable
 from watchword.model.tau_ss3 import TauSS3
-from watchword.sklearn.inputs import Array, as_documents, as_text_list
+from watchword.sklearn.inputs import Array, TextInput, as_documents, as_text_list
 
 # Arguments beside the parameters of the model: types and defaults.
 _OTHERS = {
@@ -38,7 +38,7 @@ _OTHERS = {
 
 
 @takes_parameters(**_OTHERS)
-class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TauSS3Classifier(ClassifierMixin, TextInput):  # type: ignore[misc]
     """The τ-SS3 text classifier as a scikit-learn estimator.
 
     The parameters are those of `watchword.TauSS3`, checked in `fit`, `refine` and `n_jobs`. For the
@@ -194,7 +194,9 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the class index of each row of confidences."""
         best, silent = winners(values)
         if silent.any():
-            best[silent] = self._default_index()
+            default = self.model_.parameters["default_label"]
+            default = self.model_.default_label if default is None else default
+            best[silent] = self._labels.index(default)
         return best
 
     def predict_proba(self, X: Iterable[str]) -> FloatArray:  # noqa: N803
@@ -259,12 +261,6 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         full[:, [self._labels.index(label) for label in known]] = values
         return full
 
-    def _default_index(self) -> int:
-        default = self.model_.parameters["default_label"]
-        if default is None:
-            default = self.model_.default_label
-        return self._labels.index(default)
-
     def _settings(self, index_of: Mapping[object, int], labels: Sequence[Label]) -> dict[str, Any]:
         """Translate the parameters for `TauSS3`."""
         settings: dict[str, Any] = self.get_params(deep=False)
@@ -285,16 +281,6 @@ class TauSS3Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ):
             raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}")
         return int(effective_n_jobs(n_jobs))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        return tags
-
-    def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
-        return {"X_types": ["string"]}
 
 
 def _shares_of_all(values: FloatArray) -> FloatArray:

@@ -7,10 +7,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.utils import check_consistent_length  # type: ignore[import-untyped]
 from sklearn.utils.validation import column_or_1d  # type: ignore[import-untyped]
 
 Array = npt.NDArray[Any]
+
+
+class TextInput(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose X is a one-dimensional sequence of texts."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
+        return {"X_types": ["string"]}
 
 
 def as_documents(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
-from sklearn.base import BaseEstimator, TransformerMixin  # type: ignore[import-untyped]
+from sklearn.base import TransformerMixin  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_choice, as_labels, as_whole
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.sklearn.inputs import as_documents, as_text_list
+from watchword.sklearn.inputs import TextInput, as_documents, as_text_list
 
 NgramWeight = Literal["only_cat", "diff_all", "diff_max", "diff_median", "diff_mean"]
 Frequency = Literal["binary", "raw_count", "term_freq", "log_norm", "double_norm"]
@@ -39,7 +40,7 @@ _FREQUENCIES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 
-class SS3Vectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SS3Vectorizer(TransformerMixin, TextInput):  # type: ignore[misc]
     """Turn texts into a sparse matrix of n-grams, weighted by a model's values for a label.
 
     An entry is the frequency of the n-gram in the text times the weight of the n-gram.
@@ -172,14 +173,8 @@ class SS3Vectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
         tags.target_tags.required = self.model is None
         return tags
-
-    def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
-        return {"X_types": ["string"]}
 
 
 def _values(model: TauSS3) -> tuple[list[str], FloatArray]:
@@ -199,11 +194,11 @@ def _ngrams(model: TauSS3, text: str) -> Iterator[str]:
     longest = engine.parameters.max_ngram
     for paragraph in engine.source.read([text], with_spans=True).tree():
         for sentence in paragraph:
-            before: list[str] = []
+            before = deque[str](maxlen=longest)
             for _, _, word in sentence:
                 if word is None:
-                    before = []
+                    before.clear()
                     continue
-                before = [*before[1 - longest :], word] if longest > 1 else [word]
+                before.append(word)
                 for start in range(len(before)):
-                    yield " ".join(before[start:])
+                    yield " ".join(islice(before, start, None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import click
@@ -85,7 +84,8 @@ def demo(subjects: int, seed: int) -> None:
         show(output, f"  {right / len(found.tested):4.0%}  with {known}")
     for label, ngrams in found.top.items():
         output.print()
-        _show_ngrams(f"N-grams of highest value for {label!r}", ngrams)
+        rows = [{"n-gram": one, "value": value, "count": count} for one, value, count in ngrams]
+        show_table(rows, title=f"N-grams of highest value for {label!r}")
     output.print()
     show(output, f"The latest posts of a subject at risk, painted by evidence for {AT_RISK!r}:\n")
     show(output, to_terminal(found.explanation, AT_RISK))
@@ -95,12 +95,6 @@ def demo(subjects: int, seed: int) -> None:
     output.print()
     show(output, "Alerts when reading post by post, by policy:\n")
     show_table([_row(replay) for replay in found.replays])
-
-
-def _show_ngrams(title: str, ngrams: Iterable[RankedNgram]) -> None:
-    show_table(
-        [{"n-gram": one, "value": value, "count": n} for one, value, n in ngrams], title=title
-    )
 
 
 def _row(replay: Replay) -> dict[str, object]:

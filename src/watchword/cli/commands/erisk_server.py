@@ -132,13 +132,19 @@ def client(
     check_folder(log)
     runs = _runs(models, positive, policies, combination)
     end_torn_line()
-    if log is not None:
-        _drop_torn_line(log)
+    if log is not None:  # remove an unfinished last line: its round will be logged again
+        with contextlib.suppress(FileNotFoundError), log.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
 
     def on_round(report: RoundReport) -> None:
         if log is not None:
+            lines = (
+                json.dumps(each.to_dict() | {"round": report.number, "run": run}).encode() + b"\n"
+                for run, answers in enumerate(report.answers)
+                for each in answers
+            )
             with log.open("ab") as file:
-                file.write(_log_lines(report))
+                file.write(b"".join(lines))
         emit(
             {
                 "event": "alert",
@@ -159,21 +165,6 @@ def client(
         raise
     alerts = [len(found) for found in done.alerts]
     emit([{"event": "end", "rounds": done.rounds, "ended": done.ended, "alerts": alerts}])
-
-
-def _log_lines(report: RoundReport) -> bytes:
-    """Return the answers of a round as JSON lines."""
-    return b"".join(
-        json.dumps(each.to_dict() | {"round": report.number, "run": run}).encode() + b"\n"
-        for run, answers in enumerate(report.answers)
-        for each in answers
-    )
-
-
-def _drop_torn_line(log: Path) -> None:
-    """Remove the unfinished last line of a log; its round will be logged again."""
-    with contextlib.suppress(FileNotFoundError), log.open("rb+") as file:
-        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _runs(

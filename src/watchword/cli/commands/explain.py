@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,9 @@ def _explain_text(
     from watchword.show.change import page_with_changes
 
     explanation = model.explain(text)
-    change = _change_of(model, text)
+    change = None
+    with contextlib.suppress(HookError):  # a custom summary function cannot be analysed
+        change = model.what_would_change(text)
     changes = [] if change is None else [change.to_dict()]
     _write(
         lambda: explanation.to_dict() | {"changes": changes},
@@ -129,13 +132,6 @@ def _explain_text(
     )
     if html_file is None and json_file is None:
         show_explanation(explanation, change, **painting)
-
-
-def _change_of(model: TauSS3, text: str) -> Change | None:
-    try:
-        return model.what_would_change(text)
-    except HookError:  # a custom summary function cannot be analysed
-        return None
 
 
 def _write(plain: Any, page: Any, html_file: str | None, json_file: str | None) -> None:
@@ -155,8 +151,14 @@ def show_explanation(
     output = console()
     show(output, to_terminal(explanation, label, all_labels=all_labels))
     output.print()
-    best = by_score(range(len(explanation.labels)), explanation.value)[:10]
-    show_table([_score_row(explanation, at) for at in best])
+    rows = []
+    for at in by_score(range(len(explanation.labels)), explanation.value)[:10]:
+        label_at = explanation.labels[at]
+        rows.append({"label": label_at, "confidence": explanation.value[at]})
+        if explanation.bias is not None:
+            rows[-1]["bias"] = explanation.bias[at]
+        rows[-1][""] = "← predicted" * (label_at == explanation.label)
+    show_table(rows)
     output.print()
     chosen = explanation.label if label is None else label
     largest = largest_contributions(explanation, chosen, _TOP)
@@ -167,16 +169,6 @@ def show_explanation(
     _show_titled(f"Largest contributions to {chosen!r}", rows)
     if change is not None:
         show(output, visible(str(change)))
-
-
-def _score_row(explanation: Explanation, at: int) -> dict[str, object]:
-    row: dict[str, object] = {
-        "label": explanation.labels[at],
-        "confidence": explanation.value[at],
-    }
-    if explanation.bias is not None:
-        row["bias"] = explanation.bias[at]
-    return row | {"": "← predicted" * (explanation.labels[at] == explanation.label)}
 
 
 def show_story(story: Story, label: Label) -> None:
@@ -194,28 +186,18 @@ def show_story(story: Story, label: Label) -> None:
         show(output, to_terminal(story.posts[number - 1].explanation, label))
     if decision and not story.history.is_given:
         output.print()
-        for change in _changes(story):
-            show(output, visible(str(change)))
-
-
-def _changes(story: Story) -> list[Change]:
-    try:
-        return [story.what_would_delay(), story.what_would_cancel()]
-    except HookError:
-        return []
+        with contextlib.suppress(HookError):
+            changes = [story.what_would_delay(), story.what_would_cancel()]
+            for change in changes:
+                show(output, visible(str(change)))
 
 
 def _show_weighed(story: Story) -> None:
     for weighed in story.weighed:
-        rows: list[dict[str, object]] = [
-            {
-                "feature": one.feature,
-                "value": one.value,
-                "weight": one.weight,
-                "weight · value": one.contribution,
-            }
-            for one in weighed.features
-        ]
+        rows = []
+        for one in weighed.features:
+            row = {"feature": one.feature, "value": one.value, "weight": one.weight}
+            rows.append(row | {"weight · value": one.contribution})
         compared = f"sum {weighed.total:.4g}, threshold {weighed.threshold:.4g}"
         _show_titled(f"Features weighed at post {weighed.post}: {compared}", rows)
 
@@ -242,6 +224,6 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
         _show_titled(f"Posts for {story.positive!r}", rows)
 
 
-def _show_titled(title: str, rows: Sequence[dict[str, object]]) -> None:
+def _show_titled(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     show_table(rows, title=title)
     console().print()

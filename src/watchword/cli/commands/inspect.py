@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from watchword import TauSS3
-from watchword._checks import Label
 from watchword.cli.base import (
     COUNT,
     FILE,
@@ -67,16 +66,18 @@ def inspect(
     chosen = None if label is None else find_label(label, taught.labels, where="the model")
     labels = taught.labels if chosen is None else (chosen,)
     if page is not None:
-        _write_page(taught, page, name=model.name, top=top, label=chosen, value=value)
+        drawn = None if chosen is None else [chosen]
+        if value is not None:
+            html = ngram_worth(taught, value).to_page(labels=drawn)
+        else:
+            overview = taught.overview(20 if top is None else top)
+            html = overview.to_page(title=f"Overview of {model.name}", labels=drawn)
+        write_text(page, html)
+        if page != "-":
+            emit([{"html": page, "bytes": len(html.encode())}])
     elif top is not None:
-        show_records(
-            [
-                {"label": one} | ngram._asdict()
-                for one in labels
-                for ngram in taught.top_ngrams(one, top, length)
-            ],
-            table=table,
-        )
+        pairs = [(one, ngram) for one in labels for ngram in taught.top_ngrams(one, top, length)]
+        show_records([{"label": one} | ngram._asdict() for one, ngram in pairs], table=table)
     elif value is not None:
         values = taught.value(value)
         rows = [{"ngram": value, "label": one} | values[one]._asdict() for one in labels]
@@ -86,23 +87,3 @@ def inspect(
         show_records([{"ngram": following} | word._asdict() for word in words], table=table)
     else:
         show_model(taught, {"model": str(model)}, table=table)
-
-
-def _write_page(
-    model: TauSS3,
-    path: str,
-    *,
-    name: str,
-    top: int | None,
-    label: Label | None,
-    value: str | None,
-) -> None:
-    labels = None if label is None else [label]
-    if value is not None:
-        page = ngram_worth(model, value).to_page(labels=labels)
-    else:
-        overview = model.overview(20 if top is None else top)
-        page = overview.to_page(title=f"Overview of {name}", labels=labels)
-    write_text(path, page)
-    if path != "-":
-        emit([{"html": path, "bytes": len(page.encode())}])

@@ -12,13 +12,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from watchword import Policy, TauSS3, WatchwordError
+from watchword import TauSS3, WatchwordError
 from watchword.cli.base import ABOVE_ZERO, COUNT, FILE, cli, emit, example_text, verb
 from watchword.cli.options import (
     flag,
@@ -35,12 +36,9 @@ from watchword.cli.signals import term_as_interrupt
 from watchword.service.choices import BODY_LIMIT, MOST_CONNECTIONS, ORDERS, QUEUE_POSTS, RATE
 
 if TYPE_CHECKING:
-    from socket import socket
-
     from watchword.service.runner import Service
     from watchword.service.serving import DoorSettings
     from watchword.service.sources import Source
-    from watchword.service.workers import Worker
 
 STORE = "watchword.db"
 
@@ -140,8 +138,6 @@ def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def _door_settings(
     *, body_limit: int, rate: float, connections: int, **options: Any
 ) -> DoorSettings:
-    from dataclasses import replace
-
     from watchword.service.serving import CONNECTIONS, DoorLimits, DoorSettings
 
     try:
@@ -215,7 +211,9 @@ def run(
     posts and stops. Requests need a token: watchword service token add.
     """
     hangups = click.get_current_context().with_resource(_hangups_noted())
-    from watchword.service.logs import json_logs
+    from watchword.service.logs import json_logs, say
+    from watchword.service.runner import Service
+    from watchword.service.serving import serve_until_interrupted
     from watchword.service.store import shown_url
     from watchword.service.workers import Supervisor, Worker
     from watchword.web.listening import listening, url_of
@@ -242,8 +240,21 @@ def run(
             ready()
             Supervisor(sys.argv[1:], listens, workers).run()
             return
-        options = reading | {"threads": threads or 1}
-        _run(model, rule, store, listens, door, sources, own, ready, hangups, options, once=once)
+        is_first = own is None or own.number == 0
+        with term_as_interrupt():
+            if own is not None:
+                own.end_with_parent()
+            opened = Service.open(store, model, rule, threads=threads or 1, **reading)
+            with opened as served, _reloading(served, hangups):
+                serve_until_interrupted(
+                    served,
+                    listens,
+                    replace(door, delivers=is_first),
+                    sources=sources if is_first else (),
+                    on_ready=ready,
+                    until_sources_end=once,
+                )
+        say("service stopped")
 
 
 def _sources(
@@ -267,45 +278,6 @@ def _sources(
     if once and (streams or not follow):
         raise click.UsageError("--once requires --follow, and cannot be combined with --redis")
     return found
-
-
-def _run(
-    model: Path,
-    policy: Policy,
-    store: str,
-    listener: socket,
-    door: DoorSettings,
-    sources: Sequence[Source],
-    worker: Worker | None,
-    on_ready: Callable[[], None],
-    hangups: SimpleQueue[bool],
-    options: dict[str, Any],
-    *,
-    once: bool,
-) -> None:
-    from dataclasses import replace
-
-    from watchword.service.logs import say
-    from watchword.service.runner import Service
-    from watchword.service.serving import serve_until_interrupted
-
-    is_first = worker is None or worker.number == 0
-    with term_as_interrupt():
-        if worker is not None:
-            worker.end_with_parent()
-        with (
-            Service.open(store, model, policy, **options) as service,
-            _reloading(service, hangups),
-        ):
-            serve_until_interrupted(
-                service,
-                listener,
-                replace(door, delivers=is_first),
-                sources=sources if is_first else (),
-                on_ready=on_ready,
-                until_sources_end=once,
-            )
-    say("service stopped")
 
 
 @contextmanager

@@ -270,7 +270,10 @@ def _show(found: Tuning, nested: NestedTuning | None, top: int, *, table: bool) 
     for record, trial in zip(records, found.trials[:_INTERVALS], strict=False):
         record["intervals"] = plain_intervals(found.intervals(trial))
     records[0]["warnings"] = list(found.warnings)
-    emit([*records, *([] if nested is None else [{"nested": _nested_record(nested)}])])
+    if nested is not None:
+        folds = [_setting(tuning.best) for tuning in nested.tunings]
+        records.append({"nested": nested.to_dict() | {"folds": folds}})
+    emit(records)
 
 
 def _record(found: Tuning, trial: Trial) -> dict[str, Any]:
@@ -278,19 +281,10 @@ def _record(found: Tuning, trial: Trial) -> dict[str, Any]:
         found.measure: trial.value,
         "by_fold": trial.by_fold,
         "measures": trial.measures,
-        "parameters": trial.parameters,
-        "refined": trial.refined,
-        "policy": spell_policy(trial.policy),
+        **_setting(trial),
     }
 
 
-def _nested_record(nested: NestedTuning) -> dict[str, Any]:
-    chosen = [
-        {
-            "parameters": tuning.best.parameters,
-            "refined": tuning.best.refined,
-            "policy": spell_policy(tuning.best.policy),
-        }
-        for tuning in nested.tunings
-    ]
-    return nested.to_dict() | {"folds": chosen}
+def _setting(trial: Trial) -> dict[str, Any]:
+    setting = {"parameters": trial.parameters, "refined": trial.refined}
+    return setting | {"policy": spell_policy(trial.policy)}

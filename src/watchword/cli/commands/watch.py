@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, cast
 import click
 
 from watchword import Decision, Policy, TauSS3, Watcher
-from watchword._checks import Label
 from watchword._display import visible
 from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import (
@@ -287,14 +286,11 @@ def _details(
     batch: Texts, alerts: Iterable[tuple[int, Decision]], explain: Explain | None
 ) -> dict[int, Detail]:
     """Return the details of the alerts that posts of a batch raised, by the posts' indices."""
-    return {
-        index: Detail(
-            batch.ids[index],
-            batch.times[index],
-            None if explain is None else explain(batch.texts[index], alert),
-        )
-        for index, alert in alerts
-    }
+    details = {}
+    for index, alert in alerts:
+        reasons = None if explain is None else explain(batch.texts[index], alert)
+        details[index] = Detail(batch.ids[index], batch.times[index], reasons)
+    return details
 
 
 def with_subjects(batches: Iterable[Texts], bad: BadLines) -> Iterator[Texts]:
@@ -346,23 +342,15 @@ def _json_line(event: str, decision: Decision) -> str:
     if not math.isfinite(sum(confidence.values())):  # JSON has no such numbers
         record = {"event": event, "subject": subject, "label": label, "delay": delay}
         return json_line(record | {"posts": posts, "confidence": confidence})
-    sums = ", ".join([f"{_json_name(name)}: {value!r}" for name, value in confidence.items()])
+    sums = ", ".join([f"{_json(str(name))}: {value!r}" for name, value in confidence.items()])
     return (
         f'{{"event": "{event}", "subject": {encode_basestring_ascii(subject or "")}, '
-        f'"label": {_json_label(label)}, "delay": {delay}, "posts": {posts}, '
+        f'"label": {_json(label)}, "delay": {delay}, "posts": {posts}, '
         f'"confidence": {{{sums}}}}}\n'
     )
 
 
-@cache
-def _json_label(label: Label | None) -> str:
-    return json.dumps(label)
-
-
-@cache
-def _json_name(label: Label) -> str:
-    """Return a label as the name of a member."""
-    return json.dumps(str(label))
+_json = cache(json.dumps)  # of labels and their names, which repeat
 
 
 def show_rows(event: str, decisions: Iterable[Decision], details: Mapping[int, Detail]) -> None:
