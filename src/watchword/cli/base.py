@@ -231,9 +231,9 @@ def console() -> Console:
     return _Output(highlight=False, markup=False, emoji=False)
 
 
-def show(output: Console, text: Text | str) -> None:
+def show(text: Text | str = "") -> None:
     """Print a text with visible control characters; wrap lines only on a terminal."""
-    shown = visible(text) if isinstance(text, str) else text
+    output, shown = console(), visible(text) if isinstance(text, str) else text
     output.print(shown, soft_wrap=not output.is_terminal)
 
 
@@ -243,7 +243,7 @@ def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None
     output = console()
     output.width = output.width if output.is_terminal else 100_000
     if title is not None:
-        show(output, title)
+        show(title)
     table = Table(box=None, pad_edge=False)
     if rows:
         for name, value in rows[0].items():

@@ -55,6 +55,31 @@ def flag(declared: str, text: str, *, name: str | None = None, default: bool = F
     return option(declared, text, name=name, is_flag=True, default=default)
 
 
+def joined(name: str, join: Callable[..., Any], *options: Option) -> Option:
+    """Add options to a function, which receives the result of `join` on them as `name`."""
+
+    def add(function: Function) -> Function:
+        before = len(getattr(function, "__click_params__", ()))
+
+        @functools.wraps(function)
+        def wrapped(**given: Any) -> Any:
+            mine = {each: given.pop(each) for each in own}
+            return function(**given, **{name: join(**mine)})
+
+        added(*options)(wrapped)
+        own = [one.name for one in wrapped.__click_params__[before:]]  # type: ignore[attr-defined]
+        return wrapped
+
+    return add
+
+
+def added(*options: Option) -> Option:
+    """Add several options to a function."""
+    return lambda function: functools.reduce(
+        lambda inner, add: add(inner), reversed(options), function
+    )
+
+
 def _operators(text: str) -> Any:
     """Parse one operator for all levels, or one per level: `sentence=max,document=sum`."""
     if "=" not in text:
@@ -79,7 +104,7 @@ def parameter_options(function: Function, defaults: Mapping[str, Any] = DEFAULTS
         else:
             declared = f"{_flag(one.name)} {one.metavar}"
             options.append(option(declared, one.help + shown, parse=partial(_checked, one)))
-    return joined(function, options, "parameters", _given)
+    return joined("parameters", _given, *options)(function)
 
 
 def _choices(one: Parameter) -> tuple[str, ...]:
@@ -88,18 +113,17 @@ def _choices(one: Parameter) -> tuple[str, ...]:
     return one.choices
 
 
-def preset_options(function: Function) -> Function:
-    """Add `--paper` and `--pyss3`; `preset` is the name of the one given, or None."""
-    options = [
-        flag("--paper", "Use the paper's parameters as defaults."),
-        flag("--pyss3", "Use PySS3's parameters as defaults."),
-    ]
-    return joined(function, options, "preset", _only_one)
-
-
-def _only_one(paper: bool, pyss3: bool) -> str | None:
+def _preset(paper: bool, pyss3: bool) -> str | None:
     refuse_together(("--paper", paper), ("--pyss3", pyss3))
     return "paper" if paper else "pyss3" if pyss3 else None
+
+
+preset_options = joined(
+    "preset",  # the name of the one given, or None
+    _preset,
+    flag("--paper", "Use the paper's parameters as defaults."),
+    flag("--pyss3", "Use PySS3's parameters as defaults."),
+)
 
 
 def paper_parameter_options(function: Function) -> Function:
@@ -119,7 +143,7 @@ def list_options(function: Function) -> Function:
         # Other parameters take effect while learning; the values of a summary contain commas.
         if one.title is not None and one.name != "summary"
     ]
-    return joined(function, options, "parameters", _given)
+    return joined("parameters", _given, *options)(function)
 
 
 def _spelt(choices: Sequence[str]) -> str:
@@ -128,23 +152,6 @@ def _spelt(choices: Sequence[str]) -> str:
 
 def _given(**options: Any) -> dict[str, Any]:
     return {one.name: options[one.name] for one in TABLE if options.get(one.name) is not None}
-
-
-def joined(
-    function: Function, options: Sequence[Option], name: str, join: Callable[..., Any]
-) -> Function:
-    """Add options to a function, which receives the result of `join` on them as `name`."""
-    before = len(getattr(function, "__click_params__", ()))
-
-    @functools.wraps(function)
-    def wrapped(**given: Any) -> Any:
-        mine = {each: given.pop(each) for each in own}
-        return function(**given, **{name: join(**mine)})
-
-    for add in reversed(options):
-        add(wrapped)
-    own = [one.name for one in wrapped.__click_params__[before:]]  # type: ignore[attr-defined]
-    return wrapped
 
 
 def _flag(name: str) -> str:
@@ -209,9 +216,11 @@ def _fields(value: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def data_options(*, bad_lines: str) -> Option:
+def data_options(*, bad_lines: str = "error") -> Option:
     """Add the options of commands that read texts or posts; `loader` is made of them."""
-    options = [
+    return joined(
+        "loader",
+        Loader,
         option(
             "--format",
             "Format of the data; erisk_context includes the texts of others as context.  "
@@ -232,13 +241,17 @@ def data_options(*, bad_lines: str) -> Option:
             type=click.Choice(["error", "skip"]),
             default=bad_lines,
         ),
-    ]
-    return lambda function: joined(function, options, "loader", Loader)
+    )
+
+
+def reading_options(*, bad_lines: str = "error") -> Option:
+    """Add `data_options`, `--threads` and `--table`."""
+    return added(data_options(bad_lines=bad_lines), threads_option, table_option)
 
 
 def fold_options(*, folds: int) -> Option:
     """Add the options of cross-validation: folds, repeats, seed, groups."""
-    options = [
+    return added(
         option("--folds", "Number of folds.", type=click.IntRange(min=2), default=folds),
         option(
             "--repeats",
@@ -251,13 +264,7 @@ def fold_options(*, folds: int) -> Option:
             "--group FIELD",
             "Field that groups texts; folds never split a group.  [default: the subject]",
         ),
-    ]
-    return lambda function: added(options, function)
-
-
-def added(options: Sequence[Option], function: Function) -> Function:
-    """Add options to a function."""
-    return functools.reduce(lambda inner, add: add(inner), reversed(options), function)
+    )
 
 
 threads_option = option("--threads", "Number of threads.  [default: all cores]", type=COUNT)
@@ -310,7 +317,7 @@ def server_options(envvar: str, user: str, *, default: str) -> Option:
 
     `default` says what the token is if none is given.
     """
-    options = [
+    return added(
         host_option,
         port_option,
         option(
@@ -319,8 +326,7 @@ def server_options(envvar: str, user: str, *, default: str) -> Option:
             f"machines can reach.  [default: {default}]",
             envvar=envvar,
         ),
-    ]
-    return lambda function: added(options, function)
+    )
 
 
 # Options of commands about subjects

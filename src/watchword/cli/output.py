@@ -11,7 +11,7 @@ import click
 
 from watchword import TauSS3
 from watchword._checks import Label, Target, are_several
-from watchword.cli.base import check_folder, console, emit, progress, show, show_table, write_text
+from watchword.cli.base import check_folder, emit, progress, show, show_table, write_text
 from watchword.cli.options import Option, flag, joined, option
 from watchword.data.texts import Texts, as_targets
 from watchword.evaluation import Evaluation, Replay, Tuning
@@ -50,7 +50,9 @@ class ResultFiles:
 
 def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") -> Option:
     """Add options for files, with these help texts; `files` is the `ResultFiles` made of them."""
-    options = [
+    return joined(
+        "files",
+        ResultFiles,
         option("--json FILE", json),
         option("--csv FILE", csv),
         flag(
@@ -58,8 +60,7 @@ def result_options(*, json: str, csv: str, html: str = "Write an HTML page.") ->
             "With --csv: put an apostrophe before text that a spreadsheet would run as a formula.",
         ),
         option("--html FILE", html),
-    ]
-    return lambda function: joined(function, options, "files", ResultFiles)
+    )
 
 
 def picture_option(charts: Sequence[str]) -> Option:
@@ -120,7 +121,7 @@ def show_evaluation(
     if files.include_output:
         return
     if table:
-        show(console(), str(found))
+        show(str(found))
     else:
         emit([{**(more or {}), **_record_of(found)}])
 

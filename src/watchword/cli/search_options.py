@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from watchword.cli.base import COUNT, FILE
-from watchword.cli.options import Function, Option, converted, flag, joined, option
+from watchword.cli.options import Option, converted, flag, joined, option
 from watchword.evaluation.labels import MEASURES
 from watchword.model.parameter_kinds import Number, Parameter, Whole
 from watchword.model.parameters import TABLE
@@ -22,19 +22,6 @@ _SEARCHED = {one.name: one for one in (*TABLE, _PRUNE) if one.name != "default_l
 _MOST_WHOLE = 1000  # most values in a range of integers
 
 # Search space
-
-
-def try_option(function: Function) -> Function:
-    """Add `--try NAME=VALUES`; `space` is the search space, or None if not given."""
-    add = option(
-        "--try NAME=VALUES",
-        "Values of a parameter to try: smoothness=0.1,0.2,0.4, or a range: prior=0.1..10; "
-        "repeatable.",
-        name="space",
-        multiple=True,
-        parse=_space,
-    )
-    return add(function)
 
 
 def _space(given: Sequence[str]) -> Space | None:
@@ -71,6 +58,15 @@ def _values(one: Parameter, text: str) -> list[Any] | Between:
     return list(range(low, high + 1))
 
 
+try_option = option(
+    "--try NAME=VALUES",
+    "Values of a parameter to try: smoothness=0.1,0.2,0.4, or a range: prior=0.1..10; repeatable.",
+    name="space",
+    multiple=True,
+    parse=_space,
+)
+
+
 # Budget and measure
 
 
@@ -97,29 +93,6 @@ class TuneOptions:
     keep: Path | None
 
 
-def tuning_options(function: Function) -> Function:
-    """Add `--tune` and its options; `tuning` is None without `--tune`."""
-    options: list[Option] = [
-        flag(
-            "--tune",
-            "Search for the best parameters first, starting from those given here. All texts "
-            "must fit into memory.",
-        ),
-        budget_option(
-            "With --tune: time limit of the search: 90s, 5m, 1h.  [default: 30s without --trials]"
-        ),
-        option(
-            "--trials N",
-            "With --tune: number of settings to try; unlike with a time limit, the result is "
-            "reproducible.",
-            type=COUNT,
-        ),
-        measure_option,
-        keep_option,
-    ]
-    return joined(function, options, "tuning", _tuning)
-
-
 def _tuning(
     *,
     tune: bool,
@@ -133,3 +106,25 @@ def _tuning(
         if not tune and value is not None:
             raise click.UsageError(f"--{name} requires --tune")
     return TuneOptions(budget, trials, measure or "accuracy", keep) if tune else None
+
+
+tuning_options = joined(
+    "tuning",  # None without --tune
+    _tuning,
+    flag(
+        "--tune",
+        "Search for the best parameters first, starting from those given here. All texts "
+        "must fit into memory.",
+    ),
+    budget_option(
+        "With --tune: time limit of the search: 90s, 5m, 1h.  [default: 30s without --trials]"
+    ),
+    option(
+        "--trials N",
+        "With --tune: number of settings to try; unlike with a time limit, the result is "
+        "reproducible.",
+        type=COUNT,
+    ),
+    measure_option,
+    keep_option,
+)

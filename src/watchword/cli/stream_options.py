@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from watchword.cli.base import FILE, FiniteFloat, refuse_together
-from watchword.cli.options import Function, joined, option
+from watchword.cli.options import joined, option
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import DEADLINES
 from watchword.evaluation.scores import BYS
@@ -81,19 +81,6 @@ def check_without_data(ctx: click.Context, *more: str) -> None:
         refuse_together(("--scores", True), (f"--{spelt}", is_given))
 
 
-def combination_options(function: Function) -> Function:
-    """Add `--combine` and `--ema-weight`; `combination` is made of them, or None without them."""
-    options = [
-        combine_option,
-        option(
-            "--ema-weight",
-            f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",
-            type=FiniteFloat(min=0, max=1, min_open=True),
-        ),
-    ]
-    return joined(function, options, "combination", as_combination)
-
-
 def as_combination(combine: CombineName | None, ema_weight: float | None) -> Combination | None:
     """Return the combination that two options describe, or None without them."""
     if ema_weight is not None and combine != "ema":
@@ -101,3 +88,15 @@ def as_combination(combine: CombineName | None, ema_weight: float | None) -> Com
     if combine is None:
         return None
     return Combination(combine, EMA_WEIGHT if ema_weight is None else ema_weight)
+
+
+combination_options = joined(
+    "combination",  # None without them
+    as_combination,
+    combine_option,
+    option(
+        "--ema-weight",
+        f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",
+        type=FiniteFloat(min=0, max=1, min_open=True),
+    ),
+)

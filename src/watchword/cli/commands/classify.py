@@ -12,7 +12,11 @@ from watchword import TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, refuse_together, show_records, verb
 from watchword.cli.loading import Loader
-from watchword.cli.options import data_options, flag, option, table_option, threads_option
+from watchword.cli.options import (
+    flag,
+    option,
+    reading_options,
+)
 from watchword.cli.output import evaluate_batches
 from watchword.data.texts import Texts, batched, labelled
 from watchword.errors import DataFormatError
@@ -37,9 +41,7 @@ from watchword.model.engine import engine_of
     "otherwise shares.",
 )
 @flag("--accuracy", "Print only the accuracy on labelled data.")
-@data_options(bad_lines="error")
-@threads_option
-@table_option
+@reading_options()
 def classify(
     model: Path,
     data: tuple[str, ...],

@@ -8,7 +8,7 @@ import click
 
 from watchword import Explanation, TauSS3, replay_scores
 from watchword._checks import Label
-from watchword.cli.base import console, progress, show, show_table, verb
+from watchword.cli.base import progress, show, show_table, verb
 from watchword.cli.options import option
 from watchword.cli.policy_notation import parse_policy
 from watchword.data import AT_RISK, CONTROL, Subject, make_risk_streams
@@ -71,29 +71,27 @@ def make_demo(subjects: int, seed: int) -> Demo:
 def demo(subjects: int, seed: int) -> None:
     """Train on synthetic subjects, classify others, and show why."""
     found = make_demo(subjects, seed)
-    output = console()
     posts = sum(len(subject.posts) for subject in found.taught)
     show(
-        output,
         f"Trained on {posts} posts of {len(found.taught)} synthetic subjects, some of them "
         f"increasingly exhausted.\nAccuracy on {len(found.tested)} other subjects:",
     )
-    show(output, f"  {found.calm / len(found.tested):4.0%}  by always answering {CONTROL!r}")
+    show(f"  {found.calm / len(found.tested):4.0%}  by always answering {CONTROL!r}")
     for length, right in found.right.items():
         known = "single words" if length == 1 else f"sequences of up to {length} words"
-        show(output, f"  {right / len(found.tested):4.0%}  with {known}")
+        show(f"  {right / len(found.tested):4.0%}  with {known}")
     for label, ngrams in found.top.items():
-        output.print()
+        show()
         rows = [{"n-gram": one, "value": value, "count": count} for one, value, count in ngrams]
         show_table(rows, title=f"N-grams of highest value for {label!r}")
-    output.print()
-    show(output, f"The latest posts of a subject at risk, painted by evidence for {AT_RISK!r}:\n")
-    show(output, to_terminal(found.explanation, AT_RISK))
-    output.print()
-    show(output, f"Largest contributions to {AT_RISK!r}:\n")
+    show()
+    show(f"The latest posts of a subject at risk, painted by evidence for {AT_RISK!r}:\n")
+    show(to_terminal(found.explanation, AT_RISK))
+    show()
+    show(f"Largest contributions to {AT_RISK!r}:\n")
     show_table([one._asdict() for one in largest_contributions(found.explanation, AT_RISK, 5)])
-    output.print()
-    show(output, "Alerts when reading post by post, by policy:\n")
+    show()
+    show("Alerts when reading post by post, by policy:\n")
     show_table([_row(replay) for replay in found.replays])
 
 

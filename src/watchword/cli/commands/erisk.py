@@ -14,7 +14,6 @@ from watchword.cli.base import (
     FILE,
     FOLDER,
     cli,
-    console,
     emit,
     example_text,
     progress_of,
@@ -168,6 +167,6 @@ def run(
     if json_file == "-":
         return
     if table:
-        show(console(), str(result))
+        show(str(result))
     else:
         emit([{name: plain[name] for name in ("task", "name", "is_synthetic", "score", "files")}])

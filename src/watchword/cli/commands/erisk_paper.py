@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import COUNT, FOLDER, console, emit, progress_of, show, verb, warn
+from watchword.cli.base import COUNT, FOLDER, emit, progress_of, show, verb, warn
 from watchword.cli.commands.erisk import erisk
 from watchword.cli.options import flag, option, threads_option
 from watchword.cli.stream_options import whole_numbers
@@ -131,12 +131,12 @@ def paper(
     ):
         folder.add(study)
         if table:
-            show(console(), "\n".join([*report_lines(study), ""]))
+            show("\n".join([*report_lines(study), ""]))
         else:
             emit([study.to_dict()])
     folder.draw_figures()
     report = folder.finish()
     if table:
-        show(console(), f"Written: {report}")
+        show(f"Written: {report}")
     else:
         emit([{"report": str(report)}])

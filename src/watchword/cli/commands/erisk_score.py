@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import ABOVE_ZERO, FILE, console, emit, show, verb, write_text
+from watchword.cli.base import ABOVE_ZERO, FILE, emit, show, verb, write_text
 from watchword.cli.commands.erisk import erisk
 from watchword.cli.options import flag, option, table_option
 from watchword.cli.output import check_files
@@ -106,7 +106,7 @@ def score(
     if "-" in (csv, latex):
         return
     if table:
-        show(console(), "\n".join([str(found), *_lines(found, intervals, baseline)]))
+        show("\n".join([str(found), *_lines(found, intervals, baseline)]))
     else:
         emit(_records(found, intervals, baseline))
 
@@ -154,6 +154,6 @@ def symptoms(judgements: Path, runs: tuple[Path, ...], table: bool) -> None:
     judged = read_judgements(judgements)
     found = [score_ranking(*read_ranking(path), judged) for path in runs]
     if table:
-        show(console(), table_of(found))
+        show(table_of(found))
     else:
         emit(one.to_dict() for one in found)

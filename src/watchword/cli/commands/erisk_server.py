@@ -223,7 +223,7 @@ def _shares(text: str) -> dict[str, float]:
 )
 @option("--seed", "Random seed of the faults.", type=int, default=0)
 @flag("--refuse-duplicates", "Respond with status 400 to a repeated submission.")
-@data_options(bad_lines="error")
+@data_options()
 def server(
     data: str,
     positive: str | None,

@@ -11,15 +11,13 @@ import click
 import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, console, emit, refuse_together, show, verb, warn
+from watchword.cli.base import FILE, emit, refuse_together, show, verb, warn
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
 from watchword.cli.options import (
-    data_options,
     flag,
     option,
     policy_option,
-    table_option,
-    threads_option,
+    reading_options,
 )
 from watchword.cli.output import (
     ResultFiles,
@@ -74,9 +72,7 @@ from watchword.streams.notation import spell_policy
     html="For texts: write an HTML page.",
 )
 @picture_option([kind for kind in REPLAY_CHARTS if kind != "policies"])  # of one policy
-@data_options(bad_lines="error")
-@threads_option
-@table_option
+@reading_options()
 def evaluate(
     model: Path | None,
     data: str | None,
@@ -150,7 +146,7 @@ def _show_replay(found: Replay, files: ResultFiles, intervals: bool, table: bool
         return
     between = _intervals_of(found) if intervals else {}
     if table:
-        show(console(), "\n".join([str(found), *_interval_lines(between)]))
+        show("\n".join([str(found), *_interval_lines(between)]))
     else:
         emit([_record_of(found) | ({"intervals": between} if between else {})])
 

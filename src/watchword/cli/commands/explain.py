@@ -13,7 +13,7 @@ import click
 from watchword import Explanation, TauSS3
 from watchword._checks import Label
 from watchword._display import visible
-from watchword.cli.base import FILE, console, find_label, show, show_table, verb, write_text
+from watchword.cli.base import FILE, find_label, show, show_table, verb, write_text
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, flag, option, policy_option
 from watchword.cli.policy_notation import policy_for
@@ -47,7 +47,7 @@ _DATA = (".jsonl", ".csv", ".tsv")  # extensions of files with many texts
 @policy_option
 @option("--html FILE", "Write a self-contained HTML page.", name="html_file")
 @option("--json FILE", "Write the data of the page as JSON.", name="json_file")
-@data_options(bad_lines="error")
+@data_options()
 def explain(
     model: Path,
     data: str | None,
@@ -148,9 +148,8 @@ def show_explanation(
     all_labels: bool = False,
 ) -> None:
     """Print a painted text, its largest contributions, and changes that would change its label."""
-    output = console()
-    show(output, to_terminal(explanation, label, all_labels=all_labels))
-    output.print()
+    show(to_terminal(explanation, label, all_labels=all_labels))
+    show()
     rows = []
     for at in by_score(range(len(explanation.labels)), explanation.value)[:10]:
         label_at = explanation.labels[at]
@@ -159,7 +158,7 @@ def show_explanation(
             rows[-1]["bias"] = explanation.bias[at]
         rows[-1][""] = "← predicted" * (label_at == explanation.label)
     show_table(rows)
-    output.print()
+    show()
     chosen = explanation.label if label is None else label
     largest = largest_contributions(explanation, chosen, _TOP)
     rows = [
@@ -168,28 +167,27 @@ def show_explanation(
     ]
     _show_titled(f"Largest contributions to {chosen!r}", rows)
     if change is not None:
-        show(output, visible(str(change)))
+        show(visible(str(change)))
 
 
 def show_story(story: Story, label: Label) -> None:
     """Print the decision about a subject, its reasons, and changes that would reverse it."""
-    output = console()
     decision, tipped = story.decision, story.tipped
     text = decision_text(story.positive, story.truth, delay=decision.delay, posts=decision.posts)
-    show(output, text)
-    output.print()
+    show(text)
+    show()
     _show_weighed(story)
     _show_tipped(story, tipped)
     numbers = [decision.delay] if decision else [one.number for one in tipped.posts_for[:1]]
     for number in numbers:
-        show(output, f"Post {number}, painted by evidence for {label!r}:\n")
-        show(output, to_terminal(story.posts[number - 1].explanation, label))
+        show(f"Post {number}, painted by evidence for {label!r}:\n")
+        show(to_terminal(story.posts[number - 1].explanation, label))
     if decision and not story.history.is_given:
-        output.print()
+        show()
         with contextlib.suppress(HookError):
             changes = [story.what_would_delay(), story.what_would_cancel()]
             for change in changes:
-                show(output, visible(str(change)))
+                show(visible(str(change)))
 
 
 def _show_weighed(story: Story) -> None:
@@ -226,4 +224,4 @@ def _show_tipped(story: Story, tipped: Tipped) -> None:
 
 def _show_titled(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     show_table(rows, title=title)
-    console().print()
+    show()

@@ -51,7 +51,7 @@ from watchword.cli.stream_options import by_option, deadlines_option, latency_op
     default=2,
 )
 @option("--title", "Title of the page.")
-@data_options(bad_lines="error")
+@data_options()
 @threads_option
 def report(
     model: Path,

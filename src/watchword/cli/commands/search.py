@@ -16,7 +16,6 @@ from watchword.cli.base import (
     COUNT,
     FILE,
     check_folder,
-    console,
     emit,
     model_of,
     progress_of,
@@ -27,14 +26,12 @@ from watchword.cli.base import (
 )
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
-    data_options,
     fold_options,
     like_option,
     option,
     parameter_options,
     preset_options,
-    table_option,
-    threads_option,
+    reading_options,
 )
 from watchword.cli.output import ResultFiles, result_options
 from watchword.cli.search_options import (
@@ -86,9 +83,7 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 @result_options(
     json="Write the full result as JSON.", csv="Write a CSV file with a row per setting."
 )
-@data_options(bad_lines="error")
-@threads_option
-@table_option
+@reading_options()
 def search(
     data: tuple[str, ...],
     like: Path | None,
@@ -208,7 +203,7 @@ def _best_so_far(measure: str) -> Callable[[SearchedSetting], str]:
 def _show_search(found: Search, *, table: bool, more: dict[str, Any]) -> None:
     """Print the best setting, or with `table` the best ones."""
     if table:
-        show(console(), str(found))
+        show(str(found))
         return
     record: dict[str, Any] = {found.measure: found.best.value, "by_fold": found.best.by_fold}
     record |= {"parameters": found.best.parameters, "refined": found.best.refined}

@@ -48,7 +48,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
     "With --export: leave out n-grams with count ≤ TIMES, which may identify a person.",
     type=click.IntRange(min=0),
 )
-@data_options(bad_lines="error")
+@data_options()
 def serve(
     model: Path,
     data: str | None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -67,72 +67,36 @@ store_option = option(
 )
 
 
-def _service_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of how posts are read; `reading` holds them."""
-    options = [
-        option(
-            "--order",
-            "How to read late posts: in order of arrival, or by time (re-reads the subject).",
-            type=click.Choice(ORDERS),
-            default="arrival",
-        ),
-        flag("--store-texts", "Keep the texts of posts."),
-        option(
-            "--keep-texts DAYS",
-            "With --store-texts: days to keep them.  [default: forever]",
-            name="keep_texts_days",
-            type=ABOVE_ZERO,
-        ),
-        option(
-            "--round SECONDS",
-            "Length of a round, for policies that compare all subjects; not with --order time.",
-            name="round_seconds",
-            type=ABOVE_ZERO,
-        ),
-        option(
-            "--queue POSTS",
-            "Largest number of waiting posts; more are refused with status 429.",
-            name="queue_posts",
-            type=COUNT,
-            default=QUEUE_POSTS,
-        ),
-    ]
-    return joined(function, options, "reading", lambda **own: own)
-
-
-def _door_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the HTTP server; `door` is made of them."""
-    options = [
-        host_option,
-        flag(
-            "--open",
-            "Require no tokens: every user of this machine has all scopes.",
-            name="open_to_all_users",
-        ),
-        option(
-            "--body-limit BYTES",
-            "Largest size of a request body.",
-            type=click.IntRange(min=1024),
-            default=BODY_LIMIT,
-        ),
-        option(
-            "--rate",
-            "Requests per second and token; bursts may have twice as many.",
-            type=ABOVE_ZERO,
-            default=RATE,
-        ),
-        option(
-            "--connections",
-            "Largest number of open connections.",
-            type=COUNT,
-            default=MOST_CONNECTIONS,
-        ),
-        option(
-            "--public-url URL",
-            "URL of the reverse proxy in front, such as https://watch.example.org.",
-        ),
-    ]
-    return joined(function, options, "door", _door_settings)
+_service_options = joined(  # how posts are read
+    "reading",
+    dict,
+    option(
+        "--order",
+        "How to read late posts: in order of arrival, or by time (re-reads the subject).",
+        type=click.Choice(ORDERS),
+        default="arrival",
+    ),
+    flag("--store-texts", "Keep the texts of posts."),
+    option(
+        "--keep-texts DAYS",
+        "With --store-texts: days to keep them.  [default: forever]",
+        name="keep_texts_days",
+        type=ABOVE_ZERO,
+    ),
+    option(
+        "--round SECONDS",
+        "Length of a round, for policies that compare all subjects; not with --order time.",
+        name="round_seconds",
+        type=ABOVE_ZERO,
+    ),
+    option(
+        "--queue POSTS",
+        "Largest number of waiting posts; more are refused with status 429.",
+        name="queue_posts",
+        type=COUNT,
+        default=QUEUE_POSTS,
+    ),
+)
 
 
 def _door_settings(
@@ -148,6 +112,40 @@ def _door_settings(
         )
     except ValueError as error:
         raise click.UsageError(f"--open, --host or --public-url: {error}") from None
+
+
+_door_options = joined(  # the HTTP server
+    "door",
+    _door_settings,
+    host_option,
+    flag(
+        "--open",
+        "Require no tokens: every user of this machine has all scopes.",
+        name="open_to_all_users",
+    ),
+    option(
+        "--body-limit BYTES",
+        "Largest size of a request body.",
+        type=click.IntRange(min=1024),
+        default=BODY_LIMIT,
+    ),
+    option(
+        "--rate",
+        "Requests per second and token; bursts may have twice as many.",
+        type=ABOVE_ZERO,
+        default=RATE,
+    ),
+    option(
+        "--connections",
+        "Largest number of open connections.",
+        type=COUNT,
+        default=MOST_CONNECTIONS,
+    ),
+    option(
+        "--public-url URL",
+        "URL of the reverse proxy in front, such as https://watch.example.org.",
+    ),
+)
 
 
 @verb(group=service, example=READ)

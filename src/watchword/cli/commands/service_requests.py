@@ -26,20 +26,6 @@ _TEXTS = _SERVED.replace(" --port", " --store-texts --port")
 _URL = "--url http://127.0.0.1:8765"
 
 
-def _remote_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that ask a running service; `ask` sends a request."""
-    options = [
-        option("--url", "URL of the running service.", default="http://127.0.0.1:8000"),
-        option(
-            "--token",
-            "Token with the scope admin; for mark, write is enough.  "
-            f"[default: the variable {_TOKEN_VARIABLE}]",
-            envvar=_TOKEN_VARIABLE,
-        ),
-    ]
-    return joined(function, options, "ask", _asker)
-
-
 def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
     from watchword.service.client import request
 
@@ -47,6 +33,19 @@ def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
         return request(url, method, path, token=token, body=body)
 
     return ask
+
+
+_remote_options = joined(
+    "ask",  # sends a request
+    _asker,
+    option("--url", "URL of the running service.", default="http://127.0.0.1:8000"),
+    option(
+        "--token",
+        "Token with the scope admin; for mark, write is enough.  "
+        f"[default: the variable {_TOKEN_VARIABLE}]",
+        envvar=_TOKEN_VARIABLE,
+    ),
+)
 
 
 @verb(group=service, example=_SERVED + f"watchword service reload {_URL}")

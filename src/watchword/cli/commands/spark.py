@@ -64,7 +64,8 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
         name: option(f"--{name} COLUMN", f"Column with the {contents[name]}.", default=name)
         for name in chosen
     }
-    others = [
+    return added(
+        *columns.values(),
         option(
             "--format",
             "Format of the data.  [default: from the file name]",
@@ -79,9 +80,7 @@ def _options(*chosen: str) -> Callable[[Any], Any]:
             multiple=True,
             parse=_settings,
         ),
-    ]
-
-    return lambda function: added([*columns.values(), *others], function)
+    )
 
 
 def _settings(given: tuple[str, ...]) -> dict[str, str]:

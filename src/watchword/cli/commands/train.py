@@ -24,15 +24,13 @@ from watchword.cli.base import (
 from watchword.cli.commands.search import end_as_interrupted, tuned
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
-    data_options,
     option,
     parameter_options,
     preset_options,
     prune_option,
+    reading_options,
     refine_choice,
     refine_option,
-    table_option,
-    threads_option,
 )
 from watchword.cli.output import show_model
 from watchword.cli.search_options import TuneOptions, tuning_options
@@ -59,9 +57,7 @@ from watchword.model.refining import POST_SETTINGS
 @prune_option
 @refine_option
 @tuning_options
-@data_options(bad_lines="error")
-@threads_option
-@table_option
+@reading_options()
 def train(
     data: tuple[str, ...],
     output: Path,

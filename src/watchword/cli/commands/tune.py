@@ -17,7 +17,6 @@ from watchword.cli.base import (
     COUNT,
     FILE,
     check_folder,
-    console,
     emit,
     find_label,
     progress_of,
@@ -29,15 +28,13 @@ from watchword.cli.base import (
 )
 from watchword.cli.loading import Loader, load_scores
 from watchword.cli.options import (
-    data_options,
     flag,
     list_options,
     numbers_by_name,
     option,
     policies_option,
     positive_option,
-    table_option,
-    threads_option,
+    reading_options,
 )
 from watchword.cli.output import check_files, picture_option, write_pictures
 from watchword.cli.policy_notation import (
@@ -159,9 +156,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
 @option("--report FILE", "Write all settings and their values as JSON.")
 @option("--top N", "Number of settings to print, best first.", type=COUNT, default=10)
 @picture_option(TUNING_CHARTS)
-@data_options(bad_lines="error")
-@threads_option
-@table_option
+@reading_options()
 def tune(
     data: str | None,
     scores: Path | None,
@@ -262,9 +257,9 @@ def _is_given(name: str) -> bool:
 
 def _show(found: Tuning, nested: NestedTuning | None, top: int, *, table: bool) -> None:
     if table:
-        show(console(), "\n".join(found.lines(top)))
+        show("\n".join(found.lines(top)))
         if nested is not None:
-            show(console(), f"\nNested cross-validation: {nested}")
+            show(f"\nNested cross-validation: {nested}")
         return
     records = [_record(found, trial) for trial in found.trials[:top]]
     for record, trial in zip(records, found.trials[:_INTERVALS], strict=False):

@@ -11,15 +11,13 @@ import watchword
 from watchword.cli.base import model_of, progress_of, verb, with_known_default
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
-    data_options,
     fold_options,
     like_option,
     parameter_options,
     preset_options,
+    reading_options,
     refine_choice,
     refine_option,
-    table_option,
-    threads_option,
 )
 from watchword.cli.output import ResultFiles, result_options, show_evaluation
 from watchword.model.refining import POST_SETTINGS
@@ -41,9 +39,7 @@ from watchword.model.refining import POST_SETTINGS
     json="Write the full result, with every fold, as JSON.",
     csv="Write a CSV file with a row per label.",
 )
-@data_options(bad_lines="error")
-@threads_option
-@table_option
+@reading_options()
 def validate(
     data: tuple[str, ...],
     like: Path | None,

@@ -41,13 +41,11 @@ from watchword.cli.base import (
 from watchword.cli.loading import Loader, load_model
 from watchword.cli.options import (
     allow_changed_model_option,
-    data_options,
     flag,
     option,
     policy_option,
     positive_option,
-    table_option,
-    threads_option,
+    reading_options,
 )
 from watchword.cli.policy_notation import policy_for
 from watchword.cli.signals import Stops
@@ -88,9 +86,7 @@ _MOST_REASONS = 5  # n-grams for and against an alert
 @allow_changed_model_option
 @flag("--all", "Print the decision after every post.", name="every_post")
 @flag("--final", "Print a line per subject at the end.")
-@data_options(bad_lines="skip")
-@threads_option
-@table_option
+@reading_options(bad_lines="skip")
 def watch(
     model: Path,
     data: tuple[str, ...],
