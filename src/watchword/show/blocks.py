@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -128,13 +128,10 @@ class _Scored:
 
     def __init__(self) -> None:
         self._added: list[Sequence[ScoredNgram | Plain]] = []
-        self._rows: dict[str, int] = {}
-        self._times: list[int] = []
-        self._counted: list[FloatArray] = []
-        self._corrected: list[FloatArray] = []
+        self._sums: dict[str, tuple[int, FloatArray]] = {}  # times; counted, corrected by label
 
     def __bool__(self) -> bool:
-        return bool(self._rows or self._added)
+        return bool(self._sums or self._added)
 
     def add(self, ngrams: Sequence[ScoredNgram | Plain]) -> None:
         """Remember the n-grams of a text; they are summed only when the largest are wanted."""
@@ -144,36 +141,22 @@ class _Scored:
     def _sum(self) -> None:
         for ngram in chain.from_iterable(self._added):
             plain = vars(ngram) if isinstance(ngram, ScoredNgram) else ngram
-            row = self._rows.setdefault(plain["ngram"], len(self._times))
-            parts = np.array(plain["counted"]), np.array(plain["corrected"])
-            if row == len(self._times):
-                self._times.append(0)
-                self._counted.append(np.zeros_like(parts[0]))
-                self._corrected.append(np.zeros_like(parts[1]))
-            self._times[row] += plain["times"]
-            self._counted[row] += parts[0]
-            self._corrected[row] += parts[1]
+            times, parts = plain["times"], np.array([plain["counted"], plain["corrected"]])
+            if plain["ngram"] in self._sums:
+                before, known = self._sums[plain["ngram"]]
+                times, parts = before + times, known + parts
+            self._sums[plain["ngram"]] = times, parts
         self._added = []
 
     def largest(self, column: int, most: int) -> list[Total]:
         self._sum()
-        counted = np.array([row[column] for row in self._counted])
-        corrected = np.array([row[column] for row in self._corrected])
-        totals = counted + corrected
-        names = list(self._rows)
+        names = list(self._sums)
+        parts = np.array([one[:, column] for _, one in self._sums.values()])
+        totals = parts.sum(axis=1)
         rows = np.flatnonzero(totals > 0).tolist()
         best = heapq.nsmallest(most, rows, key=lambda row: (-totals[row], names[row]))
-        return [
-            Total(
-                names[row],
-                self._times[row],
-                float(totals[row]),
-                None,
-                float(counted[row]),
-                float(corrected[row]),
-            )
-            for row in best
-        ]
+        found = [(names[row], float(totals[row]), parts[row].tolist()) for row in best]
+        return [Total(name, self._sums[name][0], total, None, *own) for name, total, own in found]
 
 
 class Rules:
@@ -301,13 +284,8 @@ class Rules:
         kind, value, contribution = block["kind"], block["value"], block["contribution"]
         words = block["ngram"] if kind == "ngram" else text[block["start"] : block["end"]]
         counted = block.get("counted")
-        key = (
-            kind,
-            words,
-            tuple(value),
-            contribution is value or (contribution and tuple(contribution)),
-            counted and tuple(counted),
-        )
+        added = contribution is value or (contribution and tuple(contribution))
+        key = (kind, words, tuple(value), added, counted and tuple(counted))
         index = self._indices.setdefault(key, len(self.all))
         if index == len(self.all):
             # Without the inner blocks, which would keep whole texts in memory.
@@ -435,16 +413,10 @@ def _values(
     names: Sequence[str], value: Sequence[float], columns: Sequence[int], least: float
 ) -> str:
     """Return the values of labels, in descending order, in one line; small ones as a range."""
-    named: dict[str, str] = {}
-    large = 0
-    for at in columns:
-        if value[at] < least:
-            break
-        shown = as_value(value[at])
-        named[shown] = f"{named[shown]}, {names[at]}" if shown in named else names[at]
-        large += 1
-    values = [f"{own} {shown}" for shown, own in named.items()]
-    if small := columns[large:]:
+    large = [at for at in columns if value[at] >= least]
+    by_value = groupby(large, key=lambda at: as_value(value[at]))
+    values = [f"{', '.join(names[at] for at in own)} {shown}" for shown, own in by_value]
+    if small := columns[len(large) :]:
         highest, lowest = as_value(value[small[0]]), as_value(value[small[-1]])
         span = highest if highest == lowest else f"{lowest} to {highest}"
         values.append(f"{names[small[0]] if len(small) == 1 else f'{len(small)} others'} {span}")
@@ -458,11 +430,9 @@ def _numbers(block: Plain, at: int) -> str:
         numbers += f", adds {as_value(part[at])} to the score"
     if block["kind"] == "ngram":
         lv, sg, sn = as_value(block["lv"][at]), as_value(block["sg"][at]), as_value(block["sn"][at])
-        parts = "" if block.get("counted") is None else _parts(block, at)
+        parts = ""
+        if block.get("counted") is not None:
+            counted, corrected = as_value(block["counted"][at]), as_value(block["corrected"][at])
+            parts = f"counted {counted}, corrected {corrected}; "
         numbers += f" ({parts}count {block['count'][at]:,}; lv {lv}, sg {sg}, sn {sn})"
     return numbers
-
-
-def _parts(block: Plain, at: int) -> str:
-    counted, corrected = as_value(block["counted"][at]), as_value(block["corrected"][at])
-    return f"counted {counted}, corrected {corrected}; "

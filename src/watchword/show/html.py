@@ -7,6 +7,7 @@ HTML is shown; the style sheet of a page lets readers choose label and level wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
@@ -99,15 +100,9 @@ def _meaning(head: Head) -> str:
 def _page(
     explanation: Explanation | Plain, head: Head, level: PaintLevel, title: str | None, most: int
 ) -> str:
-    painter = Painter(
-        head.labels,
-        head.value,
-        head.label,
-        level=level,
-        most=most,
-        alert=None if head.alert is None else head.labels[head.alert],
-        all_labels=head.all_labels,
-    )
+    alert = None if head.alert is None else head.labels[head.alert]
+    look: dict[str, Any] = {"level": level, "alert": alert, "all_labels": head.all_labels}
+    painter = Painter(head.labels, head.value, head.label, most=most, **look)
     painted = painter.paint(explanation)
     name = title if title is not None else "Explanation of a text"
     body = f"""<main>
@@ -168,16 +163,11 @@ def _table_of_all(painter: Painter, level: PaintLevel) -> str:
     if not found:
         return "<p>Nothing contributes to any label.</p>"
     parts = ("counted", "corrected") if found[0][1].rule is None else ()  # of a refined score
-    cells = (
-        (
-            name_html(one.words),
-            name_html(painter.labels[column]),
-            one.times,
-            one.total,
-            *(_cell(one, name, column) for name in parts),
-        )
-        for column, one in found
-    )
+    cells = []
+    for column, one in found:
+        names = (name_html(one.words), name_html(painter.labels[column]))
+        numbers = (_cell(one, name, column) for name in parts)
+        cells.append((*names, one.times, one.total, *numbers))
     heads = [level.replace("ngram", "n-gram"), "for label", "times", "total", *parts]
     return table_html(f"{LEVEL_NAMES[level]} for all labels", heads, cells)
 

@@ -79,16 +79,13 @@ class _Writer:
 
     def _divide(self, end: int) -> None:
         """Write the parts of the text that end before `end`."""
-        while end - self._part_start > PART and not self._inside_whole():
+        while end - self._part_start > PART and not (self._open and self._open[-1].whole):
             cut = self._next_cut(min(end, len(self._text) - 1))
             if cut is None:
                 return
             self._pieces.append(kept(self._text[self._at : cut]))
             self._at = cut
             self._begin_part()
-
-    def _inside_whole(self) -> bool:
-        return bool(self._open) and self._open[-1].whole
 
     def _next_cut(self, end: int) -> int | None:
         """Return the end of the current part if it is before `end`, else None."""

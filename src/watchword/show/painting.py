@@ -82,10 +82,8 @@ class Painter:
             raise ValueError(
                 f"name must be lower-case words joined by hyphens, as 'post-7', got {name!r}"
             )
-        self.labels = list(labels)
-        self.scores = list(scores)
-        self.level = as_choice("level", level, LEVELS)
-        self.name = name
+        self.labels, self.scores = list(labels), list(scores)
+        self.level, self.name = as_choice("level", level, LEVELS), name
         self.column = column_of(self.labels, label)
         self.columns = shown_columns(self.scores, self.column)
         self.alert = None if alert is None else column_of(self.labels, alert)
@@ -112,7 +110,7 @@ class Painter:
 
     def controls(self) -> str:
         """Return radio buttons for label and level; labels have their scores."""
-        ordered = by_score(self.columns, self.scores)
+        ordered, checked = by_score(self.columns, self.scores), " checked" * self.all_labels
         bars = score_bars([self.scores[at] for at in ordered])
         choices = "".join(map(self._label_choice, ordered, bars))
         rest = len(self.labels) - len(self.columns)
@@ -124,7 +122,8 @@ class Painter:
         )
         return (
             f'<div class="ww-controls"><fieldset class="ww-labels"><legend>Label and score</legend>'
-            f"{self._all_choice()}{choices}{more}</fieldset>"
+            f'<label><input type="radio" name="{self.name}-label" id="{self.name}-l{ALL}"{checked}>'
+            f" all labels</label>{choices}{more}</fieldset>"
             f"<fieldset><legend>Level</legend>{levels}</fieldset></div>"
         )
 
@@ -162,11 +161,9 @@ class Painter:
                 continue
             stop = rule.strength > 0 and (start, end, number) in stops
             rule.described = rule.described or stop
-            opening = f'<mark class="n{number}"{self._stop(number) * stop}>'
+            focus = f' tabindex="0" aria-describedby="{self.name}-n{number}"' * stop
+            opening = f'<mark class="n{number}"{focus}>'
             yield Mark(start, end, opening, "</mark>", whole=True)
-
-    def _stop(self, number: int) -> str:
-        return f' tabindex="0" aria-describedby="{self.name}-n{number}"'
 
     def _declarations(self, rule: Rule) -> str:
         letter, shares = _LETTERS[rule.kind], self.rules.shares(rule)
@@ -204,13 +201,6 @@ class Painter:
                 for level, selector in selectors.items()
             ),
         ]
-
-    def _all_choice(self) -> str:
-        checked = " checked" * self.all_labels
-        return (
-            f'<label><input type="radio" name="{self.name}-label" id="{self.name}-l{ALL}"{checked}>'
-            " all labels</label>"
-        )
 
     def _label_choice(self, column: int, bar: Bar) -> str:
         score = self.scores[column]

@@ -76,7 +76,9 @@ def element(name: str, *children: str, **attributes: Attribute) -> Markup:
     if not _ELEMENT_NAME.fullmatch(name) or name.lower() in _FORBIDDEN:
         raise ValueError(f"element {name!r} is not allowed in pictures")
     opening = name + "".join(map(_attribute, attributes, attributes.values()))
-    inner = "".join(map(_markup, children))
+    inner = "".join(
+        child if isinstance(child, Markup) else html.escape(clean(child)) for child in children
+    )
     return Markup(f"<{opening}>{inner}</{name}>" if inner else f"<{opening}/>")
 
 
@@ -88,10 +90,6 @@ def _attribute(name: str, value: Attribute) -> str:
         raise ValueError(f"attribute {written!r} is not allowed in pictures")
     plain = html.escape(clean(value)) if isinstance(value, str) else number(value)
     return f' {written}="{plain}"'
-
-
-def _markup(child: str) -> str:
-    return child if isinstance(child, Markup) else html.escape(clean(child))
 
 
 def group(*children: str, **attributes: Attribute) -> Markup:

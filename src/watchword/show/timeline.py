@@ -31,17 +31,10 @@ _MARKERS = (  # for matplotlib, and as the path of an SVG
     ("|", "m0 -4.5v9"),
     ("+", "m-4 0h8m-4 -4v8"),
 )
-_LEFT, _TOP, _BOTTOM = 52, 48, 44
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 760, 320, 52, 48, 44
 
 
-def timeline_svg(
-    plain: Plain,
-    *,
-    width: float = 760,
-    height: float = 320,
-    points: int = 400,
-    alone: bool = True,
-) -> svg.Markup:
+def timeline_svg(plain: Plain, *, points: int = 400, alone: bool = True) -> svg.Markup:
     """Draw the accumulated confidences over the posts, and the alert.
 
     At most about `points` points are drawn per line. Inside a page the picture has the page's
@@ -55,13 +48,13 @@ def timeline_svg(
     1
     """
     columns = _columns(plain)
-    frame = _Frame(plain, columns, width, height, points)
+    frame = _Frame(plain, columns, points)
     lines = (_line(plain, frame, column, rank) for rank, column in enumerate(columns))
     drawn = [*_axes(frame), *_alert(plain, frame), *lines, *_names(plain, frame, columns)]
     of = "" if plain["subject"] is None else f" of {plain['subject']}"
     return svg.drawing(
-        width,
-        height,
+        _WIDTH,
+        _HEIGHT,
         *drawn,
         title=f"Accumulated confidence over the posts{of}",
         description=timeline_description(plain),
@@ -99,15 +92,13 @@ def _columns(plain: Plain) -> list[int]:
 class _Frame:
     """The coordinates of posts and values in the picture."""
 
-    def __init__(
-        self, plain: Plain, columns: Sequence[int], width: float, height: float, points: int
-    ) -> None:
+    def __init__(self, plain: Plain, columns: Sequence[int], points: int) -> None:
         self.count = len(plain["sums"])
         self.highest = max((row[at] for row in plain["sums"] for at in columns), default=0.0) or 1.0
         names = [svg.text_width(str(plain["labels"][at]), 12) for at in columns]
-        self.room = min(max(names, default=0.0), width / 4)
-        self.left, self.right = _LEFT, width - self.room - 30
-        self.top, self.bottom = _TOP, height - _BOTTOM
+        self.room = min(max(names, default=0.0), _WIDTH / 4)
+        self.left, self.right = _LEFT, _WIDTH - self.room - 30
+        self.top, self.bottom = _TOP, _HEIGHT - _BOTTOM
         # The posts to draw: all, or an even selection with first, last and alert.
         spread = np.linspace(1, self.count, min(self.count, points)).round().astype(int).tolist()
         delay = plain["decision"]["delay"]
