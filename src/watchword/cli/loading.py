@@ -136,11 +136,7 @@ class Loader:
         return read_subjects(source, kind=kind, **options, **self.names)
 
     def batches(
-        self,
-        sources: Sequence[str],
-        *,
-        streams: bool = False,
-        wait: Wait | None = None,
+        self, sources: Sequence[str], *, streams: bool = False, wait: Wait | None = None
     ) -> Iterator[Texts]:
         """Yield all texts of sources as they arrive; with `streams`, the posts of subjects.
 

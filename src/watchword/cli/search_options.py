@@ -94,12 +94,7 @@ class TuneOptions:
 
 
 def _tuning(
-    *,
-    tune: bool,
-    budget: float | None,
-    trials: int | None,
-    measure: str | None,
-    keep: Path | None,
+    *, tune: bool, budget: float | None, trials: int | None, measure: str | None, keep: Path | None
 ) -> TuneOptions | None:
     given = {"budget": budget, "trials": trials, "measure": measure, "keep": keep}
     for name, value in given.items():

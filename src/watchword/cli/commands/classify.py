@@ -12,11 +12,7 @@ from watchword import TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, refuse_together, show_records, verb
 from watchword.cli.loading import Loader
-from watchword.cli.options import (
-    flag,
-    option,
-    reading_options,
-)
+from watchword.cli.options import flag, option, reading_options
 from watchword.cli.output import evaluate_batches
 from watchword.data.texts import Texts, batched, labelled
 from watchword.errors import DataFormatError
@@ -81,12 +77,7 @@ def classify(
 
 
 def _answers(
-    model: TauSS3,
-    batch: Texts,
-    *,
-    several: bool,
-    probabilities: bool,
-    threads: int | None,
+    model: TauSS3, batch: Texts, *, several: bool, probabilities: bool, threads: int | None
 ) -> Iterator[dict[str, Any]]:
     """Yield a model's predictions for texts as records to print."""
     found = model.confidence_table(batch.texts, threads=threads)

@@ -74,7 +74,7 @@ def demo(subjects: int, seed: int) -> None:
     posts = sum(len(subject.posts) for subject in found.taught)
     show(
         f"Trained on {posts} posts of {len(found.taught)} synthetic subjects, some of them "
-        f"increasingly exhausted.\nAccuracy on {len(found.tested)} other subjects:",
+        f"increasingly exhausted.\nAccuracy on {len(found.tested)} other subjects:"
     )
     show(f"  {found.calm / len(found.tested):4.0%}  by always answering {CONTROL!r}")
     for length, right in found.right.items():

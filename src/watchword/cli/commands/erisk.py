@@ -21,12 +21,7 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.options import (
-    option,
-    paper_parameter_options,
-    policy_option,
-    threads_option,
-)
+from watchword.cli.options import option, paper_parameter_options, policy_option, threads_option
 from watchword.cli.output import check_files
 from watchword.cli.policy_notation import parse_policy
 from watchword.erisk import TASKS, make_collection, make_discussions, run_task

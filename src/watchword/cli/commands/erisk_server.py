@@ -168,10 +168,7 @@ def client(
 
 
 def _runs(
-    models: Sequence[Path],
-    positive: str,
-    policies: Sequence[str],
-    combination: Combination | None,
+    models: Sequence[Path], positive: str, policies: Sequence[str], combination: Combination | None
 ) -> list[tuple[TauSS3 | FunctionModel, Policy]]:
     """Pair models with policies; a single model or policy is used for all runs."""
     if combination is not None and not any(map(is_function, models)):

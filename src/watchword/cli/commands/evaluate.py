@@ -13,12 +13,7 @@ from watchword import Subject, TauSS3
 from watchword._checks import Label
 from watchword.cli.base import FILE, emit, refuse_together, show, verb, warn
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
-from watchword.cli.options import (
-    flag,
-    option,
-    policy_option,
-    reading_options,
-)
+from watchword.cli.options import flag, option, policy_option, reading_options
 from watchword.cli.output import (
     ResultFiles,
     evaluate_batches,

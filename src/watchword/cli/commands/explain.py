@@ -111,11 +111,7 @@ def _text_of(data: str | None, text: str | None) -> str:
 
 
 def _explain_text(
-    model: TauSS3,
-    text: str,
-    painting: dict[str, Any],
-    html_file: str | None,
-    json_file: str | None,
+    model: TauSS3, text: str, painting: dict[str, Any], html_file: str | None, json_file: str | None
 ) -> None:
     from watchword.show.change import page_with_changes
 

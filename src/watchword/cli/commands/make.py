@@ -29,12 +29,7 @@ from watchword.data import Post, Subject, make_risk_streams, write_jsonl
 )
 @flag("--by-time", "Write one post per line, in order of time, instead of one subject per line.")
 def make(
-    file: Path,
-    subjects: int,
-    seed: int,
-    prevalence: float,
-    posts: tuple[int, int],
-    by_time: bool,
+    file: Path, subjects: int, seed: int, prevalence: float, posts: tuple[int, int], by_time: bool
 ) -> None:
     """Write synthetic subjects, some of them at risk.
 

@@ -136,14 +136,10 @@ _door_options = joined(  # the HTTP server
         default=RATE,
     ),
     option(
-        "--connections",
-        "Largest number of open connections.",
-        type=COUNT,
-        default=MOST_CONNECTIONS,
+        "--connections", "Largest number of open connections.", type=COUNT, default=MOST_CONNECTIONS
     ),
     option(
-        "--public-url URL",
-        "URL of the reverse proxy in front, such as https://watch.example.org.",
+        "--public-url URL", "URL of the reverse proxy in front, such as https://watch.example.org."
     ),
 )
 

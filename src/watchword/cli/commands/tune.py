@@ -37,12 +37,7 @@ from watchword.cli.options import (
     reading_options,
 )
 from watchword.cli.output import check_files, picture_option, write_pictures
-from watchword.cli.policy_notation import (
-    THRESHOLDS,
-    check_tried,
-    known_policies,
-    parse_tried,
-)
+from watchword.cli.policy_notation import THRESHOLDS, check_tried, known_policies, parse_tried
 from watchword.cli.stream_options import (
     by_option,
     check_without_data,
