@@ -14,8 +14,8 @@ from stream_samples import CONTENTS, LABELS, policies, taught
 from watchword.service import intake as intake_module
 from watchword.service import stored_posts
 from watchword.service.intake import Batch, Group, Intake, Settings
-from watchword.service.layouts import Reading
 from watchword.service.records import IncomingPost
+from watchword.service.rows import Reading
 from watchword.service.store import connect, decoded
 
 START = datetime(2024, 5, 1, tzinfo=timezone.utc)

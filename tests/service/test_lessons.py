@@ -20,7 +20,7 @@ from watchword.errors import (
 )
 from watchword.service import brief_cache, lessons
 from watchword.service.records import IncomingPost
-from watchword.service.rounds import close_round
+from watchword.service.replays import close_round
 
 
 @pytest.fixture

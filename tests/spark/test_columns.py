@@ -12,7 +12,7 @@ from model_files import taught
 from strategies import valid_texts
 from watchword.model.engine import engine_of
 from watchword.model.text import TextSource
-from watchword.spark.columns import confidence_of, labels_of, terms_of
+from watchword.spark.scoring import confidence_of, labels_of, terms_of
 
 PLAIN = TextSource("lines")
 

@@ -13,8 +13,8 @@ from watchword._checks import Label, as_choice
 from watchword.errors import UnknownAlertError, UnknownLabelError
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.choices import VERDICTS, Verdict
-from watchword.service.layouts import Layouts, Reading
 from watchword.service.records import Alert, Mark, Precision, TrainingText, moment, now, plain
+from watchword.service.rows import Layouts, Reading
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 from watchword.streams.histories import best_other
@@ -84,7 +84,7 @@ def _write(
     session: Session, rows: SubjectRows, one: Raised, texts_kept: bool, by_time: bool
 ) -> int:
     reading, layouts, sums = rows.reading, rows.layouts, one.sums
-    posts = posts_until(session, rows.ids[one.row], one.post_id, one.delay, by_time)
+    posts = posts_until(session, rows.ids[one.row], encoded(one.post_id), one.delay, by_time)
     known = layouts.get(session, {post.layout for post in posts})
     gains = [known[post.layout].by_label(post.contribution) for post in posts]
     texts = [] if one.text is None else [one.text]
@@ -303,8 +303,7 @@ def training_texts(store: Store) -> Iterator[TrainingText]:
     which label is the true one are left out.
     """
     query = (
-        "SELECT m.alert, s.id, s.name, m.label, a.post_id, a.delay, a.by_time "
-        "FROM marks m "
+        "SELECT m.alert, s.id, s.name, m.label, a.post_id, a.delay, a.by_time FROM marks m "
         "JOIN alerts a ON a.id = m.alert JOIN subjects s ON s.id = a.subject "
         "WHERE m.label IS NOT NULL AND m.alert > ? ORDER BY m.alert LIMIT 100"
     )
@@ -312,7 +311,7 @@ def training_texts(store: Store) -> Iterator[TrainingText]:
     while True:
         with store.reading() as session:
             found = session.run(query, last)
-            records = [record for _, *own in found for record in _records(session, *own)]
+            records = [one for _, *mark in found for one in _records(session, *mark)]
         if not found:
             return
         last = found[-1][0]
@@ -320,15 +319,9 @@ def training_texts(store: Store) -> Iterator[TrainingText]:
 
 
 def _records(
-    session: Session,
-    subject: int,
-    name: bytes,
-    label: str,
-    post_id: bytes,
-    delay: int,
-    by_time: int,
+    session: Session, subject: int, name: bytes, label: str, *alert: Any
 ) -> list[TrainingText]:
-    posts = posts_until(session, subject, decoded(post_id), delay, by_time)
+    posts = posts_until(session, subject, *alert)
     texts = texts_of(session, posts)
     known, true = decoded(name), json.loads(label)
     if not texts:

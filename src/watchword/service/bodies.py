@@ -26,9 +26,12 @@ _TOO_DEEP = "the body is nested too deeply"
 class BadBody(Exception):  # noqa: N818 - an answer to a client, not an error of this program
     """A body that cannot be read: what is wrong, and on which line or in which post."""
 
-    def __init__(self, message: str, place: dict[str, int]) -> None:
+    def __init__(
+        self, message: str, place: dict[str, int] | None = None, *, status: int = 400
+    ) -> None:
         super().__init__(message)
-        self.place = place
+        self.place = place or {}
+        self.status = status
 
 
 def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
@@ -45,7 +48,7 @@ def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
     unit = "post" if media_type == JSON else "line"
     block = _as_lines(body) if media_type == JSON else _block(body)
     if len(block) > most:
-        raise TooManyPosts(f"the body has more than {most} {unit}s: send fewer at once")
+        raise _too_many(most, unit)
     plain = _plain_posts(block)
     if plain is not None:
         return plain
@@ -57,15 +60,15 @@ def posts_in(body: bytes, media_type: str, *, most: int) -> list[IncomingPost]:
 
     texts = texts_in(block, FlawsTo(refuse), name="")
     if len(texts) > most:  # a line may hold several
-        raise TooManyPosts(f"the body has more than {most} posts: send fewer at once")
+        raise _too_many(most, "post")
     found = first_flaw(texts.subjects, texts.ids, texts.times)
     if found is not None:
         refuse(found[1], texts.lines[found[0]])
     return incoming(texts, texts.ids)
 
 
-class TooManyPosts(Exception):  # noqa: N818
-    """A body with more posts than a request may have."""
+def _too_many(most: int, unit: str) -> BadBody:
+    return BadBody(f"the body has more than {most} {unit}s: send fewer at once", status=413)
 
 
 class FlawsTo(BadLines):
@@ -96,7 +99,7 @@ def _as_lines(body: bytes) -> Block:
     try:
         lines = [json.dumps(one).encode() for one in items]
     except RecursionError:  # writing goes deeper than reading
-        raise BadBody(_TOO_DEEP, {}) from None
+        raise BadBody(_TOO_DEEP) from None
     return Block(b"\n".join(lines), len(lines), 1)
 
 
@@ -106,14 +109,14 @@ def _slowly(body: bytes) -> Any:
         return json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
         place = f"byte {error.start + 1} is 0x{body[error.start]:02x}"
-        raise BadBody(f"the body is not UTF-8 ({place})", {}) from None
+        raise BadBody(f"the body is not UTF-8 ({place})") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise BadBody(f"the body is not JSON ({error.msg}, {where})", {}) from None
+        raise BadBody(f"the body is not JSON ({error.msg}, {where})") from None
     except RecursionError:
-        raise BadBody(_TOO_DEEP, {}) from None
+        raise BadBody(_TOO_DEEP) from None
     except ValueError:  # Python refuses to read very long numbers
-        raise BadBody("a number in the body has too many digits: send it as text", {}) from None
+        raise BadBody("a number in the body has too many digits: send it as text") from None
 
 
 class _PlainPost(msgspec.Struct, forbid_unknown_fields=True, gc=False):

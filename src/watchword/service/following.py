@@ -16,7 +16,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -201,8 +201,12 @@ class FollowedFile:
         """Read an opened file and close it; return where reading ended, and its successor."""
         with file:
             reading = _Reading(self, file, into, self._resume(file, place), follow=not self._once)
-            with reading.closing_successor_on_error():
+            try:
                 return reading.read(), reading.successor
+            except BaseException:
+                if reading.successor is not None:
+                    reading.successor.close()
+                raise
 
 
 class _Reading:
@@ -221,16 +225,6 @@ class _Reading:
         self._is_truncated = False
         self.successor: Any = None  # the file that has the name now, opened
         self._leave_at = 0.0
-
-    @contextmanager
-    def closing_successor_on_error(self) -> Iterator[None]:
-        """Close the successor if it will not be read."""
-        try:
-            yield
-        except BaseException:
-            if self.successor is not None:
-                self.successor.close()
-            raise
 
     def read(self) -> _Place:
         """Read all lines and return the place after the last."""

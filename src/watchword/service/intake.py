@@ -18,10 +18,9 @@ from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
 from watchword.service.choices import Order
-from watchword.service.layouts import Layouts, Reading, cut
 from watchword.service.records import IncomingPost, Position, Receipt, micros, now
 from watchword.service.replays import replayed
-from watchword.service.rows import SubjectRows
+from watchword.service.rows import Layouts, Reading, SubjectRows, cut
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
 from watchword.service.stored_posts import hashed
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from watchword._checks import Label
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
-from watchword.service import lessons
-from watchword.service.layouts import Reading
 from watchword.service.records import Forgotten, now
+from watchword.service.rows import Reading
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_of, posts_until, texts_of
 from watchword.service.versions import (
@@ -27,7 +26,6 @@ from watchword.service.versions import (
     active_version,
     ancestry,
     lineage,
-    placeholders,
     remove_unsettled,
     set_active,
     settle,
@@ -112,8 +110,9 @@ def restore(store: Store, versions: Versions, reading: Reading, number: int) -> 
 def _new_lessons(session: Session, version: int, alerts: Sequence[int] | None) -> list[Lesson]:
     """Return the texts of marked alerts that no version up to this one has been taught."""
     line = ancestry(session, version)
-    query = f"SELECT DISTINCT alert FROM lessons WHERE version IN ({placeholders(line)})"
-    known = {alert for (alert,) in session.run(query, *line)}
+    known = {
+        alert for (alert,) in session.where("SELECT alert FROM lessons WHERE version {keys}", line)
+    }
     found = session.run(
         "SELECT m.alert, a.subject, m.label, a.post_id, a.delay, a.by_time FROM marks m "
         "JOIN alerts a ON a.id = m.alert WHERE m.label IS NOT NULL ORDER BY m.alert"
@@ -122,7 +121,7 @@ def _new_lessons(session: Session, version: int, alerts: Sequence[int] | None) -
     for alert, subject, label, post_id, delay, by_time in found:
         if alert in known or (alerts is not None and alert not in alerts):
             continue
-        posts = posts_until(session, subject, decoded(post_id), delay, by_time)
+        posts = posts_until(session, subject, post_id, delay, by_time)
         texts = texts_of(session, posts).values()
         lessons += [Lesson(alert, subject, json.loads(label), text) for text in texts]
     return lessons
@@ -178,13 +177,10 @@ def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlea
         return Unlearning(tuple(bad), tuple(files), active)
     base = next(number for number in line if number not in bad)
     between = line[: line.index(base)]
-    query = (
-        "SELECT alert, subject, label, text FROM lessons "
-        f"WHERE version IN ({placeholders(between)}) ORDER BY id"
-    )
+    query = "SELECT id, alert, subject, label, text FROM lessons WHERE version {keys}"
     every = [
         Lesson(alert, whose, json.loads(label), decoded(text))
-        for alert, whose, label, text in session.run(query, *between)
+        for _, alert, whose, label, text in sorted(session.where(query, between))
     ]
     rest = [one for one in every if one.subject != subject]
     _, _, path, fingerprint, _ = version_row(session, base)
@@ -222,9 +218,9 @@ def write_unlearning(
     if not plan.removed:
         return plan.active
     _refuse_changed(session, plan.active)
-    gone = placeholders(plan.removed)
-    session.run(f"DELETE FROM lessons WHERE version IN ({gone})", *plan.removed)
-    session.run(f"DELETE FROM versions WHERE id IN ({gone})", *plan.removed)
+    gone = [(number,) for number in plan.removed]
+    session.many("DELETE FROM lessons WHERE version = ?", gone)
+    session.many("DELETE FROM versions WHERE id = ?", gone)
     if plan.base is None or plan.model is None:
         return plan.active
     number = plan.base
@@ -248,19 +244,17 @@ _OF_SUBJECT = {
 }
 
 
-def plan_forgetting(
-    store: Store, versions: Versions, name: str
-) -> tuple[int | None, lessons.Unlearning]:
+def plan_forgetting(store: Store, versions: Versions, name: str) -> tuple[int | None, Unlearning]:
     """Return the row id of a subject, None if it is unknown, and how to unlearn its texts."""
     with store.reading() as session:
         key = _key(session, name)
         if key is None:
-            return None, lessons.Unlearning()
-        return key, lessons.plan_unlearning(session, versions, key)
+            return None, Unlearning()
+        return key, plan_unlearning(session, versions, key)
 
 
 def write_forgetting(
-    store: Store, versions: Versions, name: str, *, key: int, plan: lessons.Unlearning
+    store: Store, versions: Versions, name: str, *, key: int, plan: Unlearning
 ) -> tuple[Forgotten, int | None]:
     """Remove a subject; return the removed data, and the active version afterwards."""
     rows = {}
@@ -271,7 +265,7 @@ def write_forgetting(
         for table, where in _OF_SUBJECT.items():
             [(count,)] = session.run(f"SELECT count(*) FROM {table} WHERE {where}", key)
             rows[table] = int(count)
-        active = lessons.write_unlearning(session, versions, plan, key, path)
+        active = write_unlearning(session, versions, plan, key, path)
         for table, column in _OF_POST.items():
             rows[table] = session.many(f"DELETE FROM {table} WHERE {column} = ?", posts)
         session.run("DELETE FROM post_index WHERE subject = ?", key)

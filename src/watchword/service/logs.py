@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -42,16 +43,9 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             # Not the message: it may quote what a post says.
             line["error"] = record.exc_info[0].__name__
-            line["at"] = _place(record.exc_info[2])
+            for frame, number in traceback.walk_tb(record.exc_info[2]):
+                line["at"] = f"{frame.f_code.co_filename}:{number}"
         return json.dumps(line, default=str)
-
-
-def _place(traceback: Any) -> str:
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return ""
-    return f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
 
 
 @contextmanager

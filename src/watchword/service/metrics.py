@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -92,14 +92,8 @@ def _head(name: str, text: str, kind: str) -> list[str]:
 
 
 def _braces(labels: Iterable[tuple[str, str]]) -> str:
-    shown = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
+    shown = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels)
     return f"{{{shown}}}" if shown else ""
 
 
-def _escaped(value: str) -> str:
-    for plain, escape in _ESCAPES.items():
-        value = value.replace(plain, escape)
-    return value
-
-
-_ESCAPES: Mapping[str, str] = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

@@ -87,10 +87,8 @@ def _responses(schemas: Schemas) -> dict[str, Schema]:
 
 
 def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
-    answer = {
-        "description": "Success.",
-        "content": _content(one.media_type, responses[one.returns]),
-    }
+    content = {one.media_type: {"schema": responses[one.returns]}}
+    answer = {"description": "Success.", "content": content}
     told: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
@@ -107,10 +105,6 @@ def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
     return told
 
 
-def _content(media_type: str, schema: Schema) -> dict[str, Any]:
-    return {media_type: {"schema": schema}}
-
-
 def _parameter(one: Parameter) -> dict[str, Any]:
     return {
         "name": one.name,
@@ -123,4 +117,4 @@ def _parameter(one: Parameter) -> dict[str, Any]:
 
 def _refusal(code: int) -> dict[str, Any]:
     schema = {"$ref": "#/components/schemas/Error"}
-    return {"description": _ERRORS[code], "content": _content("application/json", schema)}
+    return {"description": _ERRORS[code], "content": {"application/json": {"schema": schema}}}

@@ -133,11 +133,7 @@ class PostgresStore(Store):
             version = self._version(session) if tables else 0
             reached = self._migrated(session, version)
             if reached != version:
-                session.run(
-                    "INSERT INTO facts (name, value) VALUES ('version', ?) "
-                    "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                    str(reached),
-                )
+                session.set_fact("version", str(reached))
 
     def _version(self, session: Session) -> int:
         found = session.run("SELECT value FROM facts WHERE name = 'version'")

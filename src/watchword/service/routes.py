@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
@@ -14,8 +15,8 @@ from watchword.errors import StoreError
 from watchword.service.alerts import MOST_NOTE
 from watchword.service.alerts import SORTS as ALERT_SORTS
 from watchword.service.board import board_files, story_for_page
-from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, TooManyPosts, posts_in
-from watchword.service.choices import RELOAD_MODES, VERDICTS
+from watchword.service.bodies import LINES, MEDIA_TYPES, BadBody, posts_in
+from watchword.service.choices import BODY_LIMIT, RATE, RELOAD_MODES, VERDICTS
 from watchword.service.events import Feed
 from watchword.service.logs import say
 from watchword.service.metrics import MEDIA_TYPE, Metrics, Sample
@@ -73,23 +74,35 @@ def operation(
     return added
 
 
+@dataclass(frozen=True)
+class DoorLimits:
+    """Limits on requests.
+
+    Parameters
+    ----------
+    body
+        largest body, in bytes.
+    posts
+        largest number of posts in one request.
+    rate
+        requests per second with one token; twice as many at once.
+    """
+
+    body: int = BODY_LIMIT
+    posts: int = 10_000
+    rate: float = RATE
+
+
 class Door:
     """The handlers of all operations, by their names."""
 
     def __init__(
-        self,
-        service: Service,
-        *,
-        metrics: Metrics,
-        sources: Sources | None,
-        body_limit: int,
-        most_posts: int,
+        self, service: Service, *, metrics: Metrics, sources: Sources | None, limits: DoorLimits
     ) -> None:
         self._service = service
         self.metrics = metrics
         self._sources = sources
-        self._body_limit = body_limit
-        self._most_posts = most_posts
+        self.limits = limits
         self._is_stopping = False
         self._feed = Feed(service, lambda: self._is_stopping)
 
@@ -103,23 +116,21 @@ class Door:
     async def add_posts(self, call: Call) -> Any:
         """Add posts; responds once they are committed."""
         media_type = media_type_of(call.request, MEDIA_TYPES)
-        body = await read_body(call.request, self._body_limit)
+        body = await read_body(call.request, self.limits.body)
         posts = await self._parsed(body, media_type)
         # A cancelled request must not cancel the commit, which others may share.
         return await asyncio.shield(asyncio.wrap_future(self._service.submit(posts, None)))
 
     async def _parsed(self, body: bytes, media_type: str) -> list[IncomingPost]:
         def parse() -> list[IncomingPost]:
-            return posts_in(body, media_type, most=self._most_posts)
+            return posts_in(body, media_type, most=self.limits.posts)
 
         try:
             return parse() if len(body) <= _SMALL else await to_thread.run_sync(parse)
         except BadBody as bad:
-            error = HTTPException(400)
+            error = HTTPException(bad.status)
             error.detail = {"error": str(bad), **bad.place}  # type: ignore[assignment]
             raise error from None
-        except TooManyPosts as error:
-            raise HTTPException(413, str(error)) from None
 
     # Subjects
 

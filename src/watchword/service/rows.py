@@ -1,21 +1,150 @@
-"""The subjects of a group as rows of a ledger: loaded from the store and written back."""
+"""Layouts: the meaning of stored numbers; and the subjects of a group as rows of a ledger.
+
+A layout names the labels of the columns of a state or a contribution, the model and the policy.
+Stored rows refer to it, so that they hold only numbers, and a batch of them is decoded at once.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
-from watchword.service.layouts import Layouts, Reading, aligned, cut
+from watchword.model.engine import Engine, engine_of
+from watchword.model.tau_ss3 import TauSS3
 from watchword.service.records import now
 from watchword.service.store import Session, blobs, decoded, encoded, encoded_all
 from watchword.service.stored_posts import PostIndex
 from watchword.streams.ledger import Ledger
-from watchword.streams.states import State
+from watchword.streams.notation import spell_policy
+from watchword.streams.policies import Policy
+from watchword.streams.states import State, policy_hash
+
+_COLUMNS = "id, labels, policy, policy_hash, model"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A model and a policy in use, and the number of the model's version."""
+
+    model: TauSS3
+    policy: Policy
+    version: int
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine of the model."""
+        return engine_of(self.model)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of the model."""
+        return self.model.fingerprint
+
+    @cached_property
+    def policy_hash(self) -> str:
+        """The hash of the policy."""
+        return policy_hash(self.policy)
+
+    @cached_property
+    def spelling(self) -> str:
+        """The policy in the notation of the command line."""
+        return spell_policy(self.policy)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The labels of columns, and the policy and the model that they were read with."""
+
+    id: int
+    labels: tuple[Label, ...]
+    policy: str
+    policy_hash: str
+    model: str
+
+    def by_label(self, blob: bytes) -> dict[Label, float]:
+        """Return the numbers of the labels in a state, sums or contribution."""
+        return dict(zip(self.labels, np.frombuffer(blob, "<f8").tolist(), strict=False))
+
+
+class Layouts:
+    """The layouts of a store. There are few: one per model and policy."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Layout] = {}
+        self._ids: dict[tuple[str, str, str], int] = {}
+
+    def get(self, session: Session, ids: Iterable[int]) -> dict[int, Layout]:
+        """Return layouts by their ids."""
+        found = {}
+        for key in set(ids):
+            own = self._known.get(key)
+            if own is None:
+                [row] = session.run(f"SELECT {_COLUMNS} FROM layouts WHERE id = ?", key)
+                own = self._known[key] = Layout(row[0], tuple(json.loads(row[1])), *row[2:])
+            found[key] = own
+        return found
+
+    def id_of(self, session: Session, reading: Reading, labels: Sequence[Label]) -> int:
+        """Return the id of the layout of a reading with these labels; create it if it is new.
+
+        One that this transaction creates is looked up again next time: it may be rolled back.
+        """
+        content = reading.fingerprint, reading.policy_hash, json.dumps(list(labels))
+        if content in self._ids:
+            return self._ids[content]
+        query = "SELECT id FROM layouts WHERE model = ? AND policy_hash = ? AND labels = ?"
+        if found := session.run(query, *content):
+            return self._ids.setdefault(content, found[0][0])
+        session.run(
+            "INSERT INTO layouts (model, policy_hash, labels, policy) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            *content,
+            reading.spelling,
+        )
+        return int(session.run(query, *content)[0][0])
+
+    def forget_unsettled(self) -> None:
+        """Forget layouts that a transaction read which was rolled back."""
+        self._known.clear()
+        self._ids.clear()
+
+
+def aligned(blobs: Sequence[bytes], labels: Sequence[Label], wanted: Sequence[Label]) -> FloatArray:
+    """Return the numbers per wanted label of blobs of one layout; 0 for labels they lack.
+
+    >>> aligned([np.array([1.0, 2.0]).tobytes()], ["a", "b"], ["b", "c"]).tolist()
+    [[2.0, 0.0]]
+    """
+    width = len(blobs[0]) // 8 if blobs else len(labels)
+    values = np.frombuffer(b"".join(blobs), "<f8").reshape(len(blobs), width)
+    if tuple(labels) == tuple(wanted):
+        return values[:, : len(wanted)]
+    whole = np.zeros((len(blobs), len(wanted)))
+    for to, label in enumerate(wanted):
+        if label in labels:
+            whole[:, to] = values[:, labels.index(label)]
+    return whole
+
+
+def cut(values: FloatArray) -> list[bytearray]:
+    """Return each row of numbers as bytes, in the type that `blobs` explains.
+
+    >>> [len(row) for row in cut(np.zeros((3, 2)))]
+    [16, 16, 16]
+    """
+    raw = bytearray(np.ascontiguousarray(values, "<f8"))
+    width = values.shape[1] * 8
+    if not width:
+        return [bytearray()] * len(values)
+    return [raw[at : at + width] for at in range(0, len(raw), width)]
+
 
 _Value = TypeVar("_Value")
 
@@ -85,39 +214,26 @@ class SubjectRows:
         """Copy states into the ledger."""
         delays = np.zeros(len(self.names), np.uint32)
         by_layout: dict[int, tuple[list[int], list[bytes]]] = {}
-        if found:
-            where = [row for row, _ in found]
-            keys, _, layouts, posts, own_delays, firsts, lasts, states, recent, older = zip(
-                *(one for _, one in found), strict=True
-            )
-            for own, column in (
-                (self.ids, keys),
-                (self.first_times, firsts),
-                (self.last_times, lasts),
-                (self.index.recent, recent),
-                (self.index.older, older),
-            ):
-                _scatter(own, where, column)
-            _scatter(self.is_new, where, repeat(False))
-            self.posts[where], delays[where] = posts, own_delays
-            if len(set(layouts)) == 1:
-                by_layout = {layouts[0]: (where, list(states))}
-            else:
-                for row, layout, state in zip(where, layouts, states, strict=True):
-                    rows, blobs = by_layout.setdefault(layout, ([], []))
-                    rows.append(row)
-                    blobs.append(state)
-            by_layout.pop(NO_LAYOUT, None)
+        for row, (key, _, layout, posts, delay, first, last, state, recent, older) in found:
+            self.ids[row], self.is_new[row] = key, False
+            self.posts[row], delays[row] = posts, delay
+            self.first_times[row], self.last_times[row] = first, last
+            self.index.recent[row], self.index.older[row] = recent, older
+            if layout != NO_LAYOUT:
+                rows, states = by_layout.setdefault(layout, ([], []))
+                rows.append(row)
+                states.append(state)
         known = self.layouts.get(session, by_layout)
         every = [label for one in known.values() for label in one.labels]
         union = tuple(dict.fromkeys((*labels, *every)))
         sums = np.zeros((len(self.names), len(union)))
         memory = np.zeros((len(self.names), self.reading.policy.columns))
-        for key, (rows, blobs) in by_layout.items():
-            layout = known[key]
-            sums[rows] = aligned(blobs, layout.labels, union)
-            if layout.policy_hash == self.reading.policy_hash:
-                memory[rows] = _memory(blobs, len(layout.labels))
+        for number, (rows, states) in by_layout.items():
+            own = known[number]
+            sums[rows] = aligned(states, own.labels, union)
+            if own.policy_hash == self.reading.policy_hash:
+                values = np.frombuffer(b"".join(states), "<f8").reshape(len(states), -1)
+                memory[rows] = values[:, len(own.labels) :]
             elif self.reading.policy.columns:
                 self.stale.update(rows)
         content = {"posts": self.posts.astype(np.uint32), "delays": delays}
@@ -146,16 +262,14 @@ class SubjectRows:
 
     def write_unread(self, session: Session) -> None:
         """Write subjects whose new posts wait to be read: these are only entered in the index."""
-        every = zip(
-            self.index.recent, self.index.older, self.ids, self.names, self.is_new, strict=True
-        )
+        blank = (NO_LAYOUT, 0, 0, 0.0, None, None, b"")
+        index = zip(self.index.recent, self.index.older, self.ids, strict=True)
         new, known = [], []
-        for recent, older, key, name, is_new in every:
+        for own, name, is_new in zip(index, self.names, self.is_new, strict=True):
             if is_new:
-                blank = (NO_LAYOUT, 0, 0, 0.0, None, None, b"")
-                new.append((*blank, recent, older, key, encoded(name)))
+                new.append((*blank, *own, encoded(name)))
             else:
-                known.append((recent, older, key))
+                known.append(own)
         session.many(_INSERT, new)
         session.many("UPDATE subjects SET recent = ?, older = ? WHERE id = ?", known)
 
@@ -181,31 +295,7 @@ class SubjectRows:
                 strict=True,
             )
         )
-        if changed.size < len(self.names):
-            values = [values[row] for row in changed.tolist()]
-            is_new = [self.is_new[row] for row in changed.tolist()]
-            names = [self.names[row] for row in changed.tolist()]
-        else:
-            is_new, names = self.is_new, self.names
-        if True in is_new:
-            session.many(
-                _INSERT,
-                [
-                    (*own, encoded(name))
-                    for own, name, new in zip(values, names, is_new, strict=True)
-                    if new
-                ],
-            )
-            values = [own for own, new in zip(values, is_new, strict=True) if not new]
-        session.many(_UPDATE, values)
-
-
-def _scatter(column: list[_Value], rows: Sequence[int], values: Iterable[_Value]) -> None:
-    """Set the values of some rows."""
-    for row, value in zip(rows, values, strict=False):
-        column[row] = value
-
-
-def _memory(blobs: list[bytes], labels: int) -> FloatArray:
-    values = np.frombuffer(b"".join(blobs), "<f8").reshape(len(blobs), -1)
-    return values[:, labels:]
+        rows = changed.tolist()
+        new = [(*values[row], encoded(self.names[row])) for row in rows if self.is_new[row]]
+        session.many(_INSERT, new)
+        session.many(_UPDATE, [values[row] for row in rows if not self.is_new[row]])

@@ -19,7 +19,6 @@ from watchword.service.alerts import Alerts, precision_of
 from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode
 from watchword.service.intake import Batch, Intake, Settings, check_posts
-from watchword.service.layouts import Reading
 from watchword.service.records import (
     Forgotten,
     IncomingPost,
@@ -29,7 +28,8 @@ from watchword.service.records import (
     Statistics,
     moment,
 )
-from watchword.service.rounds import close_round
+from watchword.service.replays import close_round
+from watchword.service.rows import Reading
 from watchword.service.store import Store, decoded, encoded, open_store
 from watchword.service.subjects import Subjects
 from watchword.service.upkeep import Duty, Upkeep

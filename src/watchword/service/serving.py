@@ -22,7 +22,7 @@ from watchword.errors import (
     UnknownAlertError,
     WatchwordError,
 )
-from watchword.service.choices import BODY_LIMIT, MOST_CONNECTIONS, RATE
+from watchword.service.choices import MOST_CONNECTIONS
 from watchword.service.logs import logger, say
 from watchword.service.metrics import Metrics
 from watchword.service.records import plain
@@ -42,6 +42,7 @@ try:
 
     from watchword.service.operations import Operation, call_of
     from watchword.service.routes import OPERATIONS, Door
+    from watchword.service.routes import DoorLimits as DoorLimits
     from watchword.service.tokens import (
         SCOPES,
         Keyring,
@@ -76,39 +77,18 @@ class _Anything(StringConvertor):
 register_url_convertor("anything", _Anything())
 
 
-@dataclass(frozen=True)
-class DoorLimits:
-    """Limits on requests.
-
-    Parameters
-    ----------
-    body
-        largest body, in bytes.
-    posts
-        largest number of posts in one request.
-    rate
-        requests per second with one token; twice as many at once.
-    """
-
-    body: int = BODY_LIMIT
-    posts: int = 10_000
-    rate: float = RATE
-
-
 def make_app(
     door: Door,
     *,
     keyring: Keyring | None,
     host: str = "127.0.0.1",
-    rate: float = DoorLimits.rate,
     public_url: str | None = None,
 ) -> ASGIApp:
     """Return the application of a service, for a server listening on a host.
 
-    Without a keyring, anyone on this machine may do everything. `rate` is a number of requests per
-    second with one token.
+    Without a keyring, anyone on this machine may do everything.
     """
-    rates = RateLimits(rate)
+    rates = RateLimits(door.limits.rate)
     app = Starlette(
         routes=[
             Route(one.route, _endpoint(one, door, rates), methods=[one.method])
@@ -235,20 +215,11 @@ class DoorSettings:
             raise ValueError(f"{self.host} can be reached by other machines: tokens are required")
 
 
-@dataclass(frozen=True)
-class OpenDoor:
-    """The application of a service, and the function that ends its streams of events."""
-
-    app: ASGIApp
-    sources: Sources
-    stop: Callable[[], None]
-
-
 @contextmanager
 def opened_door(
     service: Service, settings: DoorSettings, sources: Sequence[Source] = ()
-) -> Iterator[OpenDoor]:
-    """Run sources and webhooks, and yield the application, as long as the context lasts."""
+) -> Iterator[tuple[ASGIApp, Door, Sources]]:
+    """Run sources and webhooks as long as the context lasts, and yield the application with them."""
     metrics = Metrics()
     with ExitStack() as stack:
         keyring = None
@@ -261,22 +232,9 @@ def opened_door(
             stack.enter_context(bodies)
             stack.callback(service.listen(lambda _: bodies.wake()))
         running = stack.enter_context(Sources(service, sources, metrics=metrics))
-        limits = settings.limits
-        door = Door(
-            service,
-            metrics=metrics,
-            sources=running,
-            body_limit=limits.body,
-            most_posts=limits.posts,
-        )
-        app = make_app(
-            door,
-            keyring=keyring,
-            host=settings.host,
-            rate=limits.rate,
-            public_url=settings.public_url,
-        )
-        yield OpenDoor(app, running, door.stop)
+        door = Door(service, metrics=metrics, sources=running, limits=settings.limits)
+        app = make_app(door, keyring=keyring, host=settings.host, public_url=settings.public_url)
+        yield app, door, running
 
 
 def _body(service: Service, alert: int) -> bytes | None:
@@ -302,7 +260,7 @@ def serve_until_interrupted(
     they have handed over. With `until_sources_end`, stop when all sources have been read, and raise
     `SourceError` if one of them failed.
     """
-    with opened_door(service, settings, sources) as door:
+    with opened_door(service, settings, sources) as (app, door, running):
         if on_ready is not None:
             on_ready()
         say("service started", url=url_of(listener))
@@ -313,11 +271,11 @@ def serve_until_interrupted(
 
         limits = settings.connections
         if until_sources_end:
-            with running_in_thread(door.app, listener, limits=limits, grace=_GRACE, on_stop=stop):
-                door.sources.wait()
-            door.sources.raise_failure()
+            with running_in_thread(app, listener, limits=limits, grace=_GRACE, on_stop=stop):
+                running.wait()
+            running.raise_failure()
             return
-        run_until_interrupted(door.app, listener, limits=limits, grace=_GRACE, on_stop=stop)
+        run_until_interrupted(app, listener, limits=limits, grace=_GRACE, on_stop=stop)
 
 
 @dataclass(frozen=True)
@@ -349,9 +307,9 @@ def running_service(
     token = None if open_to_all_users else add_token(service.store, name, SCOPES)
     try:
         with (
-            opened_door(service, own, sources) as door,
+            opened_door(service, own, sources) as (app, door, _),
             listening(own.host, port) as listener,
-            running_in_thread(door.app, listener, limits=own.connections, on_stop=door.stop),
+            running_in_thread(app, listener, limits=own.connections, on_stop=door.stop),
         ):
             yield RunningService(url_of(listener), token)
     finally:

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -276,9 +277,8 @@ class _LogMover:
         self._target = target
         self._log = f"{target}-wal"
         self._lock = lock
-        self._due = threading.Event()
-        self._is_closing = False
-        self._thread: threading.Thread | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="watchword-log")
+        self._moving: Future[None] | None = None
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Begin to move the log if it is long; called after a commit."""
@@ -288,31 +288,18 @@ class _LogMover:
             return
         if size > _LONGEST_LOG:
             _move(connection)
-        elif size > _LOG:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._work, name="watchword-log", daemon=True
-                )
-                self._thread.start()
-            self._due.set()
+        elif size > _LOG and (self._moving is None or self._moving.done()):
+            with suppress(RuntimeError):  # the store is being closed
+                self._moving = self._thread.submit(self._work)
 
     def _work(self) -> None:
-        while True:
-            self._due.wait()
-            self._due.clear()
-            if self._is_closing:
-                return
-            with suppress(sqlite3.Error), closing(_connection(self._target)) as connection:
+        with suppress(sqlite3.Error), closing(_connection(self._target)) as connection:
+            _move(connection)
+            with self._lock:
                 _move(connection)
-                with self._lock:
-                    _move(connection)
 
     def close(self) -> None:
-        """End the thread."""
-        self._is_closing = True
-        self._due.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.shutdown()
 
 
 def _move(connection: sqlite3.Connection) -> None:

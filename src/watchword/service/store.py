@@ -45,6 +45,14 @@ class Session(ABC):
             cursor.executemany(self._placed(query), rows)
             return int(cursor.rowcount)
 
+    def set_fact(self, name: str, value: str) -> None:
+        """Write a fact about the store."""
+        self.run(
+            "INSERT INTO facts (name, value) VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            *(name, value),
+        )
+
     def _placed(self, query: str) -> str:
         """Return a query with the placeholders of the database."""
         return query

@@ -169,11 +169,11 @@ def in_order(posts: Sequence[StoredPost], by_time: bool | int) -> list[StoredPos
 
 
 def posts_until(
-    session: Session, subject: int, post_id: str, delay: int, by_time: bool | int
+    session: Session, subject: int, post_id: bytes, delay: int, by_time: bool | int
 ) -> list[StoredPost]:
     """Return the posts of a subject up to an alert; `by_time` says how they had been read."""
     found = in_order(read_posts(session, [subject]), by_time=False)
-    [own] = [post for post in found if post.id == post_id]
+    [own] = [post for post in found if bytes(post.encoded_id) == bytes(post_id)]
     if not by_time:
         return found[: found.index(own) + 1]
     # Only those that had arrived by then: the first ones by number.

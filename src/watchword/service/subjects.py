@@ -12,9 +12,8 @@ from watchword.data import Post, Subject
 from watchword.reasons.story import tell
 from watchword.service.brief_cache import BriefCache
 from watchword.service.intake import Settings
-from watchword.service.layouts import Layout, Layouts, Reading
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
-from watchword.service.rows import NO_LAYOUT
+from watchword.service.rows import NO_LAYOUT, Layout, Layouts, Reading
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import (
     StoredPost,

@@ -25,9 +25,8 @@ class Duty:
 
     def plan(self, now: float) -> None:
         """Set the time of the next turn."""
-        self.next_at = (
-            (now // self.every + 1) * self.every if self.on_the_clock else now + self.every
-        )
+        clock = (now // self.every + 1) * self.every
+        self.next_at = clock if self.on_the_clock else now + self.every
 
     def newest(self) -> float:
         """Return the newest multiple of `every`: the planned one, or a later one if it is late."""

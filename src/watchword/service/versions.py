@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +18,10 @@ from watchword._files import AnyPath
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.choices import RELOAD_MODES, ReloadMode
-from watchword.service.layouts import Reading
 from watchword.service.logs import logger
 from watchword.service.records import ModelVersion, moment, now
 from watchword.service.replays import reread_some
+from watchword.service.rows import Reading
 from watchword.service.store import Session, Store
 
 if TYPE_CHECKING:
@@ -137,10 +136,10 @@ class Versions:
 
     def get(self, number: int) -> ModelVersion:
         """Return a version; raise `StoreError` if there is no version with this number."""
-        for one in self.listed():
-            if one.number == number:
-                return one
-        raise _unknown(number)
+        found = next((one for one in self.listed() if one.number == number), None)
+        if found is None:
+            raise _unknown(number)
+        return found
 
 
 def active_version(session: Session) -> int | None:
@@ -151,21 +150,12 @@ def active_version(session: Session) -> int | None:
 
 def set_active(session: Session, number: int) -> None:
     """Make a version the active one."""
-    set_fact(session, "active version", str(number))
-
-
-def set_fact(session: Session, name: str, value: str) -> None:
-    """Write a fact about the store."""
-    session.run(
-        "INSERT INTO facts (name, value) VALUES (?, ?) "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        *(name, value),
-    )
+    session.set_fact("active version", str(number))
 
 
 def unsettle(session: Session, path: Path) -> None:
     """List a file as one that no version uses: `remove_unsettled` removes it."""
-    set_fact(session, f"{_UNSETTLED}{path}", "")
+    session.set_fact(f"{_UNSETTLED}{path}", "")
 
 
 def settle(session: Session, path: Path) -> None:
@@ -219,15 +209,6 @@ def lineage(parents: dict[int, int | None], number: int) -> list[int]:
         line.append(at)
         at = parents[at]
     return line or [number]
-
-
-def placeholders(values: Iterable[object]) -> str:
-    """Return a list of `?` for values.
-
-    >>> placeholders([1, 2])
-    '?, ?'
-    """
-    return ", ".join("?" for _ in values)
 
 
 class Reloader:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from watchword.errors import BusyError, StoreError
 from watchword.service.intake import Batch, Group, Intake
-from watchword.service.layouts import Reading
 from watchword.service.logs import logger
 from watchword.service.records import Receipt
+from watchword.service.rows import Reading
 
 _MOST_TOGETHER = 4_000  # posts in a group of several batches
 _SECONDS = 60  # for which arrivals are counted
@@ -33,28 +33,22 @@ class Rates:
     """Counts posts per second for the latest seconds."""
 
     def __init__(self) -> None:
-        self._counts = [0] * _SECONDS
-        self._latest = int(time.monotonic())
+        self._counts: Counter[int] = Counter()  # by second
         self._lock = threading.Lock()
 
     def add(self, count: int) -> None:
         """Count posts as accepted now."""
+        now = int(time.monotonic())
         with self._lock:
-            self._turn()
-            self._counts[self._latest % _SECONDS] += count
+            self._counts[now] += count
+            for second in [one for one in self._counts if one <= now - _SECONDS]:
+                del self._counts[second]
 
     def latest(self) -> tuple[int, ...]:
         """Return the counts of the latest seconds, newest last."""
-        with self._lock:
-            self._turn()
-            at = self._latest % _SECONDS + 1
-            return tuple(self._counts[at:] + self._counts[:at])
-
-    def _turn(self) -> None:
         now = int(time.monotonic())
-        for second in range(max(self._latest + 1, now - _SECONDS + 1), now + 1):
-            self._counts[second % _SECONDS] = 0
-        self._latest = now
+        with self._lock:
+            return tuple(self._counts[one] for one in range(now - _SECONDS + 1, now + 1))
 
 
 class Writer:

@@ -24,14 +24,14 @@ from watchword.model.native import LevelCounter, TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
-from watchword.spark.columns import (
+from watchword.spark.needs import ModelFile
+from watchword.spark.scoring import (
     arrow_label_type,
     labels_of,
     refuse_null,
     rows_batch,
     terms_of,
 )
-from watchword.spark.opening import ModelFile
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"
@@ -128,6 +128,11 @@ def rows_of(model: TauSS3 | str | os.PathLike[str]) -> Iterator[Any]:
         kind = arrow_label_type(model.labels)
         yield _totals(engine, kind, 1)
         yield from _batches(engine.native.rows().next, list(model.labels), kind, 1)
+
+
+def rows_schema(label: str) -> str:
+    """Return the schema of rows of counts in Spark, given the type of labels."""
+    return f"label {label}, ngram binary, count long"
 
 
 def label_type(kind: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ from watchword._checks import as_whole
 from watchword.errors import DataFormatError, UnlearnError
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
-from watchword.spark.counting import Counting, count_batches, rows_of
+from watchword.spark.counting import Counting, count_batches, rows_of, rows_schema
 from watchword.spark.needs import (
     check_shippable,
     check_workers,
@@ -26,9 +27,9 @@ from watchword.spark.needs import (
     column_type,
     require,
     require_text,
+    seen_by_driver,
 )
-from watchword.spark.opening import seen_by_driver
-from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
+from watchword.spark.sorting import Aside, add_up, fold, sorted_rows, write_levels
 from watchword.spark.writing import RowsError, write_sorted
 
 if TYPE_CHECKING:
@@ -156,12 +157,7 @@ def _job(
     counting = Counting(
         text=text,
         label=label,
-        max_ngram=own["max_ngram"],
-        counting=own["counting"],
-        paragraphs=own["paragraphs"],
-        tokenization=own["tokenization"],
-        word_hook=own["word_hook"],
-        tokenizer=own["tokenizer"],
+        **{one.name: own[one.name] for one in fields(Counting) if one.name in own},
         most_ngrams=as_whole("most_ngrams", most_ngrams, 1),
         sign=sign,
     )
@@ -193,7 +189,7 @@ def _begun(
             lambda batches: (
                 row for batch in batches if batch.num_rows for row in rows_of(file.open())
             ),
-            f"label {kind}, ngram binary, count long",
+            rows_schema(kind),
         )
     if known.refinement is not None:
         raise ValueError(
@@ -222,8 +218,6 @@ def _label_column(frame: DataFrame, label: str) -> Any:
 def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
     with clear_errors():
         if levelwise:
-            from watchword.spark.levels import write_levels
-
             if job.floor is None or job.base is not None:
                 raise ValueError("levelwise requires prune, and cannot be combined with add_to")
             write_levels(path, job.frame, job.model, job.counting, job.floor)
@@ -246,7 +240,7 @@ def _write(path: Path, job: _Job, *, levelwise: bool) -> None:
 def _counted(job: _Job) -> DataFrame:
     """Return the summed rows; with pruning, without those that are dropped."""
     how, label = job.counting, job.frame.schema["label"].dataType
-    schema = f"label {label.simpleString()}, ngram binary, count long"
+    schema = rows_schema(label.simpleString())
     rows = job.frame.mapInArrow(lambda batches: count_batches(batches, how), schema)
     if job.base is not None:
         if job.base.schema["label"].dataType != rows.schema["label"].dataType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from watchword.model.engine import engine_of
 from watchword.model.file import codec, container, layout
 from watchword.model.native import Assembler, RowsFailure, max_count
 from watchword.model.tau_ss3 import TauSS3
-from watchword.spark.columns import buffers_of
 from watchword.spark.counting import DOCUMENTS, FIRST_WORD, WORDS, label_type
+from watchword.spark.scoring import buffers_of
 
 PrunedCounts = tuple[int, int]
 
@@ -53,7 +54,7 @@ def write_sorted(
         with (
             atomic_file(path) as file,
             scratch_folder(path) as folder,
-            _Writing(folder, parameters) as writing,
+            closing(_Writing(folder, parameters)) as writing,
         ):
             writing.add_all(batches)
             manifest, arrays = writing.finish(pruned() if callable(pruned) else pruned)
@@ -119,10 +120,7 @@ class _Writing:
         self._core: Assembler | None = None
         self._above = np.empty(0, np.uint32)
 
-    def __enter__(self) -> _Writing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         for column in self._columns.values():
             column.close()
 

@@ -13,8 +13,7 @@ from watchword.model.tau_ss3 import TauSS3
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.streams.policies import Policy
 from watchword.web.documents import DocumentShelf
-from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
-from watchword.web.progress import Progress
+from watchword.web.models import LatestUsed, Models, NotThereError, Progress, Settings, explained
 from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20

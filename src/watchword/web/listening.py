@@ -138,7 +138,7 @@ def run_until_interrupted(
     Then `on_stop` is called, and requests in progress have `grace` seconds to be answered.
     """
     try:
-        _Server(_settings(app, protocol, limits, grace), grace, on_stop).run([listener])
+        _Server(app, protocol, limits, grace, on_stop).run([listener])
     except KeyboardInterrupt:  # uvicorn has shut down and raises it again
         return
 
@@ -154,7 +154,7 @@ def running_in_thread(
     on_stop: Callable[[], None] | None = None,
 ) -> Iterator[None]:
     """Serve as long as the context lasts; see `run_until_interrupted`."""
-    server = _Server(_settings(app, protocol, limits, grace), grace, on_stop)
+    server = _Server(app, protocol, limits, grace, on_stop)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
@@ -164,34 +164,34 @@ def running_in_thread(
         thread.join()
 
 
-def _settings(
-    app: ASGIApp, protocol: type[LimitedProtocol], limits: Limits | None, grace: float
-) -> uvicorn.Config:
-    limits = Limits() if limits is None else limits
-    http: Any = partial(protocol, limits=limits)
-    return uvicorn.Config(
-        _cancellable(app),
-        http=http,
-        ws="none",
-        lifespan="off",
-        access_log=False,  # URLs may contain the token
-        log_config=None,
-        log_level="error",  # clients that do not speak HTTP are not worth a warning
-        proxy_headers=False,
-        server_header=False,
-        backlog=limits.backlog,
-        timeout_graceful_shutdown=int(grace) + 4,  # for an application that cannot be cancelled
-    )
-
-
 class _Server(uvicorn.Server):
     """uvicorn's server, without tracebacks for problems that are not bugs."""
 
     _told = False
 
     def __init__(
-        self, config: uvicorn.Config, grace: float, on_stop: Callable[[], None] | None
+        self,
+        app: ASGIApp,
+        protocol: type[LimitedProtocol],
+        limits: Limits | None,
+        grace: float,
+        on_stop: Callable[[], None] | None,
     ) -> None:
+        limits = Limits() if limits is None else limits
+        http: Any = partial(protocol, limits=limits)
+        config = uvicorn.Config(
+            _cancellable(app),
+            http=http,
+            ws="none",
+            lifespan="off",
+            access_log=False,  # URLs may contain the token
+            log_config=None,
+            log_level="error",  # clients that do not speak HTTP are not worth a warning
+            proxy_headers=False,
+            server_header=False,
+            backlog=limits.backlog,
+            timeout_graceful_shutdown=int(grace) + 4,  # for what cannot be cancelled
+        )
         super().__init__(config)
         self._grace = grace
         self._on_stop = on_stop
