@@ -17,12 +17,12 @@ import pytest
 from services import opened, post, saved_model, send, vectors
 from waiting import wait_until
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
-from watchword.service import schema, sqlite_store
+from watchword.service import sqlite_store
 from watchword.service.postgres_store import PostgresStore
 from watchword.service.sqlite_store import SqliteStore
-from watchword.service.store import connect, open_store
+from watchword.service.store import STEPS, connect, open_store
 
-SECOND = {**schema.STEPS, 2: ("ALTER TABLE positions ADD COLUMN remark {text} DEFAULT 'old'",)}
+SECOND = {**STEPS, 2: ("ALTER TABLE positions ADD COLUMN remark {text} DEFAULT 'old'",)}
 
 
 def store_of(url, steps):
@@ -39,7 +39,7 @@ def model(tmp_path):
 
 
 def test_a_store_of_an_earlier_version_is_brought_up_to_date(store_url):
-    with store_of(store_url, schema.STEPS) as store:
+    with store_of(store_url, STEPS) as store:
         store.change("INSERT INTO positions (source, position) VALUES (?, ?)", b"a", b"1")
     with store_of(store_url, SECOND) as store:
         assert store.rows("SELECT remark FROM positions") == [("old",)]
@@ -55,7 +55,7 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(store_url):
         pass
     with (
         pytest.raises(StoreError, match=r"later version of watchword \(schema 2, this one knows 1"),
-        store_of(store_url, schema.STEPS),
+        store_of(store_url, STEPS),
     ):
         pass
     with store_of(store_url, SECOND) as store:
@@ -63,12 +63,12 @@ def test_a_store_of_a_later_version_is_refused_and_left_alone(store_url):
 
 
 def test_a_step_that_fails_changes_nothing(store_url):
-    with store_of(store_url, schema.STEPS):
+    with store_of(store_url, STEPS):
         pass
     broken = {**SECOND, 3: ("ALTER TABLE nothing ADD COLUMN remark {text}",)}
     with pytest.raises(StoreError), store_of(store_url, broken):
         pass
-    with store_of(store_url, schema.STEPS) as store:
+    with store_of(store_url, STEPS) as store:
         assert store.rows("SELECT count(*) FROM positions") == [(0,)]
 
 

@@ -150,9 +150,7 @@ def _plain_posts(block: Block) -> list[IncomingPost] | None:
 
 
 def first_flaw(
-    subjects: Sequence[str | None],
-    ids: Sequence[str | None],
-    times: Sequence[datetime | None],
+    subjects: Sequence[str | None], ids: Sequence[str | None], times: Sequence[datetime | None]
 ) -> tuple[int, Flaw] | None:
     """Return the index of the first subject, id or time that cannot be stored, and the reason.
 

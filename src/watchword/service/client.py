@@ -40,17 +40,13 @@ def request(
             content = answer.read()
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise RequestError(f"no service responds at {url}: {error}") from None
-    return _understood(url, answer.status, content)
-
-
-def _understood(url: str, status: int, content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise RequestError(f"{url} is not a watchword service (status {status})")
-    if status >= 400:
-        reason = found.get("error", f"status {status}")
+        raise RequestError(f"{url} is not a watchword service (status {answer.status})")
+    if answer.status >= 400:
+        reason = found.get("error", f"status {answer.status}")
         raise RequestError(f"the service refused the request: {reason}")
     return found

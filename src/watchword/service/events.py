@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -66,12 +67,11 @@ class Feed:
 
     async def _alerts(self, after: int) -> list[Any]:
         def read() -> list[Any]:
-            return list(self._service.alerts(since=after, limit=_PAGE, sort="oldest"))
-
-        try:
-            return await to_thread.run_sync(read)
-        except StoreError:
+            with suppress(StoreError):
+                return self._service.alerts(since=after, limit=_PAGE, sort="oldest")
             return []
+
+        return await to_thread.run_sync(read)
 
     async def _watch(self) -> None:
         """Look for new alerts and statistics as long as there are streams."""

@@ -311,7 +311,6 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _begin(file: Any, size: int) -> bytes:
-    """Return the first bytes of a file."""
     return os.pread(file.fileno(), size, 0) if size else b""
 
 

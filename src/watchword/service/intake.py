@@ -8,6 +8,7 @@ that the store has; then the posts are read as a `Watcher` would, and all rows a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from operator import attrgetter
@@ -32,10 +33,11 @@ INSERT_POSTS = (
 
 @dataclass(frozen=True)
 class Batch:
-    """Posts that belong together, and the position of their source after them."""
+    """Posts that belong together, the position of their source after them, and their receipt."""
 
     posts: Sequence[IncomingPost]
     position: Position | None = None
+    receipt: Future[Receipt] = field(default_factory=Future)
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,11 @@ class Intake:
         numbers = _numbers(taken.rows, rows.posts)
         known = [one if one is not None else rows.arrived for one in taken.times]
         by_time = self._settings.order == "time"
-        late = _late(taken.rows, known, rows.last_times) if by_time else set()
+        late: set[int] = set()  # rows with a post that is earlier than one read before
+        if by_time:
+            before = [rows.last_times[row] for row in taken.rows]
+            dated = zip(taken.rows, known, before, strict=True)
+            late = {row for row, at, last in dated if last is not None and at < last}
         rows.see_times(taken.rows, known)
         stale = rows.stale - late
 
@@ -292,8 +298,6 @@ def _drop_seen(session: Session, taken: _Taken, rows: SubjectRows) -> None:
 def _numbers(rows: Sequence[int], posts: IntArray) -> list[int]:
     """Return the number of each post among those of its subject, in the order of arrival."""
     counts: list[int] = posts.tolist()
-    if len(rows) == len(counts) and list(rows) == list(range(len(counts))):  # one post of each
-        return [one + 1 for one in counts]
     numbers = []
     for row in rows:
         counts[row] += 1
@@ -301,17 +305,7 @@ def _numbers(rows: Sequence[int], posts: IntArray) -> list[int]:
     return numbers
 
 
-def _late(rows: Sequence[int], times: Sequence[int], last: Sequence[int | None]) -> set[int]:
-    """Return the rows with a post that is earlier than one read before."""
-    return {
-        row
-        for row, at in zip(rows, times, strict=True)
-        if (before := last[row]) is not None and at < before
-    }
-
-
 def _receipts(group: Group, repeated: set[int], raised: dict[int, int]) -> list[Receipt]:
-    """Return the receipt of each batch."""
     receipts, begin = [], 0
     for batch in group.batches:
         end = begin + len(batch.posts)

@@ -54,10 +54,7 @@ def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
 
 
 def teach(
-    store: Store,
-    versions: Versions,
-    reading: Reading,
-    alerts: Sequence[int] | None,
+    store: Store, versions: Versions, reading: Reading, alerts: Sequence[int] | None
 ) -> Reading:
     """Teach the marked texts that the active version has not learnt; return the new version.
 
@@ -77,7 +74,9 @@ def teach(
         with store.writing() as session:
             session.lock("lessons")
             _refuse_changed(session, reading.version)
-            _refuse_forgotten(session, lessons)
+            alerts = sorted({one.alert for one in lessons})
+            if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
+                raise StoreError("a subject was forgotten in the meantime: try again")
             settle(session, kept)
             settle(session, path)
             session.run("UPDATE versions SET path = ? WHERE id = ?", str(kept), reading.version)
@@ -141,12 +140,6 @@ def _write(session: Session, version: int, lessons: Sequence[Lesson]) -> None:
 def _refuse_changed(session: Session, version: int | None) -> None:
     if active_version(session) != version:
         raise StoreError(CHANGED)
-
-
-def _refuse_forgotten(session: Session, lessons: Sequence[Lesson]) -> None:
-    alerts = sorted({one.alert for one in lessons})
-    if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
-        raise StoreError("a subject was forgotten in the meantime: try again")
 
 
 # Forgetting

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import watchword
-from watchword.service.operations import Operation, Parameter
+from watchword.service.operations import Operation
 from watchword.service.records import (
     TEXT,
     WHOLE,
@@ -89,11 +89,26 @@ def _responses(schemas: Schemas) -> dict[str, Schema]:
 def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
     content = {one.media_type: {"schema": responses[one.returns]}}
     answer = {"description": "Success.", "content": content}
+    schema = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    refused = {
+        str(code): {"description": _ERRORS[code], "content": schema}
+        for code in sorted(one.refusals)
+    }
+    parameters = [
+        {
+            "name": each.name,
+            "in": each.where,
+            "required": each.where == "path",
+            "description": each.help,
+            "schema": each.schema,
+        }
+        for each in one.parameters
+    ]
     told: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
-        "parameters": [_parameter(each) for each in one.parameters],
-        "responses": {"200": answer} | {str(code): _refusal(code) for code in sorted(one.refusals)},
+        "parameters": parameters,
+        "responses": {"200": answer} | refused,
     }
     if one.scope is None:
         told["security"] = []
@@ -103,18 +118,3 @@ def _described(one: Operation, responses: dict[str, Schema]) -> dict[str, Any]:
         content = {media: {"schema": schema} for media, schema in one.body.items()}
         told["requestBody"] = {"required": True, "content": content}
     return told
-
-
-def _parameter(one: Parameter) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "in": one.where,
-        "required": one.where == "path",
-        "description": one.help,
-        "schema": one.schema,
-    }
-
-
-def _refusal(code: int) -> dict[str, Any]:
-    schema = {"$ref": "#/components/schemas/Error"}
-    return {"description": _ERRORS[code], "content": {"application/json": {"schema": schema}}}

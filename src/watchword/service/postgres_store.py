@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from watchword._files import AnyPath
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
-from watchword.service import schema
-from watchword.service.store import Row, Session, Store, shown_url
+from watchword.service.store import PERSONAL, POSTGRES_TYPES, STEPS, Row, Session, Store, shown_url
 
 if TYPE_CHECKING:
     import psycopg
@@ -83,9 +82,9 @@ class PostgresStore(Store):
     """A database of PostgreSQL."""
 
     is_shared = True
-    _types = schema.POSTGRES_TYPES
+    _types = POSTGRES_TYPES
 
-    def __init__(self, url: str, *, steps: Mapping[int, tuple[str, ...]] = schema.STEPS) -> None:
+    def __init__(self, url: str, *, steps: Mapping[int, tuple[str, ...]] = STEPS) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -130,19 +129,18 @@ class PostgresStore(Store):
                     f"{self.url} has a schema named watchword that is not a watchword store: "
                     "use another database"
                 )
-            version = self._version(session) if tables else 0
+            version = 0
+            if tables:
+                try:
+                    query = "SELECT value FROM facts WHERE name = 'version'"
+                    version = int(session.run(query)[0][0])
+                except (IndexError, ValueError):
+                    raise StoreError(
+                        f"{self.url} is damaged (its version is missing): restore a backup of it"
+                    ) from None
             reached = self._migrated(session, version)
             if reached != version:
                 session.set_fact("version", str(reached))
-
-    def _version(self, session: Session) -> int:
-        found = session.run("SELECT value FROM facts WHERE name = 'version'")
-        try:
-            return int(found[0][0])
-        except (IndexError, ValueError):
-            raise StoreError(
-                f"{self.url} is damaged (its version is missing): restore a backup of it"
-            ) from None
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -174,7 +172,7 @@ class PostgresStore(Store):
     def scrub(self) -> None:
         """Let PostgreSQL reuse the space of deleted rows, while others write."""
         with self._named_errors(), self._readers.lent() as connection:
-            for table in schema.PERSONAL:
+            for table in PERSONAL:
                 connection.execute(f"VACUUM {table}")
 
     def close(self) -> None:

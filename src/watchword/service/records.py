@@ -306,7 +306,13 @@ class Schemas:
         if simple is not None:
             return dict(simple)
         if is_dataclass(kind):
-            return self._of_record(kind)
+            name = typing.cast(type, kind).__name__
+            if name not in self.named:
+                self.named[name] = {}  # a record may contain its own kind
+                hints = typing.get_type_hints(kind)
+                own = {one.name: self.of(hints[one.name]) for one in fields(kind)}
+                self.named[name] = an_object(own | ({"value": NUMBER} if kind is Precision else {}))
+            return {"$ref": f"#/components/schemas/{name}"}
         origin, arguments = typing.get_origin(kind), typing.get_args(kind)
         if origin is Literal:
             return {"enum": list(arguments)}
@@ -317,17 +323,6 @@ class Schemas:
         if origin is dict:
             return {"type": "object", "additionalProperties": self.of(arguments[1])}
         return {}
-
-    def _of_record(self, kind: Any) -> Schema:
-        name = kind.__name__
-        if name not in self.named:
-            self.named[name] = {}  # a record may contain its own kind
-            hints = typing.get_type_hints(kind)
-            own = {one.name: self.of(hints[one.name]) for one in fields(kind)}
-            if kind is Precision:
-                own["value"] = NUMBER
-            self.named[name] = an_object(own)
-        return {"$ref": f"#/components/schemas/{name}"}
 
 
 def an_object(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:

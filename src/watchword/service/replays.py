@@ -119,7 +119,6 @@ def _read_again(
 
 
 def _stored(session: Session, rows: SubjectRows, chosen: set[int]) -> list[_Entry]:
-    """Return the posts of some rows that have been read."""
     row_of = {rows.ids[row]: row for row in chosen}
     found = read_posts(session, list(row_of))
     known = rows.layouts.get(session, {one.layout for one in found})

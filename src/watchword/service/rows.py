@@ -211,7 +211,6 @@ class SubjectRows:
     def _fill(
         self, session: Session, found: list[tuple[int, Any]], labels: tuple[Label, ...]
     ) -> None:
-        """Copy states into the ledger."""
         delays = np.zeros(len(self.names), np.uint32)
         by_layout: dict[int, tuple[list[int], list[bytes]]] = {}
         for row, (key, _, layout, posts, delay, first, last, state, recent, older) in found:

@@ -78,11 +78,7 @@ register_url_convertor("anything", _Anything())
 
 
 def make_app(
-    door: Door,
-    *,
-    keyring: Keyring | None,
-    host: str = "127.0.0.1",
-    public_url: str | None = None,
+    door: Door, *, keyring: Keyring | None, host: str = "127.0.0.1", public_url: str | None = None
 ) -> ASGIApp:
     """Return the application of a service, for a server listening on a host.
 
@@ -138,7 +134,6 @@ def _as_response(found: Any) -> Response:
 
 
 def _refusal(error: Exception, operation: Operation | None = None) -> Response:
-    """Return the answer to a request that failed."""
     if isinstance(error, HTTPException):
         detail: Any = error.detail
         told = detail if isinstance(detail, dict) else {"error": detail}
@@ -219,7 +214,7 @@ class DoorSettings:
 def opened_door(
     service: Service, settings: DoorSettings, sources: Sequence[Source] = ()
 ) -> Iterator[tuple[ASGIApp, Door, Sources]]:
-    """Run sources and webhooks as long as the context lasts, and yield the application with them."""
+    """Run sources and webhooks as long as the context lasts; yield the application with them."""
     metrics = Metrics()
     with ExitStack() as stack:
         keyring = None

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watchword.data.flaws import BadLines, Flaw
 from watchword.data.lines import Batch
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from watchword.service.metrics import Metrics
     from watchword.service.runner import Service
 
+_Result = TypeVar("_Result")
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
 _REPORTED = 1000  # bad lines of a source that are logged one by one
 _BAD_LINES = "Lines and entries that were skipped because they are invalid."
@@ -60,25 +61,24 @@ class Sink:
 
     def position(self, source: str) -> str | None:
         """Return the position of a source that was committed last."""
-        wait = _SHORTEST_WAIT
-        while True:
-            try:
-                return self._service.position(source)
-            except StoreUnavailableError as error:  # noqa: PERF203
-                wait = self._wait(wait, error)
+        return self._when_possible(lambda: self._service.position(source))
 
     def put(self, posts: Sequence[IncomingPost], position: Position | None) -> None:
         """Hand over posts and the position after them; return when they are committed."""
+        self._when_possible(lambda: self._service.submit(posts, position).result())
+
+    def _when_possible(self, action: Callable[[], _Result]) -> _Result:
         wait = _SHORTEST_WAIT
         while True:
             try:
-                self._service.submit(posts, position).result()
+                return action()
             except BusyError as error:  # noqa: PERF203
                 self.pause(min(error.retry_after, _LONGEST_WAIT))
             except StoreUnavailableError as error:
-                wait = self._wait(wait, error)
-            else:
-                return
+                fields = {"source": self._name, "reason": str(error), "seconds": wait}
+                say("source waits for the store", level=logging.WARNING, **fields)
+                self.pause(wait)
+                wait = min(2 * wait, _LONGEST_WAIT)
 
     def texts(self, batch: Batch, place: Callable[[int], str] = "line {}".format) -> Texts:
         """Return the posts of a batch of lines; report the others as bad lines.
@@ -106,12 +106,6 @@ class Sink:
         """Raise `Stopped` if the service stops."""
         if self.stopping.is_set():
             raise Stopped
-
-    def _wait(self, seconds: float, error: Exception) -> float:
-        fields = {"source": self._name, "reason": str(error), "seconds": seconds}
-        say("source waits for the store", level=logging.WARNING, **fields)
-        self.pause(seconds)
-        return min(2 * seconds, _LONGEST_WAIT)
 
 
 def _without_flaws(texts: Texts, bad: BadLines) -> Texts:

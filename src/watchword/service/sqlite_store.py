@@ -27,8 +27,16 @@ from watchword._database import (
 )
 from watchword._files import AnyPath, scratch_folder, writing_to
 from watchword.errors import StoreError, StoreUnavailableError
-from watchword.service import schema
-from watchword.service.store import Row, Session, Store, blobs
+from watchword.service.store import (
+    APPLICATION_ID,
+    SQLITE_TYPES,
+    STEPS,
+    Row,
+    Session,
+    Store,
+    blobs,
+    statements,
+)
 
 _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a group changes
 # Of the connection that writes. Not larger: a commit that moved rows between pages looks at every
@@ -77,11 +85,9 @@ class SqliteStore(Store):
     """An SQLite file. Created with its folder's permissions, readable by its owner only."""
 
     is_shared = False
-    _types = schema.SQLITE_TYPES
+    _types = SQLITE_TYPES
 
-    def __init__(
-        self, path: AnyPath, *, steps: Mapping[int, tuple[str, ...]] = schema.STEPS
-    ) -> None:
+    def __init__(self, path: AnyPath, *, steps: Mapping[int, tuple[str, ...]] = STEPS) -> None:
         super().__init__(os.fspath(path), steps)
         parent = Path(os.path.realpath(path)).parent
         if not parent.is_dir():
@@ -105,13 +111,13 @@ class SqliteStore(Store):
         with transaction(connection, "IMMEDIATE"):
             application_id, version = identity_of(connection)
             if application_id == version == 0 and not schema_of(connection):
-                connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-            elif application_id != schema.APPLICATION_ID:
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            elif application_id != APPLICATION_ID:
                 raise self._other_kind()
             reached = self._migrated(_Session(connection), version)
             if reached != version:
                 connection.execute(f"PRAGMA user_version = {reached}")
-            if not has_tables(connection, schema.statements(self._types, self._steps)):
+            if not has_tables(connection, statements(self._types, self._steps)):
                 raise self._damaged("its tables are not those expected")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,13 +14,7 @@ from watchword.service.intake import Settings
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
 from watchword.service.rows import NO_LAYOUT, Layout, Layouts, Reading
 from watchword.service.store import Session, Store, decoded, encoded
-from watchword.service.stored_posts import (
-    StoredPost,
-    all_posts,
-    in_order,
-    read_posts,
-    texts_of,
-)
+from watchword.service.stored_posts import StoredPost, all_posts, in_order, read_posts, texts_of
 
 _COLUMNS = (
     "s.id, s.name, s.layout, s.posts, s.delay, s.score, s.first_time, s.last_time, s.state, "
@@ -63,7 +56,7 @@ class Subjects:
             history = _history(session, self.layouts, key)
             end = len(history) if before is None else max(0, min(before - 1, len(history)))
             begin = max(0, end - limit)
-            page = _with_texts(session, history[begin:end])
+            texts = texts_of(session, [post for post, _ in history[begin:end]])
         return SubjectView(
             id=name,
             posts=posts,
@@ -76,7 +69,9 @@ class Subjects:
             alert=alert,
             model=own.model,
             policy=own.policy,
-            history=page,
+            history=tuple(
+                replace(one, text=texts.get(post.key)) for post, one in history[begin:end]
+            ),
             before=begin + 1 if begin else None,
         )
 
@@ -149,11 +144,6 @@ def _history(session: Session, layouts: Layouts, subject: int) -> list[_Told]:
         when = moment(post.time), moment(post.arrived)
         posts.append((post, HistoryPost(post.number, post.id, *when, gains, total)))
     return posts
-
-
-def _with_texts(session: Session, posts: Sequence[_Told]) -> tuple[HistoryPost, ...]:
-    texts = texts_of(session, [post for post, _ in posts])
-    return tuple(replace(one, text=texts.get(post.key)) for post, one in posts)
 
 
 def _row(row: Any, known: dict[int, Layout]) -> SubjectRow:

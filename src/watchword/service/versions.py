@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from watchword._checks import as_choice
 from watchword._files import AnyPath
 from watchword.errors import StoreError
+from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.choices import RELOAD_MODES, ReloadMode
 from watchword.service.logs import logger
@@ -46,27 +47,30 @@ class Versions:
         That is the active version if it was taught on top of the given file, as it is now;
         otherwise the given file, which then becomes a new version.
         """
-        model = TauSS3.load(self.given)
+        found = self.activate(TauSS3.load(self.given))
         with self._store.writing() as session:
             session.lock("lessons")
-            number = self.adopt(session, model.fingerprint)
-            path, fingerprint = version_row(session, number)[2:4]
             remove_unsettled(session)
-        if fingerprint != model.fingerprint:
-            model = self.load(path, fingerprint)
-        return model, number
+        return found
 
-    def adopt(self, session: Session, fingerprint: str) -> int:
-        """Return the version to use with the given file, whose fingerprint this is.
+    def activate(self, model: TauSS3, path: AnyPath | None = None) -> tuple[TauSS3, int]:
+        """Make the version of a loaded file the active one; return its model and number.
 
-        That is the active version if it was taught on top of the file as it is now; otherwise a
-        new one, which becomes the active one.
+        The file given at the start, if it has not changed, keeps what was taught on top of it; a
+        file that the operator names, by its path, is used as it is.
         """
-        number = active_version(session)
-        if number is None or self._root(session, number)[3] != fingerprint:
-            number = self.add(session, None, self.given, fingerprint)
-            set_active(session, number)
-        return number
+        own = model.fingerprint
+        with self._store.writing() as session:
+            session.lock("lessons")
+            number = active_version(session)
+            known = number
+            if number is not None and path is None:
+                known = ancestry(session, number)[-1]
+            if number is None or known is None or version_row(session, known)[3] != own:
+                number = self.add(session, None, path or self.given, own)
+                set_active(session, number)
+            _, _, used, fingerprint, _ = version_row(session, number)
+        return (model if fingerprint == own else self.load(used, fingerprint)), number
 
     def load(self, path: AnyPath, fingerprint: str) -> TauSS3:
         """Load the file of a version; raise `StoreError` if it is missing or has changed."""
@@ -104,9 +108,6 @@ class Versions:
             *(parent, os.fspath(path), fingerprint, now()),
         )
         return int(number)
-
-    def _root(self, session: Session, number: int) -> Any:
-        return version_row(session, ancestry(session, number)[-1])
 
     def listed(self) -> list[ModelVersion]:
         """Return all versions, oldest first."""
@@ -242,35 +243,15 @@ class Reloader:
     def _reload(self, path: Path | None, mode: ReloadMode) -> ModelVersion:
         model = TauSS3.load(self._versions.given if path is None else path)
         policy = self._service.reading.policy
-        reading = Reading(model, policy, 0)
-        reading.engine.known_label(policy.positive)
+        engine_of(model).known_label(policy.positive)
         with self._service.changing:
-            number, used, fingerprint = self._activate(path, reading.fingerprint)
-            if fingerprint != reading.fingerprint:
-                model = self._versions.load(used, fingerprint)
+            model, number = self._versions.activate(model, path)
             reading = Reading(model, policy, number)
             self._service.switch(reading)
         logger.info("version %d of the model is in use: %s", number, reading.fingerprint)
         if mode == "replay":
             self._reread(reading)
         return self._versions.get(number)
-
-    def _activate(self, path: Path | None, fingerprint: str) -> tuple[int, str, str]:
-        """Make the version of a file the active one; return its number, file and fingerprint.
-
-        The file given at the start, if it has not changed, keeps what was taught on top of it, as
-        at a restart; a file that the operator names is used as it is.
-        """
-        with self._store.writing() as session:
-            session.lock("lessons")
-            number = active_version(session)
-            if path is None:
-                number = self._versions.adopt(session, fingerprint)
-            elif number is None or version_row(session, number)[3] != fingerprint:
-                number = self._versions.add(session, None, path, fingerprint)
-                set_active(session, number)
-            own = version_row(session, number)
-            return number, own[2], own[3]
 
     def _reread(self, reading: Reading) -> None:
         """Read the stored texts of all subjects again, some at a time."""

@@ -6,12 +6,12 @@ written, the next one is scored.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 
 from watchword.errors import BusyError, StoreError
 from watchword.service.intake import Batch, Group, Intake
@@ -21,12 +21,6 @@ from watchword.service.rows import Reading
 
 _MOST_TOGETHER = 4_000  # posts in a group of several batches
 _SECONDS = 60  # for which arrivals are counted
-
-
-@dataclass(frozen=True)
-class _Waiting:
-    batch: Batch
-    future: Future[Receipt] = field(default_factory=Future)
 
 
 class Rates:
@@ -70,14 +64,12 @@ class Writer:
         self._most = queue_posts
         self._on_commit = committed
         self._threads = threads
-        self._state = threading.Lock()
-        self._to_weigh = threading.Condition(self._state)
-        self._to_write = threading.Condition(self._state)
-        self._queue: deque[_Waiting] = deque()
-        self._weighed: deque[tuple[list[_Waiting], Group]] = deque()
+        self._state = threading.Condition()
+        self._queue: deque[Batch] = deque()
+        # One group waits here, and another one in the thread that has weighed it.
+        self._weighed: queue.Queue[Group | None] = queue.Queue(1)
         self.queued = 0  #: posts that are not committed yet
         self._is_closing = False
-        self._is_drained = False
         self.rates = Rates()
         self.accepted = self.duplicates = self.failures = 0
         self.last_commit: float | None = None
@@ -90,8 +82,7 @@ class Writer:
 
     def submit(self, batch: Batch) -> Future[Receipt]:
         """Queue a batch; its future has the receipt once it is committed."""
-        waiting = _Waiting(batch)
-        waiting.future.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
+        batch.receipt.set_running_or_notify_cancel()  # from now on, it cannot be cancelled
         with self._state:
             if self._is_closing:
                 raise StoreError("the service is stopping: send the posts again after its restart")
@@ -102,65 +93,53 @@ class Writer:
                     retry_after=max(1.0, self.queued / rate),
                 )
             self.queued += len(batch.posts)
-            self._queue.append(waiting)
-            self._to_weigh.notify()
-        return waiting.future
+            self._queue.append(batch)
+            self._state.notify()
+        return batch.receipt
 
     def close(self) -> None:
         """Finish queued batches, and end the threads."""
         with self._state:
             self._is_closing = True
-            self._to_weigh.notify()
+            self._state.notify()
         for worker in self._workers:
             worker.join()
 
     # Weighing
 
     def _weigh_all(self) -> None:
-        while True:
-            with self._state:
-                while not self._is_closing and (not self._queue or len(self._weighed) > 1):
-                    self._to_weigh.wait()
-                if not self._queue:
-                    self._is_drained = True
-                    self._to_write.notify()
-                    return
-                group = self._next_group()
-            self._weigh(group)
+        while batches := self._next_group():
+            self._weigh(batches)
+        self._weighed.put(None)
 
-    def _next_group(self) -> list[_Waiting]:
-        group = [self._queue.popleft()]
-        posts = len(group[0].batch.posts)
-        while self._queue and posts + len(self._queue[0].batch.posts) <= _MOST_TOGETHER:
-            group.append(self._queue.popleft())
-            posts += len(group[-1].batch.posts)
+    def _next_group(self) -> list[Batch]:
+        """Wait for batches, and return those that are joined; none at the end."""
+        group: list[Batch] = []
+        posts = 0
+        with self._state:
+            self._state.wait_for(lambda: self._queue or self._is_closing)
+            while self._queue:
+                posts += len(self._queue[0].posts)
+                if group and posts > _MOST_TOGETHER:
+                    break
+                group.append(self._queue.popleft())
         return group
 
-    def _weigh(self, waiting: list[_Waiting]) -> None:
+    def _weigh(self, batches: Sequence[Batch]) -> None:
         try:
-            batches = [one.batch for one in waiting]
             group = Group.weigh(batches, self._reading(), threads=self._threads)
         except Exception as error:
-            self._apart(waiting, error, self._weigh)
-            return
-        with self._state:
-            self._weighed.append((waiting, group))
-            self._to_write.notify()
+            self._apart(batches, error, self._weigh)
+        else:
+            self._weighed.put(group)
 
     # Writing
 
     def _write_all(self) -> None:
-        while True:
-            with self._state:
-                while not self._weighed and not self._is_drained:
-                    self._to_write.wait()
-                if not self._weighed:
-                    return
-                waiting, group = self._weighed.popleft()
-                self._to_weigh.notify()
-            self._write(waiting, group)
+        while (group := self._weighed.get()) is not None:
+            self._write(group)
 
-    def _write(self, waiting: list[_Waiting], group: Group) -> None:
+    def _write(self, group: Group) -> None:
         try:
             with self._lock:
                 if group.reading is not self._reading():  # loaded since the posts were weighed
@@ -168,24 +147,23 @@ class Writer:
                 receipts = self._intake.accept(group)
         except StoreError as error:
             self.failures += 1
-            self._fail(waiting, error)
+            self._fail(group.batches, error)
             return
         except Exception as error:
-            again = self._weigh_and_write
-            self._apart(waiting, error, again)
+            self._apart(group.batches, error, self._weigh_and_write)
             return
         self._note(receipts)
-        for one, receipt in zip(waiting, receipts, strict=True):
-            one.future.set_result(receipt)
+        for one, receipt in zip(group.batches, receipts, strict=True):
+            one.receipt.set_result(receipt)
         self._on_commit(receipts)
 
-    def _weigh_and_write(self, waiting: list[_Waiting]) -> None:
+    def _weigh_and_write(self, batches: Sequence[Batch]) -> None:
         try:
-            group = Group.weigh([one.batch for one in waiting], self._reading())
+            group = Group.weigh(batches, self._reading())
         except Exception as error:  # it would end the thread
-            self._apart(waiting, error, self._weigh_and_write)
-            return
-        self._write(waiting, group)
+            self._apart(batches, error, self._weigh_and_write)
+        else:
+            self._write(group)
 
     def _note(self, receipts: Sequence[Receipt]) -> None:
         accepted = sum(one.accepted for one in receipts)
@@ -199,21 +177,21 @@ class Writer:
 
     def _apart(
         self,
-        waiting: list[_Waiting],
+        batches: Sequence[Batch],
         error: Exception,
-        again: Callable[[list[_Waiting]], None],
+        again: Callable[[Sequence[Batch]], None],
     ) -> None:
         """Try the batches of a group one by one, so that only the bad one fails."""
-        if len(waiting) == 1:
+        if len(batches) == 1:
             # Without the message, which may quote a text.
             logger.error("a batch was refused: %s", type(error).__name__)
-            self._fail(waiting, error)
+            self._fail(batches, error)
             return
-        for one in waiting:
+        for one in batches:
             again([one])
 
-    def _fail(self, waiting: list[_Waiting], error: Exception) -> None:
+    def _fail(self, batches: Sequence[Batch], error: Exception) -> None:
         with self._state:
-            self.queued -= sum(len(one.batch.posts) for one in waiting)
-        for one in waiting:
-            one.future.set_exception(error)
+            self.queued -= sum(len(one.posts) for one in batches)
+        for one in batches:
+            one.receipt.set_exception(error)

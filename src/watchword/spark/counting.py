@@ -25,13 +25,7 @@ from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
 from watchword.spark.needs import ModelFile
-from watchword.spark.scoring import (
-    arrow_label_type,
-    labels_of,
-    refuse_null,
-    rows_batch,
-    terms_of,
-)
+from watchword.spark.scoring import arrow_label_type, labels_of, refuse_null, rows_batch, terms_of
 
 DOCUMENTS = b"\x00d"
 WORDS = b"\x00w"
@@ -66,10 +60,7 @@ class Counting:
     def source(self) -> TextSource:
         """The source that splits texts into words."""
         return TextSource(
-            self.paragraphs,
-            self.tokenization,
-            word_hook=self.word_hook,
-            tokenizer=self.tokenizer,
+            self.paragraphs, self.tokenization, word_hook=self.word_hook, tokenizer=self.tokenizer
         )
 
 

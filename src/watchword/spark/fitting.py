@@ -167,9 +167,7 @@ def _job(
 
 
 def _begun(
-    frame: DataFrame,
-    add_to: TauSS3 | str | os.PathLike[str] | None,
-    parameters: dict[str, Any],
+    frame: DataFrame, add_to: TauSS3 | str | os.PathLike[str] | None, parameters: dict[str, Any]
 ) -> tuple[TauSS3, DataFrame | None]:
     """Return an empty model with all parameters, and the rows of the model to add to."""
     import pyarrow as pa

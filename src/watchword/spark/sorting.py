@@ -193,10 +193,7 @@ def write_levels(
             ngrams += aside.dropped_ngrams
             counts += aside.dropped_counts
         write_sorted(
-            path,
-            _parts(folder, counting.max_ngram),
-            parameters=model,
-            pruned=(ngrams, counts),
+            path, _parts(folder, counting.max_ngram), parameters=model, pruned=(ngrams, counts)
         )
 
 

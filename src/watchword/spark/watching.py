@@ -273,7 +273,6 @@ class Desk:
         return found, (state, marks.to_bytes(), marks.last)
 
     def _ledger_of(self, reader: bytes | None) -> Ledger:
-        """Return a ledger with the state of one subject."""
         ledger, state = self._ledger, self._blank
         if reader is not None:
             state, watching = states.from_bytes(reader), self._watching

@@ -273,7 +273,6 @@ def _api(content: Content) -> list[Route]:
 
 
 def _refusal(error: Exception, request: Request) -> Response:
-    """Return the response to a request that failed."""
     if isinstance(error, HTTPException):
         return failure(error.status_code, error.detail)
     if isinstance(error, GivenUpError):

@@ -13,7 +13,15 @@ from watchword.model.tau_ss3 import TauSS3
 from watchword.show.pictures import bars_svg, cloud_svg, distribution_svg
 from watchword.streams.policies import Policy
 from watchword.web.documents import DocumentShelf
-from watchword.web.models import LatestUsed, Models, NotThereError, Progress, Settings, explained
+from watchword.web.models import (
+    LatestUsed,
+    Models,
+    NotThereError,
+    Progress,
+    Settings,
+    explained,
+    found_at,
+)
 from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20
@@ -86,13 +94,8 @@ class Content:
 
     def overview(self, column: int, settings: Settings) -> dict[str, Any]:
         """Return a label's n-grams of highest value, overall and by length."""
-        plain = self._overview(settings)
-        if not 0 <= column < len(plain["labels"]):
-            raise NotThereError(
-                f"label {column} not found: there are {len(plain['labels'])} labels"
-            )
-        own: dict[str, Any] = plain["labels"][column]
-        return own
+        labels: list[dict[str, Any]] = self._overview(settings)["labels"]
+        return found_at(labels, column, "label")
 
     def picture(
         self,

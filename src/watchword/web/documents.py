@@ -14,7 +14,7 @@ from watchword._progress import Progress, tracked
 from watchword.data import Document
 from watchword.model.results import ConfidenceTable
 from watchword.model.tau_ss3 import TauSS3
-from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
+from watchword.web.models import LatestUsed, Models, Settings, explained, found_at
 
 PAGE = 50  # documents or subjects per page of a list
 _PREVIEW = 160
@@ -85,16 +85,9 @@ class DocumentShelf:
 
     def one(self, at: int, settings: Settings) -> dict[str, Any]:
         """Return a document with its explanation."""
-        document = self._at(at)
+        document = found_at(self._documents, at, "document")
         judged = self._judged(settings)
         return self._entry(judged, at) | explained(self._models.under(settings), document.text)
-
-    def _at(self, at: int) -> Document:
-        if not 0 <= at < len(self._documents):
-            raise NotThereError(
-                f"document {at} not found: there are {len(self._documents)} documents"
-            )
-        return self._documents[at]
 
     def _entry(self, judged: _Judged, at: int) -> dict[str, Any]:
         document = self._documents[at]

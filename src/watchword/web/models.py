@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from watchword.model.parameter_kinds import Choice, Whole
@@ -31,6 +31,13 @@ Settings = tuple[tuple[str, Any], ...]  # differences from the model's own, sort
 
 class NotThereError(LookupError):
     """A document, subject, post, label or picture that does not exist."""
+
+
+def found_at(items: Sequence[_Made], at: int, what: str, *, first: int = 0) -> _Made:
+    """Return the item with a number; raise `NotThereError` if there is none."""
+    if not first <= at < first + len(items):
+        raise NotThereError(f"{what} {at} not found: there are {len(items)} {what}s")
+    return items[at - first]
 
 
 class LatestUsed:

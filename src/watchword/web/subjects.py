@@ -20,7 +20,7 @@ from watchword.streams.notation import NAMES, options_of
 from watchword.streams.policies import Overtakes, Policy, as_policy, policy_from_dict
 from watchword.streams.steps import ScoreName
 from watchword.web.documents import Selection, listed, sorted_labels
-from watchword.web.models import LatestUsed, Models, NotThereError, Settings, explained
+from watchword.web.models import LatestUsed, Models, Settings, explained, found_at
 
 _SCORES = get_args(ScoreName)
 _DIGITS = 6  # of the curves: finer than pixels
@@ -128,16 +128,11 @@ class SubjectShelf:
         return self._post(at, number).content
 
     def _post(self, at: int, number: int) -> Post:
-        posts = self.subject(at).posts
-        if not 1 <= number <= len(posts):
-            raise NotThereError(f"post {number} not found: there are {len(posts)} posts")
-        return posts[number - 1]
+        return found_at(self.subject(at).posts, number, "post", first=1)
 
     def subject(self, at: int) -> Subject:
         """Return the subject at this index."""
-        if not 0 <= at < len(self._subjects):
-            raise NotThereError(f"subject {at} not found: there are {len(self._subjects)} subjects")
-        return self._subjects[at]
+        return found_at(self._subjects, at, "subject")
 
     def _outcome(self, at: int, settings: Settings, policy: Policy) -> Outcome:
         subject = self.subject(at)
