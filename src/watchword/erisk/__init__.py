@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from watchword.erisk.layout import (
-    Collection,
-    find_collections,
-    read_collection,
-    read_erisk,
-)
+from watchword.erisk.layout import Collection, find_collections, read_collection, read_erisk
 from watchword.erisk.pan import read_pan
 from watchword.erisk.paper_tasks import TaskResult, find_sets, run_task
 from watchword.erisk.published import TASKS, PublishedRow, SetSize, Task, task_named

@@ -28,13 +28,7 @@ from watchword._files import AnyPath
 from watchword.erisk.dialects import Dialect, DialectName, dialect_named, others_than
 from watchword.erisk.emissions import Emissions
 from watchword.erisk.journal import Identity, Journal
-from watchword.erisk.protocol import (
-    MOST_RUNS,
-    Answer,
-    Round,
-    ServerError,
-    parse_json,
-)
+from watchword.erisk.protocol import MOST_RUNS, Answer, Round, ServerError, parse_json
 from watchword.erisk.transport import (
     Attempts,
     Backoff,

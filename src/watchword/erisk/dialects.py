@@ -20,24 +20,9 @@ from typing import Any, Literal, get_args
 
 from watchword._checks import as_choice
 from watchword.data.subjects import Subject
+from watchword.erisk import protocol
 from watchword.erisk.listing import contents
-from watchword.erisk.protocol import (
-    MOST_RUNS,
-    Answer,
-    Round,
-    Writing,
-    as_identifier,
-    as_list,
-    as_nick,
-    as_number,
-    as_object,
-    as_round,
-    as_text,
-    kind_of,
-    parse_json,
-    round_of,
-    to_json,
-)
+from watchword.erisk.protocol import MOST_RUNS, Answer, Round, Writing
 from watchword.errors import DataFormatError
 
 DialectName = Literal["writings", "discussions", "messages", "messages_trial"]
@@ -45,7 +30,7 @@ NAMES: tuple[DialectName, ...] = get_args(DialectName)
 
 
 def _as_json(answers: Sequence[Answer], _emissions: Mapping[str, Any]) -> bytes:
-    return to_json(answers)
+    return protocol.to_json(answers)
 
 
 # The names of each field: on the server, then in files.
@@ -91,9 +76,9 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
     >>> found.content, found.context
     ('Badly.', ('Sleep\n\nHow?', 'Why?'))
     """
-    outer = as_object(item, "a discussion")
-    submission = as_object(outer.get("submission", outer), "a submission")
-    subject = as_nick(outer.get("targetSubject", target))
+    outer = protocol.as_object(item, "a discussion")
+    submission = protocol.as_object(outer.get("submission", outer), "a submission")
+    subject = protocol.as_nick(outer.get("targetSubject", target))
     title, body = (_said(submission, name) for name in ("title", "body"))
     texts: list[str] = []
     context: list[str] = []
@@ -102,23 +87,23 @@ def as_discussion(item: object, *, target: str | None = None, number: int = 0) -
     else:
         context.append(f"{title}\n\n{body}" if title and body else title or body)
         title = ""
-    for comment in as_list(outer.get("comments") or [], "comments"):
-        fields = as_object(comment, "a comment")
+    for comment in protocol.as_list(outer.get("comments") or [], "comments"):
+        fields = protocol.as_object(comment, "a comment")
         (texts if _is_own(fields, subject) else context).append(_said(fields, "body"))
     return Writing(
         nick=subject,
-        number=as_number(outer.get("number", number)),
+        number=protocol.as_number(outer.get("number", number)),
         title=title,
         content="\n\n".join(filter(None, texts)),
-        date=as_text("date", _first(submission, _DATE)),
-        id=as_identifier(_first(submission, _ID)),
+        date=protocol.as_text("date", _first(submission, _DATE)),
+        id=protocol.as_identifier(_first(submission, _ID)),
         context=tuple(filter(None, context)),
     )
 
 
 def as_discussions(data: object) -> Round | None:
     """Return the round in a response, or None for the empty list that ends a task."""
-    return round_of(as_discussion(item) for item in as_list(data, "discussions"))
+    return protocol.round_of(as_discussion(item) for item in protocol.as_list(data, "discussions"))
 
 
 def discussion_of(writing: Writing) -> dict[str, Any]:
@@ -159,7 +144,7 @@ def discussion_of(writing: Writing) -> dict[str, Any]:
 def read_discussions(path: Path) -> Subject:
     """Read the file of a subject: its discussions, oldest first. The file name is the subject."""
     try:
-        found = as_list(parse_json(contents(path, _LARGEST_FILE)), "discussions")
+        found = protocol.as_list(protocol.parse_json(contents(path, _LARGEST_FILE)), "discussions")
         writings = [
             as_discussion(item, target=path.stem, number=at) for at, item in enumerate(found)
         ]
@@ -177,7 +162,7 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> object:
 
 
 def _said(fields: Mapping[str, Any], name: str) -> str:
-    text = as_text(name, fields.get(name))
+    text = protocol.as_text(name, fields.get(name))
     return "" if text.strip() in _DELETED else text
 
 
@@ -194,14 +179,14 @@ def as_messages(data: object) -> Round | None:
     """
     if data == {}:
         return None
-    given = (as_object(item, "a message") for item in as_list(data, "messages"))
-    return round_of(
+    given = (protocol.as_object(item, "a message") for item in protocol.as_list(data, "messages"))
+    return protocol.round_of(
         Writing(
-            nick=as_nick(fields.get("nick")),
-            number=as_number(fields.get("round")),
-            content=as_text("message", fields.get("message")),
-            date=as_text("date", fields.get("date")),
-            id=as_identifier(fields.get("id_message")),
+            nick=protocol.as_nick(fields.get("nick")),
+            number=protocol.as_number(fields.get("round")),
+            content=protocol.as_text("message", fields.get("message")),
+            date=protocol.as_text("date", fields.get("date")),
+            id=protocol.as_identifier(fields.get("id_message")),
         )
         for fields in given
     )
@@ -232,11 +217,13 @@ def predictions_of(answers: Sequence[Answer], emissions: Mapping[str, Any]) -> b
 
 def answers_in(data: object) -> list[dict[str, Any]]:
     """Return the answers in predictions, for a practice server; a decision is also the score."""
-    strings = as_list(data, "one string")
+    strings = protocol.as_list(data, "one string")
     text = strings[0] if len(strings) == 1 else strings
     if not isinstance(text, str):
-        raise DataFormatError(f"expected a list with one string of JSON, got {kind_of(text)}")
-    plain = parse_json(text.encode("utf-8", "replace"))
+        raise DataFormatError(
+            f"expected a list with one string of JSON, got {protocol.kind_of(text)}"
+        )
+    plain = protocol.parse_json(text.encode("utf-8", "replace"))
     decisions = plain.get("predictions") if isinstance(plain, dict) else None
     if not isinstance(decisions, dict):
         raise DataFormatError('the string must be an object with "predictions"')
@@ -257,7 +244,9 @@ _MESSAGES = Dialect(
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
-        Dialect("writings", "getwritings", "eRisk 2019 to 2024", as_round, Writing.to_dict),
+        Dialect(
+            "writings", "getwritings", "eRisk 2019 to 2024", protocol.as_round, Writing.to_dict
+        ),
         Dialect(
             "discussions", "getdiscussions", "eRisk 2025 and 2026", as_discussions, discussion_of
         ),

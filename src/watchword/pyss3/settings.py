@@ -10,20 +10,7 @@ from typing import Any
 import numpy as np
 
 from watchword._checks import as_choice, as_number
-from watchword.pyss3.constants import (
-    CV_MODES,
-    IDX_UNKNOWN_CATEGORY,
-    PAGE,
-    SG_MODES,
-    STR_MODEL_FOLDER,
-    STR_NORM_GV_XAI,
-    STR_OTHERS_CATEGORY,
-    STR_UNKNOWN_CATEGORY,
-    STR_XAI,
-    EmptyModelError,
-    InvalidCategoryError,
-    LeftOutError,
-)
+from watchword.pyss3 import constants
 from watchword.pyss3.counts import LEAST_SMOOTHNESS, CategoryCounts, View
 from watchword.pyss3.model_file import Settings
 from watchword.pyss3.reading import Delimiters, Operators, SummaryOperator
@@ -56,23 +43,23 @@ class Configured:
         p: float | None = None,
         a: float | None = None,
         name: str = "",
-        cv_m: str = STR_NORM_GV_XAI,
-        sg_m: str = STR_XAI,
+        cv_m: str = constants.STR_NORM_GV_XAI,
+        sg_m: str = constants.STR_XAI,
     ) -> None:
         self._settings = Settings({"s": 0.45, "l": 0.5, "p": 1.0, "a": 0.0}, cv_m, sg_m)
         self.set_hyperparameters(s, l, p, a)
-        as_choice("cv_m", cv_m, CV_MODES)
-        as_choice("sg_m", sg_m, SG_MODES)
+        as_choice("cv_m", cv_m, constants.CV_MODES)
+        as_choice("sg_m", sg_m, constants.SG_MODES)
         self._name = (name or "model").lower()
-        self._folder = Path(STR_MODEL_FOLDER)
+        self._folder = Path(constants.STR_MODEL_FOLDER)
         self._delimiters = Delimiters()
         self._operators: dict[str, SummaryOperator] = {}
         self._counts = CategoryCounts()
 
     def __getattr__(self, name: str) -> Any:
         if name in _LEFT_OUT:
-            raise LeftOutError(
-                f"SS3.{name} is not part of watchword.pyss3: {_LEFT_OUT[name]} ({PAGE})"
+            raise constants.LeftOutError(
+                f"SS3.{name} is not part of watchword.pyss3: {_LEFT_OUT[name]} ({constants.PAGE})"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -223,26 +210,26 @@ class Configured:
 
     def get_categories(self, all: bool = False) -> list[Any]:
         """Return the categories; with `all`, also the one of documents without a label."""
-        return [name for name in self._counts.names if all or name != STR_OTHERS_CATEGORY]
+        return [name for name in self._counts.names if all or name != constants.STR_OTHERS_CATEGORY]
 
     def get_category_index(self, name: Hashable) -> int:
         """Return the index of a category, or -1 (`IDX_UNKNOWN_CATEGORY`)."""
-        return self._counts.index.get(plain_label(name), IDX_UNKNOWN_CATEGORY)
+        return self._counts.index.get(plain_label(name), constants.IDX_UNKNOWN_CATEGORY)
 
     def get_category_name(self, index: int | list[int]) -> Any:
         """Return the category with an index, or "[unknown]" (`STR_UNKNOWN_CATEGORY`)."""
         at = index[0] if isinstance(index, list) else index
         names = self._counts.names
-        return names[at] if 0 <= at < len(names) else STR_UNKNOWN_CATEGORY
+        return names[at] if 0 <= at < len(names) else constants.STR_UNKNOWN_CATEGORY
 
     def _refuse_if_empty(self) -> None:
         if not self._counts.names:
-            raise EmptyModelError
+            raise constants.EmptyModelError
 
     def _known(self, cat: Hashable) -> int:
         index = self.get_category_index(cat)
-        if index == IDX_UNKNOWN_CATEGORY:
-            raise InvalidCategoryError(f"The given category is not valid: {cat!r}")
+        if index == constants.IDX_UNKNOWN_CATEGORY:
+            raise constants.InvalidCategoryError(f"The given category is not valid: {cat!r}")
         return index
 
     @property
