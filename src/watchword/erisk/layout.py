@@ -203,13 +203,6 @@ def read_collection(
     return subjects
 
 
-def official_counts(collection: Collection, subjects: Iterable[Subject]) -> dict[str, int]:
-    """Return the official number of writings per subject: from the count file, else as read."""
-    path = collection.counts
-    known = {} if path is None else read_counts(path)
-    return {subject.id: known.get(subject.id, len(subject.posts)) for subject in subjects}
-
-
 def _search(folder: Path, depth: int) -> Iterator[Collection]:
     layout = _layout(folder)
     if layout is not None:
@@ -233,7 +226,6 @@ def _layout(folder: Path) -> Layout | None:
 
 
 def _folders(collection: Collection) -> list[_Place]:
-    """Return the folders with the files of a collection."""
     path = collection.path
     if collection.layout == "test":
         return _chunk_folders(path, None)
@@ -352,6 +344,5 @@ def _check_counts(collection: Collection, read: list[Subject], subjects: list[Su
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a sort key that compares numbers within names by value."""
     parts = _NUMBERS.split(name)
     return [(1, int(part), "") if at % 2 else (0, 0, part) for at, part in enumerate(parts)]

@@ -17,7 +17,6 @@ from watchword.erisk.layout import (
     Collection,
     Split,
     find_collections,
-    official_counts,
     read_collection,
     together,
 )
@@ -26,7 +25,7 @@ from watchword.erisk.run_files import ChunkDecision, ChunkRun, write_submissions
 from watchword.erisk.run_score import RunScore
 from watchword.erisk.scoring import score_runs
 from watchword.erisk.synthetic_collection import MARKER
-from watchword.erisk.tables import POSITIVE
+from watchword.erisk.tables import POSITIVE, read_counts
 from watchword.errors import DataFormatError
 from watchword.evaluation.replaying import Replay, replay
 from watchword.evaluation.scores import first_alerts
@@ -98,7 +97,12 @@ class TaskResult:
         if self.score is None:
             return "\n".join([*lines, str(self.replay)])
         lines += [f"{self.score.subjects} subjects, {self.score.positives} positive", ""]
-        return "\n".join([*lines, *table_lines(self.task, [self.score]), *self.warning()])
+        rows = [
+            (f"{'>' if row.is_own else ' '} {row.name}", *map(_to_the_point, row.cells))
+            for row in table_rows(self.task, [self.score])
+        ]
+        table = aligned([("", *TABLE_TITLES), *rows])
+        return "\n".join([*lines, *table, *self.warning()])
 
     def warning(self) -> list[str]:
         """Return a warning if the test set is not the official one: results are not comparable."""
@@ -200,7 +204,8 @@ def read_test(place: SetPlace, progress: Progress | None = None) -> OfficialTest
     """Read a test set with the official number of writings per subject."""
     collection, which = place
     subjects = read_collection(collection, which=which, progress=progress)
-    counts = official_counts(collection, subjects)
+    known = {} if collection.counts is None else read_counts(collection.counts)
+    counts = {subject.id: known.get(subject.id, len(subject.posts)) for subject in subjects}
     return OfficialTest(subjects, counts, (collection.path / MARKER).exists())
 
 
@@ -308,7 +313,6 @@ def _kind(collection: Collection) -> str:
 
 
 def _named(path: AnyPath) -> SetPlace:
-    """Return the set in a folder given by the user."""
     found = together(find_collections(path))
     if len(found) != 1:
         number = "several collections" if found else "no eRisk collection"
@@ -339,15 +343,6 @@ def decisions_of(report: Replay) -> dict[str, ChunkDecision | None]:
         subject: ChunkDecision(POSITIVE, step + 1) if step >= 0 else None
         for subject, step in zip(report.scores.subjects, steps, strict=True)
     }
-
-
-def table_lines(task: Task, scores: Iterable[RunScore]) -> list[str]:
-    """Return the published table with rows of own runs, sorted by ERDE50, and the bounds."""
-    rows = [
-        (f"{'>' if row.is_own else ' '} {row.name}", *(_to_the_point(cell) for cell in row.cells))
-        for row in table_rows(task, list(scores))
-    ]
-    return aligned([("", *(_to_the_point(title) for title in TABLE_TITLES)), *rows])
 
 
 TABLE_TITLES = ("ERDE5", "ERDE50", "P", "R", "F1")

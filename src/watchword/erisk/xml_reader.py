@@ -14,6 +14,7 @@ import html.entities
 import re
 from datetime import datetime
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,12 +187,8 @@ def sorted_by_time(posts: list[Post], *, newest_first: bool) -> list[Post]:
     also oldest first. A post without a time stays after its predecessor.
     """
     ordered = posts[::-1] if newest_first else posts
-    latest = datetime.min
-    times = []
+    latest, timed = datetime.min, []
     for post in ordered:
         latest = post.time or latest
-        times.append(latest)
-    if all(a <= b for a, b in pairwise(times)):
-        return ordered
-    places = sorted(range(len(times)), key=times.__getitem__)
-    return [ordered[place] for place in places]
+        timed.append((latest, post))
+    return [post for _, post in sorted(timed, key=itemgetter(0))]

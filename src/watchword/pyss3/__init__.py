@@ -11,62 +11,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from watchword.pyss3 import constants
 from watchword.pyss3.classifier import SS3
-from watchword.pyss3.constants import (
-    ENCODING,
-    IDX_UNKNOWN_CATEGORY,
-    IDX_UNKNOWN_WORD,
-    PAGE,
-    PARA_DELTR,
-    SENT_DELTR,
-    STR_GV,
-    STR_MODEL_EXT,
-    STR_MODEL_FOLDER,
-    STR_MOST_PROBABLE,
-    STR_NORM_GV,
-    STR_NORM_GV_XAI,
-    STR_OTHERS_CATEGORY,
-    STR_UNKNOWN,
-    STR_UNKNOWN_CATEGORY,
-    STR_UNKNOWN_WORD,
-    STR_VANILLA,
-    STR_XAI,
-    VERBOSITY,
-    WORD_DELTR,
-    WORD_REGEX,
-    EmptyModelError,
-    InvalidCategoryError,
-    LeftOutError,
-    set_verbosity,
-)
+from watchword.pyss3.constants import *  # noqa: F403
 
-__all__ = [
-    "ENCODING",
-    "IDX_UNKNOWN_CATEGORY",
-    "IDX_UNKNOWN_WORD",
-    "PARA_DELTR",
-    "SENT_DELTR",
-    "SS3",
-    "STR_GV",
-    "STR_MODEL_EXT",
-    "STR_MODEL_FOLDER",
-    "STR_MOST_PROBABLE",
-    "STR_NORM_GV",
-    "STR_NORM_GV_XAI",
-    "STR_OTHERS_CATEGORY",
-    "STR_UNKNOWN",
-    "STR_UNKNOWN_CATEGORY",
-    "STR_UNKNOWN_WORD",
-    "STR_VANILLA",
-    "STR_XAI",
-    "VERBOSITY",
-    "WORD_DELTR",
-    "WORD_REGEX",
-    "EmptyModelError",
-    "InvalidCategoryError",
-    "LeftOutError",
-    "set_verbosity",
-]
+__all__ = ["SS3", *constants.__all__]
 
 _LEFT_OUT = {
     "SS3Vectorizer": "use watchword.sklearn.SS3Vectorizer",
@@ -76,5 +25,6 @@ _LEFT_OUT = {
 
 def __getattr__(name: str) -> NoReturn:
     if name in _LEFT_OUT:
-        raise LeftOutError(f"watchword.pyss3 has no {name}: {_LEFT_OUT[name]} ({PAGE})")
+        advice = f"{_LEFT_OUT[name]} ({constants.PAGE})"
+        raise constants.LeftOutError(f"watchword.pyss3 has no {name}: {advice}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

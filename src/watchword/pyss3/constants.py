@@ -2,6 +2,33 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "ENCODING",
+    "IDX_UNKNOWN_CATEGORY",
+    "IDX_UNKNOWN_WORD",
+    "PARA_DELTR",
+    "SENT_DELTR",
+    "STR_GV",
+    "STR_MODEL_EXT",
+    "STR_MODEL_FOLDER",
+    "STR_MOST_PROBABLE",
+    "STR_NORM_GV",
+    "STR_NORM_GV_XAI",
+    "STR_OTHERS_CATEGORY",
+    "STR_UNKNOWN",
+    "STR_UNKNOWN_CATEGORY",
+    "STR_UNKNOWN_WORD",
+    "STR_VANILLA",
+    "STR_XAI",
+    "VERBOSITY",
+    "WORD_DELTR",
+    "WORD_REGEX",
+    "EmptyModelError",
+    "InvalidCategoryError",
+    "LeftOutError",
+    "set_verbosity",
+]
+
 ENCODING = "utf-8"
 
 PARA_DELTR = "\n"

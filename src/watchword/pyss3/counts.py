@@ -63,7 +63,6 @@ class View:
 
     @cached_property
     def _reading(self) -> TauSS3:
-        """The model to read texts with."""
         return self.model.replace(max_ngram=1) if self.without_ngrams else self.model
 
     def confidence(self, batch: TermBatch) -> FloatArray:

@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from watchword._display import csv_of
+from watchword._files import atomic_file
 from watchword.model.tau_ss3 import TauSS3
 from watchword.pyss3 import reading, vocabulary
 from watchword.pyss3.constants import (
@@ -20,6 +22,7 @@ from watchword.pyss3.constants import (
 from watchword.pyss3.counts import CategoryCounts
 from watchword.pyss3.reading import Cleaner, clean
 from watchword.pyss3.settings import Configured
+from watchword.show.plots import plot_name
 
 AnyPath = str | os.PathLike[str]
 
@@ -111,7 +114,21 @@ class Inspected(Configured):
 
     def save_cat_vocab(self, cat: Hashable, path: AnyPath = "./", n_grams: int = -1) -> None:
         """Write a CSV per length of the n-grams of one category."""
-        vocabulary.write_tables(self._view, self._known(cat), str(cat), Path(path), n_grams)
+        view, category, name = self._view, self._known(cat), vocabulary.file_name(str(cat))
+        for length in range(1, (view.longest if n_grams == -1 else n_grams) + 1):
+            rows = [
+                {
+                    "term": one.words.replace(" ", "_"),
+                    "fr": one.fr,
+                    "gv": f"{one.gv:f}",
+                    "cv": f"{one.cv:f}",
+                }
+                for one in view.ranked(category, length)
+            ]
+            if rows:
+                place = Path(path) / f"ss3_vocab_{name}({vocabulary.kind_of(length)}).csv"
+                with atomic_file(place) as file:
+                    file.write(csv_of(rows).encode())
 
     def save_wordcloud(
         self,
@@ -149,7 +166,17 @@ class Inspected(Configured):
 
         Needs matplotlib (`watchword[plot]`).
         """
-        vocabulary.plot_values(self._view, self._known(cat), str(cat))
+        view, category = self._view, self._known(cat)
+        words = [one for one in view.ranked(category, 1) if one.gv > view.alpha]
+        ax = vocabulary.shown_axes(20, 10)
+        ranks = range(1, len(words) + 1)
+        ax.plot(ranks, [one.lv for one in words], label="local value ($lv$)", color="#7f7d7e")
+        ax.plot(ranks, [one.gv for one in words], label="global value ($gv$)", color="#2ca02c")
+        ax.set_title(f"Word Value Distribution ({plot_name(str(cat))})")
+        ax.set_xlabel("Word Rank")
+        ax.set_ylabel("Value")
+        ax.legend()
+        vocabulary.show_plots()
 
     # Saving
 

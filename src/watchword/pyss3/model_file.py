@@ -108,7 +108,6 @@ def _maxima(found: object, categories: int) -> list[list[int]]:
 
 
 def _words(found: object) -> list[str]:
-    """Return the words by id."""
     if not isinstance(found, dict):
         _fail("__index_to_word__", found)
     words = [""] * len(found)

@@ -57,7 +57,6 @@ class Server:
 
 
 def _as_labels(clf: SS3, labels: list[Any]) -> list[Any]:
-    """Return the labels of documents as those of the model."""
     categories = clf.get_categories(all=True)
     known = dict(zip(categories, native_names(categories), strict=True))
     if not are_collections(labels):

@@ -234,7 +234,6 @@ class Configured:
 
     @property
     def _view(self) -> View:
-        """The counts with the present hyperparameters."""
         values = self._settings.values
         return self._counts.view(
             smoothness=max(values["s"], LEAST_SMOOTHNESS),

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from watchword._display import csv_of
 from watchword._files import atomic_file
 from watchword.show import svg
 from watchword.show.cloud import PlacedText, lay_out
@@ -18,36 +17,17 @@ from watchword.show.plots import new_axes, plot_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from watchword.pyss3.counts import RankedTerm, View
+    from watchword.pyss3.counts import RankedTerm
 
 _INCH = 100  # pixels
-
-
-def write_tables(view: View, category: int, name: str, folder: Path, n_grams: int) -> None:
-    """Write a CSV for each length of n-grams, if there are any."""
-    longest = view.longest if n_grams == -1 else n_grams
-    for length in range(1, longest + 1):
-        rows = [
-            {
-                "term": one.words.replace(" ", "_"),
-                "fr": one.fr,
-                "gv": f"{one.gv:f}",
-                "cv": f"{one.cv:f}",
-            }
-            for one in view.ranked(category, length)
-        ]
-        if rows:
-            place = folder / f"ss3_vocab_{_file_name(name)}({_kind(length)}).csv"
-            with atomic_file(place) as file:
-                file.write(csv_of(rows).encode())
 
 
 def cloud_path(path: str | os.PathLike[str] | None, name: str, top_n: int, length: int) -> Path:
     """Return where to write a word cloud: the given path, or a name in the working directory."""
     if path is not None:
         return Path(path)
-    kind = "" if length == 1 else f"({_kind(length)})"
-    return Path(f"wordcloud_top{top_n}_{_file_name(name)}{kind}.svg")
+    kind = "" if length == 1 else f"({kind_of(length)})"
+    return Path(f"wordcloud_top{top_n}_{file_name(name)}{kind}.svg")
 
 
 def write_cloud(
@@ -119,20 +99,6 @@ def _paint(
         ax.text(x, y, plot_name(box.text), size=points, color=colour, ha="center", va="center")
 
 
-def plot_values(view: View, category: int, name: str) -> None:
-    """Plot the local and global values of words by rank."""
-    words = [one for one in view.ranked(category, 1) if one.gv > view.alpha]
-    ax = shown_axes(20, 10)
-    ranks = range(1, len(words) + 1)
-    ax.plot(ranks, [one.lv for one in words], label="local value ($lv$)", color="#7f7d7e")
-    ax.plot(ranks, [one.gv for one in words], label="global value ($gv$)", color="#2ca02c")
-    ax.set_title(f"Word Value Distribution ({plot_name(name)})")
-    ax.set_xlabel("Word Rank")
-    ax.set_ylabel("Value")
-    ax.legend()
-    show_plots()
-
-
 def shown_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure that `show_plots` shows."""
     new_axes(1, 1)  # raises if matplotlib is missing
@@ -148,14 +114,15 @@ def show_plots() -> None:
     plt.show()
 
 
-def _kind(length: int) -> str:
+def kind_of(length: int) -> str:
+    """Return the name of n-grams of a length."""
     return {1: "words", 2: "bigrams", 3: "trigrams"}.get(length, f"{length}-grams")
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     """Return a category's name as part of a file name.
 
-    >>> _file_name("art/photo")
+    >>> file_name("art/photo")
     'art_photo'
     """
     return re.sub(r'[/\\:*?"<>|\x00-\x1f]', "_", name)

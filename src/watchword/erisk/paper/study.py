@@ -311,9 +311,6 @@ def _best(search: Tuning, length: int) -> Trial:
     return next(trial for trial in search.trials if trial.parameters["max_ngram"] == length)
 
 
-# Comparisons
-
-
 def _comparisons(runs: Sequence[ModelRun], own: StudySettings) -> Iterator[Comparison]:
     """Yield the comparison of τ-SS3 with SS3, and the same after the search."""
     scores = [run.score for run in runs]
