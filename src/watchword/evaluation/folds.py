@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import timezone
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -291,7 +291,7 @@ def folds_of(
     events, random folds give measures that are too good; with `order="time"`, each fold covers a
     period of time.
     """
-    members = [_Member(one.id, one.label, bool(one.posts), _beginning(one)) for one in subjects]
+    members = [(one.id, one.label, bool(one.posts), _beginning(one)) for one in subjects]
     return _folds_of_members(members, positive, folds, order, seed)
 
 
@@ -299,33 +299,28 @@ def folds_of_scores(
     scores: Scores, *, folds: int, order: Order = "random", seed: int = 0
 ) -> list[list[int]]:
     """Return the same for scores; with `order="time"`, neighbours share a fold."""
-    described = zip(scores.subjects, scores.truth, (scores.totals > 0).tolist(), strict=True)
-    members = [_Member(*one, -math.inf) for one in described]
+    has_posts, beginnings = (scores.totals > 0).tolist(), [-math.inf] * len(scores.subjects)
+    members = list(zip(scores.subjects, scores.truth, has_posts, beginnings, strict=True))
     return _folds_of_members(members, scores.positive, folds, order, seed)
 
 
-class _Member(NamedTuple):
-    """The properties that decide the fold of a subject."""
-
-    id: str
-    label: Label | None
-    has_posts: bool
-    beginning: float
+_Member = tuple[str, Label | None, bool, float]
+"""The properties that decide the fold of a subject: id, label, whether it has posts, beginning."""
 
 
 def _folds_of_members(
     members: Sequence[_Member], positive: Label, folds: int, order: Order, seed: int
 ) -> list[list[int]]:
     wanted = as_whole("folds", folds, 2)
-    if len({one.id for one in members}) < len(members):
+    if len({name for name, *_ in members}) < len(members):
         raise ValueError("duplicate subject id: a subject must not be in two folds")
     as_choice("order", order, ORDERS)
     groups: tuple[list[int], list[int]] = ([], [])
     silent: list[int] = []
-    for index, one in enumerate(members):
-        if one.label is None:
-            raise ValueError(f"subject {one.id!r} has no label")
-        (groups[one.label == positive] if one.has_posts else silent).append(index)
+    for index, (name, label, has_posts, _) in enumerate(members):
+        if label is None:
+            raise ValueError(f"subject {name!r} has no label")
+        (groups[label == positive] if has_posts else silent).append(index)
     if len(groups[True]) < wanted or len(groups[False]) < wanted:
         raise ValueError(
             f"{wanted} folds need at least {wanted} subjects with the label {positive!r} "
@@ -336,7 +331,7 @@ def _folds_of_members(
     else:
         parts = [[] for _ in range(wanted)]
         for group in groups:
-            by_time = sorted(group, key=lambda index: members[index].beginning)
+            by_time = sorted(group, key=lambda index: members[index][3])
             for part, stretch in zip(parts, np.array_split(by_time, wanted), strict=True):
                 part += stretch.tolist()
     for number, index in enumerate(silent):

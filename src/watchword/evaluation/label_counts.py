@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -73,24 +72,6 @@ def in_order(labels: Iterable[Label]) -> tuple[Label, ...]:
             f"labels must be all str or all int, got {min(numbers)!r} and {min(texts)!r}"
         )
     return tuple(sorted(distinct))
-
-
-class LabelCounts(NamedTuple):
-    """Counts by label: texts with the label, texts predicted to have it, and both."""
-
-    support: Counter[Label]
-    predicted: Counter[Label]
-    right: Counter[Label]
-
-    def add(self, rows: Iterable[LabelMeasures]) -> None:
-        """Add the counts of another evaluation."""
-        for row in rows:
-            for counter, count in zip(self, (row.support, row.predicted, row.right), strict=True):
-                counter[row.label] += count
-
-    def rows(self, order: Sequence[Label]) -> tuple[LabelMeasures, ...]:
-        """Return the measures of each label, in this order."""
-        return tuple(LabelMeasures(label, *(one[label] for one in self)) for label in order)
 
 
 def cells_of(matrix: IntArray) -> list[list[int]]:

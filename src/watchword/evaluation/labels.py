@@ -7,6 +7,7 @@ import operator
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +29,6 @@ from watchword._checks import (
 from watchword._display import csv_of
 from watchword.evaluation.label_counts import (
     COLUMNS,
-    LabelCounts,
     LabelMeasures,
     cells_of,
     empty_matrix,
@@ -159,11 +159,12 @@ class Evaluation:
         order = in_order(label for part in folds for label in part.labels)
         if folds[0].confusion is not None:
             return replace(_of_matrix(order, _summed(folds, order)), folds=folds)
-        counts = LabelCounts(Counter(), Counter(), Counter())
-        for part in folds:
-            counts.add(part.per_label)
+        totals = {label: np.zeros(3, np.int64) for label in order}
+        for row in (row for part in folds for row in part.per_label):
+            totals[row.label] += row.support, row.predicted, row.right
+        rows = tuple(LabelMeasures(label, *total.tolist()) for label, total in totals.items())
         texts, right = sum(part.texts for part in folds), sum(part.right for part in folds)
-        return cls(order, None, counts.rows(order), texts, right, folds)
+        return cls(order, None, rows, texts, right, folds)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):
@@ -392,14 +393,11 @@ def _of_matrix(order: tuple[Label, ...], matrix: IntArray) -> Evaluation:
 def _of_sets(
     truth: list[frozenset[Label]], found: list[frozenset[Label]], more: Collection[Label]
 ) -> Evaluation:
-    counts = LabelCounts(Counter(), Counter(), Counter())
-    for actual, given in zip(truth, found, strict=True):
-        counts.support.update(actual)
-        counts.predicted.update(given)
-        counts.right.update(actual & given)
-    order = in_order([*counts.support, *counts.predicted, *more])
-    right = sum(map(operator.eq, truth, found))
-    return Evaluation(order, None, counts.rows(order), len(truth), right)
+    lists = (truth, found, [actual & given for actual, given in zip(truth, found, strict=True)])
+    counts = [Counter(chain.from_iterable(sets)) for sets in lists]
+    order = in_order([*counts[0], *counts[1], *more])
+    rows = tuple(LabelMeasures(label, *(one[label] for one in counts)) for label in order)
+    return Evaluation(order, None, rows, len(truth), sum(map(operator.eq, truth, found)))
 
 
 def _summed(parts: Sequence[Evaluation], order: tuple[Label, ...]) -> IntArray:

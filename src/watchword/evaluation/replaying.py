@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +18,18 @@ from watchword._display import aligned, csv_of, finite, many
 from watchword.data import Subject
 from watchword.evaluation import metrics
 from watchword.evaluation.metrics import ErdeBounds
-from watchword.evaluation.replay_pictures import ReplayPictures
 from watchword.evaluation.scores import By, Scores, alerts_of, score_streams
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.function_model import FunctionModel
 from watchword.streams.policies import Policy, as_policy
 from watchword.streams.policy import ranking_score
 from watchword.streams.steps import ScoreName
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from watchword.evaluation.charts import Chart
+    from watchword.evaluation.replay_charts import ReplayChart
 
 RANKING_ROUNDS = (1, 100, 500, 1000)  # the rounds after which eRisk ranks subjects
 DEADLINES = (5, 50)  # of ERDE at eRisk
@@ -155,7 +160,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay(ReplayPictures):
+class Replay:
     """The decisions of a replay, with their measures if all true labels are known.
 
     `print` shows the measures, a notebook also a picture; `chart` and `plot` draw others.
@@ -261,6 +266,41 @@ class Replay(ReplayPictures):
         columns = [field.name for field in fields(Outcome)]
         rows = [asdict(outcome) for outcome in self.outcomes]
         return csv_of(rows, columns, spreadsheet_safe=spreadsheet_safe)
+
+    def chart(self, kind: ReplayChart, **options: Any) -> Chart:
+        """Return a picture as plain data, to be saved, shown in a notebook or plotted.
+
+        `"thresholds"` has each ERDE and F₁ against the policy's threshold; `"frontier"` the best
+        precision, or another `measure`, for each median delay, with other thresholds and first
+        posts and at least the recall `least_recall` [default: 0.5]; `"delays"` a histogram;
+        `"subjects"` the scores of `subjects` [default: typical ones] over their posts;
+        `"policies"` the measures of other `policies` on the same scores.
+
+        The frontier is of these subjects: a policy chosen from it must be tested on others.
+
+        >>> import watchword as ww
+        >>> people, model = ww.make_risk_streams(80, seed=3), ww.TauSS3()
+        >>> ww.teach(model, people[:40])
+        >>> found = ww.replay(people[40:], model, ww.Overtakes("at risk", margin=0.05))
+        >>> print(found.chart("delays").description)
+        correct: 7 of 7 positives; false: 0 of 33 others; the median delay is 4.
+        """
+        from watchword.evaluation.replay_charts import replay_chart
+
+        return replay_chart(self, kind, **options)
+
+    def plot(self, kind: ReplayChart, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw one of the charts with matplotlib (`watchword[plot]`) on the given or new axes."""
+        return self.chart(kind, **options).plot(ax)
+
+    def _repr_html_(self) -> str:
+        from watchword.evaluation.replay_charts import usual_charts
+        from watchword.show.early import result_html
+
+        chart = usual_charts(self)[0].to_dict()
+        if (found := self.measures) is None:
+            return result_html(f"{self!r}; true labels unknown", chart=chart)
+        return result_html(repr(self), found.cells(), caption=found.counted, chart=chart)
 
 
 def replay(

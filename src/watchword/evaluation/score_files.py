@@ -27,11 +27,7 @@ class PostScores(NamedTuple):
     scores: tuple[FloatArray, ...]
 
 
-class _Line(NamedTuple):
-    subject: str
-    seq: int
-    score: float
-    label: Label | None
+_Line = tuple[str, int, float, Label | None]  # a subject, the number of a post, score and label
 
 
 def read_scores(
@@ -103,7 +99,7 @@ def _check_numbers(name: str, subject: str, scores: Collection[int], first: int)
 
 def _line_of(record: Mapping[str, Any]) -> _Line:
     label = record.get("label")
-    return _Line(
+    return (
         as_identity("subject", record.get("subject")),
         _seq_of(record),
         _score_of(record),
