@@ -204,15 +204,9 @@ def replay_subjects(replay: Replay, *, subjects: Sequence[str] | None = None) ->
         label = "" if outcome.truth is None else f" ({outcome.truth})"
         others = outcome.truth is not None and outcome.truth != replay.scores.positive
         colour = next(cool if others else warm)
+        name_shown = excerpt(outcome.subject, _LONGEST_SUBJECT) + label
         points = (as_points(series.posts), as_points(scores))
-        curves.append(
-            Curve(
-                excerpt(outcome.subject, _LONGEST_SUBJECT) + label,
-                *points,
-                colour=colour,
-                dashed=others,
-            )
-        )
+        curves.append(Curve(name_shown, *points, colour=colour, dashed=others))
         if outcome.label is not None:
             step = int(np.searchsorted(series.posts, outcome.delay)) if outcome.delay else 0
             step = min(step, scores.size - 1)
@@ -258,17 +252,13 @@ def _typical(replay: Replay) -> list[int]:
             positive = one.truth == replay.scores.positive
             kinds.setdefault((positive, one.label is not None), []).append(at)
     chosen: list[int] = []
-    for kind, most in (
-        ((True, True), 2),
-        ((False, False), 2),
-        ((True, False), 1),
-        ((False, True), 1),
-    ):
+    for kind in ((True, True), (False, False), (True, False), (False, True)):
         own = sorted(
             kinds.get(kind, []),
             key=lambda at: (replay.outcomes[at].delay, replay.outcomes[at].score),
         )
-        places = {len(own) // 2} if most == 1 else {len(own) // 3, 2 * len(own) // 3}
+        # Two right decisions of each kind, but one mistake.
+        places = {len(own) // 3, 2 * len(own) // 3} if kind[0] == kind[1] else {len(own) // 2}
         chosen += [own[place] for place in sorted(places) if place < len(own)]
     return sorted(chosen[:_SUBJECTS])
 

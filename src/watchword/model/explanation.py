@@ -40,7 +40,8 @@ _ONLY_REFINED = ("counted", "corrected", "bias", "ngrams")
 
 def _listed(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [one.to_dict() if isinstance(one, _Plain) else one for one in value]
+        parts = value and isinstance(value[0], _Plain)
+        return [one.to_dict() for one in value] if parts else list(value)
     return dict(value) if isinstance(value, dict) else value
 
 
@@ -212,8 +213,12 @@ class BlockValues:
         self.ngram_values: FloatArray = row_values[distinct]
         if self._score is not None:
             self.ngram_values = self._score["block_counted"] + self._score["block_corrected"]
-        sentences, paragraphs = explained["sentences"], explained["paragraphs"]
-        self._bounds: dict[str, _Bounds] = {
+
+    @cached_property
+    def _bounds(self) -> dict[str, _Bounds]:
+        """Where the parts of each block begin and end."""
+        sentences, paragraphs = self._explained["sentences"], self._explained["paragraphs"]
+        return {
             "sentence": _bounds([ngram[2] for ngram in self._ngrams], len(sentences)),
             "paragraph": _bounds([sentence[2] for sentence in sentences], len(paragraphs)),
             "document": [(0, len(paragraphs))],

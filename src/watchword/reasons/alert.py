@@ -19,7 +19,7 @@ from watchword._checks import Label
 from watchword._display import Plain
 from watchword.errors import HookError
 from watchword.model.engine import Engine
-from watchword.reasons.weights import gathered, strongest, weigh_terms
+from watchword.reasons.weights import strongest, weigh_terms
 
 _MOST = 10  # entries per list
 
@@ -133,21 +133,23 @@ def _ngrams(
     labels = engine.labels
     column = labels.index(positive)
     other = labels.index(rival) if rival in labels else None
+    found: dict[str, list[Any]] = {}
     try:
-        terms = [weigh_terms(engine, text) for text in texts]
+        for text in texts:
+            terms = weigh_terms(engine, text)
+            parts = (terms.counted, terms.corrections)
+            differences = (_difference(one, column, other).tolist() for one in parts)
+            columns = zip(terms.ngrams, terms.times.tolist(), *differences, strict=True)
+            for ngram, times, counted, corrected in columns:
+                own = found.setdefault(ngram, [0, 0.0, 0.0])
+                own[0] += times
+                own[1] += counted
+                own[2] += corrected
     except HookError:
         return []
-    parts = [
-        np.stack(
-            [_difference(one, column, other) for one in (own.counted, own.corrections)], axis=1
-        )
-        for own in terms
-    ]
-    found = gathered(terms, parts, 2)
-    rows = zip(found.ngrams, found.times.tolist(), found.sums.tolist(), strict=True)
     return [
         (ngram, times, counted + correction, counted, correction)
-        for ngram, times, (counted, correction) in rows
+        for ngram, (times, counted, correction) in found.items()
     ]
 
 

@@ -118,14 +118,14 @@ class _Exact:
         return np.asarray(own[:, self._history.column] - self._rule.ratio * own[:, rival])
 
     def _tolerance(self, post: int, rival: int) -> float:
-        value, other = self._sums[post, [self._history.column, rival]]
-        size = float(value) + self._rule.ratio * float(other) + abs(self._rule.margin)
+        row, rule = self._sums[post], self._rule
+        size = float(row[self._history.column]) + rule.ratio * float(row[rival]) + abs(rule.margin)
         added = int(np.searchsorted(self._zeroing.posts, post, side="right")) + post
         return float(ROUNDING * (added + 8) * size)
 
     def _difference(self, post: int, rival: int, removed: FloatArray | float = 0.0) -> float:
-        value, other = (self._sums[post] - removed)[[self._history.column, rival]]
-        return float(value) - self._rule.ratio * float(other) - self._rule.margin
+        row, rule = self._sums[post] - removed, self._rule
+        return float(row[self._history.column]) - rule.ratio * float(row[rival]) - rule.margin
 
     def _goals(self, post: int) -> list[Goal]:
         """Return, for each other label, the goal that it prevents the alert at this post."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -132,7 +133,5 @@ def _alerts(found: Replay) -> list[int | None]:
 
 
 def _counts(found: Replay) -> dict[str, int]:
-    counts = dict.fromkeys(VERDICTS, 0)
-    for outcome in found.outcomes:
-        counts[verdict_of(outcome, found.scores.positive)] += 1
-    return {verdict: count for verdict, count in counts.items() if count}
+    counts = Counter(verdict_of(one, found.scores.positive) for one in found.outcomes)
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_list, as_texts, as_whole
 from watchword._display import Plain
@@ -22,7 +24,7 @@ from watchword.model.explanation import Explanation
 from watchword.reasons.alert_change import change_of_alert
 from watchword.reasons.change import Change
 from watchword.reasons.history import History
-from watchword.reasons.weights import gathered, strongest
+from watchword.reasons.weights import strongest
 from watchword.streams.histories import Histories, Series
 from watchword.streams.policies import Policy, Weighs, as_policy
 from watchword.streams.readers import Decision
@@ -172,15 +174,29 @@ class Story:
 
     def _ngrams(self, until: int, rival: int | None) -> list[TippingNgram]:
         history = self.history
-        terms = [history.weights(post).terms for post in range(until)]
-        contributions = [own.contributions for own in terms]
-        found = gathered(terms, contributions, len(self.labels))
-        columns = (found.times.tolist(), found.texts.tolist(), found.sums)
+        rows: dict[str, int] = {}
+        places, posts = [], []
+        for post in range(until):
+            ngrams = history.weights(post).terms.ngrams
+            places += [rows.setdefault(ngram, len(rows)) for ngram in ngrams]
+            posts += [post] * len(ngrams)
+        sums = np.zeros((len(rows), len(self.labels)))
+        times = np.zeros(len(rows), np.int64)
+        if until:
+            terms = [history.weights(post).terms for post in range(until)]
+            np.add.at(sums, places, np.concatenate([own.contributions for own in terms]))
+            np.add.at(times, places, np.concatenate([own.times for own in terms]))
+        pairs = np.unique(np.array([places, posts], np.int64), axis=1)[0]
+        in_posts = np.bincount(pairs, minlength=len(rows))
         return [
             TippingNgram(
-                ngram, times, posts, tuple(row.tolist()), _difference(row, history.column, rival)
+                ngram,
+                int(times[at]),
+                int(in_posts[at]),
+                tuple(sums[at].tolist()),
+                _difference(sums[at], history.column, rival),
             )
-            for ngram, times, posts, row in zip(found.ngrams, *columns, strict=True)
+            for ngram, at in rows.items()
         ]
 
     @cached_property

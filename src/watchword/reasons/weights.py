@@ -129,30 +129,6 @@ def _scored_terms(score: dict[str, Any]) -> Terms:
     return Terms(names, times, counted + corrected, counted, corrected)
 
 
-class Gathered(NamedTuple):
-    """The distinct n-grams of texts, in order of appearance."""
-
-    ngrams: list[str]
-    times: IntArray  #: number of occurrences of each
-    texts: IntArray  #: number of texts with it
-    sums: FloatArray  #: of its values
-
-
-def gathered(terms: Sequence[Terms], values: Sequence[FloatArray], width: int) -> Gathered:
-    """Return the distinct n-grams of texts with their values added up.
-
-    `values` has an array for each text, with a row of `width` numbers for each n-gram.
-    """
-    rows: dict[str, int] = {}
-    places = np.array([rows.setdefault(one, len(rows)) for own in terms for one in own.ngrams], int)
-    owners = np.repeat(np.arange(len(terms)), [len(own.ngrams) for own in terms])
-    times, sums = np.zeros(len(rows), np.int64), np.zeros((len(rows), width))
-    np.add.at(times, places, np.concatenate([np.zeros(0, int), *(own.times for own in terms)]))
-    np.add.at(sums, places, np.concatenate([np.zeros((0, width)), *values]))
-    pairs = np.unique(np.stack([places, owners]), axis=1)[0]
-    return Gathered(list(rows), times, np.bincount(pairs, minlength=len(rows)), sums)
-
-
 def strongest(
     found: Sequence[Any],
     most: int,

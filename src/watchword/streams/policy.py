@@ -131,12 +131,10 @@ def as_at_least_one(name: str, value: object) -> int:
 
 def settle(policy: Any, **checks: Check) -> None:
     """Check and convert the fields of a frozen dataclass in its `__post_init__`."""
-    for field in fields(policy):
-        if field.name == "positive":
-            object.__setattr__(policy, "positive", as_label(policy.positive))
-        elif check := checks.get(field.name):
-            value = check(field.name, getattr(policy, field.name))
-            object.__setattr__(policy, field.name, value)
+    if "positive" in vars(policy):
+        object.__setattr__(policy, "positive", as_label(policy.positive))
+    for name, check in checks.items():
+        object.__setattr__(policy, name, check(name, getattr(policy, name)))
 
 
 class BuiltInPolicy(Policy):
@@ -173,6 +171,8 @@ class BuiltInPolicy(Policy):
 
 
 def _native(value: Any) -> Any:
+    if type(value) in (float, int):  # first, because tuning compiles thousands of policies
+        return value
     if isinstance(value, tuple):
         return [compiled(policy) for policy in value]
     if isinstance(value, str):
