@@ -97,12 +97,14 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         return *found[thread];
     };
     // Single words are tasks of their own, and come first because they take longest. Every such
-    // task scans all words, so that there are as few as can keep up with the shards.
+    // task scans all words, so that there are as few as can keep up with the shards. One more adds
+    // the fingerprints.
     const unsigned word_tasks = 1 + (threads - 1) / kThreadsPerWordTask;
-    const std::size_t tasks = word_tasks + (max_ngram_ > 1 ? kShards : 0);
+    const std::size_t tasks = word_tasks + 1 + (max_ngram_ > 1 ? kShards : 0);
     parallel_for(tasks, threads, [&](std::size_t task, unsigned thread) {
-        if (task >= word_tasks) {
-            const std::size_t shard = task - word_tasks;
+        if (task == word_tasks) return add_fingerprints(lessons);
+        if (task > word_tasks) {
+            const std::size_t shard = task - word_tasks - 1;
             return learn_shard(shards_[shard], lessons, shard, leaders_of(thread));
         }
         for (const Lesson& lesson : lessons) {
@@ -117,7 +119,6 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         totals_[label].words += more.words;
     }
     with_index([&] { note_learnt(lessons); });
-    add_fingerprints(lessons);
 }
 
 // Only of documents that can be unlearnt: those learnt with all their n-grams.
