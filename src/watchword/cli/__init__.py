@@ -1,45 +1,26 @@
 """The command line: commands parse arguments, call a library function and print.
 
 The command `watchword NAME` is in `commands/NAME.py` (some commands of a group in
-`commands/NAME_COMMAND.py`): a function decorated with `@verb(example="watchword …")`, in a module
-imported here. The group handles errors, exit codes and
-`--debug`.
+`commands/NAME_COMMAND.py`): a function decorated with `@verb(example="watchword …")`. The group
+handles errors, exit codes and `--debug`.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
+import pkgutil
 import sys
 import traceback
 
+from watchword.cli import commands
 from watchword.cli.base import Teller, cli, warn
-from watchword.cli.commands import (  # noqa: F401  (each adds its command to `cli`)
-    classify,
-    convert,
-    demo,
-    erisk,
-    erisk_paper,
-    erisk_score,
-    erisk_server,
-    evaluate,
-    explain,
-    inspect,
-    make,
-    report,
-    search,
-    serve,
-    service,
-    service_requests,
-    service_store,
-    spark,
-    train,
-    tune,
-    validate,
-    watch,
-)
 
 __all__ = ["cli", "run"]
+
+for _module in pkgutil.iter_modules(commands.__path__):  # each adds its command to `cli`
+    importlib.import_module(f"{commands.__name__}.{_module.name}")
 
 
 def run() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -41,13 +42,14 @@ def row_batches(
 
     Each item comes with the number of the line where its row begins.
     """
-    table = _Table(read, bad, name, fields, delimiter)
+    table = _Table(read, bad, name, fields, delimiter or "")
     for batch in batches:
         yield table.items(batch)
     if table.header is None or table.held:
         yield table.items((), is_end=True)
 
 
+@dataclass
 class _Table(Generic[_Item]):
     """A table whose lines come in batches.
 
@@ -55,19 +57,15 @@ class _Table(Generic[_Item]):
     and read again with those of the next batch.
     """
 
-    def __init__(
-        self,
-        read: Callable[[Record], _Item],
-        bad: BadLines,
-        name: str,
-        fields: Fields,
-        delimiter: str | None,
-    ) -> None:
-        self._read, self._bad, self._name, self._fields = read, bad, name, fields
-        self._delimiter = delimiter or ""
-        self.header: _Header | None = None
-        self.held: list[tuple[int, Line]] = []
-        self._tried = self._arrived = 0  # sizes of the held row: when read last, and now
+    read: Callable[[Record], _Item]
+    bad: BadLines
+    name: str
+    fields: Fields
+    delimiter: str  # empty until it is detected
+    header: _Header | None = None
+    held: list[tuple[int, Line]] = field(default_factory=list)
+    tried: int = 0  # size of the held row when it was read last
+    arrived: int = 0  # and now
 
     def items(self, batch: Batch, *, is_end: bool = False) -> Iterator[tuple[int, _Item]]:
         """Yield the items of complete rows, each with the number of its first line."""
@@ -76,17 +74,16 @@ class _Table(Generic[_Item]):
         while True:
             lines.begin_row()
             try:
-                if cells is None:
-                    cells = self._cells(lines)
+                cells = cells or self._cells(lines)
                 row = next(cells)
                 if lines.flaw:
                     raise lines.flaw
                 if self.header is None:
-                    self.header = _Header(row, self._fields)
+                    self.header = _Header(row, self.fields)
                     continue
                 if not row:
                     continue
-                item = self._read(self.header.record(row))
+                item = self.read(self.header.record(row))
             except StopIteration:
                 break
             except csv.Error as error:
@@ -100,26 +97,25 @@ class _Table(Generic[_Item]):
                 yield lines.number, item
         if is_end and self.header is None:
             raise DataFormatError(
-                f"{self._name} is empty: it needs a row with the names of the columns"
+                f"{self.name} is empty: it needs a row with the names of the columns"
             )
 
     def _cells(self, lines: _Lines) -> Iterator[list[str]]:
         """Return a reader of rows; the delimiter may be detected from the first line."""
-        if self.header is not None:
-            return csv.reader(lines, delimiter=self._delimiter, strict=True)
-        first = lines.first()
-        self._delimiter = self._delimiter or _delimiter(first, _known(self._fields))
-        return csv.reader(chain([first], lines), delimiter=self._delimiter, strict=True)
+        begun = [] if self.header is not None else [lines.first()]
+        if not self.delimiter:
+            self.delimiter = _delimiter(begun[0], _known(self.fields))
+        return csv.reader(chain(begun, lines), delimiter=self.delimiter, strict=True)
 
     def _meet(self, flaw: Flaw, line: int) -> None:
         """Skip a bad row, or raise its error; a bad header is always an error."""
         if self.header is None:
-            raise flaw.at(f"{self._name}, line {line}") from None
-        self._bad.meet(flaw, name=self._name, line=line)
+            raise flaw.at(f"{self.name}, line {line}") from None
+        self.bad.meet(flaw, name=self.name, line=line)
 
     def _hold(self, row: list[tuple[int, Line]]) -> None:
         self.held = row
-        self._tried = self._arrived = sum(len(line) for _, line in row)
+        self.tried = self.arrived = sum(len(line) for _, line in row)
 
     def _due(self, batch: Batch, *, is_end: bool) -> Batch:
         """Return the lines to read now: none if a huge row was read before and has hardly grown.
@@ -130,8 +126,8 @@ class _Table(Generic[_Item]):
             return batch
         arrived = list(batch)
         self.held += arrived
-        self._arrived += sum(len(line) for _, line in arrived)
-        if not is_end and self._tried > max(_HUGE_ROW, self._arrived - self._tried):
+        self.arrived += sum(len(line) for _, line in arrived)
+        if not is_end and self.tried > max(_HUGE_ROW, self.arrived - self.tried):
             return ()
         due, self.held = self.held, []
         return due
@@ -219,13 +215,11 @@ def _columns(header: list[str], known: set[str], fields: Fields) -> dict[str, in
             raise Flaw(f"duplicate column {shown(name)}: rename one")
         if name in known:
             columns[name] = at
-    for field in ("subject", "text"):
-        if field in fields and fields[field][0] not in columns:
+    for wanted in ("subject", "text"):
+        name = fields[wanted][0] if wanted in fields else ""
+        if name and name not in columns:
             listed = shown(", ".join(header))
-            raise Flaw(
-                f'column "{fields[field][0]}" not found among {listed}',
-                arguments=(field, "delimiter"),
-            )
+            raise Flaw(f'column "{name}" not found among {listed}', arguments=(wanted, "delimiter"))
     return columns
 
 

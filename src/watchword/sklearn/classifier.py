@@ -104,7 +104,8 @@ class TauSS3Classifier(ClassifierMixin, TextInput):  # type: ignore[misc]
         classes = np.unique(targets)
         model, labels, targeted = self._prepared(None, classes, targets)
         threads = self._threads()
-        model.learn_many(texts, targeted, threads=1 if self._prunes else threads)
+        # Pruning depends on the order of documents.
+        model.learn_many(texts, targeted, threads=threads if self.prune_period is None else 1)
         if self._refines(model):
             model.refine(texts, targeted, threads=threads)
         self.classes_, self._labels, self.model_ = classes, labels, model
@@ -146,7 +147,7 @@ class TauSS3Classifier(ClassifierMixin, TextInput):  # type: ignore[misc]
             model.learn_many(texts, targeted, correct=True)
         else:
             model.drop_refinement()
-            threads = 1 if self._prunes else self._threads()
+            threads = self._threads() if self.prune_period is None else 1
             model.learn_many(texts, targeted, threads=threads)
         self.classes_, self._labels, self.model_ = settled, labels, model
         return self
@@ -172,15 +173,12 @@ class TauSS3Classifier(ClassifierMixin, TextInput):  # type: ignore[misc]
             )
         return model, labels, [labels[index_of[target]] for target in targets.tolist()]
 
-    @property
-    def _prunes(self) -> bool:
-        return self.prune_period is not None
-
     def _refines(self, model: TauSS3) -> bool:
         """Return whether a model is to be refined, and can be."""
         if not isinstance(self.refine, bool | np.bool_):
             raise ValueError(f"refine must be True or False, got {self.refine!r}")
-        return bool(self.refine) and not self._prunes and model.parameters["summary"] == "sum"
+        can_be = self.prune_period is None and model.parameters["summary"] == "sum"
+        return bool(self.refine) and can_be
 
     # Reading
 

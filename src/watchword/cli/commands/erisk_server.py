@@ -145,18 +145,12 @@ def client(
             )
             with log.open("ab") as file:
                 file.write(b"".join(lines))
-        emit(
-            {
-                "event": "alert",
-                "round": report.number,
-                "run": number,
-                "subject": decision.subject,
-                "label": decision.label,
-                "delay": decision.delay,
-            }
-            for number, alerts in enumerate(report.alerts)
-            for decision in alerts
-        )
+        for run, alerts in enumerate(report.alerts):
+            alert = {"event": "alert", "round": report.number, "run": run}
+            emit(
+                alert | {"subject": one.subject, "label": one.label, "delay": one.delay}
+                for one in alerts
+            )
 
     try:
         done = run_client(url, token, runs, journal=journal, on_round=on_round, **options)

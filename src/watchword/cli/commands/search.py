@@ -86,6 +86,12 @@ from watchword.searching.space import DEFAULT_SPACE, combinations
 @reading_options()
 def search(
     data: tuple[str, ...],
+    space: Any,
+    method: Any,
+    trials: int | None,
+    budget: float | None,
+    measure: str | None,
+    keep: Path | None,
     like: Path | None,
     preset: str | None,
     parameters: dict[str, Any],
@@ -104,11 +110,19 @@ def search(
     written, and with --keep the same command resumes. A FILE may be - for standard output.
     """
     check_folder(output)
-    check_folder(options["keep"])
+    check_folder(keep)
     begun = model_of(like, preset, parameters)
     texts, labels, groups = loader.labelled_texts(data, group)
     model = with_known_default(begun, labels)
-    found = _searched(texts, labels, model=model, groups=groups, **options)
+    measure = measure or "accuracy"
+    shown = progress_of(_best_so_far(measure), timed=budget is not None)
+    options |= {"model": model, "groups": groups, "measure": measure, "keep": keep}
+    endless = combinations(DEFAULT_SPACE if space is None else space) == math.inf
+    if budget is not None and trials is None and method in (None, "random") and endless:
+        found = search_within(budget, texts, labels, space, progress=shown, **options)
+    else:
+        limits: dict[str, Any] = {"method": method, "trials": trials, "budget": budget}
+        found = watchword.search(texts, labels, space, **limits, progress=shown, **options)
     loader.report()
     if output is not None:
         found.model(texts, labels, threads=options["threads"]).save(output)
@@ -117,29 +131,7 @@ def search(
     files.write(found)
     if not files.include_output:
         _show_search(found, table=table, more=more)
-    end_as_interrupted(found, options["keep"])
-
-
-def _searched(
-    texts: Sequence[str],
-    labels: Sequence[Any],
-    *,
-    space: Any,
-    method: Any,
-    trials: int | None,
-    budget: float | None,
-    measure: str | None,
-    **options: Any,
-) -> Search:
-    options["measure"] = measure or "accuracy"
-    options["progress"] = progress_of(_best_so_far(options["measure"]), timed=budget is not None)
-    wanted = DEFAULT_SPACE if space is None else space
-    endless = combinations(wanted) == math.inf
-    if budget is not None and trials is None and method in (None, "random") and endless:
-        return search_within(budget, texts, labels, space, **options)
-    return watchword.search(
-        texts, labels, space, method=method, trials=trials, budget=budget, **options
-    )
+    end_as_interrupted(found, keep)
 
 
 def tuned(
