@@ -328,13 +328,13 @@ class Evaluation:
         """Return the measures, a table of labels and the confusion matrix as a snippet of HTML."""
         from watchword.show.evaluation import evaluation_html
 
-        return evaluation_html(self.to_dict(), title=title)
+        return evaluation_html(self.to_dict(), title=title, page=False)
 
     def to_page(self, *, title: str = "Evaluation") -> str:
         """Return the same as a self-contained page."""
-        from watchword.show.evaluation import evaluation_page
+        from watchword.show.evaluation import evaluation_html
 
-        return evaluation_page(self.to_dict(), title=title)
+        return evaluation_html(self.to_dict(), title=title, page=True)
 
     def _repr_html_(self) -> str:
         return self.to_html()

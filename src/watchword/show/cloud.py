@@ -60,19 +60,13 @@ def lay_out(
     corners = _corners(cells)
     top, left = np.min(corners, axis=0).tolist()
     bottom, right = (np.array(corners) + np.array(cells)).max(axis=0).tolist()
-    placed = [
-        PlacedText(
-            text,
-            size,
-            x=(column - left + columns / 2) * _CELL - width / 2,
-            y=(row - top + rows / 2) * _CELL - size * _LINE_HEIGHT / 2,
-            width=width,
-            height=size * _LINE_HEIGHT,
-        )
-        for (text, size, width), (row, column), (rows, columns) in zip(
-            sized, corners, cells, strict=True
-        )
-    ]
+    placed = []
+    boxes = zip(sized, corners, cells, strict=True)
+    for (text, size, width), (row, column), (rows, columns) in boxes:
+        height = size * _LINE_HEIGHT
+        x = (column - left + columns / 2) * _CELL - width / 2
+        y = (row - top + rows / 2) * _CELL - height / 2
+        placed.append(PlacedText(text, size, x, y, width, height))
     return placed, float((right - left) * _CELL), float((bottom - top) * _CELL)
 
 

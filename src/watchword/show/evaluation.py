@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from watchword._display import many
@@ -44,31 +44,25 @@ _STYLE = (
 )
 
 
-def evaluation_html(plain: Plain, *, title: str = "Evaluation") -> str:
-    """Return measures, their spread over folds, a table of labels and the confusion matrix."""
-    body = "\n".join([f"<h3>{escaped(title)}</h3>", *_parts(plain, MOST_IN_SNIPPET)])
-    return f'<div class="ww-evaluation"><style>{_STYLE}</style>{body}</div>'
-
-
-def evaluation_page(plain: Plain, *, title: str = "Evaluation") -> str:
-    """Return the same as a page.
+def evaluation_html(plain: Plain, *, title: str, page: bool) -> str:
+    """Return measures, their spread over folds, a table of labels and the confusion matrix.
 
     >>> from watchword.evaluation import Evaluation
     >>> plain = Evaluation.of(["a", "b"], ["a", "a"]).to_dict()
-    >>> evaluation_page(plain).startswith("<!doctype html>")
+    >>> evaluation_html(plain, title="Two texts", page=True).startswith("<!doctype html>")
     True
     """
-    body = "\n".join([f"<h1>{escaped(title)}</h1>", *_parts(plain, MOST_LABELS)])
-    return document(title, f'<main class="ww-evaluation">{body}</main>', _STYLE)
-
-
-def _parts(plain: Plain, most_labels: int) -> Iterator[str]:
-    yield _summary(plain)
+    heading = "h1" if page else "h3"
+    parts = [f"<{heading}>{escaped(title)}</{heading}>", _summary(plain)]
     if plain["folds"]:
-        yield _folds(plain)
-    yield _label_table(plain, most_labels)
+        parts.append(_folds(plain))
+    parts.append(_label_table(plain, MOST_LABELS if page else MOST_IN_SNIPPET))
     if plain["confusion"] is not None:
-        yield _confusion(plain)
+        parts.append(_confusion(plain))
+    body = "\n".join(parts)
+    if page:
+        return document(title, f'<main class="ww-evaluation">{body}</main>', _STYLE)
+    return f'<div class="ww-evaluation"><style>{_STYLE}</style>{body}</div>'
 
 
 def _summary(plain: Plain) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from watchword._checks import Label
-from watchword._display import excerpt
+from watchword._display import excerpt, many
 from watchword.show import svg
 from watchword.show.blocks import Plain, as_value, column_of
 from watchword.show.markup import details_html, document, escaped, name_html, table_html
@@ -62,7 +62,9 @@ def overview_html(plain: Plain, *, title: str, labels: Sequence[Label] | None, p
     drawn = known[: MOST_LABELS if page else MOST_IN_SNIPPET] if labels is None else list(labels)
     parts = [_totals(plain)]
     if page and len(drawn) > 1:
-        parts.append(_links(drawn, known))
+        places = [(column_of(known, label), name_html(label)) for label in drawn]
+        links = "".join(f'<li><a href="#label-{at}">{name}</a></li>' for at, name in places)
+        parts.append(f'<nav aria-label="Labels"><ul>{links}</ul></nav>')
     parts += [_label_section(plain, label, page=page) for label in drawn]
     if labels is None and len(drawn) < len(known):
         rest = len(known) - len(drawn)
@@ -83,7 +85,7 @@ def _totals(plain: Plain) -> str:
         ngrams = (length["ngrams"] for length in one["lengths"])
         rows.append((name_html(one["label"]), one["documents"], one["words"], *ngrams))
     lengths = range(1, len(plain["ngrams"]) + 1)
-    heads = ["label", "documents", "words learnt", *map(_words, lengths)]
+    heads = ["label", "documents", "words learnt", *(many(at, "word") for at in lengths)]
     distinct = ["distinct, all labels", "", "", *plain["ngrams"]]
     settings = ", ".join(f"{name} {value}" for name, value in plain["parameters"].items())
     pruned = " Rare n-grams were pruned." if plain["pruned"] else ""
@@ -95,18 +97,6 @@ def _totals(plain: Plain) -> str:
             "The values on this page are the counted ones, without corrections.</p>"
         )
     return table + about
-
-
-def _words(length: int) -> str:
-    return "1 word" if length == 1 else f"{length} words"
-
-
-def _links(labels: Sequence[Label], known: list[Label]) -> str:
-    links = "".join(
-        f'<li><a href="#label-{column_of(known, label)}">{name_html(label)}</a></li>'
-        for label in labels
-    )
-    return f'<nav aria-label="Labels"><ul>{links}</ul></nav>'
 
 
 def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
@@ -131,7 +121,7 @@ def _label_section(plain: Plain, label: Label, *, page: bool) -> str:
 def _by_length(plain: Plain, label: Label, own: Plain) -> str:
     figures, tables = "", _ngram_table("n-grams of highest value", own["top"])
     for each in own["lengths"]:
-        name = f"of {_words(each['length'])}"
+        name = f"of {many(each['length'], 'word')}"
         tables += _ngram_table(name, each["top"])
         if each["top"]:
             figures += _figure(bars_svg(plain, label, length=each["length"]), name)
@@ -148,7 +138,7 @@ def _ngram_table(caption: str, ngrams: Sequence[Plain]) -> str:
 
 def _distributions(plain: Plain, label: Label, own: Plain) -> Iterator[str]:
     for each in own["lengths"]:
-        caption = f"{_words(each['length'])}: {each['ngrams']:,} n-grams"
+        caption = f"{many(each['length'], 'word')}: {each['ngrams']:,} n-grams"
         if each["worthless"]:
             caption += f", {each['worthless']:,} of them with value 0"
         yield _figure(distribution_svg(plain, label, each["length"]), caption)
@@ -161,7 +151,7 @@ def _distribution_table(plain: Plain, own: Plain) -> str:
     for at, counted in enumerate(bins, 1):
         if any(counted):
             rows.append((f"up to {as_value(at * width)}", *counted))
-    heads = ["value", *(_words(each["length"]) for each in own["lengths"])]
+    heads = ["value", *(many(each["length"], "word") for each in own["lengths"])]
     return details_html("As a table", table_html("n-grams by value and length", heads, rows))
 
 

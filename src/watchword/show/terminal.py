@@ -87,14 +87,8 @@ def largest_contributions(
     """
     column, rules = Head(explanation, label).column, Rules()
     rules.add(explanation, ["ngram"])
-    return [
-        Contribution(
-            one.words,
-            one.total / one.times if one.rule is None else one.rule.block["value"][column],
-            one.times,
-            one.total,
-            one.counted,
-            one.corrected,
-        )
-        for one in rules.largest("ngram", column, n)
-    ]
+    found = []
+    for words, times, total, rule, *parts in rules.largest("ngram", column, n):
+        value = total / times if rule is None else rule.block["value"][column]
+        found.append(Contribution(words, value, times, total, *parts))
+    return found
