@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
@@ -232,17 +233,15 @@ def _documents(
     return (document for _, document in chain.from_iterable(batches))
 
 
+@dataclass(slots=True)
 class _Gathered:
     """The posts and the label of a subject that were read so far."""
 
-    __slots__ = ("chunks", "label", "label_line", "posts", "seqs")
-
-    def __init__(self, chunks: tuple[int, ...] | None) -> None:
-        self.posts: list[Post] = []
-        self.seqs: list[float | None] = []
-        self.label: Label | None = None
-        self.label_line = 0
-        self.chunks = chunks
+    chunks: tuple[int, ...] | None
+    posts: list[Post] = field(default_factory=list)
+    seqs: list[float | None] = field(default_factory=list)
+    label: Label | None = None
+    label_line: int = 0
 
     def add(self, entry: Entry, line: int) -> None:
         """Add the entry of a line; raise `Flaw`, with nothing added, if its label contradicts."""

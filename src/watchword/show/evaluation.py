@@ -71,10 +71,8 @@ def _summary(plain: Plain) -> str:
     if plain["folds"]:
         counted += f", {many(len(plain['folds']), 'fold')}"
     if plain["confusion"] is None:
-        score = (
-            f"exact match <strong>{measures['exact_match']:.3f}</strong>, "
-            f"hamming loss {measures['hamming']:.3f}"
-        )
+        exact, hamming = measures["exact_match"], measures["hamming"]
+        score = f"exact match <strong>{exact:.3f}</strong>, hamming loss {hamming:.3f}"
     else:
         score = f"accuracy <strong>{measures['accuracy']:.3f}</strong>"
     rows = [
@@ -118,10 +116,8 @@ def _label_table(plain: Plain, most: int) -> str:
 def _confusion(plain: Plain) -> str:
     labels, cells = plain["labels"], plain["confusion"]
     shown = most_confused_labels(cells, len(labels))
-    more = ""
-    if len(shown) < len(labels):
-        most = f"The {len(shown)} of {len(labels):,} labels with the most mistakes."
-        more = f'<p class="quiet">{most}</p>'
+    most = f"The {len(shown)} of {len(labels):,} labels with the most mistakes."
+    more = f'<p class="quiet">{most}</p>' if len(shown) < len(labels) else ""
     matrix = confusion_html(labels, cells, shown=shown)
     return f'<div class="wide">{matrix}</div>{more}{_mistakes(labels, cells)}'
 

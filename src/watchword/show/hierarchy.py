@@ -7,6 +7,7 @@ to that of the sentence, and those of the sentences to that of the document.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from watchword.model.explanation import Explanation
 from watchword.show import svg
@@ -101,14 +102,9 @@ def _block(
     best = max(range(len(ngram["value"])), key=lambda at: ngram["value"][at])
     share = ngram["value"][best] / highest
     several = len(ngram["ngram"].split()) > 1
-    look: dict[str, svg.Attribute] = {
-        "fill": label_colour(best),
-        "fill_opacity": share * STRONGEST,
-        "rx": 4,
-        "stroke": "currentColor",
-        "stroke_opacity": 0.9 if several else 0.35,
-        "stroke_width": 1.6 if several else 1.0,
-    }
+    look: dict[str, Any] = {"fill": label_colour(best), "fill_opacity": share * STRONGEST}
+    look |= {"rx": 4, "stroke": "currentColor", "stroke_opacity": 0.9 if several else 0.35}
+    look["stroke_width"] = 1.6 if several else 1.0
     middle = x + width / 2
     return [
         svg.rectangle(x, 0, width, _BOX, **look),

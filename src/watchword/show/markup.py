@@ -30,10 +30,8 @@ _STAND_INS |= dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], _REPLA
 # no letters and end with the line, so they need no treatment.
 _MARKUP = {ord(character): html.escape(character) for character in "&<>\"'"}
 _MARKUP[0x0D] = "&#13;"
-_MARKUP |= {
-    code: f'<bdi title="U+{code:04X}">{chr(code)}</bdi>'
-    for code in (0x202A, 0x202B, 0x202D, 0x202E)
-}
+for _code in (0x202A, 0x202B, 0x202D, 0x202E):
+    _MARKUP[_code] = f'<bdi title="U+{_code:04X}">{chr(_code)}</bdi>'
 _KEPT = _STAND_INS | _MARKUP
 _ESCAPED = VISIBLE | {ord(character): html.escape(character) for character in "&<>\"'"}
 

@@ -100,14 +100,8 @@ def palette_css() -> str:
     label's colour. `--alert` is `ALERT`; for scripts, `--colours` is the number of colours that
     repeat and `--dashes` has `DASHES`.
     """
-    names = ("paper", "ink", "quiet", "line")
-    light, dark = (
-        "".join(f"--{name}:{colour};" for name, colour in zip(names, colours, strict=True))
-        for colours in (
-            (PAPER, INK, QUIET, LINE),
-            (DARK_PAPER, DARK_INK, DARK_QUIET, DARK_LINE),
-        )
-    )
+    light = f"--paper:{PAPER};--ink:{INK};--quiet:{QUIET};--line:{LINE};"
+    dark = f"--paper:{DARK_PAPER};--ink:{DARK_INK};--quiet:{DARK_QUIET};--line:{DARK_LINE};"
     every = [*enumerate(COLOURS), ("-alert", ALERT)]
     labels = (f".c{name}{{color:{colour};--rgb:{rgb(colour)}}}\n" for name, colour in every)
     return (

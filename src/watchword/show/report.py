@@ -80,11 +80,8 @@ _STYLE = """
 
 def _measures(plain: Plain) -> str:
     measures = plain["measures"]
-    counted = table_html(
-        "Decisions",
-        ["decision", "subjects"],
-        [(escaped(verdict), count) for verdict, count in plain["verdicts"].items()],
-    )
+    verdicts = [(escaped(verdict), count) for verdict, count in plain["verdicts"].items()]
+    counted = table_html("Decisions", ["decision", "subjects"], verdicts)
     if measures is None:
         unknown = "<p>No measures: the label of some subjects is unknown.</p>"
         return f"<h2>Decisions</h2>{unknown}{counted}"
@@ -171,13 +168,9 @@ def _subject_row(row: Plain, story: int | None) -> str:
 
 
 def _left_out(plain: Plain) -> str:
-    rest = plain["left_out"]["stories"]
-    if not rest:
-        return ""
-    return (
-        f'<p class="quiet">{len(plain["stories"]):,} subjects, wrong decisions first; '
-        f"{rest:,} more are not shown.</p>"
-    )
+    rest, told = plain["left_out"]["stories"], len(plain["stories"])
+    note = f"{told:,} subjects, wrong decisions first; {rest:,} more are not shown."
+    return f'<p class="quiet">{note}</p>' if rest else ""
 
 
 def _stories(plain: Plain, painter: Painter) -> Iterator[str]:

@@ -124,9 +124,8 @@ def _numbers(plain: Plain) -> str:
     heads = ["post", *(["time"] if with_times else [])]
     heads += [f"{name_html(labels[at])} {what}" for what in ("added", "total") for at in columns]
     rows = []
-    for number, (gains, sums) in enumerate(
-        zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False), 1
-    ):
+    both = zip(plain["confidence"][:_MOST_ROWS], plain["sums"], strict=False)
+    for number, (gains, sums) in enumerate(both, 1):
         mark = " (alert)" if number == plain["decision"]["delay"] else ""
         cells: list[Any] = [escaped(plain["times"][number - 1] or "")] if with_times else []
         cells += [row[at] for row in (gains, sums) for at in columns]
@@ -156,12 +155,21 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
             "add probabilities.</p>"
         )
     columns = [plain["labels"].index(one) for one in (positive, rival) if one is not None]
-    halves = [
-        _ngram_table(f"n-grams {side} it", tipped[f"ngrams_{side}"], plain["labels"], columns)
-        + _post_table(f"Posts {side} it", tipped[f"posts_{side}"], plain["labels"], columns, shown)
-        for side in ("for", "against")
-    ]
-    sides = f'<div class="ww-side"><div>{halves[0]}</div><div>{halves[1]}</div></div>'
+    names = [name_html(plain["labels"][at]) for at in columns]
+
+    def table(caption: str, heads: list[str], rows: list[list[Any]], items: list[Plain]) -> str:
+        for row, one in zip(rows, items, strict=True):
+            row += [one["contribution"][at] for at in columns]
+        return table_html(caption, heads + names, rows) if rows else ""
+
+    def half(side: str) -> str:
+        ngrams, posts = tipped[f"ngrams_{side}"], tipped[f"posts_{side}"]
+        rows = [[name_html(one["ngram"]), one["times"], one["posts"]] for one in ngrams]
+        best = table(f"n-grams {side} it", ["n-gram", "times", "posts"], rows, ngrams)
+        links = [[post_link(one["number"], shown)] for one in posts]
+        return f"<div>{best}{table(f'Posts {side} it', ['post'], links, posts)}</div>"
+
+    sides = f'<div class="ww-side">{half("for")}{half("against")}</div>'
     return intro + "".join(map(_weighed_table, plain["weighed"])) + sides
 
 
@@ -181,47 +189,13 @@ def _signed(number: float) -> str:
     return f"−{as_value(-number)}" if number < 0 else as_value(number)
 
 
-def _ngram_table(
-    caption: str, ngrams: Sequence[Plain], labels: Sequence[Any], columns: Sequence[int]
-) -> str:
-    if not ngrams:
-        return ""
-    heads = ["n-gram", "times", "posts", *(name_html(labels[at]) for at in columns)]
-    rows = []
-    for one in ngrams:
-        contributions = (one["contribution"][at] for at in columns)
-        rows.append((name_html(one["ngram"]), one["times"], one["posts"], *contributions))
-    return table_html(caption, heads, rows)
-
-
-def _post_table(
-    caption: str,
-    posts: Sequence[Plain],
-    labels: Sequence[Any],
-    columns: Sequence[int],
-    shown: Sequence[int],
-) -> str:
-    if not posts:
-        return ""
-    heads = ["post", *(name_html(labels[at]) for at in columns)]
-    rows = (
-        (post_link(one["number"], shown), *(one["contribution"][at] for at in columns))
-        for one in posts
-    )
-    return table_html(caption, heads, rows)
-
-
 # Posts
 
 
 def _left_out(plain: Plain) -> str:
-    rest = len(plain["sums"]) - len(plain["shown"])
-    if not rest:
-        return ""
-    return (
-        f'<p class="quiet">The posts with the largest contributions; {rest:,} of '
-        f"{len(plain['sums']):,} posts are not shown.</p>"
-    )
+    posts, rest = len(plain["sums"]), len(plain["sums"]) - len(plain["shown"])
+    note = f"The posts with the largest contributions; {rest:,} of {posts:,} posts are not shown."
+    return f'<p class="quiet">{note}</p>' if rest else ""
 
 
 def shown_posts(plain: Plain, painter: Painter, *, prefix: str = "", heading: str = "h3") -> str:
@@ -244,9 +218,6 @@ def _post_title(plain: Plain, one: Plain) -> str:
 
 
 def _cut(one: Plain) -> str:
-    if not one["left_out"]:
-        return ""
-    return (
-        f'<p class="quiet">Only the beginning is read and shown; '
-        f"{many(one['left_out'], 'more character')} left out.</p>"
-    )
+    rest = many(one["left_out"], "more character")
+    note = f'<p class="quiet">Only the beginning is read and shown; {rest} left out.</p>'
+    return note if one["left_out"] else ""
