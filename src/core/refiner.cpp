@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <type_traits>
 
 #include "refine.h"
 
@@ -28,6 +29,45 @@ bool has(const TextLabels& labels, LabelId label) {
     return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
+// Calls visit(columns), with a constant if it is small, so that a row stays in registers.
+template <class Visit>
+void with_columns(std::size_t columns, const Visit& visit) {
+    switch (columns) {
+        case 4: return visit(std::integral_constant<std::size_t, 4>());
+        case 8: return visit(std::integral_constant<std::size_t, 8>());
+        case 12: return visit(std::integral_constant<std::size_t, 12>());
+        case 16: return visit(std::integral_constant<std::size_t, 16>());
+        case 20: return visit(std::integral_constant<std::size_t, 20>());
+        case 24: return visit(std::integral_constant<std::size_t, 24>());
+        default: return visit(columns);
+    }
+}
+
+// A row, copied where it is small: nothing else can change it, so that it stays in registers.
+template <class Columns>
+class Room {
+   public:
+    explicit Room(std::span<const float> row) { std::copy(row.begin(), row.end(), row_.begin()); }
+    float& operator[](std::size_t column) { return row_[column]; }
+    float operator[](std::size_t column) const { return row_[column]; }
+    void write(std::span<float> row) const { std::copy(row_.begin(), row_.end(), row.begin()); }
+
+   private:
+    std::array<float, Columns::value> row_;
+};
+
+template <>
+class Room<std::size_t> {
+   public:
+    explicit Room(std::span<const float> row) : row_(row.begin(), row.end()) {}
+    float& operator[](std::size_t column) { return row_[column]; }
+    float operator[](std::size_t column) const { return row_[column]; }
+    void write(std::span<float> row) const { std::copy(row_.begin(), row_.end(), row.begin()); }
+
+   private:
+    std::vector<float> row_;
+};
+
 }  // namespace
 
 // Texts
@@ -38,6 +78,8 @@ void Refiner::add_uses(std::span<const TextFeature> features, Table<Use>& uses) 
             indices_.emplace_back(counts_->shard(shard).size());
         }
         indices_.emplace_back(counts_->words().id_limit());
+        ngrams_.reserve(counts_->size());
+        only_.reserve(counts_->size());
     }
     const auto index_of = [this](const TextFeature& feature) {
         if (feature.length == 1) return &indices_.back()[feature.ngram];
@@ -59,10 +101,12 @@ void Refiner::add_uses(std::span<const TextFeature> features, Table<Use>& uses) 
 // Uses take most of the memory, and moving them as long as adding them: makes room for those of all
 // texts, judged by the texts so far. Untouched memory costs nothing.
 void Refiner::make_room(std::size_t uses) {
+    constexpr std::size_t kFew = 128;  // texts, by which others cannot be judged
     const std::size_t size = uses_.size() + uses;
     if (size <= uses_.capacity()) return;
-    const std::size_t all = size / (texts_.size() + 1) * expected_texts_;
-    uses_.reserve(std::clamp(all + all / 16, size * 2, size * 8));
+    if (texts_.size() < kFew) return uses_.reserve(size * 2);
+    const std::size_t all = size / texts_.size() * expected_texts_;
+    uses_.reserve(std::max(all + all / 2, size * 2));
 }
 
 void Refiner::append_counted(const double* counted, std::vector<float>& rows) const {
@@ -83,13 +127,13 @@ void Refiner::add(std::size_t fold, std::span<const TextFeature> features, const
     double margin = 0;
     for (const LabelId label : labels) margin += counted[counts_->labels().position(label)];
     if (!labels.empty()) margin /= static_cast<double>(labels.size());
-    texts_.push_back({labels, {begin, begin, begin, uses_.size()}, margin, fold});
+    texts_.push_back({labels, {begin, begin, begin, begin, uses_.size()}, margin, fold});
 }
 
 void Refiner::hold_out(std::span<const TextFeature> features, const double* counted) {
     const std::uint64_t begin = held_out_uses_.size();
     add_uses(features, held_out_uses_);
-    held_out_.push_back({texts_.back().fold, {begin, begin, begin, held_out_uses_.size()}});
+    held_out_.push_back({texts_.back().fold, {begin, begin, begin, begin, held_out_uses_.size()}});
     append_counted(counted, held_out_counted_);
 }
 
@@ -106,12 +150,13 @@ void Refiner::for_each_label(std::uint32_t feature, const Visit& visit) const {
 void Refiner::lay_out() {
     laid_out_ = true;
     indices_ = {};
-    Table<std::uint32_t> used(ngrams_.size(), 0);
-    for (const Use& use : uses_) ++used[use.feature];
-    lay_out_rows(used);
-    const std::size_t labels = counts_->labels().id_limit();
-    squares_.assign(texts_.size() * labels, static_cast<float>(settings_.bias));
-    unique_.assign(texts_.size() * labels, 0);
+    Table<std::uint32_t> sizes(ngrams_.size(), 0);
+    for (const Use& use : uses_) ++sizes[use.feature];
+    lay_out_rows(sizes);
+    squares_.assign(texts_.size() * labels_, static_cast<float>(settings_.bias));
+    unique_.assign(texts_.size() * labels_, 0);
+    scores_.assign(columns_, 0);
+    steps_.assign(columns_, 0);
     SortRoom room;
     for (std::size_t text = 0; text < texts_.size(); ++text) {
         sort_uses(uses_, texts_[text].uses, room);
@@ -120,74 +165,126 @@ void Refiner::lay_out() {
     for (HeldOut& text : held_out_) sort_uses(held_out_uses_, text.uses, room);
 }
 
-// Gives every n-gram of several texts a row of weights.
-void Refiner::lay_out_rows(const Table<std::uint32_t>& used) {
-    const std::size_t labels = counts_->labels().id_limit();
-    places_.assign(ngrams_.size(), kUnique);
-    Table<std::uint32_t> sparse;
-    for (std::uint32_t feature = 0; feature < used.size(); ++feature) {
-        if (used[feature] < 2) continue;
-        std::size_t size = 0;
-        for_each_label(feature, [&](LabelId) { ++size; });
-        if (size * 2 <= labels) {
-            sparse.push_back(feature);
-            continue;
+// Gives every n-gram of several texts a row of weights: those of a kind together.
+void Refiner::lay_out_rows(Table<std::uint32_t>& sizes) {
+    constexpr std::size_t kLong = kSparse + kSmall + 1;
+    const auto kind_of_size = [this](std::size_t size) {
+        if (size * 2 > labels_) return size == labels_ ? kFull : kPartial;
+        return size <= kSmall ? kSparse + size : kLong;
+    };
+    std::array<std::size_t, kLong + 1> rooms{};
+    for (std::uint32_t feature = 0; feature < sizes.size(); ++feature) {
+        const bool shared = sizes[feature] > 1;
+        sizes[feature] = 0;
+        if (!shared) continue;
+        for_each_label(feature, [&](LabelId) { ++sizes[feature]; });
+        const std::size_t kind = kind_of_size(sizes[feature]);
+        rooms[kind] += kind <= kPartial ? 1 : sizes[feature] + (kind == kLong);
+    }
+    std::size_t end = 0;
+    std::array<std::uint32_t, kLong + 1> next;
+    for (std::size_t kind = 0; kind <= kLong; ++kind) {
+        next[kind] = static_cast<std::uint32_t>(end);
+        end += rooms[kind];
+        if (end >= kUnique) throw std::length_error("too many n-grams to refine");
+        kind_ends_[kind] = static_cast<std::uint32_t>(end);
+    }
+    full_rows_ = kind_ends_[kFull];
+    dense_rows_ = kind_ends_[kPartial];
+    dense_.resize(dense_rows_ * columns_, 0);
+    counted_under_.resize((dense_rows_ - full_rows_) * columns_, 0);
+    sparse_.resize(end - dense_rows_);
+    places_.assign(sizes.size(), kUnique);
+    for (std::uint32_t feature = 0; feature < sizes.size(); ++feature) {
+        if (sizes[feature] == 0) continue;
+        const std::size_t kind = kind_of_size(sizes[feature]);
+        const std::uint32_t place = next[kind];
+        places_[feature] = place;
+        next[kind] += kind <= kPartial ? 1 : sizes[feature] + (kind == kLong);
+        if (kind == kPartial) {
+            for_each_label(feature, [&](LabelId label) { counted_under(place)[label] = 1; });
+        } else if (kind > kPartial) {
+            Weighed* to = sparse_.data() + (place - dense_rows_);
+            if (kind == kLong) *to++ = {sizes[feature], 0};
+            for_each_label(feature, [&](LabelId label) { *to++ = {label, 0}; });
         }
-        places_[feature] = dense_rows_++;
-        dense_.resize(dense_rows_ * 2 * labels, 0);
-        float* counted_under = dense_row(places_[feature]) + labels;
-        for_each_label(feature, [&](LabelId label) { counted_under[label] = 1; });
     }
-    for (const std::uint32_t feature : sparse) {
-        const std::size_t begin = sparse_.size();
-        if (begin >= kUnique - dense_rows_) throw std::length_error("too many n-grams to refine");
-        places_[feature] = dense_rows_ + static_cast<std::uint32_t>(begin);
-        sparse_.push_back({0, 0});
-        for_each_label(feature, [&](LabelId label) { sparse_.push_back({label, 0}); });
-        sparse_[begin].label = static_cast<LabelId>(sparse_.size() - begin - 1);
-    }
+}
+
+std::span<const Refiner::Weighed> Refiner::sparse_row(std::uint32_t place) const {
+    const std::size_t size = kind_of(place) - kSparse;
+    const Weighed* const row = &sparse_[place - dense_rows_];
+    if (size > kSmall) return {row + 1, row->label};
+    return {row, size};
+}
+
+std::size_t Refiner::kind_of(std::uint32_t place) const {
+    std::size_t kind = 0;  // counted without a branch
+    for (const std::uint32_t end : kind_ends_) kind += place >= end;
+    return kind;
 }
 
 // Sorts uses by their kind, and gives them the place of their row instead of the feature.
 void Refiner::sort_uses(Table<Use>& all, Uses& uses, SortRoom& room) const {
-    Use* to = all.data() + uses.begin;
-    const std::span<const Use> own(to, all.data() + uses.end);
-    room.sparse.clear();
-    room.unique.clear();
+    const std::span<Use> own(all.data() + uses.begin, all.data() + uses.end);
+    room.uses.assign(own.begin(), own.end());
+    room.kinds.resize(own.size());
+    room.ends.assign(kind_ends_.size() + 2, 0);
     for (std::size_t at = 0; at < own.size(); ++at) {
         if (at + 2 * kAhead < own.size()) prefetch(&places_[own[at + 2 * kAhead].feature]);
-        const Use use = own[at];
-        const std::uint32_t place = places_[use.feature];
-        if (place < dense_rows_) {
-            *to++ = {place, use.x};  // never ahead of what is read
-        } else if (place != kUnique) {
-            room.sparse.push_back({place - dense_rows_, use.x});
-        } else {
-            room.unique.push_back(use);
-        }
+        const std::uint32_t place = places_[own[at].feature];
+        room.kinds[at] = kind_of(place);
+        if (place != kUnique) room.uses[at].feature = place;
+        ++room.ends[room.kinds[at] + 1];
     }
-    uses.sparse = static_cast<std::uint64_t>(to - all.data());
-    to = std::copy(room.sparse.begin(), room.sparse.end(), to);
-    uses.unique = static_cast<std::uint64_t>(to - all.data());
-    std::copy(room.unique.begin(), room.unique.end(), to);
+    for (std::size_t kind = 1; kind < room.ends.size(); ++kind) {
+        room.ends[kind] += room.ends[kind - 1];
+    }
+    uses.partial = uses.begin + room.ends[kPartial];
+    uses.sparse = uses.begin + room.ends[kSparse + 1];
+    uses.unique = uses.begin + room.ends[kind_ends_.size()];
+    for (std::size_t at = 0; at < own.size(); ++at) {
+        own[room.ends[room.kinds[at]]++] = room.uses[at];
+    }
+}
+
+template <class Visit>
+void Refiner::for_each_sparse(std::span<const Use> uses, const Visit& visit) {
+    std::size_t at = 0;
+    const auto visit_kind = [&](std::size_t kind, auto size) {
+        for (; at < uses.size() && uses[at].feature < kind_ends_[kind]; ++at) {
+            if (at + kAhead < uses.size()) {
+                prefetch(&sparse_[uses[at + kAhead].feature - dense_rows_]);
+            }
+            Weighed* const row = &sparse_[uses[at].feature - dense_rows_];
+            for (std::size_t entry = 0; entry < size; ++entry) visit(uses[at].x, row[entry]);
+        }
+    };
+    visit_kind(kSparse + 1, std::integral_constant<std::size_t, 1>());
+    visit_kind(kSparse + 2, std::integral_constant<std::size_t, 2>());
+    visit_kind(kSparse + 3, std::integral_constant<std::size_t, 3>());
+    for (std::size_t size = 4; size <= kSmall; ++size) visit_kind(kSparse + size, size);
+    for (; at < uses.size(); ++at) {
+        Weighed* const row = &sparse_[uses[at].feature - dense_rows_];
+        for (LabelId entry = 1; entry <= row->label; ++entry) visit(uses[at].x, row[entry]);
+    }
 }
 
 void Refiner::add_squares(std::size_t text) {
-    const std::size_t labels = counts_->labels().id_limit();
-    float* squares = squares_.data() + text * labels;
-    float* unique = unique_.data() + text * labels;
+    float* squares = squares_.data() + text * labels_;
+    float* unique = unique_.data() + text * labels_;
     const Uses& own = texts_[text].uses;
-    for (const Use& use : own.dense_of(uses_)) {
-        const float* counted_under = dense_row(use.feature) + labels;
-        for (std::size_t label = 0; label < labels; ++label) {
-            squares[label] += use.x * use.x * counted_under[label];
+    float of_full = 0;
+    for (const Use& use : own.full_of(uses_)) of_full += use.x * use.x;
+    for (std::size_t label = 0; label < labels_; ++label) squares[label] += of_full;
+    for (const Use& use : own.partial_of(uses_)) {
+        const float* counted = counted_under(use.feature);
+        for (std::size_t label = 0; label < labels_; ++label) {
+            squares[label] += use.x * use.x * counted[label];
         }
     }
-    for (const Use& use : own.sparse_of(uses_)) {
-        for (const Weighed& weighed : sparse_row(use.feature)) {
-            squares[weighed.label] += use.x * use.x;
-        }
-    }
+    for_each_sparse(own.sparse_of(uses_),
+                    [&](float x, const Weighed& weighed) { squares[weighed.label] += x * x; });
     for (const Use& use : own.unique_of(uses_)) {
         for_each_label(use.feature, [&](LabelId label) {
             squares[label] += use.x * use.x;
@@ -213,12 +310,10 @@ void Refiner::begin(std::size_t left_out) {
     }
     scale_ = static_cast<float>(fit().scale());
     random_ = settings_.seed;
-    for (std::uint32_t row = 0; row < dense_rows_; ++row) std::fill_n(dense_row(row), labels, 0.f);
+    std::fill(dense_.begin(), dense_.end(), 0.f);
     for (Weighed& weighed : sparse_) weighed.weight = 0;
     duals_.assign(texts_.size() * labels, 0);
     biases_.assign(labels, 0);
-    scores_.resize(labels);
-    steps_.resize(labels);
     slack_inside_.assign(labels, 1 / (2 * settings_.cost));
     slack_outside_ = slack_inside_;
     if (!settings_.balanced) return;
@@ -232,60 +327,76 @@ void Refiner::begin(std::size_t left_out) {
 
 void Refiner::run_pass() {
     shuffle(order_, random_);
-    for (const std::uint32_t text : order_) correct(text);
+    with_columns(columns_, [this](auto columns) {
+        for (std::size_t at = 0; at < order_.size(); ++at) {
+            if (at + 1 < order_.size()) prefetch_text(order_[at + 1]);
+            correct(columns, order_[at]);
+        }
+    });
+}
+
+void Refiner::prefetch_text(std::size_t text) const {
+    for (const auto* values : {&counted_, &unique_, &squares_, &duals_}) {
+        prefetch_both_ends(values->data() + text * labels_, labels_);
+    }
+    const Uses& uses = texts_[text].uses;
+    prefetch(&uses_[uses.begin]);
+    prefetch(&uses_[uses.sparse]);
 }
 
 // Adds Σ x · w to the scores.
-void Refiner::add_weights(std::span<const Use> dense, std::span<const Use> sparse) {
-    const std::size_t labels = scores_.size();
-    float* scores = scores_.data();
+template <class Columns>
+void Refiner::add_weights(Columns columns, const Uses& uses, const Table<Use>& all) {
+    Room<Columns> sums(scores_);
+    const auto dense = uses.dense_of(all);
     for (std::size_t at = 0; at < dense.size(); ++at) {
         if (at + kAhead < dense.size()) {
-            prefetch_both_ends(dense_row(dense[at + kAhead].feature), labels);
+            prefetch_both_ends(dense_row(dense[at + kAhead].feature), columns);
         }
         const float x = dense[at].x;
         const float* row = dense_row(dense[at].feature);
-        for (std::size_t label = 0; label < labels; ++label) scores[label] += x * row[label];
+        for (std::size_t column = 0; column < columns; ++column) sums[column] += x * row[column];
     }
-    for (std::size_t at = 0; at < sparse.size(); ++at) {
-        if (at + kAhead < sparse.size()) prefetch(&sparse_[sparse[at + kAhead].feature]);
-        const float x = sparse[at].x;
-        for (const Weighed& weighed : sparse_row(sparse[at].feature)) {
-            scores[weighed.label] += x * weighed.weight;
-        }
-    }
+    sums.write(scores_);
+    for_each_sparse(uses.sparse_of(all), [this](float x, const Weighed& weighed) {
+        scores_[weighed.label] += x * weighed.weight;
+    });
 }
 
 // Adds step · x to the weights.
-void Refiner::add_steps(std::span<const Use> dense, std::span<const Use> sparse) {
-    const std::size_t labels = steps_.size();
-    const float* steps = steps_.data();
-    for (const Use& use : dense) {
+template <class Columns>
+void Refiner::add_steps(Columns columns, const Uses& uses) {
+    const Room<Columns> steps(steps_);
+    for (const Use& use : uses.full_of(uses_)) {
         float* row = dense_row(use.feature);
-        const float* counted_under = row + labels;
-        for (std::size_t label = 0; label < labels; ++label) {
-            row[label] += use.x * steps[label] * counted_under[label];
+        for (std::size_t column = 0; column < columns; ++column) {
+            row[column] += use.x * steps[column];
         }
     }
-    for (const Use& use : sparse) {
-        for (Weighed& weighed : sparse_row(use.feature)) {
-            weighed.weight += use.x * steps[weighed.label];
+    for (const Use& use : uses.partial_of(uses_)) {
+        float* row = dense_row(use.feature);
+        const float* counted = counted_under(use.feature);
+        for (std::size_t column = 0; column < columns; ++column) {
+            row[column] += use.x * steps[column] * counted[column];
         }
     }
+    for_each_sparse(uses.sparse_of(uses_), [this](float x, Weighed& weighed) {
+        weighed.weight += x * steps_[weighed.label];
+    });
 }
 
-void Refiner::correct(std::size_t text) {
+template <class Columns>
+void Refiner::correct(Columns columns, std::size_t text) {
     const Text& own = texts_[text];
     if (own.uses.begin == own.uses.end) return;
-    const std::size_t labels = scores_.size();
-    const float* counted = counted_.data() + text * labels;
-    const float* unique = unique_.data() + text * labels;
-    float* duals = duals_.data() + text * labels;
-    for (std::size_t label = 0; label < labels; ++label) {
+    const float* counted = counted_.data() + text * labels_;
+    const float* unique = unique_.data() + text * labels_;
+    float* duals = duals_.data() + text * labels_;
+    for (std::size_t label = 0; label < labels_; ++label) {
         scores_[label] = static_cast<float>(biases_[label]) + scale_ * counted[label] +
                          duals[label] * unique[label];
     }
-    add_weights(own.uses.dense_of(uses_), own.uses.sparse_of(uses_));
+    add_weights(columns, own.uses, uses_);
     bool changed = false;
     const LabelTable& known = counts_->labels();
     std::fill(steps_.begin(), steps_.end(), 0.f);
@@ -295,7 +406,7 @@ void Refiner::correct(std::size_t text) {
         const double sign = inside ? 1 : -1;
         const double dual = sign * static_cast<double>(duals[label]);
         const double stepped = dual_step(dual, sign * static_cast<double>(scores_[label]),
-                                         static_cast<double>(squares_[text * labels + label]),
+                                         static_cast<double>(squares_[text * labels_ + label]),
                                          (inside ? slack_inside_ : slack_outside_)[label]);
         const auto after = static_cast<float>(sign * stepped);
         steps_[label] = after - duals[label];
@@ -303,21 +414,20 @@ void Refiner::correct(std::size_t text) {
         biases_[label] += static_cast<double>(steps_[label]) * settings_.bias;
         changed |= steps_[label] != 0;
     }
-    if (changed) add_steps(own.uses.dense_of(uses_), own.uses.sparse_of(uses_));
+    if (changed) add_steps(columns, own.uses);
 }
 
 std::vector<double> Refiner::held_out_scores() {
     const LabelTable& known = counts_->labels();
-    const std::size_t labels = scores_.size();
     std::vector<double> found;
     for (std::size_t text = 0; text < held_out_.size(); ++text) {
         if (held_out_[text].fold != left_out_) continue;
-        const float* counted = held_out_counted_.data() + text * labels;
-        for (std::size_t label = 0; label < labels; ++label) {
+        const float* counted = held_out_counted_.data() + text * labels_;
+        for (std::size_t label = 0; label < labels_; ++label) {
             scores_[label] = static_cast<float>(biases_[label]) + scale_ * counted[label];
         }
         const Uses& own = held_out_[text].uses;
-        add_weights(own.dense_of(held_out_uses_), own.sparse_of(held_out_uses_));
+        add_weights(columns_, own, held_out_uses_);
         for (LabelPosition position = 0; position < known.size(); ++position) {
             found.push_back(static_cast<double>(scores_[known.id_at(position)]));
         }
@@ -372,7 +482,7 @@ std::shared_ptr<Corrections> Refiner::finish(double lean) const {
             const float* weights = dense_row(place);
             for (LabelId label = 0; label < labels; ++label) add(label, weights[label]);
         } else {
-            for (const Weighed& own : sparse_row(place - dense_rows_)) add(own.label, own.weight);
+            for (const Weighed& own : sparse_row(place)) add(own.label, own.weight);
         }
         fill(feature);
     }

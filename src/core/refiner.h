@@ -1,9 +1,11 @@
 // The fit of corrections to texts (refine.h has the equations). Owns the texts' features, laid out
 // for many passes over them: n-grams that most labels have as dense rows, the others as rows of
-// their labels. An n-gram of one text only needs no weight while fitting, since that is the text's
-// dual variable times x.
+// their labels. Features whose rows are alike stand together in a text, so that the processor can
+// predict what comes next. An n-gram of one text only needs no weight while fitting, since that is
+// the text's dual variable times x.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -46,6 +48,7 @@ class Refiner {
         : counts_(std::move(counts)),
           settings_(settings),
           labels_(counts_->labels().id_limit()),
+          columns_((labels_ + kLanes - 1) / kLanes * kLanes),
           expected_texts_(texts) {}
 
     // Adds a text of a fold: its features, and Σ x · (cv - mean) by label position.
@@ -74,17 +77,23 @@ class Refiner {
         std::uint32_t feature;  // once laid out, the place of its row, unless it is unique
         float x;
     };
-    // An entry of a sparse row. The first has the number of those that follow as its label.
+    // An entry of a sparse row.
     struct Weighed {
         LabelId label;
         float weight;
     };
-    // The uses of a text: of n-grams with a dense row, with a sparse one, and of this text only.
+    // The uses of a text, by the kind of their rows: full, partial, sparse and none.
     struct Uses {
-        std::uint64_t begin, sparse, unique, end;
+        std::uint64_t begin, partial, sparse, unique, end;
 
         std::span<const Use> dense_of(const Table<Use>& all) const {
             return {all.data() + begin, all.data() + sparse};
+        }
+        std::span<const Use> full_of(const Table<Use>& all) const {
+            return {all.data() + begin, all.data() + partial};
+        }
+        std::span<const Use> partial_of(const Table<Use>& all) const {
+            return {all.data() + partial, all.data() + sparse};
         }
         std::span<const Use> sparse_of(const Table<Use>& all) const {
             return {all.data() + sparse, all.data() + unique};
@@ -103,32 +112,47 @@ class Refiner {
     void add_uses(std::span<const TextFeature> features, Table<Use>& uses);
     void append_counted(const double* counted, std::vector<float>& rows) const;
     void lay_out();
-    void lay_out_rows(const Table<std::uint32_t>& used);
-    float* dense_row(std::uint32_t row) { return dense_.data() + std::size_t{2} * row * labels_; }
-    const float* dense_row(std::uint32_t row) const {
-        return dense_.data() + std::size_t{2} * row * labels_;
+    // By feature, first how many texts use it, then how many labels it has, if several texts do.
+    void lay_out_rows(Table<std::uint32_t>& sizes);
+    float* dense_row(std::uint32_t row) { return dense_.data() + row * columns_; }
+    const float* dense_row(std::uint32_t row) const { return dense_.data() + row * columns_; }
+    float* counted_under(std::uint32_t row) {
+        return counted_under_.data() + (row - full_rows_) * columns_;
     }
-    std::span<Weighed> sparse_row(std::uint32_t begin) {
-        return {sparse_.data() + begin + 1, sparse_[begin].label};
+    const float* counted_under(std::uint32_t row) const {
+        return counted_under_.data() + (row - full_rows_) * columns_;
     }
-    std::span<const Weighed> sparse_row(std::uint32_t begin) const {
-        return {sparse_.data() + begin + 1, sparse_[begin].label};
-    }
+    // The kinds of rows, in the order of their places: full, partial, sparse of each size, none.
+    static constexpr std::size_t kFull = 0, kPartial = 1, kSparse = 1;  // size 1 is kSparse + 1
+    std::size_t kind_of(std::uint32_t place) const;
+    std::span<const Weighed> sparse_row(std::uint32_t place) const;
+    // Calls visit(x, entry) for all entries of the rows.
+    template <class Visit>
+    void for_each_sparse(std::span<const Use> uses, const Visit& visit);
     struct SortRoom {
-        std::vector<Use> sparse, unique;
+        std::vector<Use> uses;
+        std::vector<std::size_t> kinds, ends;
     };
     void sort_uses(Table<Use>& all, Uses& uses, SortRoom& room) const;
     void add_squares(std::size_t text);
     template <class Visit>
     void for_each_label(std::uint32_t feature, const Visit& visit) const;
-    void add_weights(std::span<const Use> dense, std::span<const Use> sparse);
-    void add_steps(std::span<const Use> dense, std::span<const Use> sparse);
-    void correct(std::size_t text);
+    // `columns` is columns_, as a constant where it is small.
+    template <class Columns>
+    void add_weights(Columns columns, const Uses& uses, const Table<Use>& all);
+    template <class Columns>
+    void add_steps(Columns columns, const Uses& uses);
+    void prefetch_text(std::size_t text) const;
+    template <class Columns>
+    void correct(Columns columns, std::size_t text);
     Fit fit() const;
 
     std::shared_ptr<const Counts> counts_;
     const RefineSettings settings_;
     const std::size_t labels_;  // ids of labels are below
+    // The length of a dense row: the next multiple of what a processor computes at once.
+    static constexpr std::size_t kLanes = 4;
+    const std::size_t columns_;
     const std::size_t expected_texts_;
 
     // N-grams, in the order of their first use.
@@ -138,10 +162,13 @@ class Refiner {
     Table<LabelId> only_;
     // The number of a dense row; the beginning of a sparse one, after those numbers; or kUnique.
     Table<std::uint32_t> places_;
+    // Sparse rows of more entries have their number as the label of an entry before them.
+    static constexpr std::size_t kSmall = 12;
+    std::array<std::uint32_t, kSparse + kSmall + 2> kind_ends_{};  // places of a kind are below
     // Weights.
-    std::uint32_t dense_rows_ = 0;
-    // By row and label id: the weights, then 1, or 0 where there must be no weight.
-    Table<float> dense_;
+    std::uint32_t full_rows_ = 0, dense_rows_ = 0;
+    Table<float> dense_;          // by row and label id
+    Table<float> counted_under_;  // of partial rows: 1, or 0 where there must be no weight
     Table<Weighed> sparse_;
 
     // Texts.
@@ -169,7 +196,7 @@ class Refiner {
     std::vector<double> biases_;                        // by label id
     std::vector<Count> inside_;                         // texts by label id
     std::vector<double> slack_inside_, slack_outside_;  // 1/(2C) by label id
-    std::vector<float> scores_, steps_;                 // room, by label id
+    std::vector<float> scores_, steps_;                 // room, by label id, of whole rows
 };
 
 }  // namespace watchword
