@@ -239,9 +239,18 @@ void Scorer::parts(const Feature& feature, double* counted, double* corrected) {
 LeaveOneOut::LeaveOneOut(const Counts& counts, double decay, double alpha, Memo& memo)
     : counts_(counts), weights_(counts, decay), alpha_(alpha), memo_(memo) {}
 
+bool LeaveOneOut::is_only_of(const Feature& feature, const TextLabels& labels) const {
+    const Count own = counts_.counting() == Counting::Documents ? 1 : feature.times;
+    if (memo_.total(feature.entry) > static_cast<double>(own) || labels.size() != 1) return false;
+    const ConfidenceRow row = memo_.confidences(feature.entry);
+    return row.size == 1 && counts_.labels().id_at(row.position(0)) == labels[0];
+}
+
 bool LeaveOneOut::is_frequent(const Feature& feature, const TextLabels& labels) const {
+    const Count least = kFrequent * feature.times;
+    if (memo_.total(feature.entry) <= static_cast<double>(least)) return false;
     return std::all_of(labels.begin(), labels.end(), [&](LabelId label) {
-        return counts_.count(feature.length, feature.ngram, label) > kFrequent * feature.times;
+        return counts_.count(feature.length, feature.ngram, label) > least;
     });
 }
 
@@ -264,6 +273,7 @@ std::span<const Feature> LeaveOneOut::read(std::span<const Feature> features,
     means_ = 0;
     std::fill_n(counted, columns, 0.);
     for (const Feature& feature : features) {
+        if (is_only_of(feature, labels)) continue;
         if (is_frequent(feature, labels)) {
             add(feature, static_cast<Count>(memo_.total(feature.entry)),
                 memo_.confidences(feature.entry), counted);

@@ -136,6 +136,8 @@ class LeaveOneOut {
                                   double* counted);
 
    private:
+    // Whether no other text has it; decided without its counts, if at all.
+    bool is_only_of(const Feature& feature, const TextLabels& labels) const;
     bool is_frequent(const Feature& feature, const TextLabels& labels) const;
     void add(const Feature& feature, Count of_ngram, const ConfidenceRow& row, double* counted);
 
