@@ -87,10 +87,7 @@ class _Place(NamedTuple):
 
 
 def read_erisk(
-    path: AnyPath,
-    *,
-    which: Split | None = None,
-    progress: Progress | None = None,
+    path: AnyPath, *, which: Split | None = None, progress: Progress | None = None
 ) -> list[Subject]:
     """Read the collection in a folder or below it, and detect its layout.
 

@@ -13,13 +13,7 @@ from watchword._display import aligned
 from watchword._files import AnyPath
 from watchword._progress import Progress, tracked
 from watchword.data import Subject
-from watchword.erisk.layout import (
-    Collection,
-    Split,
-    find_collections,
-    read_collection,
-    together,
-)
+from watchword.erisk.layout import Collection, Split, find_collections, read_collection, together
 from watchword.erisk.published import Task, TaskName, task_named
 from watchword.erisk.run_files import ChunkDecision, ChunkRun, write_submissions
 from watchword.erisk.run_score import RunScore

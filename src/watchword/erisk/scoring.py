@@ -254,9 +254,7 @@ _DEADLINES: dict[MeasureSet, tuple[int, ...]] = {
 }
 
 
-def _tables(
-    truth: AnyPath | Mapping[str, str],
-) -> tuple[Mapping[str, str], AnyPath | None]:
+def _tables(truth: AnyPath | Mapping[str, str]) -> tuple[Mapping[str, str], AnyPath | None]:
     """Return the golden truth, and the file with the counts beside it."""
     if isinstance(truth, Mapping):
         return truth, None

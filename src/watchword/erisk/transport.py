@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urljoin, urlsplit
 
-from watchword._checks import as_not_negative, as_number, as_whole
+from watchword._checks import as_above_zero, as_not_negative, as_whole
 from watchword.erisk.protocol import ServerError
 
 logger = logging.getLogger("watchword.erisk")
@@ -90,9 +90,7 @@ class Transport:
         forms = _forms_of(token)
         self._forms = re.compile("|".join(map(re.escape, forms)), re.IGNORECASE)
         self._longest_form = len(forms[0])
-        self._timeout = as_number("timeout", timeout)
-        if self._timeout <= 0:
-            raise ValueError(f"timeout must be above 0, got {timeout}")
+        self._timeout = as_above_zero("timeout", timeout)
         self._size_limit = as_whole("size_limit", size_limit, 1)
         self._opener = urllib.request.build_opener(_NothingRaised)
 

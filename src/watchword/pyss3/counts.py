@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import msgspec
 
 from watchword._arrays import FloatArray
 from watchword._checks import Label, as_threads
-from watchword._files import atomic_file
+from watchword._files import AnyPath, atomic_file
 from watchword.errors import ModelFormatError
 from watchword.model.engine import Engine, engine_of
 from watchword.model.file import codec, container, layout
@@ -201,7 +200,7 @@ class CategoryCounts:
     # Saving
 
     @classmethod
-    def of_pyss3(cls, path: str | os.PathLike[str]) -> tuple[CategoryCounts, Settings]:
+    def of_pyss3(cls, path: AnyPath) -> tuple[CategoryCounts, Settings]:
         """Return the counts and the settings in a file of PySS3."""
         found = read_model(path)
         model = TauSS3.pyss3(max_ngram=found.max_ngram)
@@ -209,7 +208,7 @@ class CategoryCounts:
         return cls(found.categories, taught), found.settings
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> tuple[CategoryCounts, Settings]:
+    def load(cls, path: AnyPath) -> tuple[CategoryCounts, Settings]:
         """Read what `save` has written, or another model that reads text as PySS3 does."""
         source, data = str(path), Path(path).read_bytes()
         manifest, _ = container.read_model(data, source=source)
@@ -243,7 +242,7 @@ class CategoryCounts:
         modes = given.confidence_function, given.significance_function
         return cls(own.categories, taught), Settings(values, *modes, own.multilabel)
 
-    def save(self, view: View, path: str | os.PathLike[str], multilabel: bool) -> None:
+    def save(self, view: View, path: AnyPath, multilabel: bool) -> None:
         """Write a model file with the names of categories as labels, and their order."""
         manifest, arrays = codec.parts_of(engine_of(self._named(view)))
         manifest[container.PYSS3] = {"categories": self.names, "multilabel": multilabel}

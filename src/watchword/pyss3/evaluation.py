@@ -6,7 +6,6 @@ kept in memory for `get_best_hyperparameters`, `show_best` and `plot` until the 
 
 from __future__ import annotations
 
-import os
 import webbrowser
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ import numpy as np
 
 from watchword._arrays import IntArray
 from watchword._checks import as_list, as_whole
-from watchword._files import atomic_file
+from watchword._files import AnyPath, atomic_file
 from watchword.evaluation import folds as own_folds
 from watchword.evaluation.label_counts import cells_of
 from watchword.evaluation.labels import Evaluation as Measured
@@ -265,7 +264,7 @@ class Evaluation:
                 print(f"{shown}: {value:.4f} with {named}")
 
     @staticmethod
-    def plot(html_path: str | os.PathLike[str] = "./", open_browser: bool = True) -> bool:
+    def plot(html_path: AnyPath = "./", open_browser: bool = True) -> bool:
         """Write a page with all settings of the last evaluation, and open it in the browser."""
         run = Evaluation._results()
         path = Path(html_path) / f"ss3_model_evaluation[{run.name}].html"

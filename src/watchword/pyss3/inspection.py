@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from watchword._display import csv_of
-from watchword._files import atomic_file
+from watchword._files import AnyPath, atomic_file
 from watchword.model.tau_ss3 import TauSS3
 from watchword.pyss3 import reading, vocabulary
 from watchword.pyss3.constants import (
@@ -23,8 +22,6 @@ from watchword.pyss3.counts import CategoryCounts
 from watchword.pyss3.reading import Cleaner, clean
 from watchword.pyss3.settings import Configured
 from watchword.show.plots import plot_name
-
-AnyPath = str | os.PathLike[str]
 
 _Same = TypeVar("_Same", bound="Inspected")
 

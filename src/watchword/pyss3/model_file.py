@@ -7,7 +7,6 @@ core. Names of categories come from the list of categories, where they have kept
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from watchword._checks import as_choice, as_not_negative, as_share
+from watchword._files import AnyPath
 from watchword.errors import ModelFormatError
 from watchword.pyss3.constants import CV_MODES, SG_MODES
 
@@ -49,7 +49,7 @@ class _EntryError(ValueError):
     """An entry of the file is not as it should be."""
 
 
-def read_model(path: str | os.PathLike[str]) -> PySS3Model:
+def read_model(path: AnyPath) -> PySS3Model:
     """Read a model file of PySS3; raise `ModelFormatError` if it is none, or damaged."""
     try:
         data = json.loads(Path(path).read_bytes(), parse_constant=_no_number)

@@ -327,13 +327,7 @@ def _block(
 
 
 def insights(
-    found: dict[str, Any],
-    category: int,
-    level: str,
-    window: int,
-    least: float,
-    *,
-    sort: bool,
+    found: dict[str, Any], category: int, level: str, window: int, least: float, *, sort: bool
 ) -> list[tuple[str, float]]:
     """Return the parts of a document with a confidence above `least`, and that confidence."""
     parts: list[tuple[str, float]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from watchword._files import AnyPath
 from watchword.data.folders import is_clutter, natural
 from watchword.errors import DataFormatError
 from watchword.pyss3.constants import PAGE, VERBOSITY, LeftOutError, set_verbosity
@@ -29,8 +29,6 @@ __all__ = [
     "set_verbosity",
     "span",
 ]
-
-AnyPath = str | os.PathLike[str]
 
 span = np.linspace
 frange = np.arange

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from watchword._files import atomic_file
+from watchword._files import AnyPath, atomic_file
 from watchword.show import svg
 from watchword.show.cloud import PlacedText, lay_out
 from watchword.show.palette import COLOURS
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _INCH = 100  # pixels
 
 
-def cloud_path(path: str | os.PathLike[str] | None, name: str, top_n: int, length: int) -> Path:
+def cloud_path(path: AnyPath | None, name: str, top_n: int, length: int) -> Path:
     """Return where to write a word cloud: the given path, or a name in the working directory."""
     if path is not None:
         return Path(path)
