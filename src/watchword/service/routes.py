@@ -309,17 +309,18 @@ class Door:
             yield Sample("store_up", "Whether the store responds.", 0)
             return
         yield Sample("store_up", "Whether the store responds.", 1)
-        total = "counter"
-        yield Sample("posts_accepted_total", "Posts accepted by this process.", now.accepted, total)
-        yield Sample("posts_duplicate_total", "Duplicate posts.", now.duplicates, total)
-        yield Sample("commits_failed_total", "Failed commits.", now.failures, total)
-        yield Sample("posts", "Posts in the store.", now.posts)
-        yield Sample("subjects", "Subjects in the store.", now.subjects)
-        yield Sample("alerts", "Alerts in the store.", now.alerts)
-        yield Sample("posts_queued", "Posts waiting to be committed.", now.queued)
-        yield Sample("posts_waiting", "Posts waiting for the end of their round.", now.waiting)
-        precision = "Share of right marks among right and wrong marks."
-        yield Sample("precision", precision, now.marks.value)
+        for name, text, value in (
+            ("posts_accepted_total", "Posts accepted by this process.", now.accepted),
+            ("posts_duplicate_total", "Duplicate posts.", now.duplicates),
+            ("commits_failed_total", "Failed commits.", now.failures),
+            ("posts", "Posts in the store.", now.posts),
+            ("subjects", "Subjects in the store.", now.subjects),
+            ("alerts", "Alerts in the store.", now.alerts),
+            ("posts_queued", "Posts waiting to be committed.", now.queued),
+            ("posts_waiting", "Posts waiting for the end of their round.", now.waiting),
+            ("precision", "Share of right marks among right and wrong marks.", now.marks.value),
+        ):
+            yield Sample(name, text, value, "counter" if name.endswith("_total") else "gauge")
         yield Sample("event_streams", "Open streams of alerts.", self._feed.streams)
         if now.last_commit is not None:
             at = now.last_commit.timestamp()

@@ -58,15 +58,12 @@ class Upkeep:
                 return
             for duty in self._duties:
                 if time.time() >= duty.next_at:
-                    self._do(duty)
+                    try:
+                        duty.action()
+                    except (WatchwordError, OSError) as error:
+                        logger.warning("%s: %s", duty.name, error)
+                    except Exception:
+                        logger.exception("%s failed", duty.name)
                     duty.plan(time.time())
                 elif duty.next_at - time.time() > duty.every:  # the clock was set back
                     duty.plan(time.time())
-
-    def _do(self, duty: Duty) -> None:
-        try:
-            duty.action()
-        except (WatchwordError, OSError) as error:
-            logger.warning("%s: %s", duty.name, error)
-        except Exception:
-            logger.exception("%s failed", duty.name)

@@ -47,11 +47,13 @@ class Versions:
         That is the active version if it was taught on top of the given file, as it is now;
         otherwise the given file, which then becomes a new version.
         """
-        found = self.activate(TauSS3.load(self.given))
-        with self._store.writing() as session:
-            session.lock("lessons")
-            remove_unsettled(session)
-        return found
+        model = TauSS3.load(self.given)
+        try:
+            return self.activate(model)
+        finally:  # also if the file of the active version is missing
+            with self._store.writing() as session:
+                session.lock("lessons")
+                remove_unsettled(session)
 
     def activate(self, model: TauSS3, path: AnyPath | None = None) -> tuple[TauSS3, int]:
         """Make the version of a loaded file the active one; return its model and number.

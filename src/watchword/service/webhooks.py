@@ -210,18 +210,16 @@ class Dispatcher:
             while not self._stopping.is_set():
                 self._woken.clear()
                 with self._named_failures():
-                    for webhook in self._due():
+                    due = self._store.rows(
+                        "SELECT id, url, secret FROM webhooks WHERE id IN "
+                        f"(SELECT webhook FROM deliveries WHERE {_IS_DUE})",
+                        *self._times(),
+                    )
+                    for webhook in due:
                         if webhook[0] not in self._busy:
                             self._busy.add(webhook[0])
                             pool.submit(self._work, webhook)
                 self._woken.wait(self._every)
-
-    def _due(self) -> list[Row]:
-        return self._store.rows(
-            "SELECT id, url, secret FROM webhooks WHERE id IN "
-            f"(SELECT webhook FROM deliveries WHERE {_IS_DUE})",
-            *self._times(),
-        )
 
     def _times(self) -> tuple[int, int]:
         """Return now, and the time after which no retry is planned, unless the clock was ahead."""

@@ -137,9 +137,7 @@ class Supervisor:
                 process.send_signal(number)
 
     def _end(self) -> None:
-        for process, _ in self._running.values():
-            if process.poll() is None:
-                process.terminate()
+        self._pass_on(signal.SIGTERM, None)
         for process, _ in self._running.values():
             process.wait()
 

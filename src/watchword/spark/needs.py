@@ -282,19 +282,15 @@ class ModelFile:
         key = (self.path, *which, self.digest)
         model = _open.get(key)
         if model is None:
-            model = self._load()
+            model = TauSS3.load(self.path, mapped=True, **self.functions)
+            if self.fingerprint is not None and model.fingerprint != self.fingerprint:
+                raise ModelFormatError(
+                    f"a worker has another model file at {self.path} than the driver: "
+                    "copy the same file to all machines"
+                )
             if len(_open) >= _KEPT:
                 _open.clear()
             _open[key] = model
-        return model
-
-    def _load(self) -> TauSS3:
-        model = TauSS3.load(self.path, mapped=True, **self.functions)
-        if self.fingerprint is not None and model.fingerprint != self.fingerprint:
-            raise ModelFormatError(
-                f"a worker has another model file at {self.path} than the driver: "
-                "copy the same file to all machines"
-            )
         return model
 
 

@@ -218,7 +218,7 @@ class SubjectProcessor:
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
         self._state: Any = None
-        self._desk: Desk | None = None
+        self._desk: _Desk | None = None
 
     def init(self, handle: Any) -> None:
         """Declare the state of a subject."""
@@ -229,7 +229,7 @@ class SubjectProcessor:
         from pyspark.sql import Row
 
         if self._desk is None:
-            self._desk = Desk(self._watching)
+            self._desk = _Desk(self._watching)
         found, kept = self._desk.read(self._state.get(), rows)
         self._state.update(kept)
         template = Row(*self._watching.columns, "posts", "delay", "sums")
@@ -246,7 +246,7 @@ class SubjectProcessor:
 Kept = tuple[bytes, bytes, int | None]
 
 
-class Desk:
+class _Desk:
     """A reader of one subject at a time, with the data shared by all subjects computed once."""
 
     def __init__(self, watching: Watching) -> None:
@@ -309,7 +309,9 @@ class _Marks:
     def __init__(self, watching: Watching, seen: bytes, last: int | None) -> None:
         self.last = last
         self._watching = watching
-        self._seen = dict.fromkeys(_hashes(seen))  # in order of arrival
+        self._seen = dict.fromkeys(  # in order of arrival
+            seen[at : at + _HASH] for at in range(0, len(seen), _HASH)
+        )
 
     def was_read(self, place: int, row: Any) -> bool:
         """Return whether the post was read before; record it otherwise."""
@@ -318,7 +320,7 @@ class _Marks:
             self.last = place if last is None else max(last, place)
         if watching.horizon is None:
             return watching.has_order and last is not None and place <= last
-        mark = _hash(row["post_id"])
+        mark = hashlib.blake2b(str(row["post_id"]).encode(), digest_size=_HASH).digest()
         if mark in self._seen:
             return True
         self._seen[mark] = None
@@ -328,11 +330,3 @@ class _Marks:
 
     def to_bytes(self) -> bytes:
         return b"".join(self._seen)
-
-
-def _hash(post_id: object) -> bytes:
-    return hashlib.blake2b(str(post_id).encode(), digest_size=_HASH).digest()
-
-
-def _hashes(seen: bytes) -> Iterator[bytes]:
-    return (seen[at : at + _HASH] for at in range(0, len(seen), _HASH))

@@ -143,7 +143,9 @@ class _Writing:
         while core.length() < first:
             self._end_length(core)
         labels = _positions(batch.column("label"), self._labels)
-        counts = _numbers(batch.column("count").to_numpy(zero_copy_only=False), np.int64)
+        counts = np.ascontiguousarray(
+            batch.column("count").to_numpy(zero_copy_only=False), np.int64
+        )
         self._append(core.length(), core.add(keys, offsets, labels, counts, self._above))
 
     def _add_totals(self, batch: Any) -> None:
@@ -265,8 +267,5 @@ def _positions(column: Any, labels: Any) -> npt.NDArray[np.int32]:
     import pyarrow.compute as pc
 
     found = pc.index_in(column.cast(labels.type), value_set=labels)
-    return _numbers(pc.fill_null(found, pa.scalar(-1, pa.int32())).to_numpy(), np.int32)
-
-
-def _numbers(values: npt.NDArray[Any], dtype: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(values, dtype)
+    filled = pc.fill_null(found, pa.scalar(-1, pa.int32()))
+    return np.ascontiguousarray(filled.to_numpy(), np.int32)
