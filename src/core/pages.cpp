@@ -12,14 +12,18 @@
 #if defined(__linux__) && !defined(WATCHWORD_SANITIZED)
 #define WATCHWORD_HUGE_PAGES 1
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <system_error>
+#include <thread>
 #include <utility>
 #endif
 
@@ -54,12 +58,19 @@ Address map_pages(std::size_t bytes) {
 
 // An allocator in which many small tables share a page. Free ranges are indexed by address, to
 // merge neighbours, and by size, to find the smallest that fits.
+//
+// The first access to a huge page may take milliseconds, where the host of a virtual machine has to
+// find the memory. A large pool therefore keeps some pages ready, which a thread has touched.
 class Pool {
    public:
     Pool() {
-        // After fork, the child must not find the lock held by a thread that it does not have.
+        // After fork, the child must not find the lock held by a thread that it does not have, nor
+        // wait for pages from one.
         pthread_atfork([] { pool().mutex_.lock(); }, [] { pool().mutex_.unlock(); },
-                       [] { pool().mutex_.unlock(); });
+                       [] {
+                           pool().preparing_ = false;
+                           pool().mutex_.unlock();
+                       });
     }
 
     static Pool& pool() {
@@ -73,12 +84,13 @@ class Pool {
         auto found = by_size_.lower_bound({bytes, 0});
         if (found == by_size_.end()) {
             const std::size_t mapped = round_up(bytes, kPage);
-            add_free(map_pages(mapped), mapped);
+            add_mapped(map_pages(mapped), mapped);
             found = by_size_.lower_bound({bytes, 0});
         }
         const auto [size, begin] = *found;
         remove_free(begin, size);
         if (size > bytes) add_free(begin + bytes, size - bytes);
+        if (!preparing_ && free_pages_ < ready_pages() / 2) start_preparing();
         return reinterpret_cast<void*>(begin);
     }
 
@@ -98,27 +110,85 @@ class Pool {
             end += next->second;
             remove_free(next->first, next->second);
         }
-        // Whole pages go back to the system.
-        const Address first = round_up(begin, kPage), last = end / kPage * kPage;
-        if (first >= last) return add_free(begin, end - begin);
-        munmap(reinterpret_cast<void*>(first), last - first);
-        if (begin < first) add_free(begin, first - begin);
-        if (last < end) add_free(last, end - last);
+        add_free(begin, end - begin);
+        while (free_pages_ > ready_pages() * 2) unmap(free_pages_ - ready_pages() * 2);
     }
 
    private:
+    // How many pages to keep ready: as many as a large model needs to grow for a while.
+    std::size_t ready_pages() const { return mapped_pages_ / 64; }
+
+    static std::size_t pages_in(Address begin, std::size_t bytes) {
+        const Address first = round_up(begin, kPage), last = (begin + bytes) / kPage * kPage;
+        return first < last ? (last - first) / kPage : 0;
+    }
+    void add_mapped(Address begin, std::size_t bytes) {
+        add_free(begin, bytes);
+        mapped_pages_ += bytes / kPage;
+    }
     void add_free(Address begin, std::size_t bytes) {
         by_address_.emplace(begin, bytes);
         by_size_.emplace(bytes, begin);
+        free_pages_ += pages_in(begin, bytes);
     }
     void remove_free(Address begin, std::size_t bytes) {
         by_address_.erase(begin);
         by_size_.erase({bytes, begin});
+        free_pages_ -= pages_in(begin, bytes);
+    }
+
+    // Gives whole pages of one range back to the system, at most so many.
+    void unmap(std::size_t most) {
+        const auto with_pages = [](const auto& range) {
+            return pages_in(range.second, range.first) > 0;
+        };
+        const auto found = std::find_if(by_size_.rbegin(), by_size_.rend(), with_pages);
+        const auto [bytes, begin] = *found;
+        const Address end = begin + bytes, last = end / kPage * kPage;
+        const std::size_t pages = std::min(most, pages_in(begin, bytes));
+        const Address first = last - pages * kPage;
+        remove_free(begin, bytes);
+        munmap(reinterpret_cast<void*>(first), last - first);
+        mapped_pages_ -= pages;
+        if (begin < first) add_free(begin, first - begin);
+        if (last < end) add_free(last, end - last);
+    }
+
+    void start_preparing() {
+        // Signals are for the threads of the program.
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        try {
+            std::thread([this, pages = ready_pages()] { prepare(pages); }).detach();
+            preparing_ = true;
+        } catch (const std::system_error&) {
+            // No thread to be had: pages are touched when they are used.
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+
+    void prepare(std::size_t pages) noexcept {
+        try {
+            const Address begin = map_pages(pages * kPage);
+            for (std::size_t page = 0; page < pages; ++page) {
+                *reinterpret_cast<volatile char*>(begin + page * kPage) = 0;
+            }
+            const std::lock_guard guard(mutex_);
+            add_mapped(begin, pages * kPage);
+            preparing_ = false;
+        } catch (const std::bad_alloc&) {
+            const std::lock_guard guard(mutex_);
+            preparing_ = false;
+        }
     }
 
     std::mutex mutex_;
     std::map<Address, std::size_t> by_address_;
     std::set<std::pair<std::size_t, Address>> by_size_;
+    std::size_t mapped_pages_ = 0;
+    std::size_t free_pages_ = 0;  // whole ones
+    bool preparing_ = false;
 };
 
 }  // namespace
