@@ -209,13 +209,16 @@ class Counts {
     static Sorted sort_by_shard(const TermBatch& batch);
     // A prepared batch to learn.
     struct Lesson;
+    // Memory of one thread that learns.
+    struct Room;
     std::vector<Count> prepare(Lesson& lesson, const std::vector<WordId>& ids) const;
     void learn_words(const Lesson& lesson, unsigned part, unsigned parts, Leaders& leaders);
     void check_room(std::size_t shard, std::span<const Lesson> lessons) const;
     template <Counting counting>
-    void learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Leaders& leaders) const;
+    void learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Leaders& leaders,
+                      Room& room) const;
     void learn_shard(Trie& trie, std::span<const Lesson> lessons, std::size_t shard,
-                     Leaders& leaders) const;
+                     Leaders& leaders, Room& room) const;
 
     using Document = std::span<const Symbol>;  // with words of this vocabulary
     // The count of an n-gram in some documents.

@@ -33,6 +33,19 @@ struct Counts::Lesson {
     Sorted sorted;
 };
 
+// Reused from shard to shard. Not thread_local, which takes a call for every access.
+struct alignas(64) Counts::Room {
+    // The n-grams to count next: where they begin, in which document, and how to find them.
+    struct Open {
+        std::uint32_t position;
+        std::uint32_t document;
+        Trie::Key key;
+        std::uint64_t hash;
+    };
+    std::vector<Open> open;
+    SeenNodes seen;
+};
+
 namespace {
 
 constexpr unsigned kThreadsPerWordTask = 4;
@@ -90,6 +103,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
 
     // One thread writes the leaders directly, so that a document costs nothing per label. Others
     // make their own, in memory that no other thread writes to.
+    std::vector<Room> rooms(threads);
     std::vector<std::optional<Leaders>> found(threads > 1 ? threads : 0);
     const auto leaders_of = [&](unsigned thread) -> Leaders& {
         if (threads <= 1) return leaders_;
@@ -105,7 +119,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         if (task == word_tasks) return add_fingerprints(lessons);
         if (task > word_tasks) {
             const std::size_t shard = task - word_tasks - 1;
-            return learn_shard(shards_[shard], lessons, shard, leaders_of(thread));
+            return learn_shard(shards_[shard], lessons, shard, leaders_of(thread), rooms[thread]);
         }
         for (const Lesson& lesson : lessons) {
             learn_words(lesson, static_cast<unsigned>(task), word_tasks, leaders_of(thread));
@@ -257,32 +271,26 @@ void Counts::check_room(std::size_t shard, std::span<const Lesson> lessons) cons
     Trie trial = shards_[shard];
     Leaders unused = leaders_.fork();
     unused.fix_all(kMaxCount);  // nothing enters: the trial has other n-grams
-    learn_shard(trial, lessons, shard, unused);
+    Room room;
+    learn_shard(trial, lessons, shard, unused, room);
 }
 
 void Counts::learn_shard(Trie& trie, std::span<const Lesson> lessons, std::size_t shard,
-                         Leaders& leaders) const {
+                         Leaders& leaders, Room& room) const {
     for (const Lesson& lesson : lessons) {
         if (counting_ == Counting::Documents) {
-            learn_ngrams<Counting::Documents>(trie, lesson, shard, leaders);
+            learn_ngrams<Counting::Documents>(trie, lesson, shard, leaders, room);
         } else {
-            learn_ngrams<Counting::Occurrences>(trie, lesson, shard, leaders);
+            learn_ngrams<Counting::Occurrences>(trie, lesson, shard, leaders, room);
         }
     }
 }
 
 template <Counting counting>
-void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Leaders& all) const {
+void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, Leaders& all,
+                          Room& room) const {
     constexpr std::size_t kSlotAhead = 12, kNodeAhead = 6;
-    // The n-grams to count next: where they begin, in which document, and how to find them.
-    struct Open {
-        std::uint32_t position;
-        std::uint32_t document;
-        Trie::Key key;
-        std::uint64_t hash;
-    };
-    thread_local std::vector<Open> open;
-    thread_local SeenNodes seen;
+    std::vector<Room::Open>& open = room.open;
     const std::span<const Symbol> symbols = lesson.batch->symbols;
     const std::span<const LabelId> labels = lesson.labels;
     open.clear();
@@ -295,15 +303,15 @@ void Counts::learn_ngrams(Trie& trie, const Lesson& lesson, std::size_t shard, L
         lesson.batch->longest > 0 ? std::min(lesson.batch->longest, max_ngram_) : max_ngram_;
     if (longest == 1) return;
     for (unsigned length = 2; length <= longest && !open.empty(); ++length) {
-        if constexpr (counting == Counting::Documents) seen.expect(open.size());
+        if constexpr (counting == Counting::Documents) room.seen.expect(open.size());
         Leaders::Length leaders = all.of_length(length, *this);
         std::size_t extended = 0;
         for (std::size_t at = 0; at < open.size(); ++at) {
             if (at + kSlotAhead < open.size()) trie.prefetch_slot(open[at + kSlotAhead].hash);
             if (at + kNodeAhead < open.size()) trie.prefetch_node(open[at + kNodeAhead].hash);
-            const Open ngram = open[at];
+            const Room::Open ngram = open[at];
             const NodeIndex node = trie.find_or_add(ngram.key, ngram.hash);
-            if (counting == Counting::Occurrences || seen.insert(ngram.document, node)) {
+            if (counting == Counting::Occurrences || room.seen.insert(ngram.document, node)) {
                 const LabelId label = labels[ngram.document];
                 const Count count = trie.add(node, label, 1);
                 leaders.rise(label, ngram_id(shard, node), count - 1, count);

@@ -48,7 +48,7 @@ void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_
     const auto word_at = [symbols](std::size_t at) {
         return at < symbols.size() && is_word(symbols[at]);
     };
-    open_.clear();
+    std::size_t open = 0;
     for (std::size_t at = begin; at < end; ++at) {
         if (!is_word(symbols[at])) continue;
         memo_.prefetch_word(symbols[at]);
@@ -57,36 +57,38 @@ void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_
         const Trie::Key key = Trie::Key::of_bigram(symbols[at], symbols[at + 1]);
         const std::uint64_t hash = key.hash();
         const std::size_t shard = Counts::shard_index(hash);
-        counts_.shard(shard).prefetch_slot(hash);
-        open_.push_back(
-            {static_cast<std::uint32_t>(at - begin), static_cast<std::uint32_t>(shard), key, hash});
+        const Trie::Slot* const slot = counts_.shard(shard).prefetch_slot(hash);
+        open_[open++] = {static_cast<std::uint32_t>(at - begin), static_cast<std::uint32_t>(shard),
+                         key, hash, slot};
     }
-    for (unsigned length = 2; length <= max_ngram_ && !open_.empty(); ++length) {
-        find_open(length);
+    for (unsigned length = 2; length <= max_ngram_ && open > 0; ++length) {
+        find_open(length, {open_.data(), open});
         std::size_t extended = 0;
-        for (std::size_t at = 0; at < open_.size() && length < max_ngram_; ++at) {
-            const std::uint32_t offset = open_[at].offset;
+        for (std::size_t at = 0; at < open && length < max_ngram_; ++at) {
+            const std::uint32_t offset = open_[at].offset, shard = open_[at].shard;
             const NgramId ngram = found_at(offset)[length - 2].ngram;
             if (ngram == Counts::kNone || !word_at(begin + offset + length)) continue;
             const Trie::Key key =
                 Trie::Key::of_child(Counts::node_index(ngram), symbols[begin + offset + length]);
             const std::uint64_t hash = key.hash();
-            counts_.shard(open_[at].shard).prefetch_slot(hash);
-            open_[extended++] = {offset, open_[at].shard, key, hash};
+            const Trie::Slot* const slot = counts_.shard(shard).prefetch_slot(hash);
+            open_[extended++] = {offset, shard, key, hash, slot};
         }
-        open_.resize(extended);
+        open = extended;
     }
 }
 
-void Parser::find_open(unsigned length) {
-    for (Open& open : open_) open.slot = counts_.shard(open.shard).prefetch_node(open.hash);
-    for (const Open& open : open_) {
-        const Trie& trie = counts_.shard(open.shard);
-        const NodeIndex node = trie.find_from(open.slot, open.key, open.hash);
+void Parser::find_open(unsigned length, std::span<Open> open) {
+    for (Open& next : open) {
+        next.slot = counts_.shard(next.shard).prefetch_node(next.slot, next.hash);
+    }
+    for (const Open& next : open) {
+        const Trie& trie = counts_.shard(next.shard);
+        const NodeIndex node = trie.find_from(next.slot, next.key, next.hash);
         if (node == Trie::kNone || trie.cell(node).empty()) continue;
         trie.cell(node).prefetch_row(trie.pool());
-        const NgramId ngram = Counts::ngram_id(open.shard, node);
-        Found* found = found_at(open.offset) + (length - 2);
+        const NgramId ngram = Counts::ngram_id(next.shard, node);
+        Found* found = found_at(next.offset) + (length - 2);
         found[0] = {memo_.place_of(length, ngram, trie.cell(node)), ngram};
         found[1].ngram = Counts::kNone;
     }

@@ -3,6 +3,7 @@
 // once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -70,7 +71,7 @@ class Parser {
         std::uint32_t shard;
         Trie::Key key;
         std::uint64_t hash;
-        std::size_t slot = 0;  // where to go on searching
+        const Trie::Slot* slot;  // where to go on searching
     };
 
     // An n-gram to look for in a file.
@@ -83,7 +84,7 @@ class Parser {
     // Finds every n-gram that begins in the block, and returns where it ends.
     std::size_t walk_block(std::span<const Symbol> symbols, std::size_t begin);
     void walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
-    void find_open(unsigned length);
+    void find_open(unsigned length, std::span<Open> open);
     // The same in a file.
     void walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end);
     void find_mapped(unsigned length, std::span<const Symbol> following);
@@ -99,7 +100,7 @@ class Parser {
     Memo& memo_;
     std::vector<Choice> choices_;
     std::vector<Found> found_;  // by offset in the block and length - 2
-    std::vector<Open> open_;
+    std::array<Open, kBlock> open_;
     std::vector<Step> steps_;
     std::vector<LabelCount> room_;
 };

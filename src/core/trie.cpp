@@ -13,6 +13,8 @@ constexpr std::size_t kCopiedAtOnce = 1024;  // nodes, for each of the last that
 
 }  // namespace
 
+const Trie::Slot Trie::kNoSlot;
+
 NodeIndex Trie::add_node(Key key, std::uint64_t hash, std::size_t slot) {
     if (room() == 0) {
         throw LimitFailure("too many n-grams for one model: prune it or shorten max_ngram");

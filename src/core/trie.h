@@ -24,6 +24,7 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
    public:
     static constexpr NodeIndex kNone = ~0u;
     static constexpr NodeIndex kMaxNodes = (1u << 24) - 1;
+    static constexpr NodeIndex kEmptySlot = kMaxNodes;
 
     // What finds a node: for a bigram its first word, for a longer n-gram its parent node; and the
     // last word. Word ids stay below 2^31, so the top bit tells the two apart.
@@ -47,8 +48,21 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
         Cell cell;
     };
 
+    class Slot {
+        friend class Trie;
+
+       public:
+        Slot() : tag(0), index(kEmptySlot) {}
+
+       private:
+        Slot(std::uint32_t hash_tag, NodeIndex node)
+            : tag(hash_tag & 0xFF), index(node & kMaxNodes) {}
+        std::uint32_t tag : 8;
+        std::uint32_t index : 24;
+    };
+
     NodeIndex find(Key key, std::uint64_t hash) const {
-        return find_from(table_of(hash).slot_of(hash), key, hash);
+        return find_from(first_slot(hash), key, hash);
     }
     NodeIndex find(Key key) const { return find(key, key.hash()); }
     NodeIndex find_or_add(Key key, std::uint64_t hash) {
@@ -61,32 +75,24 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
         }
     }
 
-    // Finding in three steps, so that the memory of many searches is fetched at once.
-    void prefetch_slot(std::uint64_t hash) const {
-        if (slots_.empty()) return;
-        const Places places = table_of(hash);
-        prefetch(&places.slots[places.slot_of(hash)]);
-    }
-    // Gives the slot to go on from: that of a node which may be the one, or an empty one.
-    std::size_t prefetch_node(std::uint64_t hash) const {
-        if (slots_.empty()) return 0;
-        const Places places = table_of(hash);
-        std::size_t at = places.slot_of(hash);
-        Slot slot = places.slots[at];
-        while (slot.tag != tag_of(hash) && slot.index != kEmptySlot) {
-            at = places.next(at);
-            slot = places.slots[at];
-        }
-        if (slot.index != kEmptySlot) prefetch(&nodes_[slot.index]);
+    // Finding in three steps, so that the memory of many searches is fetched at once. Each gives
+    // the slot for the next one to go on from.
+    const Slot* prefetch_slot(std::uint64_t hash) const {
+        const Slot* const at = first_slot(hash);
+        prefetch(at);
         return at;
     }
-    NodeIndex find_from(std::size_t at, Key key, std::uint64_t hash) const {
-        if (slots_.empty()) return kNone;
-        const Places places = table_of(hash);
-        for (;; at = places.next(at)) {
-            const Slot slot = places.slots[at];
-            if (slot.index == kEmptySlot) return kNone;
-            if (slot.tag == tag_of(hash) && nodes_[slot.index].key == key) return slot.index;
+    // Gives that of a node which may be the one, or an empty slot.
+    const Slot* prefetch_node(const Slot* at, std::uint64_t hash) const {
+        while (at->tag != tag_of(hash) && at->index != kEmptySlot) at = next_slot(at, hash);
+        if (at->index != kEmptySlot) prefetch(&nodes_[at->index]);
+        return at;
+    }
+    void prefetch_node(std::uint64_t hash) const { prefetch_node(first_slot(hash), hash); }
+    NodeIndex find_from(const Slot* at, Key key, std::uint64_t hash) const {
+        for (;; at = next_slot(at, hash)) {
+            if (at->index == kEmptySlot) return kNone;
+            if (at->tag == tag_of(hash) && nodes_[at->index].key == key) return at->index;
         }
     }
 
@@ -125,16 +131,6 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     void compact(std::optional<unsigned> max_length = std::nullopt);
 
    private:
-    static constexpr std::uint32_t kEmptySlot = kMaxNodes;
-
-    struct Slot {
-        Slot() : tag(0), index(kEmptySlot) {}
-        Slot(std::uint32_t hash_tag, NodeIndex node)
-            : tag(hash_tag & 0xFF), index(node & kMaxNodes) {}
-        std::uint32_t tag : 8;
-        std::uint32_t index : 24;
-    };
-
     // A table of slots, to search in.
     struct Places {
         const Slot* slots;
@@ -156,6 +152,14 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
         return {slots_.data(), slot_count_};
     }
     Places table_while_growing(std::uint64_t hash) const;
+    const Slot* first_slot(std::uint64_t hash) const {
+        const Places places = table_of(hash);
+        return places.size == 0 ? &kNoSlot : places.slots + places.slot_of(hash);
+    }
+    const Slot* next_slot(const Slot* at, std::uint64_t hash) const {
+        const Places places = table_of(hash);
+        return ++at == places.slots + places.size ? places.slots : at;
+    }
     NodeIndex add_node(Key key, std::uint64_t hash, std::size_t slot);
     std::size_t shard() const;
     void make_room_for_node();
@@ -164,6 +168,8 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
     void insert(NodeIndex index, std::uint64_t hash);
     void move_slots(std::size_t least);
     void forget_old_slots();
+
+    static const Slot kNoSlot;
 
     Table<Slot> slots_;
     Table<Node> nodes_;
