@@ -22,20 +22,21 @@ std::size_t Parser::walk_block(std::span<const Symbol> symbols, std::size_t begi
 
 std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
     const std::size_t end = walk_block(symbols, begin);
-    choices_.clear();
+    chosen_ = 0;
     std::size_t at = begin;
     while (at < end) {
         const Symbol symbol = symbols[at];
         if (symbol < kUnknownWord) {
-            choices_.push_back(choose_at(symbols, at, found_at(at - begin)));
-            memo_.prefetch_confidences(*choices_.back().entry);
-            at += choices_.back().length;
+            const Choice choice = choose_at(symbols, at, found_at(at - begin));
+            memo_.prefetch_confidences(*choice.entry);
+            choices_[chosen_++] = choice;
+            at += choice.length;
             continue;
         }
         if (symbol == kUnknownWord) {
-            choices_.push_back({at, 1, Counts::kNone, &kNothing});
+            choices_[chosen_++] = {at, 1, Counts::kNone, &kNothing};
         } else if (symbol != kBreak) {
-            choices_.push_back({at, 1, symbol, nullptr});
+            choices_[chosen_++] = {at, 1, symbol, nullptr};
         }
         ++at;
     }

@@ -32,7 +32,7 @@ class Parser {
     // Chooses the n-grams of these symbols, whose words are ids of the model, from `begin` on, and
     // returns the start of the next block. The choices, in order, are valid until the next call.
     std::size_t parse(std::span<const Symbol> symbols, std::size_t begin);
-    const std::vector<Choice>& choices() const { return choices_; }
+    std::span<const Choice> choices() const { return {choices_.data(), chosen_}; }
 
     // Finds all n-grams that begin in the block, overlapping ones too: calls
     // visit(position, length, ngram, entry) in the order of the text, where entry() is what the
@@ -98,7 +98,8 @@ class Parser {
     const double alpha_;
     const ReadingRule rule_;
     Memo& memo_;
-    std::vector<Choice> choices_;
+    std::array<Choice, kBlock> choices_;
+    std::size_t chosen_ = 0;
     std::vector<Found> found_;  // by offset in the block and length - 2
     std::array<Open, kBlock> open_;
     std::vector<Step> steps_;
