@@ -9,7 +9,7 @@ import numpy as np
 from accuracy_job import Job
 from numpy.typing import NDArray
 from ours import watchword
-from report import markdown_table
+from report import difference, markdown_table
 
 SEED = 0
 REPEATS = 10_000
@@ -78,7 +78,7 @@ def print_few(job: Job, sizes: Sequence[int], rows: dict[str, list[Row]]) -> Non
         if BASELINE in rows and title != BASELINE:
             gaps = own - accuracies[BASELINE]
             cells = [
-                f"{cell} ({gap.mean():+.3f} [{gap.min():+.3f}, {gap.max():+.3f}])"
+                f"{cell} ({difference(gap.mean(), gap.min(), gap.max(), 3)})"
                 for cell, gap in zip(cells, gaps, strict=True)
             ]
         table.append([title, *cells])
@@ -100,7 +100,7 @@ def _differences(truth: list[str], predicted: list[str], baseline: list[str]) ->
     for own, others in zip(*pairs, strict=True):
         gaps = own - others
         low, high = np.quantile(gaps[1:], [0.025, 0.975])
-        cells.append(f"{gaps[0]:+.4f} [{low:+.4f}, {high:+.4f}]")
+        cells.append(difference(gaps[0], low, high, 4))
     return cells
 
 

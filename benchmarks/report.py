@@ -23,6 +23,12 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:,.0f} MB"
 
 
+def difference(value: float, low: float, high: float, digits: int) -> str:
+    """A difference with its interval, in which no rounding error makes a zero negative."""
+    numbers = (0.0 if abs(x) < 1e-12 else x for x in (value, low, high))
+    return "{} [{}, {}]".format(*(f"{x:+.{digits}f}" for x in numbers))
+
+
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table that reads well in a terminal and can be pasted into a document as it is."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from ours import watchword
-from report import markdown_table
+from report import difference, markdown_table
 from stream_job import Job
 
 OURS = "τ-SS3 (3-grams)"
@@ -105,8 +105,8 @@ def _difference(title: str, row: Row, ours: Row, truth: NDArray[np.bool_]) -> li
             repeats=REPEATS,
         )
         factor, digits = (100, 2) if column.startswith("ERDE") else (1, 3)
-        numbers = (f"{factor * x:+.{digits}f}" for x in (found.value, found.low, found.high))
-        cells.append("{} [{}, {}]".format(*numbers))
+        numbers = (factor * x for x in (found.value, found.low, found.high))
+        cells.append(difference(*numbers, digits))
     return cells
 
 
