@@ -90,7 +90,7 @@ class Pool {
         const auto [size, begin] = *found;
         remove_free(begin, size);
         if (size > bytes) add_free(begin + bytes, size - bytes);
-        if (!preparing_ && free_pages_ < ready_pages() / 2) start_preparing();
+        if (!preparing_ && free_pages_ * 2 < ready_pages()) start_preparing();
         return reinterpret_cast<void*>(begin);
     }
 
@@ -116,7 +116,7 @@ class Pool {
 
    private:
     // How many pages to keep ready: as many as a large model needs to grow for a while.
-    std::size_t ready_pages() const { return mapped_pages_ / 64; }
+    std::size_t ready_pages() const { return (mapped_pages_ + 32) / 64; }
 
     static std::size_t pages_in(Address begin, std::size_t bytes) {
         const Address first = round_up(begin, kPage), last = (begin + bytes) / kPage * kPage;

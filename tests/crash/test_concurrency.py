@@ -2,11 +2,13 @@
 
 import functools
 import os
+import random
 import signal
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -280,3 +282,27 @@ def test_a_forked_child_can_learn_while_threads_of_its_parent_learn():
         over.set()
         for thread in beside:
             thread.join()
+
+
+def resident_megabytes():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+@pytest.mark.skipif(SANITIZED, reason="the sanitizers keep memory that was freed")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_memory_of_a_large_model_goes_back_to_the_system():
+    words = [f"w{number}" for number in range(20_000)]
+    text = " ".join(random.Random(0).choices(words, k=1_500_000))
+
+    def learn():
+        model = ww.TauSS3(max_ngram=3)
+        model.learn_many([text], ["x"], threads=2)
+        assert learns_in_a_child() == 0
+        return resident_megabytes()
+
+    learn()
+    before = resident_megabytes()
+    assert learn() > before + 50
+    assert resident_megabytes() < before + 10
