@@ -20,7 +20,7 @@ from datetime import datetime
 from functools import cache
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import click
 
@@ -253,13 +253,15 @@ class Detail(NamedTuple):
     time: datetime | None
     reasons: AlertReasons | None
 
-    def plain(self) -> dict[str, Any]:
-        """Return it as the members of a JSON object."""
+    def members(self) -> str:
+        """Return it as the members of a JSON object, without its braces."""
         reasons = None if self.reasons is None else self.reasons.to_dict()
         if reasons is not None:  # earlier posts are not kept, so their shares are not known
             reasons = {name: reasons[name] for name in ("rival", "ngrams_for", "ngrams_against")}
-        time = None if self.time is None else self.time.isoformat()
-        return {"post": self.post, "time": time, "reasons": reasons}
+        post = "null" if self.post is None else encode_basestring_ascii(self.post)
+        time = "null" if self.time is None else f'"{self.time.isoformat()}"'
+        shown = "null" if reasons is None else json_line(reasons).rstrip()
+        return f'"post": {post}, "time": {time}, "reasons": {shown}'
 
 
 Explain = Callable[[str, Decision], AlertReasons]
@@ -328,7 +330,7 @@ def show_json(event: str, decisions: Iterable[Decision], details: Mapping[int, D
     lines = [_json_line(_event(event, one), one) for one in decisions]
     for index, detail in details.items():
         # Before the brace that ends the line.
-        lines[index] = f"{lines[index][:-2]}, {json_line(detail.plain())[1:]}"
+        lines[index] = f"{lines[index][:-2]}, {detail.members()}}}\n"
     write_text_output("".join(lines))
 
 
