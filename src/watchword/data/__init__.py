@@ -1,4 +1,9 @@
-"""Subjects, posts and documents: read from files and pipes, written to files, or made up."""
+"""Subjects, posts and documents: read from files and pipes, written to files, or made up.
+
+`lines` turns bytes into lines; `records` and `tables` turn lines into items; `plain` is a faster
+path for well-formed JSON lines, with the same results as `records`. `inputs` combines them, and
+every reader calls it.
+"""
 
 from __future__ import annotations
 

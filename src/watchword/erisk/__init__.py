@@ -1,4 +1,12 @@
-"""eRisk: collections, submissions, the three tasks of the paper, client and practice server."""
+"""eRisk: collections, submissions, the three tasks of the paper, client and practice server.
+
+- Collections: `layout`, `listing`, `xml_reader`, `truth`, `tables`; `pan` for PAN 2012;
+  `synthetic_collection` and `synthetic_discussions` write some.
+- Runs of any team and their scores: `run_files`, `run_score`, `scoring`, `symptoms`.
+- The paper: `published` results, `paper_tasks`, and `paper/` for its experiments and figures.
+- Tasks from 2019 on: the `client`, with `protocol`, `dialects`, `transport`, `journal` and
+  `emissions`; the practice `server`, with `practice_task` and `faults`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,14 @@
 """The service: takes in each post exactly once, raises alerts with reasons, and has them reviewed.
 
-`runner.Service` is what the HTTP routes, the sources and the board use. Below it, `intake` reads
-posts in one transaction per group of batches, `store` keeps everything in SQLite or PostgreSQL,
-and `lessons` teaches the model marked texts, and can undo it.
+`runner.Service` is what the HTTP routes, the sources and the board use. Its modules:
+
+- Taking in posts, in one transaction per group of batches: `sources` (with `following` and
+  `redis_source`), `intake`, `writer`, `rows`, `replays`.
+- Keeping everything in SQLite or PostgreSQL: `store`, `sqlite_store`, `postgres_store`,
+  `stored_posts`, `subjects`, `alerts`. `versions` switches models, `lessons` teaches them marked
+  texts and can undo it, and `upkeep` does what is due.
+- Answering requests: `operations` (the table of all), `routes`, `bodies`, `records`, `choices`,
+  `tokens`, `events`, `metrics`, `openapi`. `webhooks` sends alerts.
+- Running: `serving`, `workers`, `logs`. `board` with `static/` is the page, and `client` lets
+  commands ask a running service.
 """
