@@ -18,6 +18,13 @@ All parameters of a model, in the order of `help(watchword.TauSS3)`. Each is an 
 an option of the command line (`--max-ngram`). [settings.md](settings.md) says which to choose.
 `tools/make_parameters.py` writes this page.
 
+The value of an n-gram under a label is gv = lv · sg · sn, times the weight of the label:
+
+- lv, the local value: how frequent the n-gram is in the label.
+- sg, the significance: how far lv is above that of the other labels.
+- sn, the sanction: less the more labels the n-gram is significant in.
+- cv, the confidence: gv or, with another `confidence_function`, gv divided by the largest. The score of a text adds up cv.
+
 | parameter | default | paper | PySS3 | values | meaning |
 |---|---|---|---|---|---|
 """
