@@ -152,7 +152,7 @@ class Running:
 @contextlib.contextmanager
 def _running(folder: Path, policy: str, positive: str, options: Any) -> Iterator[Running]:
     store = str(folder / "watch.db") if options.store == "sqlite" else options.store
-    command = [sys.executable, "-m", "watchword", "service", "run", "--open", "--port", "0"]
+    command = [sys.executable, "-m", "watchword", "service", "run", "--no-token", "--port", "0"]
     command += ["--model", str(folder / "model.ww"), "--policy", policy, "--positive", positive]
     command += ["--store", store, "--rate", "1e9", "--log-level", "warning"]
     command += ["--workers", str(options.workers)]

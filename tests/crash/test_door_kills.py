@@ -141,7 +141,7 @@ def test_a_killed_service_loses_and_doubles_nothing(store_url, redis_server, tmp
     stream, redis_url = redis_server.new_stream()
     posts_file, port = tmp_path / "posts.jsonl", free_port()
     arguments = ["service", "run", "--model", path, "--positive", RISK, "--policy", POLICY]
-    arguments += ["--store", store_url, "--open", "--port", port, "--log-level", "error"]
+    arguments += ["--store", store_url, "--no-token", "--port", port, "--log-level", "error"]
     arguments += ["--follow", posts_file, "--redis", redis_url]
     with (
         killable("door_killable.py", tmp_path) as program,
@@ -184,7 +184,7 @@ def test_a_killed_service_loses_and_doubles_nothing(store_url, redis_server, tmp
 def running(folder, url, *more):
     """Start a service as a process of its own; return it and what asks it."""
     arguments = ["service", "run", "--model", folder / "model.ww", "--positive", RISK]
-    arguments += ["--policy", POLICY, "--store", url, "--open", "--port", "0", *more]
+    arguments += ["--policy", POLICY, "--store", url, "--no-token", "--port", "0", *more]
     process = subprocess.Popen(
         [sys.executable, "-m", "watchword", *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 
 def service_run(folder, *more):
-    return started(*run_arguments("--open", "--port", "0", *more), cwd=folder)
+    return started(*run_arguments("--no-token", "--port", "0", *more), cwd=folder)
 
 
 def run_arguments(*more):
@@ -140,7 +140,7 @@ def test_posts_come_from_standard_input_too(folder):
 
 @slow
 def test_a_source_that_cannot_be_read_fails_the_command(folder):
-    arguments = run_arguments("--open", "--port", "0", "--once", "--follow", "posts.jsonl")
+    arguments = run_arguments("--no-token", "--port", "0", "--once", "--follow", "posts.jsonl")
     with started(*arguments, cwd=folder) as process:
         assert process.wait(60) == 1
         assert b"posts.jsonl was not read to its end" in process.stderr.read()
@@ -235,8 +235,8 @@ def test_workers_end_with_their_parent(folder, postgres):
     [
         (["--workers", "2"], "--workers requires a shared store"),
         (["--keep-texts", "3"], "--keep-texts requires --store-texts"),
-        (["--open", "--host", "0.0.0.0"], "0.0.0.0 can be reached by other machines"),
-        (["--open", "--public-url", "https://a.org"], "a.org can be reached by other machines"),
+        (["--no-token", "--host", "0.0.0.0"], "0.0.0.0 can be reached by other machines"),
+        (["--no-token", "--public-url", "https://a.org"], "a.org can be reached by other machines"),
         (["--public-url", "a.org"], "must be like https://watch.example.org"),
         (["--redis", "redis://host"], "is not like redis://host:6379/0/stream"),
         (["--once"], "--once requires --follow"),

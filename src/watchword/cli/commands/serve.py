@@ -28,7 +28,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 @click.argument("model", type=FILE)
 @click.argument("data", required=False)
 @server_options(_TOKEN_VARIABLE, user="visitors", default="random")
-@flag("-o, --open", "Open the page in a browser.", name="open_browser")
+@flag("--open", "Open the page in a browser.", name="open_browser")
 @flag(
     "--no-token",
     "Require no token: every user of this machine can read the page. Not with other hosts.",

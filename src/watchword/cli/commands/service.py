@@ -111,7 +111,7 @@ def _door_settings(
             **options,
         )
     except ValueError as error:
-        raise click.UsageError(f"--open, --host or --public-url: {error}") from None
+        raise click.UsageError(f"--no-token, --host or --public-url: {error}") from None
 
 
 _door_options = joined(  # the HTTP server
@@ -119,8 +119,8 @@ _door_options = joined(  # the HTTP server
     _door_settings,
     host_option,
     flag(
-        "--open",
-        "Require no tokens: every user of this machine has all scopes.",
+        "--no-token",
+        "Require no token: every user of this machine has all scopes. Not with other hosts.",
         name="open_to_all_users",
     ),
     option(

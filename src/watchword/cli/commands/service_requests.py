@@ -19,7 +19,7 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVICE_TOKEN"  # noqa: S105  (a name)
 _SERVED = (
     READ.rstrip()
     + """
-    watchword service run --model model.ww --positive "at risk" --port 8765 --open &
+    watchword service run --model model.ww --positive "at risk" --port 8765 --no-token &
 """
 )
 _TEXTS = _SERVED.replace(" --port", " --store-texts --port")
