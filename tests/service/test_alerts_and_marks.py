@@ -136,6 +136,17 @@ def test_a_listener_hears_of_alerts_after_the_commit(store_url, model):
     assert heard == [["ann"]]
 
 
+def test_a_listener_that_fails_ends_nothing(tmp_path, model, caplog):
+    heard = []
+    with opened(str(tmp_path / "watch.db"), model) as service:
+        service.listen(lambda ids: [][len(ids)])
+        service.listen(heard.extend)
+        for number, name in enumerate(("ann", "bob", "cat", "dan"), 1):
+            assert send(service, post(name, 1)).alerts == (number,)
+            wait_until(lambda last=number: last in heard)
+    assert caplog.messages.count("a listener failed") == 4
+
+
 # Marks
 
 

@@ -19,6 +19,7 @@ from watchword.service.alerts import Alerts, precision_of
 from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode
 from watchword.service.intake import Batch, Intake, Settings, check_posts
+from watchword.service.logs import logger
 from watchword.service.records import (
     Forgotten,
     IncomingPost,
@@ -193,16 +194,19 @@ class Service(Alerts, Subjects):
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call a function with the ids of new alerts of this process after each commit.
 
-        It is called in the thread that writes, so it must be quick. Return a function to remove it.
+        It is called in the thread that writes, so it must be quick; its errors are logged. Return a
+        function to remove it.
         """
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def announce(self, alerts: Sequence[int]) -> None:
         """Tell listeners about new alerts."""
-        if alerts:
-            for listener in tuple(self._listeners):
+        for listener in tuple(self._listeners) if alerts else ():
+            try:
                 listener(alerts)
+            except Exception:  # noqa: PERF203 - the calling thread, which commits, must not end
+                logger.exception("a listener failed")
 
     # The model
 
