@@ -71,7 +71,8 @@ class _Session(Session):
 
     def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
         query = "SELECT subject, hash, post FROM post_index WHERE subject = ? AND hash = ?"
-        return [row for pair in pairs for row in self.run(query, *pair)]
+        run = self.connection.execute  # not `self.run`: there is a pair for each post
+        return [row for pair in pairs for row in run(query, pair)]
 
     def new_ids(self, table: str, count: int) -> Sequence[int]:
         [(last,)] = self.run(f"SELECT coalesce(max(id), 0) FROM {table}")
