@@ -179,8 +179,8 @@ def schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "") -> Iterator[None]:
     """Commit the changes made in the context together at its end, or none after an error."""
-    connection.execute(f"BEGIN {kind}")
     try:
+        connection.execute(f"BEGIN {kind}")
         yield
         connection.execute("COMMIT")
     except BaseException:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import databases
-from watchword._database import DatabaseKind, open_database, table
+from watchword._database import DatabaseKind, open_database, table, transaction
 from watchword.errors import StateError
 
 KIND = DatabaseKind(
@@ -113,6 +113,21 @@ def test_deleted_content_leaves_the_file(path):
         database.shrink()
     assert b"secret" not in path.read_bytes()
     assert path.stat().st_size < full / 10
+
+
+def test_an_interrupted_begin_leaves_no_transaction_open():
+    class Interrupted(sqlite3.Connection):
+        def execute(self, statement, *values):
+            found = super().execute(statement, *values)
+            if statement.startswith("BEGIN"):
+                raise KeyboardInterrupt  # a signal is handled when the call returns
+            return found
+
+    connection = sqlite3.connect(":memory:", factory=Interrupted, isolation_level=None)
+    with contextlib.closing(connection):
+        with pytest.raises(KeyboardInterrupt), transaction(connection):
+            pass
+        assert not connection.in_transaction
 
 
 # What is refused
