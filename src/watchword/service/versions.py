@@ -65,10 +65,11 @@ class Versions:
         with self._store.writing() as session:
             session.lock("lessons")
             number = active_version(session)
-            known = number
-            if number is not None and path is None:
-                known = ancestry(session, number)[-1]
-            if number is None or known is None or version_row(session, known)[3] != own:
+            if number is not None:
+                root = ancestry(session, number)[-1] if path is None else number
+                if version_row(session, root)[3] != own:
+                    number = None
+            if number is None:
                 number = self.add(session, None, path or self.given, own)
                 set_active(session, number)
             _, _, used, fingerprint, _ = version_row(session, number)
