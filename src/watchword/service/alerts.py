@@ -72,12 +72,11 @@ def write_alerts(
     if not raised:
         return {}
     session.lock("alerts")  # so that the ids are in the order of commits
-    return {
-        -1 - number if one.index is None else one.index: _write(
-            session, rows, one, texts_kept, by_time
-        )
-        for number, one in enumerate(raised)
-    }
+    found = {}
+    for number, one in enumerate(raised):
+        key = -1 - number if one.index is None else one.index
+        found[key] = _write(session, rows, one, texts_kept, by_time)
+    return found
 
 
 def _write(

@@ -147,9 +147,9 @@ class Intake:
         stale = rows.stale - late
 
         def entry(at: int, delay: int = 0, sums: dict[Label, float] | None = None) -> Raised:
-            index = taken.order[at]
-            post, when = group.posts[index], (taken.times[at], known[at])
-            return Raised(taken.rows[at], post.id, *when, post.text, index, delay, sums or {})
+            row, index, time = taken.rows[at], taken.order[at], taken.times[at]
+            post = group.posts[index]
+            return Raised(row, post.id, time, known[at], post.text, index, delay, sums or {})
 
         if late or stale:
             newest = dict(zip(taken.rows, taken.order, strict=True))
