@@ -170,10 +170,13 @@ def has_tables(connection: sqlite3.Connection, definitions: Iterable[str]) -> bo
 
 
 def schema_of(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    """Return the tables and indices of a database, with their definitions."""
+    """Return the tables and indices of a database, with their definitions.
+
+    Those that SQLite makes for itself are left out.
+    """
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
     found = connection.execute(query).fetchall()
-    return [one for one in found if not one[1].startswith("sqlite_")]  # those of SQLite's own
+    return [one for one in found if not one[1].startswith("sqlite_")]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Operations: a route with its scope, parameters, body and answer; and requests to it.
+"""Operations of the service, each a route with its scope, and the parsing of requests to them.
 
 The operations are in `routes`. The application, the check of scopes, the OpenAPI description and
 the tests are made of them. Whatever is invalid in a request is refused with an `HTTPException` that

@@ -1,8 +1,9 @@
-"""Index of a subject's posts: the newest in the subject's row, older ones in a table.
+"""Posts in the store, with their texts if stored, and the index of a subject's posts.
 
-An index over all posts would change one more page of the store for every post, because most
-subjects write seldom and their entries are far apart. The row of the subject changes anyway. When
-it holds many posts, they move to the table `post_index` together, into few pages.
+The index has the newest posts in the subject's row, and older ones in a table. An index over all
+posts would change one more page of the store for every post, because most subjects write seldom and
+their entries are far apart. The row of the subject changes anyway. When it holds many posts, they
+move to the table `post_index` together, into few pages.
 
 An entry is a hash of the post's id and the row id of the post. Hashes may collide: a search
 for a post also compares the ids.
