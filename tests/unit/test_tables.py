@@ -74,6 +74,12 @@ def test_columns_can_be_renamed():
     assert read_csv(rows, subject="user", text="body") == [ANN]
 
 
+@pytest.mark.parametrize("field", ["subject", "text"])
+def test_a_column_with_an_empty_name_may_be_missing_too(field):
+    message = failure(read_csv, ["subject,text", "ann,Hello."], **{field: ""})
+    assert message.startswith("input, line 1: column \"\" not found among 'subject, text'")
+
+
 @pytest.mark.parametrize(
     ("header", "fault"),
     [

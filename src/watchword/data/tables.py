@@ -216,10 +216,10 @@ def _columns(header: list[str], known: set[str], fields: Fields) -> dict[str, in
         if name in known:
             columns[name] = at
     for wanted in ("subject", "text"):
-        name = fields[wanted][0] if wanted in fields else ""
-        if name and name not in columns:
+        own = fields[wanted][0] if wanted in fields else None
+        if own is not None and own not in columns:
             listed = shown(", ".join(header))
-            raise Flaw(f'column "{name}" not found among {listed}', arguments=(wanted, "delimiter"))
+            raise Flaw(f'column "{own}" not found among {listed}', arguments=(wanted, "delimiter"))
     return columns
 
 
