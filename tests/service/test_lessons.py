@@ -18,7 +18,7 @@ from watchword.errors import (
     UnknownAlertError,
     UnknownLabelError,
 )
-from watchword.service import brief_cache, lessons
+from watchword.service import brief_cache, forgetting, lessons
 from watchword.service.records import IncomingPost
 from watchword.service.replays import close_round
 
@@ -394,7 +394,7 @@ def test_files_of_a_forgotten_subject_are_removed_after_a_crash(store_url, model
         marked(service, "ann")
         taught = service.teach()
         with monkeypatch.context() as patch:
-            patch.setattr(lessons, "remove_unsettled", crash)
+            patch.setattr(forgetting, "remove_unsettled", crash)
             with pytest.raises(SystemExit):
                 service.forget("ann")
         assert Path(taught.path).exists()

@@ -18,6 +18,7 @@ from watchword.service import lessons
 from watchword.service.alerts import Alerts, precision_of
 from watchword.service.brief_cache import BriefCache
 from watchword.service.choices import ORDERS, QUEUE_POSTS, Order, ReloadMode
+from watchword.service.forgetting import expire_texts, plan_forgetting, write_forgetting
 from watchword.service.intake import Batch, Intake, Settings, check_posts
 from watchword.service.logs import logger
 from watchword.service.records import (
@@ -259,11 +260,11 @@ class Service(Alerts, Subjects):
         that learnt them are removed. Return the removed data; empty if the subject is unknown.
         """
         with self.changing:
-            key, plan = lessons.plan_forgetting(self.store, self._versions, subject)
+            key, plan = plan_forgetting(self.store, self._versions, subject)
             if key is None:
                 return Forgotten(subject)
             with self._lock:
-                found, active = lessons.write_forgetting(
+                found, active = write_forgetting(
                     self.store, self._versions, subject, key=key, plan=plan
                 )
                 if plan.model is not None and active is not None:
@@ -273,7 +274,7 @@ class Service(Alerts, Subjects):
 
     def expire(self, days: float) -> int:
         """Remove the texts that arrived more than some days ago; return their number."""
-        return lessons.expire_texts(self.store, days)
+        return expire_texts(self.store, days)
 
     # Operation
 
