@@ -19,7 +19,7 @@ from starlette.requests import Request
 
 from watchword.service.alerts import MOST_NOTE
 from watchword.service.bodies import JSON, LINES
-from watchword.service.choices import VERDICTS
+from watchword.service.choices import RELOAD_MODES, VERDICTS
 from watchword.service.records import Schema, an_object
 from watchword.web.connections import read_body
 
@@ -150,7 +150,7 @@ MARK = {
 }
 MODE = {
     JSON: an_object(
-        {"path": {"type": ["string", "null"]}, "mode": {"enum": ["keep", "replay"]}},
+        {"path": {"type": ["string", "null"]}, "mode": {"enum": list(RELOAD_MODES)}},
         optional=("path", "mode"),
     )
 }
