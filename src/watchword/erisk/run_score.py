@@ -195,7 +195,8 @@ def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
     is_positive = np.array([truth[one] != NEGATIVE for one in subjects])
     alerted = np.array([one in run.alerts for one in subjects])
     classes: tuple[NDArray[Any], NDArray[Any]] = is_positive, alerted
-    if not (known := {*truth.values()}) <= {POSITIVE, NEGATIVE}:
+    known = {*truth.values()}
+    if not known <= {POSITIVE, NEGATIVE}:
         if wrong := sorted({*run.classes.values()} - known):
             raise DataFormatError(
                 f"run {run.name}: {listed(wrong)} not a class of the golden truth "

@@ -148,11 +148,10 @@ def show_explanation(
     show()
     rows = []
     for at in by_score(range(len(explanation.labels)), explanation.value)[:10]:
-        label_at = explanation.labels[at]
-        rows.append({"label": label_at, "confidence": explanation.value[at]})
-        if explanation.bias is not None:
-            rows[-1]["bias"] = explanation.bias[at]
-        rows[-1][""] = "← predicted" * (label_at == explanation.label)
+        name = explanation.labels[at]
+        bias = {} if explanation.bias is None else {"bias": explanation.bias[at]}
+        predicted = "← predicted" if name == explanation.label else ""
+        rows.append({"label": name, "confidence": explanation.value[at], **bias, "": predicted})
     show_table(rows)
     show()
     chosen = explanation.label if label is None else label
