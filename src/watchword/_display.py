@@ -74,7 +74,7 @@ def finite(value: Any) -> Any:
 
 
 class Plain:
-    """Base class of data classes whose fields, as plain data, say everything."""
+    """Base class of data classes: `to_dict` returns all fields as plain data."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: strings, numbers, lists and dictionaries only."""
