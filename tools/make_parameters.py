@@ -23,7 +23,8 @@ The value of an n-gram under a label is gv = lv · sg · sn, times the weight of
 - lv, the local value: how frequent the n-gram is in the label.
 - sg, the significance: how far lv is above that of the other labels.
 - sn, the sanction: less the more labels the n-gram is significant in.
-- cv, the confidence: gv or, with another `confidence_function`, gv divided by the largest. The score of a text adds up cv.
+- cv, the confidence: gv or, with another `confidence_function`, gv divided by the largest. The
+  score of a text adds up cv.
 
 | parameter | default | paper | PySS3 | values | meaning |
 |---|---|---|---|---|---|

@@ -140,8 +140,8 @@ class Parameters:
     ngram_scale: Literal["length", "words", "label"] = _row(
         "label",
         Choice,
-        help="What the count of an n-gram is divided by: the largest count of n-grams of its length, "
-        "of words, or the number of words of the label.",
+        help="What the count of an n-gram is divided by: the largest count of n-grams of its "
+        "length, of words, or the number of words of the label.",
         details='The maximum in lv: with `"length"`, as in the paper, a rare long n-gram has a '
         'higher value than a common word; `"words"` takes the most frequent of the words; '
         '`"label"` the label\'s words, times the largest share that any word has under any '
@@ -167,8 +167,8 @@ class Parameters:
     confidence_function: Literal["gv", "norm_gv", "norm_gv_xai"] = _row(
         "gv",
         Choice,
-        help="Confidence: values (gv), or values divided by the largest (norm_gv), or also raised by "
-        "those of the words (norm_gv_xai).",
+        help="Confidence: values (gv), or values divided by the largest (norm_gv), or also raised "
+        "by those of the words (norm_gv_xai).",
         details='With `"norm_gv_xai"`, an n-gram of several words gets the sum of its words\' '
         "values added if each of them has a value under the label, and is 0 if that sum is "
         "below 0.05. The largest value costs a pass over the model after every change.",

@@ -6,7 +6,7 @@
   `redis_source`), `intake`, `writer`, `rows`, `replays`.
 - Keeping everything in SQLite or PostgreSQL: `store`, `sqlite_store`, `postgres_store`,
   `stored_posts`, `subjects`, `alerts`. `versions` switches models, `lessons` teaches them marked
-  texts and can undo it, and `upkeep` does what is due.
+  texts and can undo it, `forgetting` removes texts and subjects, `upkeep` does what is due.
 - Answering requests: `operations` (the table of all), `routes`, `bodies`, `records`, `choices`,
   `tokens`, `events`, `metrics`, `openapi`. `webhooks` sends alerts.
 - Running: `serving`, `workers`, `logs`. `board` with `static/` is the page, and `client` lets
