@@ -68,6 +68,14 @@ def test_the_same_arguments_give_the_same_folds(labels, folds, seed):
     assert held_out(deal(labels, folds=folds, seed=seed, repeats=2))[:folds] == once
 
 
+def test_folds_do_not_depend_on_the_order_of_a_texts_labels():
+    # The hashes of these numbers collide, so sets keep the order in which they were added.
+    labels = [[0, 8, 16, 24], [8], [8, 16, 32], [0, 16, 32], [0, 8, 16, 32], [8, 24, 32]]
+    labels += [[0, 16, 32], [0, 8, 16], [0, 8, 24]]
+    turned = [own[::-1] for own in labels]
+    assert held_out(deal(turned, folds=3)) == held_out(deal(labels, folds=3))
+
+
 def test_folds_differ_by_seed_and_repeat():
     labels = ["a", "b"] * 20
     first, second = held_out(deal(labels)), held_out(deal(labels, seed=1))

@@ -109,7 +109,10 @@ def _spreader(
             by_label[label].append(index)
         return partial(_dealt, list(by_label.values()), folds)
     members = _members(groups, len(sets), folds)
-    counts = [Counter(label for index in unit for label in sets[index]) for unit in members]
+    # In order, because sets have another order in every process, and sums of floats depend on it.
+    counts = [
+        Counter(label for index in unit for label in in_order(sets[index])) for unit in members
+    ]
     return lambda generator: _Units(members, counts, folds).spread(generator)
 
 
