@@ -183,6 +183,13 @@ def test_the_threshold_of_combined_policies_is_changed_alone(policy, name):
     assert threshold_of(found.with_value(0.5)).value == 0.5
 
 
+def test_the_threshold_of_a_part_that_occurs_twice_is_changed_once():
+    part = ww.Overtakes("a", margin=2)
+    found = threshold_of(part.after(3) | (part & ww.Repeats("a")))
+    changed = ww.Overtakes("a", margin=1)
+    assert found.with_value(1) == changed.after(3) | (part & ww.Repeats("a"))
+
+
 def test_thresholds_of_a_weighted_sum_cover_the_sums_that_occur(model):
     policy = ww.Weighs("at risk", share=20, threshold=3)
     found = ww.replay(NEW, model, policy)

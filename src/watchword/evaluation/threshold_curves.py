@@ -15,7 +15,7 @@ from watchword.evaluation.objectives import sign_of
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import Scores, alerts_of
 from watchword.streams.policies import After, Policy, Weighs
-from watchword.streams.policy import field_names, leaves
+from watchword.streams.policy import field_names
 
 # The field of a policy that decides how easily it alerts, the first of these that it has.
 _FIELDS = ("threshold", "margin", "start", "gamma", "factor")
@@ -41,26 +41,26 @@ def threshold_of(policy: Policy) -> Threshold | None:
     >>> found.name, found.value, found.with_value(2).of.margin
     ('margin', 0.5, 2.0)
     """
-    for part in leaves(policy):
-        for name in _FIELDS:
-            if name in field_names(type(part)):
-                return Threshold(
-                    part, name, getattr(part, name), partial(_with, policy, part, name)
-                )
+    for name in _FIELDS:
+        if name in field_names(type(policy)):
+            return Threshold(policy, name, getattr(policy, name), partial(_with, policy, name))
+    for at, part in enumerate(policy.parts):
+        if (inner := threshold_of(part)) is not None:
+            return inner._replace(with_value=partial(_with_inner, policy, at, inner))
     return None
 
 
-def _with(policy: Any, part: Any, name: str, value: float) -> Policy:
-    """Return a policy with another value of a field of one of its parts."""
-    changed: Policy = policy
-    if policy is part:
-        changed = replace(policy, **{name: value})
-    elif hasattr(policy, "of"):
-        changed = replace(policy, of=_with(policy.of, part, name, value))
-    elif policy.parts:
-        parts = [_with(one, part, name, value) for one in policy.parts]
-        changed = replace(policy, policies=tuple(parts))
+def _with(policy: Any, name: str, value: object) -> Policy:
+    changed: Policy = replace(policy, **{name: value})
     return changed
+
+
+def _with_inner(policy: Policy, at: int, inner: Threshold, value: float) -> Policy:
+    # By its place, because the same part may be in a policy twice.
+    part = inner.with_value(value)
+    if hasattr(policy, "of"):
+        return _with(policy, "of", part)
+    return _with(policy, "policies", (*policy.parts[:at], part, *policy.parts[at + 1 :]))
 
 
 def with_thresholds(scores: Scores, policy: Policy, *, count: int = _COUNT) -> dict[float, Policy]:
