@@ -65,8 +65,11 @@ class NestedTuning:
 
     def measures_of(self, fold: int) -> dict[str, float]:
         """Return the measures on an outer fold, counted from 0."""
-        by_fold = self.held_out.measured(self.outcomes)[1]
-        return {name: values[fold] for name, values in by_fold.items()}
+        return {name: values[fold] for name, values in self._by_fold.items()}
+
+    @cached_property
+    def _by_fold(self) -> dict[str, list[float]]:
+        return self.held_out.measured(self.outcomes)[1]
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
