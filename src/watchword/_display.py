@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _LISTED = 10  # settings in a ranking
+_SCALARS = {str, int, float, bool, type(None)}
 _LONGEST_NAME = 120  # characters of a label or n-gram: a word may be a megabyte long
 _REPLACEMENT = "\ufffd"
-_SCALARS = frozenset([str, int, float, bool, type(None)])
 # Characters that reverse the text direction or are invisible, so that different ids would look the
 # same. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them, and so do
 # the tags (from U+E0020) that spell some flags.
@@ -78,18 +76,13 @@ class Plain:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: strings, numbers, lists and dictionaries only."""
-        return {name: plain(getattr(self, name)) for name in _field_names(type(self))}
-
-
-# By class. Asking a data class for its fields takes longer than reading them.
-_field_names: Callable[[Any], tuple[str, ...]] = cache(
-    lambda kind: tuple(field.name for field in fields(kind))
-)
+        own: Any = self
+        return {name: plain(getattr(own, name)) for name in own.__dataclass_fields__}
 
 
 def plain(value: Any) -> Any:
     """Return data classes and named tuples as dictionaries and tuples as lists, at any depth."""
-    if type(value) in _SCALARS:  # most values
+    if type(value) in _SCALARS:  # first, because most values are
         return value
     if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
         return [plain(each) for each in value]

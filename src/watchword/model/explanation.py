@@ -28,21 +28,19 @@ class _Plain:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: strings, numbers, lists and dictionaries only."""
-        return {
-            name: _listed(value)
-            for name, value in vars(self).items()
-            if value is not None or name not in _ONLY_REFINED
-        }
+        plain = dict(vars(self))
+        for name, value in vars(self).items():
+            if type(value) is tuple:
+                plain[name] = [one.to_dict() for one in value] if name in _OF_PARTS else list(value)
+            elif type(value) is dict:
+                plain[name] = dict(value)
+            elif value is None and name in _ONLY_REFINED:
+                del plain[name]
+        return plain
 
 
+_OF_PARTS = ("blocks", "ngrams")
 _ONLY_REFINED = ("counted", "corrected", "bias", "ngrams")
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, tuple):
-        parts = value and isinstance(value[0], _Plain)
-        return [one.to_dict() for one in value] if parts else list(value)
-    return dict(value) if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True)
