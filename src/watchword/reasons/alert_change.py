@@ -107,8 +107,7 @@ class _Exact:
 
     def _excess(self) -> FloatArray:
         """Return by how much the value exceeds the rule's threshold after each post."""
-        others = np.delete(self._sums, self._history.column, axis=1)
-        values = self._sums[:, self._history.column]
+        values, others = self._sums[:, self._history.column], self._sums[:, self._rivals]
         excess = values - self._rule.ratio * others.max(axis=1) - self._rule.margin
         excess[: self._first] = -np.inf
         return np.asarray(excess)
