@@ -211,10 +211,17 @@ class Replay:
         }
         asked["f1"] = _f1
         asked["f_latency"] = partial(metrics.latency_weighted_f1, p=self.measures.latency_p)
-        options: dict[str, Any] = {"seed": seed, "repeats": repeats, "minimum_delay": 0}
-        options |= {"positive": True, "confidence_level": confidence_level}
         return {
-            name: metrics.bootstrap_interval(measure, truth, (alerted, delays), **options)
+            name: metrics.bootstrap_interval(
+                measure,
+                truth,
+                (alerted, delays),
+                positive=True,
+                seed=seed,
+                repeats=repeats,
+                confidence_level=confidence_level,
+                minimum_delay=0,
+            )
             for name, measure in asked.items()
         }
 

@@ -219,9 +219,16 @@ def _dots(curve: Plain, frame: _Frame) -> list[svg.Markup]:
         return drawn + [_dot(x, y, curve) for x, y in frame.points(curve)]
     # One path of points, visible by their round caps: there may be hundreds.
     places = dict.fromkeys(f"M{x:.0f} {y:.0f}h0" for x, y in frame.points(curve))
-    look: dict[str, Any] = {"stroke_width": 4, "stroke_linecap": "round", "stroke_opacity": 0.5}
-    path = "".join(places)
-    return [*drawn, svg.element("path", d=path, fill="none", stroke=colour_of(curve), **look)]
+    path = svg.element(
+        "path",
+        d="".join(places),
+        fill="none",
+        stroke=colour_of(curve),
+        stroke_width=4,
+        stroke_linecap="round",
+        stroke_opacity=0.5,
+    )
+    return [*drawn, path]
 
 
 def _dot(x: float, y: float, curve: Plain) -> svg.Markup:
@@ -250,8 +257,10 @@ _DRAWN = {"line": _line, "steps": _steps, "dots": _dots, "bars": _bars}
 def _marks(plain: Plain, frame: _Frame) -> Iterator[svg.Markup]:
     for mark in plain["marks"]:
         x, y = frame.x(mark["x"]), frame.y(mark["y"])
-        ring: dict[str, Any] = {"stroke": "currentColor", "stroke_width": 2}
-        yield svg.element("circle", cx=x, cy=y, r=_RADIUS + 2, fill=colour_of(mark), **ring)
+        colour, ring = colour_of(mark), "currentColor"
+        yield svg.element(
+            "circle", cx=x, cy=y, r=_RADIUS + 2, fill=colour, stroke=ring, stroke_width=2
+        )
         if mark["name"]:
             room = svg.text_width(mark["name"], _SIZE) + 12
             at_end = x + room > frame.right

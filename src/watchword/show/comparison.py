@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from watchword._display import excerpt
 from watchword.model.explanation import Explanation
@@ -84,8 +83,7 @@ def _column(side: Side, painters: list[Painter]) -> str:
     panels = []
     for level in levels:
         name = f"side{len(painters)}"
-        look: dict[str, Any] = {"level": level, "name": name, "alert": positive}
-        painter = Painter(plain["labels"], scores, positive, **look)
+        painter = Painter(plain["labels"], scores, positive, level=level, name=name, alert=positive)
         painters.append(painter)
         painted = painter.paint(side.explanation)
         strongest = as_value(painter.rules.highest[level])

@@ -7,7 +7,6 @@ to that of the sentence, and those of the sentences to that of the document.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from watchword.model.explanation import Explanation
 from watchword.show import svg
@@ -49,9 +48,16 @@ def hierarchy_svg(explanation: Explanation | Plain, *, title: str) -> svg.Markup
     head = svg.text(_EDGE, 24, title, size=14, font_weight="bold")
     described = f"{_vector(plain['value'])} for {', '.join(map(str, plain['labels']))}: "
     described += f"classified as {plain['label']}."
-    drawn = [head, *_legend(plain["labels"], 46), *drawn]
-    about = {"title": title, "description": described, "css": svg.STYLE}
-    return svg.drawing(vectors + room, top + 38, *drawn, **about)
+    return svg.drawing(
+        vectors + room,
+        top + 38,
+        head,
+        *_legend(plain["labels"], 46),
+        *drawn,
+        title=title,
+        description=described,
+        css=svg.STYLE,
+    )
 
 
 def _legend(labels: Sequence[object], y: float) -> list[svg.Markup]:
@@ -102,12 +108,21 @@ def _block(
     best = max(range(len(ngram["value"])), key=lambda at: ngram["value"][at])
     share = ngram["value"][best] / highest
     several = len(ngram["ngram"].split()) > 1
-    look: dict[str, Any] = {"fill": label_colour(best), "fill_opacity": share * STRONGEST}
-    look |= {"rx": 4, "stroke": "currentColor", "stroke_opacity": 0.9 if several else 0.35}
-    look["stroke_width"] = 1.6 if several else 1.0
+    frame = svg.rectangle(
+        x,
+        0,
+        width,
+        _BOX,
+        fill=label_colour(best),
+        fill_opacity=share * STRONGEST,
+        rx=4,
+        stroke="currentColor",
+        stroke_opacity=0.9 if several else 0.35,
+        stroke_width=1.6 if several else 1.0,
+    )
     middle = x + width / 2
     return [
-        svg.rectangle(x, 0, width, _BOX, **look),
+        frame,
         svg.text(middle, 18, words, size=_SIZE, anchor="middle"),
         svg.text(middle, 34, vector, size=_SMALL, anchor="middle"),
     ]

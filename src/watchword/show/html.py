@@ -7,7 +7,6 @@ HTML is shown; the style sheet of a page lets readers choose label and level wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from watchword._checks import Label, as_choice, as_whole
 from watchword.model.explanation import Explanation
@@ -101,8 +100,15 @@ def _page(
     explanation: Explanation | Plain, head: Head, level: PaintLevel, title: str | None, most: int
 ) -> str:
     alert = None if head.alert is None else head.labels[head.alert]
-    look: dict[str, Any] = {"level": level, "alert": alert, "all_labels": head.all_labels}
-    painter = Painter(head.labels, head.value, head.label, most=most, **look)
+    painter = Painter(
+        head.labels,
+        head.value,
+        head.label,
+        level=level,
+        most=most,
+        alert=alert,
+        all_labels=head.all_labels,
+    )
     painted = painter.paint(explanation)
     name = title if title is not None else "Explanation of a text"
     body = f"""<main>

@@ -86,11 +86,15 @@ def cloud_svg(
     placed, width, height = lay_out(words, shares, smallest=11, largest=28)
     drawn = []
     for box, one, share in zip(placed, ngrams, shares, strict=True):
-        look: dict[str, Any] = {
-            "fill": _colour(at, label, alert),
-            "fill_opacity": STRONGEST * share,
-        }
-        ground = svg.rectangle(box.x - 2, box.y, box.width + 4, box.height, rx=3, **look)
+        ground = svg.rectangle(
+            box.x - 2,
+            box.y,
+            box.width + 4,
+            box.height,
+            rx=3,
+            fill=_colour(at, label, alert),
+            fill_opacity=STRONGEST * share,
+        )
         drawn.append(svg.group(svg.tooltip(_tooltip(one)), ground, _boxed_text(box)))
     return _drawing(
         max(width, 1),

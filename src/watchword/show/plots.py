@@ -49,9 +49,8 @@ def plot_chart(plain: Plain, ax: Axes | None = None) -> Axes:
         _curve(plain, curve, ax)
     for mark in plain["marks"]:
         colour = colour_of(mark)
-        style: dict[str, Any] = {"markersize": 8, "zorder": 4}
-        style |= {"markeredgecolor": "black", "markeredgewidth": 1.2}
-        ax.plot([mark["x"]], [mark["y"]], "o", color=colour, **style)
+        edge_style: dict[str, Any] = {"markeredgecolor": "black", "markeredgewidth": 1.2}
+        ax.plot([mark["x"]], [mark["y"]], "o", color=colour, markersize=8, zorder=4, **edge_style)
         if mark["name"]:
             # Below: many marks are close to the upper end.
             place: dict[str, Any] = {"xytext": (7, -14), "textcoords": "offset points"}
@@ -107,9 +106,9 @@ def _curve(plain: Plain, curve: Plain, ax: Axes) -> None:
             opacity = 0.4 if curve["faint"] else 1.0
             ax.plot(x, y, "o", color=colour, label=name, markersize=3, alpha=opacity)
     else:
-        style = {"linestyle": "dashed" if curve["dashed"] else "solid"}
-        style["drawstyle"] = "steps-post" if curve["drawn"] == "steps" else "default"
-        ax.plot(x, y, label=name, color=colour, linewidth=1.8, **style)
+        line = "dashed" if curve["dashed"] else "solid"
+        steps = "steps-post" if curve["drawn"] == "steps" else "default"
+        ax.plot(x, y, label=name, color=colour, linewidth=1.8, linestyle=line, drawstyle=steps)
 
 
 # Evaluations

@@ -100,8 +100,10 @@ def _scores(plain: Plain) -> list[float]:
 
 def decision_html(plain: Plain, *, rule: bool = True) -> str:
     """Return the decision and its delay, the true label where known, and the rule."""
-    counts = {name: plain["decision"][name] for name in ("delay", "posts")}
-    text = decision_text(plain["positive"], plain["truth"], **counts, spell=name_html)
+    delay, posts = plain["decision"]["delay"], plain["decision"]["posts"]
+    text = decision_text(
+        plain["positive"], plain["truth"], delay=delay, posts=posts, spell=name_html
+    )
     by_rule = f'\n<p class="quiet">Rule: {name_html(plain["rule"])}</p>' if rule else ""
     return f'<p class="ww-alert">{text}</p>{by_rule}'
 
@@ -157,17 +159,20 @@ def tipped_html(plain: Plain, shown: Sequence[int] = ()) -> str:
     columns = [plain["labels"].index(one) for one in (positive, rival) if one is not None]
     names = [name_html(plain["labels"][at]) for at in columns]
 
-    def table(caption: str, heads: list[str], rows: list[list[Any]], items: list[Plain]) -> str:
-        for row, one in zip(rows, items, strict=True):
-            row += [one["contribution"][at] for at in columns]
+    def parts(one: Plain) -> list[float]:
+        return [one["contribution"][at] for at in columns]
+
+    def table(caption: str, heads: list[str], rows: list[list[Any]]) -> str:
         return table_html(caption, heads + names, rows) if rows else ""
 
     def half(side: str) -> str:
-        ngrams, posts = tipped[f"ngrams_{side}"], tipped[f"posts_{side}"]
-        rows = [[name_html(one["ngram"]), one["times"], one["posts"]] for one in ngrams]
-        best = table(f"n-grams {side} it", ["n-gram", "times", "posts"], rows, ngrams)
-        links = [[post_link(one["number"], shown)] for one in posts]
-        return f"<div>{best}{table(f'Posts {side} it', ['post'], links, posts)}</div>"
+        ngrams = [
+            [name_html(one["ngram"]), one["times"], one["posts"], *parts(one)]
+            for one in tipped[f"ngrams_{side}"]
+        ]
+        posts = [[post_link(one["number"], shown), *parts(one)] for one in tipped[f"posts_{side}"]]
+        best = table(f"n-grams {side} it", ["n-gram", "times", "posts"], ngrams)
+        return f"<div>{best}{table(f'Posts {side} it', ['post'], posts)}</div>"
 
     sides = f'<div class="ww-side">{half("for")}{half("against")}</div>'
     return intro + "".join(map(_weighed_table, plain["weighed"])) + sides

@@ -7,7 +7,7 @@ markers; each has its label at its end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -150,12 +150,19 @@ def _line(plain: Plain, frame: _Frame, column: int, rank: int) -> svg.Markup:
     # Markers of different lines are at different posts, so that overlapping lines are all visible.
     marked = points[(rank * every // MOST_LINES) % every :: every] if points else []
     positive = plain["labels"][column] == plain["positive"]
-    pen: dict[str, Any] = {"stroke": colour, "stroke_width": 2.5 if positive else 1.75}
-    pen |= {"stroke_dasharray": label_dash(column) or None, "stroke_linejoin": "round"}
-    path = svg.element("path", d=svg.path_of(points), fill="none", **pen)
+    path = svg.element(
+        "path",
+        d=svg.path_of(points),
+        fill="none",
+        stroke=colour,
+        stroke_width=2.5 if positive else 1.75,
+        stroke_dasharray=label_dash(column) or None,
+        stroke_linejoin="round",
+    )
     marks = "".join(_mark(rank, x, y) for x, y in marked)
-    pen = {"stroke": colour, "stroke_width": 1.5, "stroke_linejoin": "round"}
-    shapes = svg.element("path", d=marks, fill=colour, **pen)
+    shapes = svg.element(
+        "path", d=marks, fill=colour, stroke=colour, stroke_width=1.5, stroke_linejoin="round"
+    )
     return svg.group(svg.tooltip(str(plain["labels"][column])), path, shapes)
 
 

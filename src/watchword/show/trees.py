@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from watchword.show import svg
 
@@ -106,22 +105,24 @@ class Tree:
             return [root, *_cursor(names, middle + 2 * _ROOT + 2, y + _ROOT + 4)]
         node, width, top = self._nodes[place], self._box(place), bottom - _BOX
         room, left = _NAME * len(names), middle - width / 2
-        frame: dict[str, Any] = {"stroke": "currentColor", "stroke_opacity": 0.6}
-        fill: dict[str, Any] = {
-            "fill": "currentColor",
-            "fill_opacity": 0.18 if node.is_filled else 0.0,
-            "rx": 5,
-        }
-        shapes = [svg.rectangle(left, top, width, _BOX, **fill, **frame)]
+        frame: dict[str, svg.Attribute] = {"stroke": "currentColor", "stroke_opacity": 0.6}
+        ground = 0.18 if node.is_filled else 0.0
+        shapes = [
+            svg.rectangle(
+                left, top, width, _BOX, fill="currentColor", fill_opacity=ground, rx=5, **frame
+            )
+        ]
         if node.is_final:
             inner, height = width - 5, _BOX - 5
-            outline: dict[str, Any] = {"fill": "none", "rx": 3, **frame}
-            shapes.append(svg.rectangle(left + 2.5, top + 2.5, inner, height, **outline))
+            shapes.append(
+                svg.rectangle(left + 2.5, top + 2.5, inner, height, fill="none", rx=3, **frame)
+            )
         centre, weight = middle - room / 2, "bold" if node.is_filled else None
         for text, size, y_of in (node.text, _SIZE, top + 15), (node.detail, _SMALL, top + 28):
             if text:
-                style: dict[str, Any] = {"anchor": "middle", "font_weight": weight}
-                shapes.append(svg.text(centre, y_of, text, size=size, **style))
+                shapes.append(
+                    svg.text(centre, y_of, text, size=size, anchor="middle", font_weight=weight)
+                )
         return [*shapes, *_cursor(names, middle + width / 2 - room - 5, top + 21)]
 
 
