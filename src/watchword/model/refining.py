@@ -136,10 +136,13 @@ def refine(
     engine.refuse_if_unreadable()
     workers = as_threads(threads)
 
-    def refiner(*given: Any) -> _native.Refiner:
+    def refiner(
+        positions: list[list[int]], folds: list[int], scored: list[int], own: dict[str, Any]
+    ) -> _native.Refiner:
         if engine.source.is_plain:
-            return engine.native.refiner(*(texts, *given, workers))
-        return engine.native.refiner_terms(engine.source.read(texts), *given)
+            return engine.native.refiner(texts, positions, folds, scored, own, workers)
+        terms = engine.source.read(texts)
+        return engine.native.refiner_terms(terms, positions, folds, scored, own)
 
     _fit(engine, refiner, labels, settings, progress)
 
