@@ -154,10 +154,12 @@ class _Ask:
 
     @property
     def policy(self) -> Policy:
+        """The policy of ?policy={"policy": …} [default: the page's]."""
         return self.subjects.policy(self.given)
 
     @property
     def selection(self) -> Selection:
+        """The filters of a list: ?right=true&row=0&column=1&page=0."""
         right = {"": None, "true": True, "false": False}
         wanted = self.given.get("right", "")
         if wanted not in right:
