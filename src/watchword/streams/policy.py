@@ -44,7 +44,7 @@ class Policy(ABC):
 
     @property
     def needs(self) -> frozenset[Quantity]:
-        """The quantities it uses: `"shares"`, `"sums"`, `"gains"` [default: all].
+        """The quantities it uses: `"shares"`, `"sums"`, `"gains"` [default: all, or of its parts].
 
         Scores without one of them are rejected. A policy that only compares `Step.value` with
         `Step.other`, or uses `Step.score("share")`, needs shares only.
@@ -231,7 +231,7 @@ class RankedBy(_Composite, rule=lambda of, _: of, of=as_policy, score=as_score):
 
 
 @dataclass(frozen=True)
-class _Combined(_Composite, policies=as_policy):
+class _Combined(_Composite, policies=as_policy):  # each of them
     policies: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
