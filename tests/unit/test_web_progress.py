@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from watchword.web.documents import DocumentShelf, Selection
-from watchword.web.models import GivenUpError, Models, Progress
+from watchword.web.models import Models
+from watchword.web.progress import GivenUpError, Progress
 from web_pages import app, ask, documents, model
 
 

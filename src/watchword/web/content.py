@@ -17,11 +17,11 @@ from watchword.web.models import (
     LatestUsed,
     Models,
     NotThereError,
-    Progress,
     Settings,
     explained,
     found_at,
 )
+from watchword.web.progress import Progress
 from watchword.web.subjects import SubjectShelf
 
 _FOLLOWING = 20
