@@ -135,6 +135,7 @@ class Watcher:
     ) -> None:
         self._engine = engine
         self._ledger = Ledger(engine, policy)
+        self._is_population = policy.is_population  # once: it is asked for every post
         self._rows: dict[str, int] = {}
         if state is not None:
             kept, subjects = states.watcher_from_bytes(state)
@@ -313,7 +314,7 @@ class Watcher:
         return np.array(found, np.int64)
 
     def _refuse_population(self) -> None:
-        if self.policy.is_population:
+        if self._is_population:
             raise ValueError(
                 f"{self.policy!r} compares all subjects of a round: call read_round instead"
             )
