@@ -19,6 +19,7 @@ from watchword.errors import DataFormatError, UnlearnError
 from watchword.model.engine import engine_of
 from watchword.model.tau_ss3 import TauSS3
 from watchword.spark.counting import Counting, count_batches, rows_of, rows_schema
+from watchword.spark.levels import write_levels
 from watchword.spark.needs import (
     check_shippable,
     check_workers,
@@ -29,7 +30,7 @@ from watchword.spark.needs import (
     require_text,
     seen_by_driver,
 )
-from watchword.spark.sorting import Aside, add_up, fold, sorted_rows, write_levels
+from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
 from watchword.spark.writing import RowsError, write_sorted
 
 if TYPE_CHECKING:
