@@ -24,7 +24,7 @@ from watchword.model.native import LevelCounter, TermBatch
 from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.model.text import TextSource, Tokenizer, WordHook
-from watchword.spark.needs import ModelFile
+from watchword.spark.opening import ModelFile
 from watchword.spark.scoring import arrow_label_type, labels_of, refuse_null, rows_batch, terms_of
 
 DOCUMENTS = b"\x00d"

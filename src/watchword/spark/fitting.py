@@ -28,8 +28,8 @@ from watchword.spark.needs import (
     column_type,
     require,
     require_text,
-    seen_by_driver,
 )
+from watchword.spark.opening import seen_by_driver
 from watchword.spark.sorting import Aside, add_up, fold, sorted_rows
 from watchword.spark.writing import RowsError, write_sorted
 

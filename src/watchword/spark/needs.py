@@ -6,26 +6,21 @@ Spark's own errors are a Java traceback inside a Python traceback; the messages 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from watchword.errors import DataFormatError, MissingExtraError, ModelFormatError, WatchwordError
-from watchword.model.engine import engine_of
-from watchword.model.functions import check_function
-from watchword.model.parameter_kinds import Summary
-from watchword.model.tau_ss3 import TauSS3
-from watchword.model.text import Tokenizer, WordHook
+from watchword.errors import DataFormatError, MissingExtraError, WatchwordError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from watchword.spark.opening import ModelFile
 
 
 _LEAST = (4, 1)
@@ -86,9 +81,9 @@ def column_type(frame: DataFrame, role: str, name: str) -> Any:
     """Return the type of a required column; raise if it is missing."""
     if not isinstance(name, str):
         raise TypeError(f"{role} must be the name of a column, got {name!r}")
-    for known in frame.schema.fields:
-        if known.name == name:
-            return known.dataType
+    for field in frame.schema.fields:
+        if field.name == name:
+            return field.dataType
     listed = ", ".join(map(repr, frame.columns)) or "none"
     raise DataFormatError(
         f"column {name!r} for {role} not found; the columns are {listed}", arguments=(role,)
@@ -254,73 +249,3 @@ def check_workers(session: SparkSession, model: ModelFile | None = None) -> None
 
     with clear_errors():
         session.range(0, 4, 1, 4).mapInArrow(check, "id long").collect()
-
-
-_open: dict[tuple[object, ...], TauSS3] = {}
-_KEPT = 4  # models per process; a stream may switch to a new model
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """A reference to a model file for workers: its path, and its identity."""
-
-    path: str
-    fingerprint: str | None = None
-    functions: dict[str, Any] = field(default_factory=dict)  # arguments of `TauSS3.load`
-    digest: str = ""  # of the functions; with other functions it is another model
-
-    def open(self) -> TauSS3:
-        """Return the model, shared by all calls in a process."""
-        try:
-            found = Path(self.path).stat()
-        except OSError as error:
-            raise ModelFormatError(
-                f"a worker cannot read the model file {self.path} ({error.strerror}): put it under "
-                "this path on every machine, on shared storage or as a copy"
-            ) from None
-        which = (found.st_ino, found.st_size, found.st_mtime_ns, self.fingerprint)
-        key = (self.path, *which, self.digest)
-        model = _open.get(key)
-        if model is None:
-            model = TauSS3.load(self.path, mapped=True, **self.functions)
-            if self.fingerprint is not None and model.fingerprint != self.fingerprint:
-                raise ModelFormatError(
-                    f"a worker has another model file at {self.path} than the driver: "
-                    "copy the same file to all machines"
-                )
-            if len(_open) >= _KEPT:
-                _open.clear()
-            _open[key] = model
-        return model
-
-
-def seen_by_driver(
-    path: str | os.PathLike[str],
-    *,
-    word_hook: WordHook | None = None,
-    tokenizer: Tokenizer | None = None,
-    summary: Summary | None = None,
-) -> tuple[ModelFile, TauSS3]:
-    """Return the reference to a model file as seen by the driver, and the model in it."""
-    absolute = str(Path(path).expanduser().absolute())
-    if not Path(absolute).is_file():
-        raise ModelFormatError(f"model file {absolute} not found: the driver also needs it")
-    functions = {"word_hook": word_hook, "tokenizer": tokenizer, "summary": summary}
-    for role, function in functions.items():
-        if role != "summary":
-            check_function(role, function)
-        check_shippable(role, function)
-    file = ModelFile(absolute, None, functions, _digest(word_hook, tokenizer, summary))
-    model = file.open()
-    engine_of(model).refuse_if_unreadable()
-    return replace(file, fingerprint=model.fingerprint), model
-
-
-def _digest(*functions: object) -> str:
-    """Return a digest of functions as sent to workers; empty without functions."""
-    from pyspark import cloudpickle
-
-    if all(function is None for function in functions):
-        return ""
-    dumps: Callable[[object], bytes] = cloudpickle.dumps
-    return hashlib.sha256(dumps(functions)).hexdigest()

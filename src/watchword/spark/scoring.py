@@ -22,15 +22,14 @@ from watchword.model.parameter_kinds import Summary
 from watchword.model.results import ConfidenceTable
 from watchword.model.text import TextSource, Tokenizer, WordHook
 from watchword.spark.needs import (
-    ModelFile,
     check_workers,
     column,
     quoted,
     require,
     require_free,
     require_text,
-    seen_by_driver,
 )
+from watchword.spark.opening import ModelFile, seen_by_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

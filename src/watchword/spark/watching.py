@@ -1,4 +1,9 @@
-"""watch: decisions after every post of a stream, subject by subject."""
+"""watch: decisions after every post of a stream, subject by subject.
+
+The state is one value per subject: the bytes of `Reader.to_bytes`, the hashes of the latest post
+ids (8 bytes each, oldest first), and the highest order so far. Spark checks the columns when a
+query resumes from a checkpoint; the bytes have their own version.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,13 @@ from watchword.model.engine import engine_of
 from watchword.model.parameter_kinds import Summary
 from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import (
-    ModelFile,
     check_workers,
     column,
     column_type,
     require,
     require_text,
-    seen_by_driver,
 )
+from watchword.spark.opening import ModelFile, seen_by_driver
 from watchword.spark.scoring import Scoring, label_array, spark_label_type
 from watchword.streams import states
 from watchword.streams.ledger import Ledger
@@ -273,6 +277,7 @@ class _Desk:
         return found, (state, marks.to_bytes(), marks.last)
 
     def _ledger_of(self, reader: bytes | None) -> Ledger:
+        """Return a ledger with the state of one subject."""
         ledger, state = self._ledger, self._blank
         if reader is not None:
             state, watching = states.from_bytes(reader), self._watching
