@@ -123,7 +123,7 @@ class NestedTuning:
         )
 
     def _repr_html_(self) -> str:
-        from watchword.show.early import result_html
+        from watchword.show.snippets import result_html
 
         table = measure_cells(self.objective, self.held_out.names, self._rows)
         return result_html(self._summary, table, warnings=self.warnings)

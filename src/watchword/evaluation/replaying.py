@@ -302,7 +302,7 @@ class Replay:
 
     def _repr_html_(self) -> str:
         from watchword.evaluation.replay_charts import usual_charts
-        from watchword.show.early import result_html
+        from watchword.show.snippets import result_html
 
         chart = usual_charts(self)[0].to_dict()
         if (found := self.measures) is None:

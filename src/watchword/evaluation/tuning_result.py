@@ -185,7 +185,7 @@ class Tuning:
         return self.chart(kind, **options).plot(ax)
 
     def _repr_html_(self) -> str:
-        from watchword.show.early import result_html
+        from watchword.show.snippets import result_html
 
         table = measure_cells(self.objective, self.held_out.names, self._rows(_SHOWN))
         chart = self.chart("frontier").to_dict()

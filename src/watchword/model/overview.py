@@ -182,8 +182,8 @@ def model_html_of(engine: Engine, head: str) -> str | None:
 
     There are no bars of a model so large that a pass over it takes seconds.
     """
-    from watchword.show.early import model_html
     from watchword.show.pictures import bars_svg
+    from watchword.show.snippets import model_html
 
     statistics = engine.statistics()
     if not statistics.documents:

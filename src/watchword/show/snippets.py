@@ -13,12 +13,12 @@ from watchword.show.chart import chart_svg
 from watchword.show.markup import escaped, name_html, table_html
 
 _STYLE = """
-.ww-early table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.ww-early :is(th, td) { text-align: start; padding: .15rem .6rem; }
-.ww-early .number { text-align: end; white-space: nowrap; }
-.ww-early .wide { overflow-x: auto; }
-.ww-early caption { text-align: start; }
-.ww-early svg { max-width: 100%; height: auto; background: none; color: inherit; }
+.ww-snippet table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.ww-snippet :is(th, td) { text-align: start; padding: .15rem .6rem; }
+.ww-snippet .number { text-align: end; white-space: nowrap; }
+.ww-snippet .wide { overflow-x: auto; }
+.ww-snippet caption { text-align: start; }
+.ww-snippet svg { max-width: 100%; height: auto; background: none; color: inherit; }
 """
 _MOST_LABELS = 10
 
@@ -59,4 +59,4 @@ def model_html(head: str, rows: Sequence[tuple[Any, int, int]], pictures: Sequen
 
 def _snippet(body: str, chart: Plain | None) -> str:
     picture = "" if chart is None else chart_svg(chart, alone=False)
-    return f'<div class="ww-early"><style>{_STYLE}</style>{body}{picture}</div>'
+    return f'<div class="ww-snippet"><style>{_STYLE}</style>{body}{picture}</div>'
