@@ -273,7 +273,7 @@ threads_option = option("--threads", "Number of threads.  [default: all cores]",
 table_option = flag("--table", "Print a table instead of JSON lines.")
 like_option = option("--like MODEL", "Model whose parameters are the defaults.", type=FILE)
 prune_option = option(
-    "--prune TIMES", "Drop n-grams with count ≤ TIMES under a label after training.", type=COUNT
+    "--prune COUNT", "Drop n-grams with count ≤ COUNT under a label after training.", type=COUNT
 )
 
 

@@ -101,7 +101,7 @@ class Parameters:
         least=1,
         paper=1,
         pyss3=2,
-        metavar="TIMES",
+        metavar="COUNT",
         title="Minimum count",
     )
     alpha: float = _row(
@@ -266,7 +266,7 @@ class Parameters:
         affects_values=False,
         help="Largest count that periodic pruning drops.",
         least=0,
-        metavar="TIMES",
+        metavar="COUNT",
     )
     prune_shortest: int = _row(
         1,

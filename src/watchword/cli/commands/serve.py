@@ -44,8 +44,8 @@ _TOKEN_VARIABLE = "WATCHWORD_SERVE_TOKEN"  # noqa: S105  (a name)
 @option("--get PATH", "Print the response to this path, and exit.", name="path")
 @option("--export FILE", "Write the page as one HTML file, and exit.", type=FILE)
 @option(
-    "--floor TIMES",
-    "With --export: leave out n-grams with count ≤ TIMES, which may identify a person.",
+    "--floor COUNT",
+    "With --export: leave out n-grams with count ≤ COUNT, which may identify a person.",
     type=click.IntRange(min=0),
 )
 @data_options()
