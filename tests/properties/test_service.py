@@ -15,7 +15,7 @@ from watchword.service import intake as intake_module
 from watchword.service import stored_posts
 from watchword.service.intake import Batch, Group, Intake, Settings
 from watchword.service.records import IncomingPost
-from watchword.service.rows import Reading
+from watchword.service.rows import Detector
 from watchword.service.store import connect, decoded
 
 START = datetime(2024, 5, 1, tzinfo=timezone.utc)
@@ -49,12 +49,12 @@ def streams(draw):
 
 def received(store, model, policy, batches, **options):
     """Take batches in, a new intake for each, as after a restart; return receipts."""
-    reading = Reading(model, policy, 1)
+    detector = Detector(model, policy, 1)
     receipts = []
     for batch in batches:
         intake = Intake(store, Settings(**options))
         groups = [Batch(batch[: len(batch) // 2]), Batch(batch[len(batch) // 2 :])]
-        receipts += intake.accept(Group.weigh(groups, reading))
+        receipts += intake.accept(Group.score(groups, detector))
     return receipts
 
 

@@ -132,12 +132,12 @@ def test_a_batch_larger_than_the_queue_is_taken_if_nothing_waits(tmp_path, model
 
 
 def test_a_batch_that_fails_again_on_its_own_ends_nothing(tmp_path, model, monkeypatch):
-    weigh = Group.weigh
+    score = Group.score
 
-    def weigh_several(batches, *rest, **options):
+    def score_several(batches, *rest, **options):
         if len(batches) == 1:
             raise MemoryError
-        return weigh(batches, *rest, **options)
+        return score(batches, *rest, **options)
 
     with opened(str(tmp_path / "watch.db"), model) as service:
         writer = service._writer
@@ -148,7 +148,7 @@ def test_a_batch_that_fails_again_on_its_own_ends_nothing(tmp_path, model, monke
                     wait_until(lambda: not writer._queue)
                     wait_until(lambda expected=taken: writer._weighed.qsize() == min(expected, 1))
                 sent = [service.submit([post("bob", number)]) for number in range(3)]
-                patch.setattr(Group, "weigh", weigh_several)
+                patch.setattr(Group, "score", score_several)
                 patch.setattr(service._intake, "accept", Mock(side_effect=MemoryError))
             for one in sent:
                 with pytest.raises(MemoryError):

@@ -14,7 +14,7 @@ from watchword.errors import UnknownAlertError, UnknownLabelError
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.service.choices import VERDICTS, Verdict
 from watchword.service.records import Alert, Mark, Precision, TrainingText, moment, now, plain
-from watchword.service.rows import Layouts, Reading
+from watchword.service.rows import Detector, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 from watchword.streams.histories import best_other
@@ -82,7 +82,7 @@ def write_alerts(
 def _write(
     session: Session, rows: SubjectRows, one: Raised, texts_kept: bool, by_time: bool
 ) -> int:
-    reading, layouts, sums = rows.reading, rows.layouts, one.sums
+    detector, layouts, sums = rows.detector, rows.layouts, one.sums
     posts = posts_until(session, rows.ids[one.row], encoded(one.post_id), one.delay, by_time)
     known = layouts.get(session, {post.layout for post in posts})
     gains = [known[post.layout].by_label(post.contribution) for post in posts]
@@ -93,9 +93,9 @@ def _write(
         every = bool(kept) and texts_kept
         texts = kept if every else texts
     reasons = alert_reasons(
-        reading.engine,
+        detector.engine,
         texts,
-        positive=reading.policy.positive,
+        positive=detector.policy.positive,
         sums=sums,
         posts=[
             (post.number, post.id, plain(moment(post.time)), own)
@@ -107,14 +107,14 @@ def _write(
         "INSERT INTO alerts (subject, layout, label, post_id, post_time, raised_at, delay, "
         "by_time, score, sums, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         rows.ids[one.row],
-        layouts.id_of(session, reading, tuple(sums)),
-        json.dumps(reading.policy.positive),
+        layouts.id_of(session, detector, tuple(sums)),
+        json.dumps(detector.policy.positive),
         encoded(one.post_id),
         one.time,
         rows.arrived,
         one.delay,
         int(by_time),
-        _score(reading, one, gains),
+        _score(detector, one, gains),
         np.array(list(sums.values()), "<f8").tobytes(),
         json.dumps(reasons.to_dict()),
     )
@@ -126,9 +126,9 @@ def _write(
     return int(key)
 
 
-def _score(reading: Reading, one: Raised, gains: Sequence[dict[Label, float]]) -> float:
+def _score(detector: Detector, one: Raised, gains: Sequence[dict[Label, float]]) -> float:
     """Return the score of the subject after the post that raised the alert."""
-    positive, sums = reading.policy.positive, one.sums
+    positive, sums = detector.policy.positive, one.sums
     column = list(sums).index(positive)
     added = np.array([[own.get(label, 0.0) for label in sums] for own in gains])
     added = added.reshape(len(gains), len(sums))
@@ -138,7 +138,7 @@ def _score(reading: Reading, one: Raised, gains: Sequence[dict[Label, float]]) -
     value, other = total[:, column].copy(), best_other(total, column).copy()
     last = np.cumsum(ratios)[-1:]
     step = Step(np.array([one.delay]), value, other, none, none, 0, memory, last)
-    return float(step.score(ranking_score(reading.policy))[0])
+    return float(step.score(ranking_score(detector.policy))[0])
 
 
 AlertSort = Literal["newest", "oldest", "score", "subject", "label", "time"]
@@ -149,7 +149,7 @@ class Alerts:
 
     store: Store
     layouts: Layouts
-    reading: Reading
+    detector: Detector
 
     def alerts(
         self,
@@ -226,7 +226,7 @@ class Alerts:
             )
             if not found:
                 raise UnknownAlertError(f"alert {alert} not found")
-            true = _true_label(self.reading, json.loads(found[0][0]), verdict, label)
+            true = _true_label(self.detector, json.loads(found[0][0]), verdict, label)
             session.run(
                 "INSERT INTO marks (alert, verdict, note, marked_by, label, at) "
                 "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (alert) DO UPDATE SET "
@@ -268,10 +268,10 @@ def _alert(row: Any, known: dict[int, Any]) -> Alert:
 
 
 def _true_label(
-    reading: Reading, alerted: Label, verdict: Verdict, label: Label | None
+    detector: Detector, alerted: Label, verdict: Verdict, label: Label | None
 ) -> Label | None:
     """Return the label that a mark says the subject has, if it says so."""
-    known = reading.engine.labels
+    known = detector.engine.labels
     if label is not None and label not in known:
         listed = ", ".join(map(repr, known))
         raise UnknownLabelError(f"unknown label {label!r}; the model knows {listed}")

@@ -21,7 +21,7 @@ from watchword.service.alerts import Raised, write_alerts
 from watchword.service.choices import Order
 from watchword.service.records import IncomingPost, Position, Receipt, micros, now
 from watchword.service.replays import replayed
-from watchword.service.rows import Layouts, Reading, SubjectRows, cut
+from watchword.service.rows import Detector, Layouts, SubjectRows, cut
 from watchword.service.store import MOST_ID_BYTES, Session, Store, blobs, encoded, encoded_all
 from watchword.service.stored_posts import hashed
 
@@ -46,16 +46,16 @@ class Group:
 
     batches: Sequence[Batch]
     posts: list[IncomingPost]
-    reading: Reading
+    detector: Detector
     labels: tuple[Label, ...]
     gains: FloatArray
 
     @classmethod
-    def weigh(cls, batches: Sequence[Batch], reading: Reading, *, threads: int = 1) -> Group:
+    def score(cls, batches: Sequence[Batch], detector: Detector, *, threads: int = 1) -> Group:
         """Compute the evidence; this is slow and does not need the store."""
         posts = [post for batch in batches for post in batch.posts]
-        table = reading.engine.evidence(list(map(attrgetter("text"), posts)), threads)
-        return cls(batches, posts, reading, table.labels, table.values)
+        table = detector.engine.evidence(list(map(attrgetter("text"), posts)), threads)
+        return cls(batches, posts, detector, table.labels, table.values)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Intake:
         by_time, in_rounds = self._settings.order == "time", self._settings.in_rounds
         arrived = now()
         taken = _taken(group.posts, arrived if by_time else None)
-        rows = SubjectRows.load(session, self.layouts, group.reading, taken.names, group.labels)
+        rows = SubjectRows.load(session, self.layouts, group.detector, taken.names, group.labels)
         rows.arrived = arrived
         _drop_seen(session, taken, rows)
         gains = group.gains[np.array(taken.order, np.int64)]
@@ -185,7 +185,7 @@ class Intake:
 
         The subjects' index of posts is written with their rows.
         """
-        layout = self.layouts.id_of(session, group.reading, group.labels)
+        layout = self.layouts.id_of(session, group.detector, group.labels)
         ids = session.new_ids("posts", len(numbers))
         rows.index.add(session, rows.ids, taken.rows, taken.hashes, ids)
         values = zip(

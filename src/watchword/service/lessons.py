@@ -17,7 +17,7 @@ from watchword._checks import Label
 from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.records import now
-from watchword.service.rows import Reading
+from watchword.service.rows import Detector
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 from watchword.service.versions import (
@@ -53,33 +53,33 @@ def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
 
 
 def teach(
-    store: Store, versions: Versions, reading: Reading, alerts: Sequence[int] | None
-) -> Reading:
+    store: Store, versions: Versions, detector: Detector, alerts: Sequence[int] | None
+) -> Detector:
     """Teach the marked texts that the active version has not learnt; return the new version.
 
     Raise `StoreError` if there is nothing to teach.
     """
     with store.reading() as session:
-        lessons = _new_lessons(session, reading.version, alerts)
+        lessons = _new_lessons(session, detector.version, alerts)
     if not lessons:
         raise StoreError(
             "nothing to teach: no newly marked alert has stored texts and a known true label "
             "(store_texts stores texts)"
         )
-    kept = versions.save(reading.model)  # a way back, whatever becomes of the given file
-    taught = learn(reading.model, lessons)
+    kept = versions.save(detector.model)  # a way back, whatever becomes of the given file
+    taught = learn(detector.model, lessons)
     path = versions.save(taught)
     try:
         with store.writing() as session:
             session.lock("lessons")
-            _refuse_changed(session, reading.version)
+            _refuse_changed(session, detector.version)
             alerts = sorted({one.alert for one in lessons})
             if len(session.where("SELECT id FROM alerts WHERE id {keys}", alerts)) < len(alerts):
                 raise StoreError("a subject was forgotten in the meantime: try again")
             settle(session, kept)
             settle(session, path)
-            session.run("UPDATE versions SET path = ? WHERE id = ?", str(kept), reading.version)
-            number = versions.add(session, reading.version, path, taught.fingerprint)
+            session.run("UPDATE versions SET path = ? WHERE id = ?", str(kept), detector.version)
+            number = versions.add(session, detector.version, path, taught.fingerprint)
             _write(session, number, lessons)
             set_active(session, number)
     except StoreError:
@@ -88,21 +88,21 @@ def teach(
             session.lock("lessons")
             remove_unsettled(session)
         raise
-    return Reading(taught, reading.policy, number)
+    return Detector(taught, detector.policy, number)
 
 
-def restore(store: Store, versions: Versions, reading: Reading, number: int) -> Reading:
+def restore(store: Store, versions: Versions, detector: Detector, number: int) -> Detector:
     """Switch to an earlier or later version."""
     with store.reading() as session:
         _, _, path, fingerprint, _ = version_row(session, number)
     model = versions.load(path, fingerprint)
-    if reading.policy.positive not in model.labels:
-        raise StoreError(f"version {number} does not know the label {reading.policy.positive!r}")
+    if detector.policy.positive not in model.labels:
+        raise StoreError(f"version {number} does not know the label {detector.policy.positive!r}")
     with store.writing() as session:
         session.lock("lessons")
         version_row(session, number)  # it may have been removed meanwhile
         set_active(session, number)
-    return Reading(model, reading.policy, number)
+    return Detector(model, detector.policy, number)
 
 
 def _new_lessons(session: Session, version: int, alerts: Sequence[int] | None) -> list[Lesson]:

@@ -21,7 +21,7 @@ import numpy as np
 from watchword._arrays import FloatArray, IntArray
 from watchword._checks import Label
 from watchword.service.alerts import Raised, write_alerts
-from watchword.service.rows import COLUMNS, Layouts, Reading, SubjectRows, cut
+from watchword.service.rows import COLUMNS, Detector, Layouts, SubjectRows, cut
 from watchword.service.store import Session, Store
 from watchword.service.stored_posts import StoredPost, in_order, read_posts, texts_of, waiting_posts
 from watchword.streams.ledger import Records
@@ -136,7 +136,7 @@ def _stored(session: Session, rows: SubjectRows, chosen: set[int]) -> list[_Entr
 
 
 def reread_some(
-    store: Store, reading: Reading, *, after: int, by_time: bool
+    store: Store, detector: Detector, *, after: int, by_time: bool
 ) -> tuple[int | None, int, int, list[int]]:
     """Read some subjects again whose texts are all stored; others keep their sums.
 
@@ -161,22 +161,22 @@ def reread_some(
             for one in found
             if one[0] in posts and all(post.key in texts for post in posts[one[0]])
         ]
-        alerts = _reread(session, reading, whole, posts, texts, by_time) if whole else []
+        alerts = _reread(session, detector, whole, posts, texts, by_time) if whole else []
         kept = sum(one[0] in posts for one in found) - len(whole)
     return found[-1][0], len(whole), kept, alerts
 
 
 def _reread(
     session: Session,
-    reading: Reading,
+    detector: Detector,
     found: list[Any],
     posts: Mapping[int, list[StoredPost]],
     texts: dict[int, str],
     by_time: bool,
 ) -> list[int]:
-    rows = SubjectRows.load_all(session, Layouts(), reading, found)
+    rows = SubjectRows.load_all(session, Layouts(), detector, found)
     flat = [(row, post) for row, one in enumerate(found) for post in posts[one[0]]]
-    labels, gains = reading.engine.evidence([texts[post.key] for _, post in flat], 1)
+    labels, gains = detector.engine.evidence([texts[post.key] for _, post in flat], 1)
     where = np.array([row for row, _ in flat], np.int64)
     blocked = np.flatnonzero(rows.contents()["delays"]).tolist()
     alerts = _read_again(rows, (where, labels, gains), list(range(len(found))), blocked)
@@ -185,7 +185,7 @@ def _reread(
         row, post = flat[at]
         own = Raised(row, post.id, post.time, post.at, texts[post.key], delay=delay, sums=sums)
         raised.append(own)
-    layout = rows.layouts.id_of(session, reading, labels)
+    layout = rows.layouts.id_of(session, detector, labels)
     session.many(
         "UPDATE posts SET layout = ?, contribution = ? WHERE id = ?",
         [(layout, blob, post.key) for blob, (_, post) in zip(cut(gains), flat, strict=True)],
@@ -200,7 +200,7 @@ _APART = 60_000_000  # microseconds by which the clocks of processes may differ
 
 
 def close_round(
-    store: Store, reading: Reading, *, texts_kept: bool, due: int | None = None
+    store: Store, detector: Detector, *, texts_kept: bool, due: int | None = None
 ) -> list[int]:
     """Read the posts that wait, in one transaction; return the ids of new alerts.
 
@@ -218,7 +218,7 @@ def close_round(
         waiting = waiting_posts(session)
         if not waiting:
             return []
-        rows, rounds, raised = _read(session, reading, waiting, int(facts.get("rounds", 0)))
+        rows, rounds, raised = _read(session, detector, waiting, int(facts.get("rounds", 0)))
         session.set_fact("rounds", str(rounds))
         written = write_alerts(session, rows, raised, texts_kept=texts_kept)
         if not texts_kept:
@@ -227,15 +227,15 @@ def close_round(
 
 
 def _read(
-    session: Session, reading: Reading, waiting: list[StoredPost], rounds: int
+    session: Session, detector: Detector, waiting: list[StoredPost], rounds: int
 ) -> tuple[SubjectRows, int, list[Raised]]:
     """Read waiting posts in turns; write states and numbers."""
     new = {one.subject for one in waiting}
     found = session.run(f"SELECT {COLUMNS} FROM subjects ORDER BY id" + session.for_update)
     found = [one for one in found if one[3] or one[0] in new]  # others have had no post yet
     # Not the layouts of the intake: the transaction may be rolled back.
-    rows = SubjectRows.load_all(session, Layouts(), reading, found)
-    if rows.stale and not reading.policy.is_population:  # which remembers what others wrote, too
+    rows = SubjectRows.load_all(session, Layouts(), detector, found)
+    if rows.stale and not detector.policy.is_population:  # which remembers what others wrote, too
         rebuild_memory(session, rows)
     rows.restore(rows.contents(), rounds=rounds)
     row_of = {one[0]: row for row, one in enumerate(found)}

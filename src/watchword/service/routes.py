@@ -202,7 +202,7 @@ class Door:
     def list_alerts(self, call: Call) -> Any:
         """List alerts with their reasons and marks."""
         asked = call.values
-        labels = {str(label): label for label in reversed(self._service.reading.model.labels)}
+        labels = {str(label): label for label in reversed(self._service.detector.model.labels)}
         asked["label"] = labels.get(asked["label"], asked["label"])
         return {"alerts": self._service.alerts(**asked), "last": self._service.last_alert()}
 
@@ -241,7 +241,7 @@ class Door:
         return found
 
     def _known_label(self, label: object) -> Any:
-        for one in self._service.reading.model.labels:
+        for one in self._service.detector.model.labels:
             if type(label) in (str, int) and str(one) == str(label):
                 return one
         raise HTTPException(409, '"label" must be a label of the model')

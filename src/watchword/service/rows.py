@@ -30,7 +30,7 @@ _COLUMNS = "id, labels, policy, policy_hash, model"
 
 
 @dataclass(frozen=True)
-class Reading:
+class Detector:
     """A model and a policy in use, and the number of the model's version."""
 
     model: TauSS3
@@ -91,12 +91,12 @@ class Layouts:
             found[key] = own
         return found
 
-    def id_of(self, session: Session, reading: Reading, labels: Sequence[Label]) -> int:
-        """Return the id of the layout of a reading with these labels; create it if it is new.
+    def id_of(self, session: Session, detector: Detector, labels: Sequence[Label]) -> int:
+        """Return the id of the layout of a detector with these labels; create it if it is new.
 
         One that this transaction creates is looked up again next time: it may be rolled back.
         """
-        content = reading.fingerprint, reading.policy_hash, json.dumps(list(labels))
+        content = detector.fingerprint, detector.policy_hash, json.dumps(list(labels))
         if content in self._ids:
             return self._ids[content]
         query = "SELECT id FROM layouts WHERE model = ? AND policy_hash = ? AND labels = ?"
@@ -106,7 +106,7 @@ class Layouts:
             "INSERT INTO layouts (model, policy_hash, labels, policy) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
             *content,
-            reading.spelling,
+            detector.spelling,
         )
         return int(session.run(query, *content)[0][0])
 
@@ -164,9 +164,9 @@ _UPDATE = (
 class SubjectRows:
     """A ledger with a row per subject, and what the store knows about each."""
 
-    def __init__(self, reading: Reading, layouts: Layouts, names: list[str]) -> None:
+    def __init__(self, detector: Detector, layouts: Layouts, names: list[str]) -> None:
         count = len(names)
-        self.reading = reading
+        self.detector = detector
         self.names = names
         self.arrived = now()  # the time of the group
         self.ids = [0] * count
@@ -176,7 +176,7 @@ class SubjectRows:
         self.last_times: list[int | None] = [None] * count
         self.index = PostIndex(count)
         self.stale: set[int] = set()  # rows whose memory is that of another policy
-        self.ledger = Ledger(reading.engine, reading.policy)
+        self.ledger = Ledger(detector.engine, detector.policy)
         self.ledger.resize(count)
         self.layouts = layouts
 
@@ -185,12 +185,12 @@ class SubjectRows:
         cls,
         session: Session,
         layouts: Layouts,
-        reading: Reading,
+        detector: Detector,
         names: list[str],
         labels: tuple[Label, ...],
     ) -> SubjectRows:
         """Load the subjects of these names; those that the store lacks get ids."""
-        rows = cls(reading, layouts, names)
+        rows = cls(detector, layouts, names)
         index = dict(zip(encoded_all(names), range(len(names)), strict=True))
         found = session.lock_subjects(COLUMNS, list(index))
         rows._fill(session, [(index[one[1]], one) for one in found], labels)
@@ -201,11 +201,11 @@ class SubjectRows:
 
     @classmethod
     def load_all(
-        cls, session: Session, layouts: Layouts, reading: Reading, found: Sequence[Any]
+        cls, session: Session, layouts: Layouts, detector: Detector, found: Sequence[Any]
     ) -> SubjectRows:
         """Load subjects that were found in the store, in their order."""
-        rows = cls(reading, layouts, [decoded(one[1]) for one in found])
-        rows._fill(session, list(enumerate(found)), reading.engine.labels)
+        rows = cls(detector, layouts, [decoded(one[1]) for one in found])
+        rows._fill(session, list(enumerate(found)), detector.engine.labels)
         return rows
 
     def _fill(
@@ -226,14 +226,14 @@ class SubjectRows:
         every = [label for one in known.values() for label in one.labels]
         union = tuple(dict.fromkeys((*labels, *every)))
         sums = np.zeros((len(self.names), len(union)))
-        memory = np.zeros((len(self.names), self.reading.policy.columns))
+        memory = np.zeros((len(self.names), self.detector.policy.columns))
         for number, (rows, states) in by_layout.items():
             own = known[number]
             sums[rows] = aligned(states, own.labels, union)
-            if own.policy_hash == self.reading.policy_hash:
+            if own.policy_hash == self.detector.policy_hash:
                 values = np.frombuffer(b"".join(states), "<f8").reshape(len(states), -1)
                 memory[rows] = values[:, len(own.labels) :]
-            elif self.reading.policy.columns:
+            elif self.detector.policy.columns:
                 self.stale.update(rows)
         content = {"posts": self.posts.astype(np.uint32), "delays": delays}
         self.restore(content | {"sums": sums, "memory": memory}, union)
@@ -278,7 +278,7 @@ class SubjectRows:
         changed = np.flatnonzero(now["posts"] != self.posts)
         if not changed.size:
             return
-        layout = self.layouts.id_of(session, self.reading, self.ledger.labels)
+        layout = self.layouts.id_of(session, self.detector, self.ledger.labels)
         values = list(
             zip(
                 [layout] * len(self.names),

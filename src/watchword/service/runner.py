@@ -31,7 +31,7 @@ from watchword.service.records import (
     moment,
 )
 from watchword.service.replays import close_round
-from watchword.service.rows import Reading
+from watchword.service.rows import Detector
 from watchword.service.store import Store, decoded, encoded, open_store
 from watchword.service.subjects import Subjects
 from watchword.service.upkeep import Duty, Upkeep
@@ -85,10 +85,10 @@ class Service(Alerts, Subjects):
         self.settings = settings  #: of how posts are read
         self._versions = Versions(store, model_path)
         model, version = self._versions.start()
-        self.reading = Reading(model, policy, version)  #: the model and the policy in use
-        self.reading.engine.known_label(policy.positive)
+        self.detector = Detector(model, policy, version)  #: the model and the policy in use
+        self.detector.engine.known_label(policy.positive)
         self._lock = threading.RLock()
-        #: Held while the model is changed, so that the store and `reading` agree.
+        #: Held while the model is changed, so that the store and `detector` agree.
         self.changing = threading.RLock()
         self._listeners: list[Listener] = []
         self._intake = Intake(store, settings)
@@ -97,7 +97,7 @@ class Service(Alerts, Subjects):
         self._reloader = Reloader(self, store, self._versions)
         self._writer = Writer(
             self._intake,
-            lambda: self.reading,
+            lambda: self.detector,
             lock=self._lock,
             queue_posts=queue_posts,
             committed=lambda found: self.announce([key for one in found for key in one.alerts]),
@@ -224,14 +224,14 @@ class Service(Alerts, Subjects):
         so that they can be unlearnt. Raise `StoreError` if there is nothing to teach.
         """
         with self.changing:
-            taught = lessons.teach(self.store, self._versions, self.reading, alerts)
+            taught = lessons.teach(self.store, self._versions, self.detector, alerts)
             self.switch(taught)
         return self._versions.get(taught.version)
 
     def restore(self, version: int) -> ModelVersion:
         """Switch to an earlier or later version of the model."""
         with self.changing:
-            self.switch(lessons.restore(self.store, self._versions, self.reading, version))
+            self.switch(lessons.restore(self.store, self._versions, self.detector, version))
         return self._versions.get(version)
 
     def reload(
@@ -246,10 +246,10 @@ class Service(Alerts, Subjects):
         """
         return self._reloader.start(path, mode)
 
-    def switch(self, reading: Reading) -> None:
+    def switch(self, detector: Detector) -> None:
         """Use another model or policy from the next group of posts on."""
         with self._lock:
-            self.reading = reading
+            self.detector = detector
 
     # Removing
 
@@ -268,7 +268,7 @@ class Service(Alerts, Subjects):
                     self.store, self._versions, subject, key=key, plan=plan
                 )
                 if plan.model is not None and active is not None:
-                    self.switch(Reading(plan.model, self.reading.policy, active))
+                    self.switch(Detector(plan.model, self.detector.policy, active))
         self.kept.clear()  # lists may have the subject
         return found
 
@@ -282,7 +282,7 @@ class Service(Alerts, Subjects):
         """Read the posts that wait for the end of the round; return the ids of new alerts."""
         with self._lock:
             alerts = close_round(
-                self.store, self.reading, texts_kept=self.settings.store_texts, due=due
+                self.store, self.detector, texts_kept=self.settings.store_texts, due=due
             )
         self.announce(alerts)
         return alerts
@@ -296,7 +296,7 @@ class Service(Alerts, Subjects):
             marks = precision_of(session)
         query = "SELECT count(*), coalesce(sum(posts), 0) FROM subjects"
         [(subjects, posts)] = self.kept.get(query, lambda: self.store.rows(query))
-        writer, reading = self._writer, self.reading
+        writer, detector = self._writer, self.detector
         at = writer.last_commit
         return Statistics(
             subjects=subjects,
@@ -308,11 +308,11 @@ class Service(Alerts, Subjects):
             per_second=writer.rates.latest(),
             queued=writer.queued,
             last_commit=None if at is None else moment(int(at * 1_000_000)),
-            model=reading.fingerprint,
-            policy=reading.spelling,
-            version=reading.version,
-            labels=reading.engine.labels,
-            positive=reading.policy.positive,
+            model=detector.fingerprint,
+            policy=detector.spelling,
+            version=detector.version,
+            labels=detector.engine.labels,
+            positive=detector.policy.positive,
             rounds=int(facts.get("rounds", 0)) if self.settings.in_rounds else None,
             waiting=waiting,
             failures=writer.failures,

@@ -12,7 +12,7 @@ from watchword.reasons.story import tell
 from watchword.service.brief_cache import BriefCache
 from watchword.service.intake import Settings
 from watchword.service.records import HistoryPost, SubjectRow, SubjectView, moment
-from watchword.service.rows import NO_LAYOUT, Layout, Layouts, Reading
+from watchword.service.rows import NO_LAYOUT, Detector, Layout, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import StoredPost, all_posts, in_order, read_posts, texts_of
 
@@ -38,7 +38,7 @@ class Subjects:
 
     store: Store
     layouts: Layouts
-    reading: Reading
+    detector: Detector
     settings: Settings
     kept: BriefCache
 
@@ -123,7 +123,7 @@ class Subjects:
         if not rows or len(texts) < len(rows):
             return None
         posts = [Post(texts[one.key], time=moment(one.time), id=one.id) for one in rows]
-        person, engine, policy = Subject(name, posts), self.reading.engine, self.reading.policy
+        person, engine, policy = Subject(name, posts), self.detector.engine, self.detector.policy
         given = delay if policy.is_population else None
         story = tell(engine, person, policy, alert=given)
         if story.decision.delay != delay:  # raised by another model, policy or order

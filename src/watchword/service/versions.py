@@ -22,7 +22,7 @@ from watchword.service.choices import RELOAD_MODES, ReloadMode
 from watchword.service.logs import logger
 from watchword.service.records import ModelVersion, moment, now
 from watchword.service.replays import reread_some
-from watchword.service.rows import Reading
+from watchword.service.rows import Detector
 from watchword.service.store import Session, Store
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Reloader:
         as_choice("mode", mode, RELOAD_MODES)
         if mode == "replay" and not self._service.settings.store_texts:
             raise ValueError("reading texts again requires stored texts (store_texts)")
-        if mode == "replay" and self._service.reading.policy.is_population:
+        if mode == "replay" and self._service.detector.policy.is_population:
             raise ValueError(
                 "with a policy that compares all subjects, stored texts cannot be read again: "
                 "reload without replay"
@@ -245,18 +245,18 @@ class Reloader:
 
     def _reload(self, path: Path | None, mode: ReloadMode) -> ModelVersion:
         model = TauSS3.load(self._versions.given if path is None else path)
-        policy = self._service.reading.policy
+        policy = self._service.detector.policy
         engine_of(model).known_label(policy.positive)
         with self._service.changing:
             model, number = self._versions.activate(model, path)
-            reading = Reading(model, policy, number)
-            self._service.switch(reading)
-        logger.info("version %d of the model is in use: %s", number, reading.fingerprint)
+            detector = Detector(model, policy, number)
+            self._service.switch(detector)
+        logger.info("version %d of the model is in use: %s", number, detector.fingerprint)
         if mode == "replay":
-            self._reread(reading)
+            self._reread(detector)
         return self._versions.get(number)
 
-    def _reread(self, reading: Reading) -> None:
+    def _reread(self, detector: Detector) -> None:
         """Read the stored texts of all subjects again, some at a time."""
         last: int | None = 0
         changed = kept = 0
@@ -265,7 +265,7 @@ class Reloader:
             if self._stop.is_set():
                 raise StoreError("the service stopped while stored texts were read again")
             last, some, others, alerts = reread_some(
-                self._store, reading, after=last, by_time=by_time
+                self._store, detector, after=last, by_time=by_time
             )
             changed, kept = changed + some, kept + others
             self._service.announce(alerts)
@@ -273,12 +273,12 @@ class Reloader:
 
     def follow(self) -> None:
         """Switch to the version that another process has made the active one."""
-        own = self._service.reading
+        own = self._service.detector
         with self._store.reading() as session:
             number = active_version(session)
             if number is None or number == own.version:
                 return
             _, _, path, fingerprint, _ = version_row(session, number)
         model = self._versions.load(path, fingerprint)
-        self._service.switch(Reading(model, own.policy, number))
+        self._service.switch(Detector(model, own.policy, number))
         logger.info("version %d of the model is in use: %s", number, fingerprint)

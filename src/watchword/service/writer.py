@@ -17,7 +17,7 @@ from watchword.errors import BusyError, StoreError
 from watchword.service.intake import Batch, Group, Intake
 from watchword.service.logs import logger
 from watchword.service.records import Receipt
-from watchword.service.rows import Reading
+from watchword.service.rows import Detector
 
 _MOST_TOGETHER = 4_000  # posts in a group of several batches
 _SECONDS = 60  # for which arrivals are counted
@@ -51,7 +51,7 @@ class Writer:
     def __init__(
         self,
         intake: Intake,
-        reading: Callable[[], Reading],
+        detector: Callable[[], Detector],
         *,
         lock: threading.RLock,
         queue_posts: int,
@@ -59,7 +59,7 @@ class Writer:
         threads: int,
     ) -> None:
         self._intake = intake
-        self._reading = reading
+        self._detector = detector
         self._lock = lock
         self._most = queue_posts
         self._on_commit = committed
@@ -74,7 +74,7 @@ class Writer:
         self.accepted = self.duplicates = self.failures = 0
         self.last_commit: float | None = None
         self._workers = [
-            threading.Thread(target=self._weigh_all, name="watchword-weigh", daemon=True),
+            threading.Thread(target=self._score_all, name="watchword-score", daemon=True),
             threading.Thread(target=self._write_all, name="watchword-write", daemon=True),
         ]
         for worker in self._workers:
@@ -107,9 +107,9 @@ class Writer:
 
     # Weighing
 
-    def _weigh_all(self) -> None:
+    def _score_all(self) -> None:
         while batches := self._next_group():
-            self._weigh(batches)
+            self._score(batches)
         self._weighed.put(None)
 
     def _next_group(self) -> list[Batch]:
@@ -125,11 +125,11 @@ class Writer:
                 group.append(self._queue.popleft())
         return group
 
-    def _weigh(self, batches: Sequence[Batch]) -> None:
+    def _score(self, batches: Sequence[Batch]) -> None:
         try:
-            group = Group.weigh(batches, self._reading(), threads=self._threads)
+            group = Group.score(batches, self._detector(), threads=self._threads)
         except Exception as error:
-            self._apart(batches, error, self._weigh)
+            self._apart(batches, error, self._score)
         else:
             self._weighed.put(group)
 
@@ -142,26 +142,26 @@ class Writer:
     def _write(self, group: Group) -> None:
         try:
             with self._lock:
-                if group.reading is not self._reading():  # loaded since the posts were weighed
-                    group = Group.weigh(group.batches, self._reading())
+                if group.detector is not self._detector():  # loaded since the posts were scored
+                    group = Group.score(group.batches, self._detector())
                 receipts = self._intake.accept(group)
         except StoreError as error:
             self.failures += 1
             self._fail(group.batches, error)
             return
         except Exception as error:
-            self._apart(group.batches, error, self._weigh_and_write)
+            self._apart(group.batches, error, self._score_and_write)
             return
         self._note(receipts)
         for one, receipt in zip(group.batches, receipts, strict=True):
             one.receipt.set_result(receipt)
         self._on_commit(receipts)
 
-    def _weigh_and_write(self, batches: Sequence[Batch]) -> None:
+    def _score_and_write(self, batches: Sequence[Batch]) -> None:
         try:
-            group = Group.weigh(batches, self._reading())
+            group = Group.score(batches, self._detector())
         except Exception as error:  # it would end the thread
-            self._apart(batches, error, self._weigh_and_write)
+            self._apart(batches, error, self._score_and_write)
         else:
             self._write(group)
 
