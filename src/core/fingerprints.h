@@ -18,8 +18,7 @@ using Fingerprint = std::uint64_t;
 // Of a document whose words have the ids of a model. Another document has another fingerprint, but
 // for chance; the seed keeps anyone from looking for one that has not.
 inline Fingerprint fingerprint_of(std::span<const Symbol> document, LabelId label) {
-    Fingerprint fingerprint =
-        mix(std::uint64_t{label} << 32 | document.size() % 2, kHashSeed.first);
+    Fingerprint fingerprint = hash_pair(label, document.size() % 2);
     std::size_t at = 0;
     for (; at + 1 < document.size(); at += 2) {
         const std::uint64_t two = std::uint64_t{document[at]} << 32 | document[at + 1];

@@ -151,6 +151,13 @@ def test_a_model_accepts_what_a_loaded_copy_accepts(shape, documents, data):
         assert model.to_bytes() == copy.to_bytes()
 
 
+@pytest.mark.parametrize(("part", "text"), [("a a b", "a a a a b"), ("b", "a a b")])
+def test_a_document_is_not_taken_for_one_that_begins_by_repeating_its_first_word(part, text):
+    # The words and the label that were seen first have the id 0.
+    model = learnt([(text, "x"), ("c d e a b", "x")], {"counting": "documents"})
+    assert refusal(model, part, "x") is not None
+
+
 @pytest.mark.parametrize("counting", ["documents", "occurrences"])
 @pytest.mark.parametrize("check", [True, False])
 def test_a_large_model_unlearns_document_by_document_until_it_is_empty(counting, check):
