@@ -108,6 +108,7 @@ Counts& Model::writable() {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (!alone || counts_->max_ngram() != parameters_.max_ngram) {
         counts_ = std::make_shared<Counts>(*counts_, parameters_.max_ngram);
+        changed();  // even if the caller changes nothing: memos point to the counts
     }
     return *counts_;
 }

@@ -486,6 +486,16 @@ def test_counts_stay_right_while_large_tables_grow():
     assert model.to_bytes() == again.to_bytes()
 
 
+def test_a_copy_that_refused_to_unlearn_outlives_its_original():
+    model = taught({"x": "a b c", "y": "b c d"})
+    copy = model.replace(max_ngram=2)
+    before = copy.value("a b"), copy.confidence_one("a b c")
+    with pytest.raises(ww.errors.UnlearnError):
+        copy.unlearn_one("c a", "x")
+    del model
+    assert (copy.value("a b"), copy.confidence_one("a b c")) == before
+
+
 # --- several labels per document ------------------------------------------------------------------
 
 
