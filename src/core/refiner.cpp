@@ -340,8 +340,8 @@ void Refiner::prefetch_text(std::size_t text) const {
         prefetch_both_ends(values->data() + text * labels_, labels_);
     }
     const Uses& uses = texts_[text].uses;
-    prefetch(&uses_[uses.begin]);
-    prefetch(&uses_[uses.sparse]);
+    prefetch(uses_.data() + uses.begin);
+    prefetch(uses_.data() + uses.sparse);
 }
 
 // Adds Σ x · w to the scores.

@@ -298,6 +298,7 @@ def test_several_labels_per_text_equal_the_reference():
     [
         ([("one two", "only")], "one"),
         ([("", "empty"), ("word", "other")], "word"),
+        ([("", "empty"), ("...", "other")], "word"),
         ([("same", "a"), ("same", "b")], "same"),
     ],
 )
