@@ -17,12 +17,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <utility>
 #endif
@@ -162,8 +162,8 @@ class Pool {
         try {
             std::thread([this, pages = ready_pages()] { prepare(pages); }).detach();
             preparing_ = true;
-        } catch (const std::system_error&) {
-            // No thread to be had: pages are touched when they are used.
+        } catch (const std::exception&) {
+            // No thread or memory to be had: pages are touched when they are used.
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
