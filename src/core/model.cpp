@@ -106,8 +106,14 @@ Counts& Model::writable() {
     if (counts_->mapped() != nullptr) throw std::logic_error("a mapped model cannot change");
     const bool alone = counts_.use_count() == 1;
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (!alone || counts_->max_ngram() != parameters_.max_ngram) {
-        counts_ = std::make_shared<Counts>(*counts_, parameters_.max_ngram);
+    const bool longer = counts_->max_ngram() != parameters_.max_ngram;
+    if (!alone || longer) {
+        auto own = std::make_shared<Counts>(*counts_, parameters_.max_ngram);
+        // Without longer n-grams, the others have other ids.
+        if (longer && corrections_) {
+            corrections_ = std::make_shared<Corrections>(corrections_->moved(*counts_, *own));
+        }
+        counts_ = std::move(own);
         changed();  // even if the caller changes nothing: memos point to the counts
     }
     return *counts_;
@@ -236,12 +242,12 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
 
 void Model::merge(const Model& other, bool average_corrections) {
     // A snapshot of the other's counts: if it learns meanwhile, it does so on a copy.
-    std::shared_ptr<const Counts> theirs;
+    std::shared_ptr<const Counts> theirs, of_their_corrections;
     std::shared_ptr<const Corrections> their_corrections;
     Count learnt = 0, unlearnt = 0;
     {
         const std::shared_lock guard(other.lock_);
-        theirs = other.counts_;
+        theirs = of_their_corrections = other.counts_;
         their_corrections = other.corrections_;
         learnt = other.learnt_since_fit_;
         unlearnt = other.unlearnt_since_fit_;
@@ -252,6 +258,7 @@ void Model::merge(const Model& other, bool average_corrections) {
     }
     const std::lock_guard guard(lock_);
     const bool averaging = average_corrections && corrections_ && their_corrections;
+    writable();  // without longer n-grams
     // Both are needed as they were until the mean is known.
     const std::shared_ptr<const Counts> before = averaging ? counts_ : nullptr;
     Counts& ours = writable();
@@ -263,8 +270,8 @@ void Model::merge(const Model& other, bool average_corrections) {
         counts_ = std::move(merged);
     }
     if (averaging) {
-        corrections_ = std::make_shared<Corrections>(
-            Corrections::averaged(*corrections_, *before, *their_corrections, *theirs, *counts_));
+        corrections_ = std::make_shared<Corrections>(Corrections::averaged(
+            *corrections_, *before, *their_corrections, *of_their_corrections, *counts_));
         learnt_since_fit_ += learnt;
         unlearnt_since_fit_ += unlearnt;
     } else {
@@ -282,6 +289,7 @@ PruneResult Model::prune(Count floor, unsigned shortest) {
 
 PruneResult Model::prune_counts(Count floor, unsigned shortest) {
     // Pruning gives n-grams other ids, so their corrections have to be found again.
+    writable();  // without longer n-grams
     const std::shared_ptr<const Counts> before = corrections_ ? counts_ : nullptr;
     const bool as_pyss3 = parameters_.tokenization == Tokenization::Pyss3;
     const PruneResult result = writable().prune(floor, shortest, as_pyss3);

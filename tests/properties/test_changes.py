@@ -273,3 +273,30 @@ def test_a_refined_model_scores_like_a_loaded_one_while_most_documents_are_unlea
     for _ in range(50):
         model.unlearn_one(*documents.pop())
     assert_same_model(model, learnt(documents, shape), read)
+
+
+def changed_by_learning(model):
+    model.learn_one("w1 w2", "x")
+
+
+def changed_by_unlearning(model):
+    model.unlearn_one(*made_up_documents(1, seed=10)[0])
+
+
+def changed_by_merging(model):
+    model.merge(model.replace(alpha=0.0), refinement="average")
+
+
+@pytest.mark.parametrize(
+    "change", [changed_by_learning, changed_by_unlearning, changed_by_merging, ww.TauSS3.prune]
+)
+def test_corrections_stay_with_their_ngrams_while_longer_ones_are_dropped(change):
+    documents = made_up_documents(500, seed=10)
+    model = learnt(documents, {"max_ngram": 3}).replace(max_ngram=2)
+    read, labels = [text for text, _ in documents], [label for _, label in documents]
+    model.refine(read, labels)
+    loaded = ww.TauSS3.from_bytes(model.to_bytes())
+    change(model)
+    change(loaded)
+    assert_same_scores(model, loaded, read)
+    assert model.to_bytes() == loaded.to_bytes()
