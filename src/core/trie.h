@@ -52,7 +52,7 @@ class alignas(64) Trie {  // what finding needs lies in one line of the cache
         friend class Trie;
 
        public:
-        Slot() : tag(0), index(kEmptySlot) {}
+        constexpr Slot() : tag(0), index(kEmptySlot) {}
 
        private:
         Slot(std::uint32_t hash_tag, NodeIndex node)
