@@ -20,7 +20,8 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
     Count words = 0;
     for (const Use& use : uses) words += use.length == 1 ? use.amount : 0;
     const bool last = totals.documents == 1;
-    if (last && (totals.words != words || ((unchecked_ || !check) && !are_all_of(uses, *id)))) {
+    const bool totals_suffice = check && !unchecked_;  // to know that nothing else would be left
+    if (last && (totals.words != words || !(totals_suffice || are_all_of(uses, *id)))) {
         throw UnlearnFailure("it is not the only document that is left of this label");
     }
     for (const Use& use : uses) {

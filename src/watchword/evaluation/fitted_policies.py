@@ -36,8 +36,8 @@ Worth = Callable[[IntArray], FloatArray]
 def worth_of(objective: Objective, p: float) -> Worth:
     """Return a function from delays to the worth of a correct alert by an objective.
 
-    By ERDE_o it is 1 − lc_o(k), by F_latency the speed, by other measures 1 at any time; by a
-    weighted sum, the weighted mean.
+    For ERDE it is 1 minus the latency cost, for F_latency the speed, for other measures always 1,
+    and for a weighted sum of measures the weighted mean.
 
     >>> worth_of(Objective.of({"erde5": 1, "f1": 1}), p=0.0078)(np.array([1, 5, 99])).round(2)
     array([0.99, 0.75, 0.5 ])

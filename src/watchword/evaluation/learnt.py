@@ -45,13 +45,14 @@ class Learnt(FittedPolicies):
 
     After each post, a second small classifier decides whether to alert now: a logistic regression
     on features of the history (see `Weighs`). It is fitted to the scores of held-out subjects, so
-    the model never learnt the posts whose scores it sees. A post of a positive subject counts with
-    what a correct alert at that time would be worth by the measure that `tune` optimises (1 minus
-    the latency cost of ERDE, or the speed of F_latency), a post of another subject with the cost of
-    a false alert. All subjects count the same, and the nth post of a subject 1/n as much as its
-    first: the first posts decide whether an alert is early. `strengths` are the strengths of the
-    penalty on squared weights, of features in units of their standard deviation. Several thresholds
-    are tried, and alerts come after each of `first_posts` posts at the earliest.
+    the model never learnt the posts whose scores it sees. A post of a positive subject is weighted
+    by the worth of a correct alert at that time, under the measure that `tune` optimises (1 minus
+    the latency cost of ERDE, or the speed of F_latency), a post of another subject by the cost of a
+    false alert. All subjects have the same weight, and the nth post of a subject has 1/n of the
+    weight of its first, because the first posts decide whether an alert is early. `strengths` are
+    the strengths of the penalty on squared weights, of features in units of their standard
+    deviation. Several thresholds are tried, and alerts come after each of `first_posts` posts at
+    the earliest.
 
     Policies for the subjects of a fold are fitted without this fold, so that they are compared
     fairly with policies that learn nothing. The chosen one is fitted again to all folds.

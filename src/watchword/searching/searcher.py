@@ -209,6 +209,10 @@ def _settings(
     base: dict[str, Any],
     seed: int,
 ) -> list[Setting]:
+    """Return the settings to try: first the model's own, then random ones or all of a grid.
+
+    Without a space, single words and the parameters of the paper come second and third.
+    """
     wanted = DEFAULT_SPACE if space is None else space
     check_space(wanted)
     ranges = any(isinstance(values, Between) for values in wanted.values())
@@ -224,6 +228,7 @@ def _settings(
     drawn = draw(wanted, count, seed)
     if space is None:
         paper = parameters_of(Parameters(**PAPER))
+        # Where the model differs from the paper outside the space, the random settings do, too.
         more = {name: base[name] for name in PAPER if name not in wanted}
         fixed = {name: value for name, value in more.items() if value != paper[name]}
         own = first[0] | fixed
