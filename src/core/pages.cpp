@@ -115,7 +115,7 @@ class Pool {
     }
 
    private:
-    // How many pages to keep ready: as many as a large model needs to grow for a while.
+    // The number of pages to keep ready: one for every 64 that are mapped, from 64 MB on.
     std::size_t ready_pages() const { return (mapped_pages_ + 32) / 64; }
 
     static std::size_t pages_in(Address begin, std::size_t bytes) {

@@ -128,7 +128,7 @@ class Parameters:
     label_weight: float = _row(
         0.2,
         Number,
-        help="How strongly labels with few documents are held back (0: not at all).",
+        help="Exponent of the penalty on labels with few documents (0: none).",
         details="With more than two labels, values are multiplied by (documents of the label / "
         "most documents of any label) to the power of this times (1 - 2 / labels), so that "
         "rare labels do not win too often. Use 0 for the paper's behaviour.",
@@ -140,8 +140,8 @@ class Parameters:
     ngram_scale: Literal["length", "words", "label"] = _row(
         "label",
         Choice,
-        help="What the count of an n-gram is divided by: the largest count of n-grams of its "
-        "length, of words, or the number of words of the label.",
+        help="Divisor of an n-gram's count: the largest count of n-grams of its length (length) or "
+        "of words (words), or the number of words of the label (label).",
         details='The maximum in lv: with `"length"`, as in the paper, a rare long n-gram has a '
         'higher value than a common word; `"words"` takes the most frequent of the words; '
         '`"label"` the label\'s words, times the largest share that any word has under any '

@@ -231,7 +231,7 @@ class RankedBy(_Composite, rule=lambda of, _: of, of=as_policy, score=as_score):
 
 
 @dataclass(frozen=True)
-class _Combined(_Composite, policies=as_policy):  # each of them
+class _Combined(_Composite, policies=as_policy):  # the check of each policy
     policies: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
