@@ -374,12 +374,16 @@ void Model::adopt_words(Workspace& workspace, const TermBatch& batch) const {
     }
 }
 
+NgramFinder Model::finder_in(Workspace& workspace) const {
+    return NgramFinder(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
+                       workspace.memo);
+}
+
 void Model::read_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
     adopt_words(workspace, batch);
     if (corrections_) return score_batch(workspace, batch, out);
-    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                  workspace.memo);
-    DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
+    NgramFinder finder = finder_in(workspace);
+    DocumentReader reader(finder, workspace.memo, parameters_.summary, parameters_.alpha);
     reader.read(workspace.symbols, batch.ends, out);
 }
 
@@ -397,14 +401,13 @@ Explained Model::explain(const TermBatch& batch) const {
     Lease lease(*this);
     Workspace& workspace = lease.prepared();
     adopt_words(workspace, batch);
-    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                  workspace.memo);
-    DocumentReader reader(parser, workspace.memo, parameters_.summary, parameters_.alpha);
+    NgramFinder finder = finder_in(workspace);
+    DocumentReader reader(finder, workspace.memo, parameters_.summary, parameters_.alpha);
     Explained explained;
     const auto values = reader.read(workspace.symbols, batch, explained.reading);
     explained.document.assign(values.begin(), values.end());
     set_block_spans(batch, explained.reading);
-    if (corrections_) explain_score(workspace, parser, explained);
+    if (corrections_) explain_score(workspace, finder, explained);
     explained.values.labels = counts_->labels().sorted_names();
     std::unordered_map<std::uint64_t, std::size_t> rows;
     for (const Reading::Ngram& ngram : explained.reading.ngrams) {

@@ -14,8 +14,8 @@
 #include "corrections.h"
 #include "counts.h"
 #include "memo.h"
+#include "ngram_finder.h"
 #include "parallel.h"
-#include "parse.h"
 #include "refine.h"
 #include "refiner.h"
 #include "snapshot.h"
@@ -217,8 +217,9 @@ class Model {
     // With periodic pruning: `first` is the index of the batch's first label.
     void learn_and_prune(TermBatch& batch, const std::vector<Label>& labels, std::size_t first);
     void read_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
+    NgramFinder finder_in(Workspace& workspace) const;
     // Replaces the values of blocks by their parts of the refined score.
-    void explain_score(Workspace& workspace, Parser& parser, Explained& explained) const;
+    void explain_score(Workspace& workspace, NgramFinder& finder, Explained& explained) const;
     void score_batch(Workspace& workspace, const TermBatch& batch, double* out) const;
     Corrections& writable_corrections();
     TextLabels ids_of(const std::vector<LabelPosition>& positions) const;

@@ -53,9 +53,8 @@ TextLabels Model::ids_of(const std::vector<LabelPosition>& positions) const {
 void Model::read_features(Workspace& workspace, const TermBatch& batch, double decay,
                           std::span<const FittedText> texts, FittedBatch& out) const {
     adopt_words(workspace, batch);
-    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                  workspace.memo);
-    FeatureReader reader(parser, *counts_, decay, workspace.memo);
+    NgramFinder finder = finder_in(workspace);
+    FeatureReader reader(finder, *counts_, decay, workspace.memo);
     const Corrections none;
     Scorer scorer(*counts_, none, parameters_.alpha, workspace.memo);
     LeaveOneOut leaving_out(*counts_, decay, parameters_.alpha, workspace.memo);
@@ -188,9 +187,8 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
     Lease lease(*this);
     Workspace& workspace = lease.prepared();
     adopt_words(workspace, batch);
-    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                  workspace.memo);
-    FeatureReader reader(parser, *counts_, corrections.fit.decay, workspace.memo);
+    NgramFinder finder = finder_in(workspace);
+    FeatureReader reader(finder, *counts_, corrections.fit.decay, workspace.memo);
     Scorer scorer(*counts_, corrections, parameters_.alpha, workspace.memo);
     const std::span<const Symbol> symbols(workspace.symbols);
     for (std::size_t document = 0; document < batch.documents(); ++document) {
@@ -216,9 +214,8 @@ void Model::unlearn(const TermBatch& document, const Label& label, bool check) {
         Lease lease(*this);
         Workspace& workspace = lease.prepared();
         adopt_words(workspace, document);
-        Parser parser(counts, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                      workspace.memo);
-        FeatureReader reader(parser, counts, 1, workspace.memo);
+        NgramFinder finder = finder_in(workspace);
+        FeatureReader reader(finder, counts, 1, workspace.memo);
         for (const Feature& feature : reader.read(workspace.symbols)) {
             held.emplace_back(feature.length, feature.ngram);
         }
@@ -266,9 +263,8 @@ std::optional<FitTotals> Model::fit_totals() const {
 }
 
 void Model::score_batch(Workspace& workspace, const TermBatch& batch, double* out) const {
-    Parser parser(*counts_, parameters_.max_ngram, parameters_.alpha, parameters_.reading,
-                  workspace.memo);
-    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
+    NgramFinder finder = finder_in(workspace);
+    FeatureReader reader(finder, *counts_, corrections_->fit.decay, workspace.memo);
     Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
     const std::size_t labels = counts_->labels().size();
     const std::span<const Symbol> symbols(workspace.symbols);
@@ -279,8 +275,8 @@ void Model::score_batch(Workspace& workspace, const TermBatch& batch, double* ou
     }
 }
 
-void Model::explain_score(Workspace& workspace, Parser& parser, Explained& explained) const {
-    FeatureReader reader(parser, *counts_, corrections_->fit.decay, workspace.memo);
+void Model::explain_score(Workspace& workspace, NgramFinder& finder, Explained& explained) const {
+    FeatureReader reader(finder, *counts_, corrections_->fit.decay, workspace.memo);
     Scorer scorer(*counts_, *corrections_, parameters_.alpha, workspace.memo);
     std::vector<FeatureOccurrence> occurrences;
     const auto features = reader.read(workspace.symbols, &occurrences);

@@ -85,8 +85,8 @@ double TermWeights::weight(unsigned length, Count times, Count of_ngram) {
 
 // Features
 
-FeatureReader::FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo)
-    : parser_(parser), memo_(memo), weights_(counts, decay), slots_(kLeastSlots) {}
+FeatureReader::FeatureReader(NgramFinder& finder, const Counts& counts, double decay, Memo& memo)
+    : finder_(finder), memo_(memo), weights_(counts, decay), slots_(kLeastSlots) {}
 
 std::span<const Feature> FeatureReader::read(std::span<const Symbol> document,
                                              std::vector<FeatureOccurrence>* occurrences) {
@@ -111,7 +111,7 @@ std::span<const Feature> FeatureReader::read(std::span<const Symbol> document,
         ++features_[slot.feature].times;
         if (occurrences) occurrences->push_back({position, slot.feature});
     };
-    for (std::size_t at = 0; at < document.size();) at = parser_.find_all(document, at, visit);
+    for (std::size_t at = 0; at < document.size();) at = finder_.find_all(document, at, visit);
     if (memo_.stamp() != known) {
         // The memo was full: this time with room for the whole document.
         memo_.make_room(features_.size());

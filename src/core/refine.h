@@ -23,7 +23,7 @@
 
 #include "corrections.h"
 #include "memo.h"
-#include "parse.h"
+#include "ngram_finder.h"
 #include "refiner.h"
 
 namespace watchword {
@@ -73,7 +73,7 @@ struct FeatureOccurrence {
 // Reads the features of documents; keeps its buffers between them.
 class FeatureReader {
    public:
-    FeatureReader(Parser& parser, const Counts& counts, double decay, Memo& memo);
+    FeatureReader(NgramFinder& finder, const Counts& counts, double decay, Memo& memo);
 
     // In the order in which they occur first; valid until the next call.
     std::span<const Feature> read(std::span<const Symbol> document,
@@ -88,7 +88,7 @@ class FeatureReader {
     Slot& slot_of(unsigned length, NgramId ngram);
     void grow();
 
-    Parser& parser_;
+    NgramFinder& finder_;
     Memo& memo_;
     TermWeights weights_;
     std::vector<Feature> features_;

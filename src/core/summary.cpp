@@ -61,9 +61,9 @@ void Accumulator::reset() {
     parts_ = 0;
 }
 
-DocumentReader::DocumentReader(Parser& parser, const Memo& memo, SummaryOperators operators,
+DocumentReader::DocumentReader(NgramFinder& finder, const Memo& memo, SummaryOperators operators,
                                double alpha)
-    : parser_(parser), memo_(memo), alpha_(alpha), levels_(operators, memo.labels()) {}
+    : finder_(finder), memo_(memo), alpha_(alpha), levels_(operators, memo.labels()) {}
 
 void DocumentReader::read(std::span<const Symbol> symbols, std::span<const std::size_t> ends,
                           double* out) {
@@ -77,8 +77,8 @@ void DocumentReader::read(std::span<const Symbol> symbols, std::span<const std::
     levels_.reset();
     // No n-gram reaches into the next document, as there is a mark between them.
     for (std::size_t at = 0; at < symbols.size();) {
-        at = parser_.parse(symbols, at);
-        for (const Choice& choice : parser_.choices()) {
+        at = finder_.choose_block(symbols, at);
+        for (const Choice& choice : finder_.choices()) {
             while (choice.position >= ends[document]) finish_document();
             take(choice, nullptr, nullptr);
         }
@@ -90,8 +90,8 @@ std::span<const double> DocumentReader::read(std::span<const Symbol> symbols,
                                              const TermBatch& batch, Reading& reading) {
     levels_.reset();
     for (std::size_t at = 0; at < symbols.size();) {
-        at = parser_.parse(symbols, at);
-        for (const Choice& choice : parser_.choices()) take(choice, &batch, &reading);
+        at = finder_.choose_block(symbols, at);
+        for (const Choice& choice : finder_.choices()) take(choice, &batch, &reading);
     }
     return finish(&reading);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "parse.h"
+#include "ngram_finder.h"
 
 namespace watchword {
 
@@ -92,10 +92,10 @@ struct Reading {
 // Sets the spans of sentences and paragraphs, from the first to the last term of each.
 void set_block_spans(const TermBatch& document, Reading& reading);
 
-// Reads documents with one parser; keeps its buffers between them.
+// Reads documents with one finder; keeps its buffers between them.
 class DocumentReader {
    public:
-    DocumentReader(Parser& parser, const Memo& memo, SummaryOperators operators, double alpha);
+    DocumentReader(NgramFinder& finder, const Memo& memo, SummaryOperators operators, double alpha);
 
     // Symbols are words of the model. Writes the vectors of documents that end at these places.
     void read(std::span<const Symbol> symbols, std::span<const std::size_t> ends, double* out);
@@ -111,7 +111,7 @@ class DocumentReader {
     void end_sentence(Reading* reading);
     void end_paragraph(Reading* reading);
 
-    Parser& parser_;
+    NgramFinder& finder_;
     const Memo& memo_;
     double alpha_;
     Levels levels_;

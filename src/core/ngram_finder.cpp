@@ -1,4 +1,4 @@
-#include "parse.h"
+#include "ngram_finder.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ const Memo::Entry kNothing{};  // the entry of an unknown word
 
 }  // namespace
 
-std::size_t Parser::walk_block(std::span<const Symbol> symbols, std::size_t begin) {
+std::size_t NgramFinder::walk_block(std::span<const Symbol> symbols, std::size_t begin) {
     const std::size_t end = std::min(symbols.size(), begin + kBlock);
     memo_.make_room(kBlock * max_ngram_);
     if (counts_.mapped() != nullptr) {
@@ -20,7 +20,7 @@ std::size_t Parser::walk_block(std::span<const Symbol> symbols, std::size_t begi
     return end;
 }
 
-std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
+std::size_t NgramFinder::choose_block(std::span<const Symbol> symbols, std::size_t begin) {
     const std::size_t end = walk_block(symbols, begin);
     chosen_ = 0;
     std::size_t at = begin;
@@ -44,7 +44,7 @@ std::size_t Parser::parse(std::span<const Symbol> symbols, std::size_t begin) {
 }
 
 // Finds every n-gram that begins in the block, length by length.
-void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
+void NgramFinder::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
     found_.resize(kBlock * max_ngram_);
     const auto word_at = [symbols](std::size_t at) {
         return at < symbols.size() && is_word(symbols[at]);
@@ -79,7 +79,7 @@ void Parser::walk(std::span<const Symbol> symbols, std::size_t begin, std::size_
     }
 }
 
-void Parser::find_open(unsigned length, std::span<Open> open) {
+void NgramFinder::find_open(unsigned length, std::span<Open> open) {
     for (Open& next : open) {
         next.slot = counts_.shard(next.shard).prefetch_node(next.slot, next.hash);
     }
@@ -95,7 +95,7 @@ void Parser::find_open(unsigned length, std::span<Open> open) {
     }
 }
 
-void Parser::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
+void NgramFinder::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std::size_t end) {
     const MappedTree& tree = *counts_.mapped();
     found_.resize(kBlock * max_ngram_);
     const auto word_at = [symbols](std::size_t at) {
@@ -123,7 +123,7 @@ void Parser::walk_mapped(std::span<const Symbol> symbols, std::size_t begin, std
 }
 
 // Extends all searches by one word per step, and drops those that fail.
-void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
+void NgramFinder::find_mapped(unsigned length, std::span<const Symbol> following) {
     const MappedTree& tree = *counts_.mapped();
     for (Step& step : steps_) {
         step.among = tree.children(length - 1, step.place);
@@ -154,12 +154,12 @@ void Parser::find_mapped(unsigned length, std::span<const Symbol> following) {
 }
 
 // The n-grams found at one position of the text.
-class Parser::Path {
+class NgramFinder::Path {
    public:
-    Path(Parser& parser, const Symbol* symbols, const Found* found)
-        : counts_(parser.counts_),
-          memo_(parser.memo_),
-          room_(parser.room_),
+    Path(NgramFinder& finder, const Symbol* symbols, const Found* found)
+        : counts_(finder.counts_),
+          memo_(finder.memo_),
+          room_(finder.room_),
           symbols_(symbols),
           found_(found) {}
 
@@ -186,8 +186,8 @@ class Parser::Path {
     const Found* found_;
 };
 
-Choice Parser::choose_at(std::span<const Symbol> symbols, std::size_t position,
-                         const Found* found) {
+Choice NgramFinder::choose_at(std::span<const Symbol> symbols, std::size_t position,
+                              const Found* found) {
     Path path(*this, symbols.data() + position, found);
     const Chosen chosen = choose(path, alpha_, rule_, memo_.labels());
     const NgramId ngram = chosen.length == 1 ? symbols[position] : found[chosen.length - 2].ngram;

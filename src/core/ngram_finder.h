@@ -1,6 +1,6 @@
-// Reading (Algorithm 2): splits a sequence of words into n-grams. One walk of the common tree
-// serves all labels. Text is parsed in blocks, so that the memory of many look-ups is fetched at
-// once.
+// The n-grams of a text that the model knows: those chosen by reading (Algorithm 2), or all of
+// them. One walk of the common tree serves all labels. Text is read in blocks, so that the memory
+// of many look-ups is fetched at once.
 #pragma once
 
 #include <array>
@@ -24,14 +24,15 @@ struct Choice {
     const Memo::Entry* entry;
 };
 
-class Parser {
+class NgramFinder {
    public:
-    Parser(const Counts& counts, unsigned max_ngram, double alpha, ReadingRule rule, Memo& memo)
+    NgramFinder(const Counts& counts, unsigned max_ngram, double alpha, ReadingRule rule,
+                Memo& memo)
         : counts_(counts), max_ngram_(max_ngram), alpha_(alpha), rule_(rule), memo_(memo) {}
 
     // Chooses the n-grams of these symbols, whose words are ids of the model, from `begin` on, and
     // returns the start of the next block. The choices, in order, are valid until the next call.
-    std::size_t parse(std::span<const Symbol> symbols, std::size_t begin);
+    std::size_t choose_block(std::span<const Symbol> symbols, std::size_t begin);
     std::span<const Choice> choices() const { return {choices_.data(), chosen_}; }
 
     // Finds all n-grams that begin in the block, overlapping ones too: calls
