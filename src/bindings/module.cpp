@@ -34,6 +34,10 @@ void translate_failures(const std::exception_ptr& thrown, void*) {
     } catch (const MappedFailure& failure) {
         const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelFormatError");
         PyErr_SetString(kind.ptr(), failure.what());
+    } catch (const IncompleteFailure& failure) {
+        const nb::object kind =
+            nb::module_::import_("watchword.errors").attr("IncompleteModelError");
+        PyErr_SetString(kind.ptr(), failure.what());
     } catch (const LimitFailure& failure) {
         const nb::object kind = nb::module_::import_("watchword.errors").attr("ModelLimitError");
         PyErr_SetString(kind.ptr(), failure.what());

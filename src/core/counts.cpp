@@ -68,6 +68,7 @@ void Counts::merge(const Counts& other) {
         labels += !ours;
     }
     if (labels > kMaxLabels) throw LimitFailure("a model would have more than 2^23 - 1 labels");
+    complete_ = false;
     std::vector<LabelId> label_of(other.labels_.id_limit(), 0);
     for (LabelPosition position = 0; position < other.labels_.size(); ++position) {
         const LabelId theirs = other.labels_.id_at(position);
@@ -122,6 +123,7 @@ void Counts::merge(const Counts& other) {
     }
     unchecked_ = unchecked_ || other.unchecked_;
     forget_unlearn_index();
+    complete_ = true;
 }
 
 bool Counts::has_room_for(const Counts& other) const {
@@ -150,6 +152,7 @@ void Counts::check_prune_fits(Count floor, unsigned shortest, Count more) const 
 
 PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
     check_prune_fits(floor, shortest, 0);
+    complete_ = false;
     PruneResult result;
     std::vector<LabelCount> doomed;
     const auto prune_row = [&](std::span<const LabelCount> row, const auto& subtract) {
@@ -192,6 +195,7 @@ PruneResult Counts::prune(Count floor, unsigned shortest, bool keep_maxima) {
     }
     learnt_.clear();
     forget_unlearn_index();
+    complete_ = true;
     return result;
 }
 

@@ -89,6 +89,8 @@ class Counts {
     // Without `check`, such documents are not checked beyond the counts of their own n-grams.
     void unlearn(const TermBatch& document, const Label& label, bool renumber = true,
                  bool check = true);
+    // False after a change that failed halfway, because memory ran out: nothing can be relied on.
+    bool is_complete() const { return complete_; }
     // Whether a document was unlearnt without a check, so that n-grams may be more frequent than
     // their parts, or without them.
     bool unchecked() const { return unchecked_; }
@@ -284,6 +286,7 @@ class Counts {
     // may be missing here.
     Fingerprints learnt_;
     bool unchecked_ = false;
+    bool complete_ = true;
     std::size_t kept_words_ = 0;  // without counts, because n-grams may need them
 
     // Made once enough documents without a fingerprint were unlearnt for it to pay; copies make

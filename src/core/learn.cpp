@@ -115,6 +115,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
     // the fingerprints.
     const unsigned word_tasks = 1 + (threads - 1) / kThreadsPerWordTask;
     const std::size_t tasks = word_tasks + 1 + (max_ngram_ > 1 ? kShards : 0);
+    complete_ = false;
     parallel_for(tasks, threads, [&](std::size_t task, unsigned thread) {
         if (task == word_tasks) return add_fingerprints(lessons);
         if (task > word_tasks) {
@@ -132,6 +133,7 @@ void Counts::learn(std::span<TermBatch> batches, std::span<const LabelId> labels
         totals_[label].documents += more.documents;
         totals_[label].words += more.words;
     }
+    complete_ = true;
     with_index([&] { note_learnt(lessons); });
 }
 

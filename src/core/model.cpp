@@ -228,12 +228,14 @@ void Model::learn_batches(std::span<TermBatch> batches, const std::vector<Label>
         counts.check_prune_fits(parameters_.prune_floor, parameters_.prune_shortest,
                                 words * parameters_.max_ngram);
     }
-    try {
-        counts.learn(batches, counts.labels().find_or_add_all(own), threads);
-    } catch (...) {
-        counts.forget_unused_labels();
-        throw;
-    }
+    change([&] {
+        try {
+            counts.learn(batches, counts.labels().find_or_add_all(own), threads);
+        } catch (...) {
+            if (counts.is_complete()) counts.forget_unused_labels();
+            throw;
+        }
+    });
     if (corrections_) learnt_since_fit_ += documents;
     if (!parameters_.prune_period) return;
     words_since_prune_ = pruning ? 0 : since_prune;
@@ -260,18 +262,24 @@ void Model::merge(const Model& other, bool average_corrections) {
     const bool averaging = average_corrections && corrections_ && their_corrections;
     writable();  // without longer n-grams
     // Both are needed as they were until the mean is known.
-    const std::shared_ptr<const Counts> before = averaging ? counts_ : nullptr;
+    const std::shared_ptr<Counts> before = averaging ? counts_ : nullptr;
     Counts& ours = writable();
     if (ours.has_room_for(*theirs)) {
-        ours.merge(*theirs);
+        change([&] { ours.merge(*theirs); });
     } else {
         auto merged = std::make_shared<Counts>(ours);
         merged->merge(*theirs);
         counts_ = std::move(merged);
     }
     if (averaging) {
-        corrections_ = std::make_shared<Corrections>(Corrections::averaged(
-            *corrections_, *before, *their_corrections, *of_their_corrections, *counts_));
+        try {
+            corrections_ = std::make_shared<Corrections>(Corrections::averaged(
+                *corrections_, *before, *their_corrections, *of_their_corrections, *counts_));
+        } catch (...) {
+            counts_ = before;
+            changed();
+            throw;
+        }
         learnt_since_fit_ += learnt;
         unlearnt_since_fit_ += unlearnt;
     } else {
@@ -290,12 +298,21 @@ PruneResult Model::prune(Count floor, unsigned shortest) {
 PruneResult Model::prune_counts(Count floor, unsigned shortest) {
     // Pruning gives n-grams other ids, so their corrections have to be found again.
     writable();  // without longer n-grams
-    const std::shared_ptr<const Counts> before = corrections_ ? counts_ : nullptr;
+    const std::shared_ptr<Counts> before = corrections_ ? counts_ : nullptr;
     const bool as_pyss3 = parameters_.tokenization == Tokenization::Pyss3;
-    const PruneResult result = writable().prune(floor, shortest, as_pyss3);
+    Counts& counts = writable();
+    PruneResult result;
+    change([&] { result = counts.prune(floor, shortest, as_pyss3); });
+    if (before) {
+        try {
+            corrections_ = std::make_shared<Corrections>(corrections_->moved(*before, counts));
+        } catch (...) {
+            counts_ = before;
+            changed();
+            throw;
+        }
+    }
     if (as_pyss3) words_since_prune_ = 0;
-    if (before)
-        corrections_ = std::make_shared<Corrections>(corrections_->moved(*before, *counts_));
     return result;
 }
 

@@ -204,6 +204,16 @@ class Model {
     using VisitValues = std::function<void(unsigned, NgramId, const ValueRow&, Memo&)>;
 
     Counts& writable();
+    // Runs a change of the counts. If it fails halfway, the model cannot be used any more.
+    template <class Work>
+    void change(const Work& work) {
+        try {
+            work();
+        } catch (...) {
+            if (!counts_->is_complete()) lock_.poison();
+            throw;
+        }
+    }
     PruneResult prune_counts(Count floor, unsigned shortest);
     std::optional<FitTotals> fit_totals() const;
     void changed();

@@ -203,7 +203,7 @@ void Model::correct(const TermBatch& batch, const TextPositions& labels,
 void Model::unlearn(const TermBatch& document, const Label& label, bool check) {
     const std::lock_guard guard(lock_);
     if (!corrections_) {
-        writable().unlearn(document, label, true, check);
+        change([&] { writable().unlearn(document, label, true, check); });
         changed();
         return;
     }
@@ -221,8 +221,8 @@ void Model::unlearn(const TermBatch& document, const Label& label, bool check) {
         }
     }
     const std::optional<LabelId> id = counts.labels().find(label);
-    counts.unlearn(document, label, false, check);
     Corrections& corrections = writable_corrections();
+    change([&] { counts.unlearn(document, label, false, check); });
     if (id && !counts.labels().find(label)) {
         corrections.forget(*id);
     } else if (id) {

@@ -5,6 +5,8 @@
 #include <exception>
 #include <mutex>
 #include <shared_mutex>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -50,32 +52,56 @@ void parallel_for(std::size_t tasks, unsigned threads, const Work& work) {
     };
     {
         Threads others;
-        for (unsigned thread = 1; thread < threads && thread < tasks; ++thread) {
-            others.start(run, thread);
+        try {
+            for (unsigned thread = 1; thread < threads && thread < tasks; ++thread) {
+                others.start(run, thread);
+            }
+        } catch (const std::system_error&) {
+            // The system gives no more threads: those that there are do all the work.
         }
         run(0);
     }
     if (failure) std::rethrow_exception(failure);
 }
 
+// Thrown to whoever wants what a failed change has left incomplete.
+class IncompleteFailure : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 // A shared lock. Readers and writers wait at one turnstile, so a waiting writer is delayed only by
-// readers that already hold the lock.
+// readers that already hold the lock. Once it is poisoned, it throws IncompleteFailure.
 class TurnLock {
    public:
     void lock_shared() {
         const std::lock_guard turn(turnstile_);
         state_.lock_shared();
+        if (!poisoned_) return;
+        state_.unlock_shared();
+        refuse();
     }
     void unlock_shared() { state_.unlock_shared(); }
     void lock() {
         const std::lock_guard turn(turnstile_);
         state_.lock();
+        if (!poisoned_) return;
+        state_.unlock();
+        refuse();
     }
     void unlock() { state_.unlock(); }
+    // Called by a writer that failed halfway, while it holds the lock.
+    void poison() { poisoned_ = true; }
 
    private:
+    [[noreturn]] static void refuse() {
+        throw IncompleteFailure(
+            "memory ran out while the model was changed, so its counts are incomplete: "
+            "load it again, or learn it anew");
+    }
+
     std::mutex turnstile_;
     std::shared_mutex state_;
+    bool poisoned_ = false;
 };
 
 }  // namespace watchword

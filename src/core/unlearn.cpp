@@ -30,12 +30,13 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
         }
     }
     const Fingerprint fingerprint = fingerprint_of(own, *id);
-    if (learnt_.hold(fingerprint)) {
+    const bool known = learnt_.hold(fingerprint);
+    if (!known && (check || unlearn_index_)) check_left(uses, *id);
+    complete_ = false;
+    if (known) {
         learnt_.remove(fingerprint);
     } else if (check || unlearn_index_) {
-        check_left(uses, *id);
-        // If it was not learnt, its counts are those of others.
-        learnt_.clear();
+        learnt_.clear();  // if it was not learnt, its counts are those of others
     } else {
         unchecked_ = true;
     }
@@ -50,6 +51,7 @@ void Counts::unlearn(const TermBatch& document, const Label& label, bool renumbe
         lower_maxima(uses, *id);
     }
     if (renumber) compact_shards(uses);
+    complete_ = true;
     if (kept_words_ > std::max<std::size_t>(kFewNgrams, words_.id_limit() / 2)) check_again();
 }
 
@@ -208,6 +210,8 @@ void Counts::check_again() {
         SnapshotReader(take_snapshot(*this, nullptr, max_ngram_), counting_).check();
     } catch (const SnapshotFailure&) {
         return;
+    } catch (const std::bad_alloc&) {
+        return;  // the words stay until the next time
     }
     unchecked_ = false;
     learnt_.clear();  // the counts may be those of other documents

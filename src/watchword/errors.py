@@ -54,6 +54,10 @@ class ModelLimitError(WatchwordError, OverflowError):
     """The model would exceed a size limit; nothing was changed."""
 
 
+class IncompleteModelError(WatchwordError):
+    """Memory ran out while the model was changed; load it again, or learn it anew."""
+
+
 class HookError(WatchwordError):
     """A user-defined function is missing, or returned something invalid."""
 
