@@ -176,6 +176,7 @@ void Counts::note_learnt(std::span<const Lesson> lessons) {
 
 void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
     ids.resize(batch.words.id_limit());
+    complete_ = false;  // words without cells
     constexpr WordId kAhead = 8;
     for (WordId id = 0; id < batch.words.id_limit(); ++id) {
         if (id + kAhead < batch.words.id_limit()) {
@@ -185,6 +186,7 @@ void Counts::adopt_words(TermBatch& batch, std::vector<WordId>& ids) {
         ids[id] = words_.find_or_add(word, hash_word(word));
     }
     if (word_cells_.size() < words_.id_limit()) word_cells_.resize(words_.id_limit());
+    complete_ = true;
 }
 
 // Gives a batch the word ids of this vocabulary. Returns how many words of each document count.
