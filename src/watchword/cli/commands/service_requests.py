@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -29,10 +30,7 @@ _URL = "--url http://127.0.0.1:8765"
 def _asker(url: str, token: str | None) -> Callable[..., dict[str, Any]]:
     from watchword.service.client import request
 
-    def ask(method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        return request(url, method, path, token=token, body=body)
-
-    return ask
+    return partial(request, url, token=token)
 
 
 _remote_options = joined(
@@ -61,7 +59,7 @@ def reload(ask: Callable[..., dict[str, Any]], model: Path | None, replay: bool)
     body: dict[str, Any] = {"mode": "replay" if replay else "keep"}
     if model is not None:
         body["path"] = str(model.absolute())
-    emit([ask("POST", "/admin/reload", body)])
+    emit([ask("POST", "/admin/reload", body=body)])
 
 
 @verb(group=service, example=_SERVED + f"watchword service forget subject03 {_URL}")
@@ -89,7 +87,7 @@ def mark(
 ) -> None:
     """Mark an alert as right, wrong or unsure, like on the board."""
     body = {"verdict": verdict, "note": note, "label": label}
-    emit([ask("POST", f"/alerts/{alert}/mark", body)["mark"]])
+    emit([ask("POST", f"/alerts/{alert}/mark", body=body)["mark"]])
 
 
 @verb(
@@ -102,7 +100,7 @@ def teach(ask: Callable[..., dict[str, Any]]) -> None:
 
     Requires stored texts. The model file that the service was started with does not change.
     """
-    emit([ask("POST", "/admin/teach", {})])
+    emit([ask("POST", "/admin/teach", body={})])
 
 
 @verb(group=service, example=_SERVED + f"watchword service restore 1 {_URL}")
@@ -110,7 +108,7 @@ def teach(ask: Callable[..., dict[str, Any]]) -> None:
 @_remote_options
 def restore(version: int, ask: Callable[..., dict[str, Any]]) -> None:
     """Restore a version of the model; watchword service models lists all versions."""
-    emit([ask("POST", f"/admin/models/{version}/restore", {})])
+    emit([ask("POST", f"/admin/models/{version}/restore", body={})])
 
 
 @verb(group=service, example=_SERVED + f"watchword service models {_URL}")

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from watchword.cli.base import COUNT, FILE, check_folder, emit, example_text, show_records, verb
 from watchword.cli.commands.service import service, store_option
-from watchword.cli.options import flag, option, table_option
+from watchword.cli.options import flag, joined, option, table_option
 from watchword.service.choices import SCOPES
 
 if TYPE_CHECKING:
     from watchword.service.store import Store
 
 
-def opened_store(function: Callable[..., None]) -> Callable[..., None]:
-    """Add `--store`; the function receives the store, open while it runs."""
+def _opened(store: str) -> Store:
+    from watchword.service.store import open_store
 
-    @functools.wraps(function)
-    def wrapped(store: str, **given: Any) -> None:
-        from watchword.service.store import open_store
+    return click.get_current_context().with_resource(open_store(store))
 
-        with open_store(store) as opened:
-            function(store=opened, **given)
 
-    return store_option(wrapped)
+opened_store = joined("store", _opened, store_option)  # open while the command runs
 
 
 @service.group(
