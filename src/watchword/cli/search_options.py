@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,24 +82,14 @@ measure_option = option(
 )
 
 
-@dataclass(frozen=True)
-class TuneOptions:
-    """The options of `train --tune`."""
-
-    budget: float | None
-    trials: int | None
-    measure: str
-    keep: Path | None
-
-
 def _tuning(
     *, tune: bool, budget: float | None, trials: int | None, measure: str | None, keep: Path | None
-) -> TuneOptions | None:
-    given = {"budget": budget, "trials": trials, "measure": measure, "keep": keep}
+) -> dict[str, Any] | None:
+    given: dict[str, Any] = {"budget": budget, "trials": trials, "measure": measure, "keep": keep}
     for name, value in given.items():
         if not tune and value is not None:
             raise click.UsageError(f"--{name} requires --tune")
-    return TuneOptions(budget, trials, measure or "accuracy", keep) if tune else None
+    return given | {"measure": measure or "accuracy"} if tune else None
 
 
 tuning_options = joined(

@@ -35,7 +35,6 @@ from watchword.cli.options import (
 )
 from watchword.cli.output import ResultFiles, result_options
 from watchword.cli.search_options import (
-    TuneOptions,
     budget_option,
     keep_option,
     measure_option,
@@ -138,27 +137,24 @@ def tuned(
     model: TauSS3,
     data: Sequence[str],
     loader: Loader,
-    tuning: TuneOptions,
+    tuning: dict[str, Any],
     threads: int | None,
     *,
     refine: bool,
 ) -> tuple[TauSS3, Search]:
-    """Return a model with the best parameters found, and the search."""
-    check_folder(tuning.keep)
+    """Return a model with the best parameters by the options of `--tune`, and the search."""
+    check_folder(tuning["keep"])
     texts, labels, groups = loader.labelled_texts(data, None)
     found = search_best(
         texts,
         labels,
         None,
-        budget=tuning.budget,
-        trials=tuning.trials,
         refine=refine,
         model=with_known_default(model, labels),
         groups=groups,
-        measure=tuning.measure,
-        keep=tuning.keep,
         threads=threads,
-        progress=progress_of(_best_so_far(tuning.measure), timed=tuning.trials is None),
+        progress=progress_of(_best_so_far(tuning["measure"]), timed=tuning["trials"] is None),
+        **tuning,
     )
     return found.model(texts, labels, threads=threads), found
 

@@ -33,7 +33,7 @@ from watchword.cli.options import (
     refine_option,
 )
 from watchword.cli.output import show_model
-from watchword.cli.search_options import TuneOptions, tuning_options
+from watchword.cli.search_options import tuning_options
 from watchword.data.lines import name_of
 from watchword.data.texts import Texts, as_targets, labelled
 from watchword.model.refining import POST_SETTINGS
@@ -66,7 +66,7 @@ def train(
     parameters: dict[str, Any],
     prune: int | None,
     refine: bool | None,
-    tuning: TuneOptions | None,
+    tuning: dict[str, Any] | None,
     loader: Loader,
     threads: int | None,
     table: bool,
@@ -98,7 +98,7 @@ def train(
         loader.report()
         more = {"model": str(output), "learnt": found.texts, "tried": len(found.settings)}
         show_model(model, more | {found.measure: found.best.value}, table=table)
-        end_as_interrupted(found, tuning.keep)
+        end_as_interrupted(found, tuning["keep"])
         return
     kept = None if chosen is False else _Kept(only_texts=chosen is None)
     batches = labelled(loader.batches(data), loader.bad, like=model.labels)
