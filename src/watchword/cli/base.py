@@ -341,6 +341,12 @@ def refuse_together(option: tuple[str, object], *others: tuple[str, object]) -> 
         raise click.UsageError(f"{given[0]} and {given[1]} cannot be used together")
 
 
+def is_given(name: str) -> bool:
+    """Return whether an option of the running command is on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def check_folder(path: Path | None) -> None:
     """Raise early if the folder of an output file does not exist."""
     if path is not None and not path.parent.is_dir():

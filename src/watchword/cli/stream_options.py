@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import FILE, FiniteFloat, refuse_together
+from watchword.cli.base import FILE, FiniteFloat, is_given, refuse_together
 from watchword.cli.options import joined, option
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import DEADLINES
@@ -72,13 +72,11 @@ combine_option = option(
 )
 
 
-def check_without_data(ctx: click.Context, *more: str) -> None:
+def check_without_data(*more: str) -> None:
     """Raise a usage error if an option for reading data, or one of `more`, is used with scores."""
-    given = click.core.ParameterSource.COMMANDLINE
     for spelt in ("format", "field", "label-separator", "bad-lines", "threads", *more):
         name = "names" if spelt == "field" else spelt.replace("-", "_")
-        is_given = ctx.get_parameter_source(name) is given
-        refuse_together(("--scores", True), (f"--{spelt}", is_given))
+        refuse_together(("--scores", True), (f"--{spelt}", is_given(name)))
 
 
 def as_combination(combine: CombineName | None, ema_weight: float | None) -> Combination | None:

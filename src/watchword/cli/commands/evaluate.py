@@ -11,7 +11,7 @@ import click
 import watchword
 from watchword import Subject, TauSS3
 from watchword._checks import Label
-from watchword.cli.base import FILE, emit, refuse_together, show, verb, warn
+from watchword.cli.base import FILE, emit, is_given, refuse_together, show, verb, warn
 from watchword.cli.loading import Loader, is_function, load_model, load_scores
 from watchword.cli.options import flag, option, policy_option, reading_options
 from watchword.cli.output import (
@@ -177,17 +177,15 @@ def _check_inputs(model: Path | None, data: str | None, scores: Path | None) -> 
                 raise click.UsageError(f"Missing argument '{name}'.")
         return
     refuse_together(("--scores", scores), ("MODEL", model))
-    ctx = click.get_current_context()
-    if ctx.params["positive"] is None:
+    if click.get_current_context().params["positive"] is None:
         raise click.UsageError("--scores requires --positive LABEL")
-    check_without_data(ctx)
+    check_without_data()
 
 
 def _check_options(positive: str | None, *, posts: bool, html: bool) -> None:
-    ctx, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
     if positive is None:
         for name in ("policy", "by", "deadlines", "latency_p", "intervals", "pictures"):
-            if ctx.get_parameter_source(name) is given:
+            if is_given(name):
                 option = "picture" if name == "pictures" else name.replace("_", "-")
                 raise click.UsageError(f"--{option} requires --positive LABEL")
         return

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 import watchword
 from watchword import Overtakes, Subject, TauSS3
@@ -19,6 +18,7 @@ from watchword.cli.base import (
     check_folder,
     emit,
     find_label,
+    is_given,
     progress_of,
     refuse_together,
     show,
@@ -192,9 +192,9 @@ def tune(
         subjects, label = _load_subjects(loader, data, positive, combination)
     tried = parse_tried(policies, label)
     if paper:
-        tried = tried if _is_given("policies") else [Overtakes(label)]
+        tried = tried if is_given("policies") else [Overtakes(label)]
         usual = {"by": "chunk", "refine": False}
-        options |= {name: value for name, value in usual.items() if not _is_given(name)}
+        options |= {name: value for name, value in usual.items() if not is_given(name)}
         parameters = {name: list(values) for name, values in PAPER_GRID.items()} | parameters
     options |= {"model": TauSS3(**PAPER_TASKS) if paper else None, "parameters": parameters}
     found = watchword.tune(subjects, tried, **options, progress=progress_of("tuning"))
@@ -233,18 +233,11 @@ def _load_subjects(
 
 def _load_scores(scores: Path, combination: Combination | None) -> Scores:
     """Read scores, or raise a usage error if an option is for models."""
-    ctx = click.get_current_context()
-    given = ctx.params
+    given = click.get_current_context().params
     refuse_together(("--scores", scores), ("DATA", given["data"]))
     models = [one.name.replace("_", "-") for one in TABLE if one.name in given]
-    check_without_data(ctx, *models, "refine", "output", "paper")
+    check_without_data(*models, "refine", "output", "paper")
     return load_scores(scores, given["positive"], combination, given["by"])
-
-
-def _is_given(name: str) -> bool:
-    """Return whether an option is on the command line."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not ParameterSource.DEFAULT
 
 
 # Output
