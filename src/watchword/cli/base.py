@@ -347,12 +347,12 @@ def is_given(name: str) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def check_folder(path: Path | None) -> None:
-    """Raise early if the folder of an output file does not exist."""
-    if path is not None and not path.parent.is_dir():
-        raise click.UsageError(
-            f"cannot write {path.name!r}: folder {str(path.parent)!r} does not exist"
-        )
+def check_folders(*files: Path | str | None) -> None:
+    """Raise early if the folder of an output file does not exist; "-" is standard output."""
+    for file in files:
+        if file is not None and file != "-" and not (folder := Path(file).parent).is_dir():
+            name = Path(file).name
+            raise click.UsageError(f"cannot write {name!r}: folder {str(folder)!r} does not exist")
 
 
 def write_text(path: str, text: str) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import click
 
 from watchword import TauSS3
 from watchword._checks import Label, Target, are_several
-from watchword.cli.base import check_folder, emit, progress, show, show_table, write_text
+from watchword.cli.base import check_folders, emit, progress, show, show_table, write_text
 from watchword.cli.options import Option, flag, joined, option
 from watchword.data.texts import Texts, as_targets
 from watchword.evaluation import Evaluation, Replay, Tuning
@@ -29,7 +28,7 @@ class ResultFiles:
     spreadsheet_safe: bool
 
     def __post_init__(self) -> None:
-        check_files(self.json, self.csv, self.html)
+        check_folders(self.json, self.csv, self.html)
         if self.spreadsheet_safe and self.csv is None:
             raise click.UsageError("--spreadsheet-safe requires --csv")
 
@@ -81,7 +80,7 @@ def _as_picture(text: str, charts: Sequence[str]) -> tuple[str, str]:
         known = ", ".join(charts)
         raise ValueError(f"{text!r} is not like {charts[0]}=picture.svg; known are {known}")
     suffix_of(file)  # checks it
-    check_folder(Path(file))
+    check_folders(file)
     return kind, file
 
 
@@ -89,12 +88,6 @@ def write_pictures(found: Replay | Tuning, pictures: Iterable[tuple[str, str]]) 
     """Draw charts of a result into files."""
     for kind, file in pictures:
         found.chart(cast("Any", kind)).save(file)
-
-
-def check_files(*files: str | None) -> None:
-    """Raise if the folder of an output file does not exist; - is standard output."""
-    for file in files:
-        check_folder(None if file in (None, "-") else Path(str(file)))
 
 
 def evaluate_batches(

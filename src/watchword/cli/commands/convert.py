@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from watchword.cli.base import FILE, check_folder, verb
+from watchword.cli.base import FILE, check_folders, verb
 from watchword.cli.options import table_option
 from watchword.cli.output import show_model
 from watchword.pyss3 import SS3
@@ -22,7 +22,7 @@ def convert(old: Path, new: Path, table: bool) -> None:
     The new model reads text as PySS3 does and has the same values. Labels are the names of the
     categories, as text if they have several types.
     """
-    check_folder(new)
+    check_folders(new)
     model = SS3.from_file(old).to_watchword()
     model.save(new)
     show_model(model, {"model": str(new)}, table=table)

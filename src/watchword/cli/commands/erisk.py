@@ -13,6 +13,7 @@ from watchword.cli.base import (
     COUNT,
     FILE,
     FOLDER,
+    check_folders,
     cli,
     emit,
     example_text,
@@ -22,7 +23,6 @@ from watchword.cli.base import (
     write_text,
 )
 from watchword.cli.options import option, paper_parameter_options, policy_option, threads_option
-from watchword.cli.output import check_files
 from watchword.cli.policy_notation import parse_policy
 from watchword.erisk import TASKS, make_collection, make_discussions, run_task
 from watchword.erisk.run_files import check_name
@@ -144,7 +144,7 @@ def run(
             "--model cannot be combined with parameters: the model file has its own"
         )
     check_name(name)
-    check_files(json_file)
+    check_folders(json_file)
     result = run_task(
         task,
         data,

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from watchword.cli.base import ABOVE_ZERO, FILE, emit, show, verb, write_text
+from watchword.cli.base import ABOVE_ZERO, FILE, check_folders, emit, show, verb, write_text
 from watchword.cli.commands.erisk import erisk
 from watchword.cli.options import flag, option, table_option
-from watchword.cli.output import check_files
 from watchword.cli.stream_options import whole_numbers
 from watchword.erisk import Scoreboard, score_runs
 from watchword.erisk.run_score import MEASURES
@@ -97,7 +96,7 @@ def score(
         raise click.UsageError("--baseline requires --intervals")
     if measures == "mentalriskes" and latency_p is None:
         raise click.UsageError(f"--measures mentalriskes requires --latency-p: {MENTALRISKES_P}")
-    check_files(csv, latex)
+    check_folders(csv, latex)
     found = score_runs(truth, runs, measures=measures, latency_p=latency_p, **options)
     if csv is not None:
         write_text(csv, found.to_csv())

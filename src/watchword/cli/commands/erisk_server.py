@@ -17,7 +17,7 @@ from watchword.cli.base import (
     ABOVE_ZERO,
     FILE,
     FiniteFloat,
-    check_folder,
+    check_folders,
     emit,
     end_torn_line,
     find_label,
@@ -129,7 +129,7 @@ def client(
     """
     from watchword.erisk.client import run_client
 
-    check_folder(log)
+    check_folders(log)
     runs = _runs(models, positive, policies, combination)
     end_torn_line()
     if log is not None:  # remove an unfinished last line: its round will be logged again

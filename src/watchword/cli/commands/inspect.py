@@ -10,7 +10,7 @@ from watchword import TauSS3
 from watchword.cli.base import (
     COUNT,
     FILE,
-    check_folder,
+    check_folders,
     emit,
     find_label,
     show_records,
@@ -61,7 +61,7 @@ def inspect(
         raise click.UsageError("--length requires --top")
     if page is not None and (following is not None or length is not None):
         raise click.UsageError("--html cannot be combined with --next or --length")
-    check_folder(None if page in (None, "-") else Path(page))
+    check_folders(page)
     taught = TauSS3.load(model)
     chosen = None if label is None else find_label(label, taught.labels, where="the model")
     labels = taught.labels if chosen is None else (chosen,)

@@ -9,7 +9,7 @@ import click
 
 import watchword
 from watchword import TauSS3
-from watchword.cli.base import FILE, check_folder, emit, progress_of, verb, write_text
+from watchword.cli.base import FILE, check_folders, emit, progress_of, verb, write_text
 from watchword.cli.loading import Loader
 from watchword.cli.options import (
     data_options,
@@ -74,7 +74,7 @@ def report(
     from watchword.reasons.report import report_data
     from watchword.show.report import report_html
 
-    check_folder(output)
+    check_folders(output)
     taught = TauSS3.load(model)
     rule = policy_for(policy, positive, taught.labels)
     subjects = loader.subjects(data)

@@ -15,7 +15,7 @@ from watchword._interrupts import INTERRUPTED
 from watchword.cli.base import (
     COUNT,
     FILE,
-    check_folder,
+    check_folders,
     emit,
     model_of,
     progress_of,
@@ -108,8 +108,7 @@ def search(
     subject are always in the same fold. Ctrl-C ends the search; the results so far are printed and
     written, and with --keep the same command resumes. A FILE may be - for standard output.
     """
-    check_folder(output)
-    check_folder(keep)
+    check_folders(output, keep)
     begun = model_of(like, preset, parameters)
     texts, labels, groups = loader.labelled_texts(data, group)
     model = with_known_default(begun, labels)
@@ -143,7 +142,7 @@ def tuned(
     refine: bool,
 ) -> tuple[TauSS3, Search]:
     """Return a model with the best parameters by the options of `--tune`, and the search."""
-    check_folder(tuning["keep"])
+    check_folders(tuning["keep"])
     texts, labels, groups = loader.labelled_texts(data, None)
     found = search_best(
         texts,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from watchword import Policy, TauSS3
-from watchword.cli.base import FILE, check_folder, emit, find_label, verb, write_output
+from watchword.cli.base import FILE, check_folders, emit, find_label, verb, write_output
 from watchword.cli.loading import Loader
 from watchword.cli.options import data_options, flag, option, server_options
 from watchword.cli.policy_notation import check_policy, known_policies, policy_for
@@ -124,7 +124,7 @@ def _data(loader: Loader, source: str | None) -> dict[str, Any]:
 def _export(model: Path, target: Path, floor: int | None, positive: str | None) -> None:
     from watchword.web.export import DEFAULT_FLOOR, export_page
 
-    check_folder(target)
+    check_folders(target)
     least = DEFAULT_FLOOR if floor is None else floor
     taught = TauSS3.load(model)
     alert = None if positive is None else find_label(positive, taught.labels, where="the model")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watchword.cli.base import COUNT, FILE, check_folder, emit, example_text, show_records, verb
+from watchword.cli.base import COUNT, FILE, check_folders, emit, example_text, show_records, verb
 from watchword.cli.commands.service import service, store_option
 from watchword.cli.options import flag, joined, option, table_option
 from watchword.service.choices import SCOPES
@@ -183,7 +183,7 @@ def backup(file: Path, store: str) -> None:
     """
     from watchword.service.store import open_store
 
-    check_folder(file)
+    check_folders(file)
     with open_store(store) as opened:
         opened.backup(file)
     emit([{"file": str(file), "bytes": file.stat().st_size}])

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from watchword import TauSS3
-from watchword.cli.base import COUNT, FILE, check_folder, cli, emit, example_text, verb, warn
+from watchword.cli.base import COUNT, FILE, check_folders, cli, emit, example_text, verb, warn
 from watchword.cli.frames import (
     FORMATS,
     as_times,
@@ -128,7 +128,7 @@ def train(
     DATA are files or folders of Parquet or JSON lines with a text and a label per row, or text
     files LABEL/ID.txt. The counts equal those of `watchword train`. The driver writes the model.
     """
-    check_folder(output)
+    check_folders(output)
     if levelwise and options["prune"] is None:
         raise click.UsageError("--levelwise requires --prune")
     for name in ("prune_period", "prune_floor"):

@@ -13,7 +13,7 @@ from watchword import TauSS3
 from watchword._checks import Target
 from watchword.cli.base import (
     FILE,
-    check_folder,
+    check_folders,
     model_of,
     progress,
     progress_of,
@@ -85,7 +85,7 @@ def train(
     """
     refuse_together(("--add-to", add_to), (f"--{preset}", preset))
     refuse_together(("--tune", tuning), ("--add-to", add_to), ("--prune", prune))
-    check_folder(output)
+    check_folders(output)
     if add_to is not None:
         model = TauSS3.load(add_to).replace(**parameters)
     else:

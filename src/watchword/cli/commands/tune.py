@@ -15,7 +15,7 @@ from watchword._checks import Label
 from watchword.cli.base import (
     COUNT,
     FILE,
-    check_folder,
+    check_folders,
     emit,
     find_label,
     is_given,
@@ -36,7 +36,7 @@ from watchword.cli.options import (
     positive_option,
     reading_options,
 )
-from watchword.cli.output import check_files, picture_option, write_pictures
+from watchword.cli.output import picture_option, write_pictures
 from watchword.cli.policy_notation import THRESHOLDS, check_tried, known_policies, parse_tried
 from watchword.cli.stream_options import (
     by_option,
@@ -182,8 +182,7 @@ def tune(
     With --scores, policies are tried on precomputed scores from another classifier, which must not
     have learnt the labels of the same subjects.
     """
-    check_folder(output)
-    check_files(report, save_policy)
+    check_folders(output, report, save_policy)
     subjects: list[Subject] | Scores
     if scores is not None:
         subjects = _load_scores(scores, combination)

@@ -30,7 +30,7 @@ from watchword._files import WRITE_FAILURES, locked
 from watchword.cli.base import (
     FILE,
     FiniteFloat,
-    check_folder,
+    check_folders,
     end_torn_line,
     json_line,
     verb,
@@ -118,7 +118,7 @@ def watch(
             f"{policy!r} compares all subjects of a round, but watch reads posts one by one "
             "(use another policy, or watchword evaluate)"
         )
-    check_folder(state)
+    check_folders(state)
     if from_start and state is None:
         raise click.UsageError("--from-start requires --state")
     idle = max(save_every, 1.0) if state is not None else None
