@@ -146,12 +146,8 @@ class Loader:
             kind = self.format_of(source)
             if kind == "erisk" or kind == "erisk_context":
                 yield from batched(posts_of(_erisk(source, kind)), source)
-            elif kind == "label_files" and not streams:
-                documents = label_file_documents(source, self.bad)
-                rows = ((None, (one.text, one.label, None, None, None)) for one in documents)
-                yield from batched(rows, source)
-            elif kind in ("folder", "label_files"):
-                yield from batched(self._folder(source, streams=streams), source)
+            elif kind == "folder" or kind == "label_files":
+                yield from batched(self._folder(source, kind, streams=streams), source)
             else:
                 yield from read_batches(
                     source,
@@ -186,12 +182,13 @@ class Loader:
             raise click.UsageError(f"no text has the field {group!r} of --group")
         return texts, labels, None
 
-    def _folder(self, source: str, *, streams: bool) -> Iterator[tuple[None, Row]]:
-        if streams or has_subject_folders(source):
+    def _folder(self, source: str, kind: Format, *, streams: bool) -> Iterator[tuple[None, Row]]:
+        if streams or (kind == "folder" and has_subject_folders(source)):
             yield from posts_of(self.subjects(source))
             return
-        is_empty = True
-        for document in folder_documents(source, self.bad):
+        read = folder_documents if kind == "folder" else label_file_documents
+        is_empty = kind == "folder"
+        for document in read(source, self.bad):
             is_empty = False
             yield None, (document.text, document.label, document.id, None, None)
         if is_empty:
