@@ -17,7 +17,6 @@ from watchword.cli.policy_notation import check_policies, check_policy, known_po
 from watchword.data.records import SUBJECT_FIELDS
 from watchword.model.parameter_kinds import Choice, Number, Parameter, SummaryOperators, Whole
 from watchword.model.parameters import DEFAULTS, TABLE
-from watchword.model.presets import PAPER_TASKS
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -126,28 +125,17 @@ preset_options = joined(
 )
 
 
-def paper_parameter_options(function: Function) -> Function:
-    """Add an option per TauSS3 parameter, with the paper's values as defaults."""
-    return parameter_options(function, DEFAULTS | PAPER_TASKS)
-
-
 def list_options(function: Function) -> Function:
     """Add options for TauSS3 parameters as comma-separated lists of values to try."""
-    options = [
-        option(
-            f"{_flag(one.name)} {_spelt(_choices(one)) or one.metavar},…",
-            f"{one.help.rstrip('.')} (values to try).",
-            parse=partial(_all_checked, one),
-        )
-        for one in TABLE
+    options = []
+    for one in TABLE:
         # Other parameters take effect while learning; the values of a summary contain commas.
-        if one.title is not None and one.name != "summary"
-    ]
+        if one.title is not None and one.name != "summary":
+            values = f"[{'|'.join(_choices(one))}]" if _choices(one) else one.metavar
+            text = f"{one.help.rstrip('.')} (values to try)."
+            parse = partial(_all_checked, one)
+            options.append(option(f"{_flag(one.name)} {values},…", text, parse=parse))
     return joined("parameters", _given, *options)(function)
-
-
-def _spelt(choices: Sequence[str]) -> str:
-    return f"[{'|'.join(choices)}]" if choices else ""
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from watchword.cli.base import (
     verb,
     write_text,
 )
-from watchword.cli.options import option, paper_parameter_options, policy_option, threads_option
+from watchword.cli.options import option, parameter_options, policy_option, threads_option
 from watchword.cli.policy_notation import parse_policy
 from watchword.erisk import TASKS, make_collection, make_discussions, run_task
 from watchword.erisk.run_files import check_name
 from watchword.erisk.symptoms import make_rankings
 from watchword.erisk.tables import POSITIVE
+from watchword.model.parameters import DEFAULTS
 from watchword.model.presets import PAPER_TASKS
 
 _SYMPTOMS = "2023-symptoms"
@@ -112,7 +114,7 @@ def make(folder: Path, task: Any, subjects: int | None, seed: int, **options: An
 @option("--name", "Name of the run.", default="watchword")
 @option("--model", "Model file to use instead of training a model.", type=FILE)
 @policy_option
-@paper_parameter_options
+@partial(parameter_options, defaults=DEFAULTS | PAPER_TASKS)
 @option("--json FILE", "Write the full result as JSON; - is standard output.", name="json_file")
 @threads_option
 @option(
