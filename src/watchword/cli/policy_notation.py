@@ -118,17 +118,12 @@ def check_policy(text: str, parse: Callable[[str, Label], Any] = parse_policy) -
 
 def check_policies(texts: Sequence[str]) -> Sequence[str]:
     """Check a repeatable `--policy` option, in which lists of values are allowed."""
-    for text in texts:
-        check_policy(text, parse_policies)
-    return texts
+    return [check_policy(text, parse_policies) for text in texts]
 
 
 def check_tried(texts: Sequence[str]) -> Sequence[str]:
     """Check a `--policy` option that may also be `thresholds` or `learnt`."""
-    files = [text for text in texts if is_policy_file(text)]
-    parse_tried([text for text in texts if text not in files], "positive")
-    check_policies(files)
-    return texts
+    return [check_policy(text, lambda one, label: parse_tried([one], label)) for text in texts]
 
 
 def parse_tried(texts: Sequence[str], positive: Label) -> list[Policy | FittedPolicies]:
