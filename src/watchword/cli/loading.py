@@ -32,7 +32,6 @@ from watchword.evaluation import Scores
 from watchword.evaluation.score_files import read_post_scores
 from watchword.evaluation.scores import By
 from watchword.streams import FunctionModel
-from watchword.streams.combining import Combination
 
 Format = Literal["jsonl", "csv", "folder", "label_files", "erisk", "erisk_context"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -56,14 +55,14 @@ def is_function(model: Path) -> bool:
 
 
 def load_model(
-    model: Path, positive: str, combination: Combination | None, *, labels: Sequence[Label] = ()
+    model: Path, positive: str, combination: dict[str, Any], *, labels: Sequence[Label] = ()
 ) -> TauSS3 | FunctionModel:
     """Load a model file or, for the positive label, a function named like `module:function`.
 
     `labels` are those of the data, which may be numbers.
     """
     if not is_function(model):
-        if combination is not None:
+        if combination:
             raise click.UsageError(
                 f"--combine is for scores of other classifiers, but {str(model)!r} is a model file"
             )
@@ -71,23 +70,16 @@ def load_model(
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)  # as `python -m` does
-    how = combination or _MEAN
     label = find_label(positive, labels, where="the data") if labels else positive
-    return FunctionModel.load(str(model), label, combine=how.how, ema_weight=how.ema_weight)
+    return FunctionModel.load(str(model), label, **combination)
 
 
-_MEAN = Combination("mean")
-
-
-def load_scores(path: Path, positive: str, combination: Combination | None, by: By) -> Scores:
+def load_scores(path: Path, positive: str, combination: dict[str, Any], by: By) -> Scores:
     """Read the scores of posts by another classifier."""
     found = read_post_scores(str(path))
     labels = {label: None for label in found.truth if label is not None}
     label = find_label(positive, labels, where=str(path)) if labels else positive
-    how = combination or _MEAN
-    return Scores.from_posts(
-        *found, positive=label, combine=how.how, ema_weight=how.ema_weight, by=by
-    )
+    return Scores.from_posts(*found, positive=label, by=by, **combination)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from watchword.cli.options import joined, option
 from watchword.evaluation.metrics import LATENCY_P
 from watchword.evaluation.replaying import DEADLINES
 from watchword.evaluation.scores import BYS
-from watchword.streams.combining import COMBINES, EMA_WEIGHT, Combination, CombineName
+from watchword.streams.combining import COMBINES, EMA_WEIGHT
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
@@ -64,12 +64,6 @@ scores_option = option(
     "subject, seq, score and label.",
     type=FILE,
 )
-combine_option = option(
-    "--combine",
-    "For scores from another classifier: how to combine the scores of a subject's posts.  "
-    "[default: mean]",
-    type=click.Choice(COMBINES),
-)
 
 
 def check_without_data(*more: str) -> None:
@@ -79,19 +73,21 @@ def check_without_data(*more: str) -> None:
         refuse_together(("--scores", True), (f"--{spelt}", is_given(name)))
 
 
-def as_combination(combine: CombineName | None, ema_weight: float | None) -> Combination | None:
-    """Return the combination that two options describe, or None without them."""
-    if ema_weight is not None and combine != "ema":
+def _combination(**options: Any) -> dict[str, Any]:
+    if options["ema_weight"] is not None and options["combine"] != "ema":
         raise click.UsageError("--ema-weight requires --combine ema")
-    if combine is None:
-        return None
-    return Combination(combine, EMA_WEIGHT if ema_weight is None else ema_weight)
+    return {name: value for name, value in options.items() if value is not None}
 
 
 combination_options = joined(
-    "combination",  # None without them
-    as_combination,
-    combine_option,
+    "combination",  # arguments of the library; empty without them
+    _combination,
+    option(
+        "--combine",
+        "For scores from another classifier: how to combine the scores of a subject's posts.  "
+        "[default: mean]",
+        type=click.Choice(COMBINES),
+    ),
     option(
         "--ema-weight",
         f"With --combine ema: weight of the latest post.  [default: {EMA_WEIGHT}]",

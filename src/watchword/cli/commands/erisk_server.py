@@ -40,7 +40,6 @@ from watchword.cli.signals import term_as_interrupt
 from watchword.cli.stream_options import combination_options
 from watchword.erisk.dialects import NAMES
 from watchword.streams import FunctionModel
-from watchword.streams.combining import Combination
 
 if TYPE_CHECKING:
     from watchword.erisk.client import RoundReport
@@ -112,7 +111,7 @@ def client(
     url: str,
     token: str,
     models: tuple[Path, ...],
-    combination: Combination | None,
+    combination: dict[str, Any],
     positive: str,
     policies: tuple[str, ...],
     journal: Path,
@@ -162,13 +161,13 @@ def client(
 
 
 def _runs(
-    models: Sequence[Path], positive: str, policies: Sequence[str], combination: Combination | None
+    models: Sequence[Path], positive: str, policies: Sequence[str], combination: dict[str, Any]
 ) -> list[tuple[TauSS3 | FunctionModel, Policy]]:
     """Pair models with policies; a single model or policy is used for all runs."""
-    if combination is not None and not any(map(is_function, models)):
+    if combination and not any(map(is_function, models)):
         raise click.UsageError("--combine is for scores of other classifiers, not for model files")
     taught = [
-        load_model(path, positive, combination if is_function(path) else None) for path in models
+        load_model(path, positive, combination if is_function(path) else {}) for path in models
     ]
     label = find_label(positive, taught[0].labels, where=str(models[0]))
     for model, path in zip(taught, models, strict=True):

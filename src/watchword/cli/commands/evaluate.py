@@ -36,7 +36,6 @@ from watchword.data.texts import Texts, labelled
 from watchword.errors import UnknownLabelError
 from watchword.evaluation import Evaluation, Replay
 from watchword.evaluation.replay_charts import REPLAY_CHARTS
-from watchword.streams.combining import Combination
 from watchword.streams.notation import spell_policy
 
 
@@ -73,7 +72,7 @@ def evaluate(
     data: str | None,
     positive: str | None,
     scores: Path | None,
-    combination: Combination | None,
+    combination: dict[str, Any],
     policy: str,
     by: Any,
     posts: bool,
@@ -124,13 +123,13 @@ def evaluate(
     write_pictures(found, pictures)
 
 
-def _load_classifier(model: Path, combination: Combination | None) -> TauSS3:
+def _load_classifier(model: Path, combination: dict[str, Any]) -> TauSS3:
     """Load the model of labels, or raise a usage error if only alerts can be evaluated."""
     if is_function(model):
         raise click.UsageError(
             f"{str(model)!r} is a function of scores: --positive LABEL is required"
         )
-    if combination is not None:
+    if combination:
         raise click.UsageError("--combine requires --positive LABEL")
     return TauSS3.load(model)
 

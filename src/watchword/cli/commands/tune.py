@@ -53,7 +53,6 @@ from watchword.evaluation.tuning_charts import TUNING_CHARTS
 from watchword.evaluation.tuning_result import plain_intervals
 from watchword.model.parameters import TABLE
 from watchword.model.presets import PAPER_GRID, PAPER_TASKS
-from watchword.streams.combining import Combination
 from watchword.streams.notation import spell_policy
 
 _INTERVALS = 10  # settings printed with intervals
@@ -155,7 +154,7 @@ def _limits(given: Sequence[str]) -> dict[str, float]:
 def tune(
     data: str | None,
     scores: Path | None,
-    combination: Combination | None,
+    combination: dict[str, Any],
     positive: str,
     policies: tuple[str, ...],
     parameters: dict[str, list[Any]],
@@ -218,19 +217,19 @@ def tune(
 
 
 def _load_subjects(
-    loader: Loader, data: str | None, positive: str, combination: Combination | None
+    loader: Loader, data: str | None, positive: str, combination: dict[str, Any]
 ) -> tuple[list[Subject], Label]:
     """Read the subjects of a source, and find the positive label among theirs."""
     if data is None:
         raise click.UsageError("Missing argument 'DATA'.")
-    if combination is not None:
+    if combination:
         raise click.UsageError("--combine requires --scores")
     subjects = loader.subjects(data)
     labels = {subject.label: None for subject in subjects if subject.label is not None}
     return subjects, find_label(positive, labels, where="the data")
 
 
-def _load_scores(scores: Path, combination: Combination | None) -> Scores:
+def _load_scores(scores: Path, combination: dict[str, Any]) -> Scores:
     """Read scores, or raise a usage error if an option is for models."""
     given = click.get_current_context().params
     refuse_together(("--scores", scores), ("DATA", given["data"]))

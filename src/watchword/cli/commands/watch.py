@@ -20,7 +20,7 @@ from datetime import datetime
 from functools import cache
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import click
 
@@ -57,7 +57,6 @@ from watchword.errors import StateError
 from watchword.model.engine import engine_of
 from watchword.reasons.alert import AlertReasons, alert_reasons
 from watchword.streams import FunctionModel
-from watchword.streams.combining import Combination
 
 _MOST_REASONS = 5  # n-grams for and against an alert
 
@@ -92,7 +91,7 @@ def watch(
     data: tuple[str, ...],
     positive: str,
     policy: str,
-    combination: Combination | None,
+    combination: dict[str, Any],
     state: Path | None,
     save_every: float,
     from_start: bool,
