@@ -218,23 +218,16 @@ class Teller(logging.Handler):
         warn(record.getMessage())
 
 
-class _Output(Console):
-    """A console for standard output, named in write errors."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        with writing_output():
-            super().print(*objects, **options)
-
-
 def console() -> Console:
     """Return a console for standard output: coloured only on a terminal, no markup or emoji."""
-    return _Output(highlight=False, markup=False, emoji=False)
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def show(text: Text | str = "") -> None:
     """Print a text with visible control characters; wrap lines only on a terminal."""
     output, shown = console(), visible(text) if isinstance(text, str) else text
-    output.print(shown, soft_wrap=not output.is_terminal)
+    with writing_output():
+        output.print(shown, soft_wrap=not output.is_terminal)
 
 
 def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None) -> None:
@@ -251,7 +244,8 @@ def show_table(rows: Sequence[Mapping[str, object]], *, title: str | None = None
             table.add_column(_cell(name), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    output.print(table)
+    with writing_output():
+        output.print(table)
 
 
 def show_records(records: Sequence[Mapping[str, Any]], *, table: bool) -> None:
