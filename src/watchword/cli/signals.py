@@ -57,9 +57,7 @@ class Stops:
         return 0 if self.signal is None else 128 + self.signal
 
     def __enter__(self) -> Stops:
-        if (
-            threading.current_thread() is threading.main_thread()
-        ):  # other threads receive no signals
+        if threading.current_thread() is threading.main_thread():  # only it receives signals
             for number in _SIGNALS:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # ignored under nohup
                     self._before[number] = signal.signal(number, self._hear)
