@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
-from watchword.cli.base import COUNT, FILE
+from watchword.cli.base import COUNT, FILE, is_given
 from watchword.cli.options import Option, converted, flag, joined, option
 from watchword.evaluation.labels import MEASURES
 from watchword.model.parameter_kinds import Number, Parameter, Whole
@@ -78,18 +77,15 @@ keep_option = option(
     "--keep FILE", "File to store all results in; the search resumes from it.", type=FILE
 )
 measure_option = option(
-    "--measure", "Measure to optimise.  [default: accuracy]", type=click.Choice(MEASURES)
+    "--measure", "Measure to optimise.", type=click.Choice(MEASURES), default="accuracy"
 )
 
 
-def _tuning(
-    *, tune: bool, budget: float | None, trials: int | None, measure: str | None, keep: Path | None
-) -> dict[str, Any] | None:
-    given: dict[str, Any] = {"budget": budget, "trials": trials, "measure": measure, "keep": keep}
-    for name, value in given.items():
-        if not tune and value is not None:
+def _tuning(*, tune: bool, **options: Any) -> dict[str, Any] | None:
+    for name in ("budget", "trials", "measure", "keep"):
+        if not tune and is_given(name):
             raise click.UsageError(f"--{name} requires --tune")
-    return given | {"measure": measure or "accuracy"} if tune else None
+    return options if tune else None
 
 
 tuning_options = joined(

@@ -89,7 +89,7 @@ def search(
     method: Any,
     trials: int | None,
     budget: float | None,
-    measure: str | None,
+    measure: str,
     keep: Path | None,
     like: Path | None,
     preset: str | None,
@@ -112,7 +112,6 @@ def search(
     begun = model_of(like, preset, parameters)
     texts, labels, groups = loader.labelled_texts(data, group)
     model = with_known_default(begun, labels)
-    measure = measure or "accuracy"
     shown = progress_of(_best_so_far(measure), timed=budget is not None)
     options |= {"model": model, "groups": groups, "measure": measure, "keep": keep}
     endless = combinations(DEFAULT_SPACE if space is None else space) == math.inf
