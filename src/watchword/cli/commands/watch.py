@@ -257,10 +257,8 @@ class Detail(NamedTuple):
         reasons = None if self.reasons is None else self.reasons.to_dict()
         if reasons is not None:  # earlier posts are not kept, so their shares are not known
             reasons = {name: reasons[name] for name in ("rival", "ngrams_for", "ngrams_against")}
-        post = "null" if self.post is None else encode_basestring_ascii(self.post)
-        time = "null" if self.time is None else f'"{self.time.isoformat()}"'
-        shown = "null" if reasons is None else json_line(reasons).rstrip()
-        return f'"post": {post}, "time": {time}, "reasons": {shown}'
+        time = None if self.time is None else self.time.isoformat()
+        return json_line({"post": self.post, "time": time, "reasons": reasons})[1:-2]
 
 
 Explain = Callable[[str, Decision], AlertReasons]
