@@ -49,9 +49,9 @@ def option(
     return click.option(*given, metavar=metavar, help=text, callback=parsed, **attributes)
 
 
-def flag(declared: str, text: str, *, name: str | None = None, default: bool = False) -> Option:
+def flag(declared: str, text: str, *, name: str | None = None) -> Option:
     """Add an option without a value."""
-    return option(declared, text, name=name, is_flag=True, default=default)
+    return option(declared, text, name=name, is_flag=True, default=False)
 
 
 def joined(name: str, join: Callable[..., Any], *options: Option) -> Option:
