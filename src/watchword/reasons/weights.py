@@ -22,14 +22,6 @@ from watchword.model.parameter_kinds import LEVELS
 _ADDING = ("sum", "mean")  # zeroing an occurrence subtracts exactly its contribution
 
 
-class Place(NamedTuple):
-    """An n-gram of a text: text[start:end], and its words as the model stores them."""
-
-    start: int
-    end: int
-    ngram: str
-
-
 class Terms(NamedTuple):
     """The n-grams that a text's value adds up: how often each occurs, and what that adds."""
 
@@ -44,7 +36,7 @@ class Terms(NamedTuple):
 class Weights:
     """The n-gram occurrences of a text in order, each with one number per label."""
 
-    places: tuple[Place, ...]
+    places: tuple[tuple[int, int, str], ...]  #: its start, end and n-gram, as the model stores it
     values: FloatArray  #: confidence of each occurrence
     contributions: FloatArray  #: the share of it that reaches the document's value
     operators: tuple[str, ...]  #: summary operators of sentences, paragraphs and the document
@@ -78,10 +70,11 @@ def weigh(engine: Engine, text: str) -> Weights:
     """
     explained = _explained(engine, text)
     ngrams, score = explained["ngrams"], explained["score"]
-    values, contributions = _contributions(engine, explained)
+    blocks = BlockValues(explained, engine.parameters)
+    contributions = blocks.ngram_contributions
     return Weights(
-        places=tuple(Place(start, end, words) for start, end, _, words, _ in ngrams),
-        values=values,
+        places=tuple((start, end, words) for start, end, _, words, _ in ngrams),
+        values=blocks.ngram_values,
         contributions=contributions,
         operators=tuple(engine.parameters.operator_names[level] for level in LEVELS),
         sentences=np.array([ngram[2] for ngram in ngrams], np.int64),
@@ -97,24 +90,18 @@ def weigh_terms(engine: Engine, text: str) -> Terms:
     explained = _explained(engine, text)
     if explained["score"] is not None:
         return _scored_terms(explained["score"])
-    return _counted_terms(explained["ngrams"], _contributions(engine, explained)[1])
+    blocks = BlockValues(explained, engine.parameters)
+    return _counted_terms(explained["ngrams"], blocks.ngram_contributions)
 
 
 def _explained(engine: Engine, text: str) -> dict[str, Any]:
-    engine.refuse_if_empty()
-    engine.refuse_if_incomplete()
+    engine.refuse_if_unreadable()
     if engine.parameters.has_own_operators:
         raise HookError(
             "the value of a summary function cannot be split into shares of n-grams; "
             "use 'sum', 'mean' or 'max' as summary"
         )
     return engine.native.explain(engine.source.read([text], with_spans=True))
-
-
-def _contributions(engine: Engine, explained: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
-    """Return the value of each occurrence and the share of it that reaches the document."""
-    values = BlockValues(explained, engine.parameters)
-    return values.ngram_values, values.ngram_contributions
 
 
 def _counted_terms(ngrams: list[tuple[Any, ...]], contributions: FloatArray) -> Terms:
