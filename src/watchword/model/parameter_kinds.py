@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from watchword._arrays import FloatArray
-from watchword._checks import Label, as_choice, as_label, as_number, as_whole
+from watchword._checks import Label, as_choice, as_label, as_not_negative, as_number, as_whole
 
 SummaryFunction = Callable[[FloatArray], FloatArray]
 SummaryName = Literal["sum", "max", "mean"]
@@ -82,11 +82,10 @@ class Number(Parameter):
 
     def check(self, value: Any) -> float:
         """Return a `float`."""
-        number = as_number(self.name, value)
         if self.most is None and not self.above_zero:
-            if number < 0:
-                raise ValueError(f"{self.name} must not be negative, got {number:g}")
-        elif number < 0 or (self.above_zero and number == 0) or number > (self.most or number):
+            return as_not_negative(self.name, value)
+        number = as_number(self.name, value)
+        if number < 0 or (self.above_zero and number == 0) or number > (self.most or number):
             raise ValueError(f"{self.name} must be in {self.range}, got {number:g}")
         return number
 

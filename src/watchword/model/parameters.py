@@ -382,20 +382,16 @@ def check_names(function: str, given: Iterable[str]) -> None:
             raise TypeError(f"{function} got an unexpected keyword argument {name!r}")
 
 
-def takes_parameters(**others: str | tuple[str, Any]) -> Callable[[type[_Class]], type[_Class]]:
+def takes_parameters(**others: tuple[str, Any]) -> Callable[[type[_Class]], type[_Class]]:
     """Return a class decorator that completes the signature and the docstring of a constructor.
 
-    Its keyword arguments become all parameters and the `others`, given with their types, and with
-    their defaults if these are not None. The line `{parameters}` in the docstring becomes their
-    description.
+    Its keyword arguments become all parameters and the `others`, given with their types and
+    defaults. The line `{parameters}` in the docstring becomes their description.
     """
 
     def complete(kind: type[_Class]) -> type[_Class]:
-        types = {one.name: one.type for one in fields(Parameters)}
-        listed = [(one.name, one.default, types[one.name]) for one in TABLE]
-        for name, other in others.items():
-            type_, default = (other, None) if isinstance(other, str) else other
-            listed.append((name, default, type_))
+        listed = [(one.name, one.type, one.default) for one in fields(Parameters)]
+        listed += [(name, *other) for name, other in others.items()]
         constructor: Any = kind.__init__
         constructor.__signature__ = inspect.Signature(
             [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
@@ -403,7 +399,7 @@ def takes_parameters(**others: str | tuple[str, Any]) -> Callable[[type[_Class]]
                 inspect.Parameter(
                     name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_
                 )
-                for name, default, type_ in listed
+                for name, type_, default in listed
             ]
         )
         if kind.__doc__ is not None:

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 _SHAPING = (*(one.name for one in TABLE if one.shapes_counts), "word_hook", "tokenizer")
 
 
-@takes_parameters(word_hook="WordHook | None", tokenizer="Tokenizer | None")
+@takes_parameters(word_hook=("WordHook | None", None), tokenizer=("Tokenizer | None", None))
 class TauSS3:
     """The τ-SS3 text classifier: incremental learning of word n-grams, with explanations.
 
