@@ -27,7 +27,7 @@ from watchword.model.explanation import BlockValues, Explanation, scored_ngrams
 from watchword.model.file import container
 from watchword.model.functions import name_of, refuse_missing, same
 from watchword.model.parameters import TABLE, Parameters
-from watchword.model.refining import RefineSettings, check_refinable, shares_of
+from watchword.model.refining import RefineSettings, check_refinable
 from watchword.model.results import ConfidenceTable, ModelStatistics
 from watchword.model.text import TextSource
 
@@ -258,7 +258,7 @@ class Engine(NamedTuple):
         """Return the probabilities of labels: calibrated if refined, otherwise shares."""
         refined = self.native.fit() is not None
         labels, values = self.evidence_of(table)
-        shares = values.copy() if refined else shares_of(values)
+        shares = values.copy() if refined else _native.shares(values)
         silent = ~shares.any(axis=1)
         if silent.any():
             shares[silent, labels.index(self.default_label())] = 1.0

@@ -21,6 +21,7 @@ from watchword._native import (
     max_count,
     remembers,
     scores,
+    shares,
 )
 from watchword._native import Combination as NativeCombination
 from watchword._native import Policy as NativePolicy
@@ -47,4 +48,5 @@ __all__ = [
     "max_count",
     "remembers",
     "scores",
+    "shares",
 ]

@@ -334,12 +334,3 @@ def softmax(scores: FloatArray, temperature: float) -> FloatArray:
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True, initial=-np.inf))
     shares: FloatArray = powers / powers.sum(axis=1, keepdims=True)
     return shares
-
-
-def shares_of(values: FloatArray) -> FloatArray:
-    """Return the share of each label in confidences that are not negative; 0 without evidence.
-
-    >>> shares_of(np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
-    [[0.75, 0.25], [0.0, 0.0]]
-    """
-    return _native.shares(values)  # a summary function may go below 0: such values count 0

@@ -22,8 +22,8 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 from watchword._arrays import FloatArray
 from watchword._checks import Label
 from watchword.model.engine import engine_of, winners
+from watchword.model.native import shares as shares_of
 from watchword.model.parameters import DEFAULTS, takes_parameters
-from watchword.model.refining import shares_of
 from watchword.model.results import ConfidenceTable
 from watchword.model.tau_ss3 import TauSS3
 from watchword.sklearn.inputs import Array, TextInput, as_documents, as_text_list
