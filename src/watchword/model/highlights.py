@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from watchword._checks import Label, as_choice, as_number, as_whole
 from watchword._display import Plain
@@ -12,9 +12,6 @@ from watchword.model.explanation import Block, Explanation
 
 HighlightLevel = Literal["paragraph", "sentence", "ngram"]
 HighlightOrder = Literal["value", "text"]
-
-_LEVELS: tuple[HighlightLevel, ...] = ("paragraph", "sentence", "ngram")
-_ORDERS: tuple[HighlightOrder, ...] = ("value", "text")
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,8 @@ def highlights_of(
     order: HighlightOrder = "value",
 ) -> list[Highlight]:
     """Return the passages of an explained text that support a label; see `TauSS3.highlights`."""
-    as_choice("level", level, _LEVELS)
-    as_choice("order", order, _ORDERS)
+    as_choice("level", level, get_args(HighlightLevel))
+    as_choice("order", order, get_args(HighlightOrder))
     around = as_whole("context", context, 0)
     floor = as_number("least", least)
     column = explanation.labels.index(explanation.label if label is None else label)

@@ -23,8 +23,6 @@ from watchword.pyss3.inspection import Inspected
 from watchword.pyss3.reading import Cleaner, clean, document_json, insights, summarised
 from watchword.pyss3.settings import plain_label
 
-MOST_NGRAM = core.max_ngram_limit
-
 
 def are_collections(labels: Sequence[object]) -> bool:
     """Return whether documents have lists of labels instead of one label each."""
@@ -101,7 +99,7 @@ class SS3(Inspected):
             self._learn([Lesson(_decoded(doc), plain_label(cat))], n_grams, prep)
 
     def _learn(self, lessons: Sequence[Lesson], n_grams: int, prep: bool) -> None:
-        longest = as_whole("n_grams", n_grams, 1, MOST_NGRAM)
+        longest = as_whole("n_grams", n_grams, 1, core.max_ngram_limit)
         given = [lesson for lesson in lessons if lesson.text]
         _ = self._view  # so that the counts are pruned as often as is set now
         if prep and self._delimiters.are_default:

@@ -16,6 +16,7 @@ import numpy as np
 from watchword._checks import as_choice, as_not_negative, as_share
 from watchword._files import AnyPath
 from watchword.errors import ModelFormatError
+from watchword.model.file.container import no_number
 from watchword.pyss3.constants import CV_MODES, SG_MODES
 
 _MOST_WORDS_PER_NGRAM = 64
@@ -52,7 +53,7 @@ class _EntryError(ValueError):
 def read_model(path: AnyPath) -> PySS3Model:
     """Read a model file of PySS3; raise `ModelFormatError` if it is none, or damaged."""
     try:
-        data = json.loads(Path(path).read_bytes(), parse_constant=_no_number)
+        data = json.loads(Path(path).read_bytes(), parse_constant=no_number)
     except (ValueError, RecursionError) as error:  # invalid UTF-8 is a ValueError, too
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise ModelFormatError(f"{path} is not a PySS3 model: {reason}") from None
@@ -64,10 +65,6 @@ def read_model(path: AnyPath) -> PySS3Model:
         raise ModelFormatError(f"{path} is corrupt: {error} is missing") from None
     except (_EntryError, TypeError, ValueError) as error:
         raise ModelFormatError(f"{path} is corrupt: {error}") from None
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
 
 
 def _model(data: dict[str, Any]) -> PySS3Model:

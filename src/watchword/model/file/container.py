@@ -89,13 +89,10 @@ def write_model(target: BinaryIO, manifest: Mapping[str, Any], arrays: Arrays) -
 
 def manifest_text(manifest: Mapping[str, Any], arrays: Arrays) -> str:
     """Return the text of a manifest, with the checksum of every array."""
-    described: dict[str, Any] = {}
-    for name, array in arrays.items():
-        described[name] = {
-            "dtype": array.dtype.str,
-            "shape": [array.size],
-            "sha256": _checksum(array),
-        }
+    described = {
+        name: {"dtype": array.dtype.str, "shape": [array.size], "sha256": _checksum(array)}
+        for name, array in arrays.items()
+    }
     return described_text(manifest, described)
 
 
@@ -288,7 +285,7 @@ def _checked_manifest(
         if _has_many_lists(text):
             raise ValueError("too many lists")
         manifest = json.loads(
-            text.decode(), parse_int=_whole, parse_constant=_refuse, object_pairs_hook=_Objects()
+            text.decode(), parse_int=_whole, parse_constant=no_number, object_pairs_hook=_Objects()
         )
         _refuse_strange(manifest)
     except (ValueError, RecursionError) as error:
@@ -321,7 +318,8 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _refuse(constant: str) -> NoReturn:
+def no_number(constant: str) -> NoReturn:
+    """Raise `ValueError`: JSON has no such number, although Python reads it."""
     raise ValueError(f"{constant} is not a number")
 
 
