@@ -136,15 +136,12 @@ def refine(
     engine.refuse_if_unreadable()
     workers = as_threads(threads)
 
-    def refiner(
-        positions: list[list[int]], folds: list[int], scored: list[int], own: dict[str, Any]
-    ) -> _native.Refiner:
-        if engine.source.is_plain:
-            return engine.native.refiner(texts, positions, folds, scored, own, workers)
-        terms = engine.source.read(texts)
-        return engine.native.refiner_terms(terms, positions, folds, scored, own)
+    def refiner_terms(*task: Any) -> _native.Refiner:
+        return engine.native.refiner_terms(engine.source.read(texts), *task)
 
-    _fit(engine, refiner, labels, settings, progress)
+    refiner = partial(engine.native.refiner, texts, threads=workers)
+    refiner_of = refiner if engine.source.is_plain else refiner_terms
+    _fit(engine, refiner_of, labels, settings, progress)
 
 
 def check_refinable(engine: Engine) -> None:
