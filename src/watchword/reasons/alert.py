@@ -12,6 +12,7 @@ from itertools import starmap
 from operator import itemgetter
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
 from watchword._arrays import FloatArray
@@ -72,12 +73,7 @@ class AlertReasons(Plain):
         >>> AlertReasons.from_dict(AlertReasons("control", covers=1).to_dict()).covers
         1
         """
-        kinds = {"ngrams": ReasonNgram, "posts": ReasonPost}
-        own = dict(data)
-        for name in ("ngrams_for", "ngrams_against", "posts_for", "posts_against"):
-            kind: Any = kinds[name.partition("_")[0]]
-            own[name] = tuple(kind(**one) for one in own[name])
-        return cls(**own)
+        return msgspec.convert(data, cls)
 
 
 def alert_reasons(
