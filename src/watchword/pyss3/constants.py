@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 __all__ = [
     "ENCODING",
     "IDX_UNKNOWN_CATEGORY",
@@ -78,11 +80,7 @@ class LeftOutError(NotImplementedError, AttributeError):
     """A feature of PySS3 that watchword lacks; the message says what to use instead."""
 
 
-class _Verbosity:
-    level = VERBOSITY.NORMAL
-
-
-verbosity = _Verbosity()
+verbosity = SimpleNamespace(level=VERBOSITY.NORMAL)
 
 
 def set_verbosity(level: int) -> None:
