@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -141,25 +142,21 @@ class _Exact:
     def _covered(self, last: int, least: float) -> Found:
         """Return occurrences without which one other label prevents the alert up to `last`."""
         best = Found(None, False)
+        take = partial(cover, amounts=self._contributions, posts=self._zeroing.posts, last=last)
         at = self._history.alert - 1
         nearest = sorted(self._rivals, key=lambda rival: self._difference(at, rival))
         for rival in nearest[:_MOST_RIVALS]:
             gains = self._gains(rival)
             if len(self._rivals) == 1:
-                relaxed = self._cover(gains, last, self._misses(rival, -1))
+                relaxed = take(gains, misses=self._misses(rival, -1))
                 if relaxed is None:
                     return Found(None, True)
                 least = max(least, len(relaxed))
             for misses in (self._misses_any(), *(self._misses(rival, at) for at in (-1, 0, 1))):
-                places = self._cover(gains, last, misses)
+                places = take(gains, misses=misses)
                 if places is not None and len(places) < best.size and self._zeroing.works(places):
                     best = Found(places, len(places) <= least)
         return best
-
-    def _cover(
-        self, gains: FloatArray, last: int, misses: Callable[[int, FloatArray], bool]
-    ) -> IntArray | None:
-        return cover(gains, self._contributions, self._zeroing.posts, last=last, misses=misses)
 
     def _misses(self, rival: int, strictness: int) -> Callable[[int, FloatArray], bool]:
         """Return a check whether this label alone fails to prevent the alert.
