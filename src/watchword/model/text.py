@@ -109,8 +109,6 @@ class TextSource:
 
     def with_rules(self, paragraphs: str, tokenization: str) -> TextSource:
         """Return a source that differs only in these rules."""
-        if (paragraphs, tokenization) == (self.rules.paragraphs.name, self.rules.tokenization.name):
-            return self
         return TextSource(
             paragraphs, tokenization, word_hook=self.word_hook, tokenizer=self.tokenizer
         )
