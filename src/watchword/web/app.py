@@ -47,8 +47,8 @@ def make_app(content: Content, *, host: str = "127.0.0.1", token: str | None = N
     With a token, requests must send it; a host reachable from other machines requires one.
     """
     app = Starlette(
-        routes=[Route("/", _index), Route("/static/{name}", _static), *_api(content)],
-        exception_handlers={HTTPException: _as_json, Exception: _as_json},
+        routes=[Route("/", _static), Route("/static/{name}", _static), *_api(content)],
+        exception_handlers={HTTPException: _refusal, Exception: _refusal},
     )
     app.router.redirect_slashes = False
     return Guard(app, host=host, token=token)
@@ -107,12 +107,8 @@ async def _get(app: ASGIApp, path: str) -> Answer:
     return Answer(messages[0]["status"], body)
 
 
-async def _index(_request: Request) -> Response:
-    return file_response(static_files(), "index.html")
-
-
 async def _static(request: Request) -> Response:
-    return file_response(static_files(), request.path_params["name"])
+    return file_response(static_files(), request.path_params.get("name", "index.html"))
 
 
 # The JSON API
@@ -264,7 +260,7 @@ def _api(content: Content) -> list[Route]:
                 found = await answer(_Ask(content, request, given, limiter))
                 return found if isinstance(found, Response) else json_response(found)
             except Exception as error:
-                return _refusal(error, request)
+                return await _refusal(request, error)
 
         return respond
 
@@ -275,7 +271,7 @@ def _api(content: Content) -> list[Route]:
     ]
 
 
-def _refusal(error: Exception, request: Request) -> Response:
+async def _refusal(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return failure(error.status_code, error.detail)
     if isinstance(error, GivenUpError):
@@ -288,10 +284,6 @@ def _refusal(error: Exception, request: Request) -> Response:
         return failure(400, "the request is nested too deeply")
     logger.error("%s failed", request.url.path, exc_info=error)
     return failure(500, "internal error: see the server's log")
-
-
-async def _as_json(request: Request, error: Exception) -> Response:
-    return _refusal(error, request)
 
 
 def _is_whole(value: str) -> bool:
