@@ -116,8 +116,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._received += len(data)
         super().data_received(data)
         # Chunks of a body have frames: eight bytes for each byte of it at most.
-        beside_body = self._received - 9 * self._body_received
-        if self._part is not None and beside_body > _HEADER_LIMIT and not self._is_closing:
+        is_large = self._received - 9 * self._body_received > _HEADER_LIMIT
+        if is_large and self._part is not None and not self.transport.is_closing():
             self.send_400_response("Header too large.")
         self._watch()
 
@@ -194,10 +194,6 @@ class LimitedProtocol(HttpToolsProtocol):
         return min(waiting, key=lambda each: (each._is_busy, each._since), default=self)
 
     @property
-    def _is_closing(self) -> bool:
-        return self.transport.is_closing()
-
-    @property
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
@@ -218,7 +214,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _current_phase(self) -> tuple[str, object] | None:
         """Return what the client must do, and for which request; None while the server works."""
-        if self._is_closing or self._writing_paused:
+        if self.transport.is_closing() or self._writing_paused:
             return "answer", self.cycle
         return None if self._part is None else (self._part, self.cycle)
 
