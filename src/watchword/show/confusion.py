@@ -1,9 +1,8 @@
 """Confusion matrices: an HTML table coloured as a heat map, for any page or snippet.
 
-A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` into its body. For pages
-that redraw matrices, `CONFUSION_SCRIPT` defines the same as a function for the browser:
-`confusionTable(labels, cells)` returns the table as an element. Colours are classes, which a strict
-Content-Security-Policy allows.
+A page puts `CONFUSION_STYLE` into its style sheet and `confusion_html(…)` into its body. The page
+of a search redraws matrices in the browser, from `CONFUSION_LOOK` (search_tables.js). Colours are
+classes, which a strict Content-Security-Policy allows.
 """
 
 from __future__ import annotations
@@ -26,6 +25,14 @@ _RIGHT, _WRONG = COLOURS[0], ALERT  # blue and orange, which colour-blind reader
 _CAPTION = "Texts by true label (rows) and predicted label (columns)"
 _DOT = "·"  # for 0 in a large matrix, where zeros would hide the counts
 _CORNER = "truth \\ predicted"
+
+CONFUSION_LOOK = {
+    "mostLevel": _MOST_LEVEL,
+    "steps": _STEPS,
+    "caption": _CAPTION,
+    "dot": _DOT,
+    "corner": _CORNER,
+}
 
 
 def confusion_html(
@@ -130,49 +137,3 @@ def _style() -> str:
 
 
 CONFUSION_STYLE = _style()
-
-CONFUSION_SCRIPT = f"""
-function confusionTable(labels, cells) {{
-  const size = labels.length;
-  const many = (number) => number.toLocaleString("en");
-  const totals = labels.map(() => 0);
-  const counts = new Map();
-  for (const [row, column, count] of cells) {{
-    totals[row] += count;
-    counts.set(row * size + column, count);
-  }}
-  const make = (name, text, attributes = {{}}) => {{
-    const element = document.createElement(name);
-    if (text !== null) element.textContent = text;
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    return element;
-  }};
-  const head = (label, scope) => {{
-    const element = make("th", null, {{ scope }});
-    element.append(make("bdi", String(label)));
-    return element;
-  }};
-  const table = make("table", null, {{
-    class: size > {_MOST_LEVEL} ? "ww-confusion ww-many" : "ww-confusion",
-  }});
-  table.append(make("caption", "{_CAPTION}"));
-  const first = table.createTHead().insertRow();
-  first.append(make("td", "truth \\\\ predicted"));
-  for (const label of labels) first.append(head(label, "col"));
-  const body = table.createTBody();
-  labels.forEach((label, row) => {{
-    const line = body.insertRow();
-    line.append(head(label, "row"));
-    labels.forEach((other, column) => {{
-      const count = counts.get(row * size + column) || 0;
-      const step = count ? Math.max(1, Math.floor(({_STEPS} * count) / totals[row] + 0.5)) : 0;
-      const kind = step ? `ww-${{row === column ? "r" : "w"}}${{step}}` : "ww-none";
-      const part = `${{many(count)}} of ${{many(totals[row])}}`;
-      const title = `${{part}} texts of ${{label}} predicted as ${{other}}`;
-      const zero = size > {_MOST_LEVEL} ? "{_DOT}" : "0";
-      line.append(make("td", count ? many(count) : zero, {{ class: kind, title }}));
-    }});
-  }});
-  return table;
-}}
-"""

@@ -15,7 +15,7 @@ from importlib.resources import files
 from watchword._display import excerpt, many
 from watchword.show import svg
 from watchword.show.blocks import Plain
-from watchword.show.confusion import CONFUSION_SCRIPT, CONFUSION_STYLE, MOST_DRAWN
+from watchword.show.confusion import CONFUSION_LOOK, CONFUSION_STYLE, MOST_DRAWN
 from watchword.show.evaluation_text import measure_name
 from watchword.show.markup import as_json, document, escaped, name_html
 from watchword.show.search_axes import FULL, Axis
@@ -58,8 +58,9 @@ def search_page(plain: Plain, *, title: str = "Parameter search") -> str:
     more = f"{many(rest, 'more setting')}; enable JavaScript to see all." if rest > 0 else ""
     frame = [_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM]
     sizes = {"full": FULL, "digits": DIGITS, "mostDrawn": MOST_DRAWN, "small": frame, "star": _STAR}
+    sizes["matrix"] = CONFUSION_LOOK
     parts = (_file(f"search_{name}.js") for name in ("values", "plots", "tables", "picked"))
-    script = f'(() => {{\n"use strict";\n{CONFUSION_SCRIPT}{"".join(parts)}}})();\n'
+    script = f'(() => {{\n"use strict";\n{"".join(parts)}}})();\n'
     body = f"""<main class="ww-search">
 {head}{_summary(plain, packed)}
 {_small_plots(plain, packed)}

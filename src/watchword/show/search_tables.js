@@ -123,3 +123,31 @@ const markRow = () => {
   const below = row.offsetTop + row.offsetHeight - box.clientHeight;
   if (below > box.scrollTop) box.scrollTop = below;
 };
+
+// Confusion matrices, as `confusion_html` in confusion.py draws them
+
+const confusionTable = (labels, cells) => {
+  const { mostLevel, steps, caption, dot, corner } = data.matrix;
+  const isLarge = labels.length > mostLevel;
+  const totals = labels.map(() => 0);
+  const counts = new Map();
+  for (const [row, column, texts] of cells) {
+    totals[row] += texts;
+    counts.set(row * labels.length + column, texts);
+  }
+  const cell = (row, column) => {
+    const texts = counts.get(row * labels.length + column) || 0;
+    const step = texts ? Math.max(1, Math.floor((steps * texts) / totals[row] + 0.5)) : 0;
+    const kind = step ? `ww-${row === column ? "r" : "w"}${step}` : "ww-none";
+    const part = `${many(texts)} of ${many(totals[row])}`;
+    const title = `${part} texts of ${labels[row]} predicted as ${labels[column]}`;
+    return make("td", { class: kind, title }, texts ? many(texts) : isLarge ? dot : "0");
+  };
+  const heads = labels.map((label) => make("th", { scope: "col" }, name(label)));
+  const rows = labels.map((label, row) => make("tr", {},
+    make("th", { scope: "row" }, name(label)), ...labels.map((_, column) => cell(row, column))));
+  return make("table", { class: isLarge ? "ww-confusion ww-many" : "ww-confusion" },
+    make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, make("td", {}, corner), ...heads)),
+    make("tbody", {}, ...rows));
+};
