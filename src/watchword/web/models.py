@@ -7,7 +7,6 @@ shares the counts of the original. Only normalised confidences cost a pass over 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -45,18 +44,16 @@ class LatestUsed:
 
     def __init__(self, most: int = _KEPT) -> None:
         self._most = most
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._kept: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return the cached result for a key, computing it if necessary."""
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = make()
-                if len(self._kept) > self._most:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            made: _Made = self._kept[key]
+            made: _Made = self._kept.pop(key) if key in self._kept else make()
+            self._kept[key] = made  # at the end: the first is the one used least recently
+            if len(self._kept) > self._most:
+                del self._kept[next(iter(self._kept))]
             return made
 
 
