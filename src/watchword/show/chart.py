@@ -59,9 +59,8 @@ def limits_of(plain: Plain) -> tuple[Point, Point]:
         (y if rule["horizontal"] else x).append(rule["at"])
     rows = (-0.5, len(plain["rows"]) - 0.5) if plain["rows"] else None
     # Bars and rows of measures begin at 0.
-    from_zero = bool(plain["rows"])
     is_bars = any(curve["drawn"] == "bars" for curve in plain["curves"])
-    across = plain["x_range"] or _spread([0.0, *x] if from_zero else x)
+    across = plain["x_range"] or _spread([0.0, *x] if rows else x)
     return across, rows or plain["y_range"] or _spread([0.0, *y] if is_bars else y)
 
 
