@@ -54,7 +54,10 @@ def read_folder(
             name = as_identity("subject", entry.name if entry.is_dir() else entry.stem)
             if name in subjects:
                 raise Flaw(f"duplicate subject {name!r}: use one file or folder per subject")
-            found = _posts_in_folder(entry, bad) if entry.is_dir() else _posts_in(entry, posts, bad)
+            if entry.is_dir():
+                found = _posts_in_folder(entry, bad)
+            else:
+                found = map(Post, _texts_in(entry, posts, bad))
             subjects[name] = Subject(name, list(found), label)
     if not subjects:
         raise bad.nothing_in(str(path), "subjects (LABEL/SUBJECT.txt)")
@@ -77,14 +80,8 @@ def label_file_documents(path: str | os.PathLike[str], bad: BadLines) -> Iterato
             if entry.is_dir():
                 raise Flaw("expected a .txt file, found a folder: the layout is LABEL.txt")
             label = as_identity("label", entry.stem)
-            for number, line in numbered_lines(entry):
-                try:
-                    text = decoded(line).strip()
-                except Flaw as flaw:
-                    bad.meet(flaw, name=str(entry), line=number)
-                    continue
-                if text:
-                    yield Document(text, label)
+            for text in _texts_in(entry, "lines", bad):
+                yield Document(text, label)
 
 
 def has_subject_folders(path: str | os.PathLike[str]) -> bool:
@@ -154,8 +151,8 @@ def _posts_in_folder(folder: Path, bad: BadLines) -> Iterator[Post]:
             yield Post(_whole(entry), id=as_identity("id", entry.stem))
 
 
-def _posts_in(file: Path, posts: PostsChoice, bad: BadLines) -> Iterator[Post]:
-    """Read the posts of a file; skip a post of several lines if one of them is bad."""
+def _texts_in(file: Path, posts: PostsChoice, bad: BadLines) -> Iterator[str]:
+    """Yield the texts of the posts of a file; skip one of several lines if one of them is bad."""
     gathered: list[str] = []
     damaged = False
     for number, line in chain(numbered_lines(file), [(0, "")]):
@@ -171,7 +168,7 @@ def _posts_in(file: Path, posts: PostsChoice, bad: BadLines) -> Iterator[Post]:
             gathered.append(text)
         if not text or posts == "lines":
             if gathered and not damaged:
-                yield Post("\n".join(gathered))
+                yield "\n".join(gathered)
             gathered, damaged = [], False
 
 
