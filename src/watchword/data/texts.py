@@ -61,10 +61,11 @@ class Texts:
     lines: Sequence[int | None]
 
     @classmethod
-    def of(cls, rows: Sequence[Row], source: str, lines: Sequence[int | None]) -> Texts:
+    def of(cls, rows: Sequence[tuple[int | None, Row]], source: str) -> Texts:
         """Return rows of one source, with the numbers of their lines, as columns."""
-        columns: Any = map(list, zip(*rows, strict=True)) if rows else [[]] * 5
-        texts, labels, ids, subjects, times = columns
+        lines = [line for line, _ in rows]
+        columns = zip(*(row for _, row in rows), strict=True) if rows else [()] * 5
+        texts, labels, ids, subjects, times = map(list, columns)
         return cls(texts, labels, ids, subjects, times, source, lines)
 
     def __len__(self) -> int:
@@ -133,11 +134,8 @@ def texts_in(batch: Batch, bad: BadLines, *, name: str) -> Texts:
     plain = _plain_texts(batch, SUBJECT_FIELDS, name)
     if plain is not None:
         return plain
-    lines, rows = [], []
-    for line, row in _flat(json_items(batch, _record_reader({}, None), bad, name=name)):
-        lines.append(line)
-        rows.append(row)
-    return Texts.of(rows, name, lines)
+    rows = _flat(json_items(batch, _record_reader({}, None), bad, name=name))
+    return Texts.of(list(rows), name)
 
 
 def _plain_texts(batch: Batch, fields: Fields, source: str) -> Texts | None:
@@ -158,21 +156,19 @@ def batched(rows: Iterable[tuple[int | None, Row]], source: str) -> Iterator[Tex
 
     Those before an error are yielded before it is raised.
     """
-    batch: list[Row] = []
-    lines: list[int | None] = []
+    batch: list[tuple[int | None, Row]] = []
     size = 0
     try:
         for line, row in rows:
-            batch.append(row)
-            lines.append(line)
+            batch.append((line, row))
             size += len(row[0])
             if size >= _BATCH_CHARACTERS or len(batch) >= _BATCH_ITEMS:
-                yield Texts.of(batch, source, lines)
-                batch, lines, size = [], [], 0
+                yield Texts.of(batch, source)
+                batch, size = [], 0
     except DataFormatError:
-        yield Texts.of(batch, source, lines)
+        yield Texts.of(batch, source)
         raise
-    yield Texts.of(batch, source, lines)
+    yield Texts.of(batch, source)
 
 
 def posts_of(subjects: Iterable[Subject]) -> Iterator[tuple[None, Row]]:
