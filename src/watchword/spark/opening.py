@@ -12,9 +12,7 @@ from typing import Any
 from watchword.errors import ModelFormatError
 from watchword.model.engine import engine_of
 from watchword.model.functions import check_function
-from watchword.model.parameter_kinds import Summary
 from watchword.model.tau_ss3 import TauSS3
-from watchword.model.text import Tokenizer, WordHook
 from watchword.spark.needs import check_shippable
 
 _open: dict[tuple[object, ...], TauSS3] = {}
@@ -55,23 +53,19 @@ class ModelFile:
         return model
 
 
-def seen_by_driver(
-    path: str | os.PathLike[str],
-    *,
-    word_hook: WordHook | None = None,
-    tokenizer: Tokenizer | None = None,
-    summary: Summary | None = None,
-) -> tuple[ModelFile, TauSS3]:
-    """Return the reference to a model file as seen by the driver, and the model in it."""
+def seen_by_driver(path: str | os.PathLike[str], **functions: object) -> tuple[ModelFile, TauSS3]:
+    """Return the reference to a model file as seen by the driver, and the model in it.
+
+    `functions` are those of `TauSS3.load`: `word_hook`, `tokenizer` and `summary`.
+    """
     absolute = str(Path(path).expanduser().absolute())
     if not Path(absolute).is_file():
         raise ModelFormatError(f"model file {absolute} not found: the driver also needs it")
-    functions = {"word_hook": word_hook, "tokenizer": tokenizer, "summary": summary}
     for role, function in functions.items():
         if role != "summary":
             check_function(role, function)
         check_shippable(role, function)
-    file = ModelFile(absolute, None, functions, _digest(word_hook, tokenizer, summary))
+    file = ModelFile(absolute, None, functions, _digest(*functions.values()))
     model = file.open()
     engine_of(model).refuse_if_unreadable()
     return replace(file, fingerprint=model.fingerprint), model
