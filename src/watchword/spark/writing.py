@@ -218,13 +218,10 @@ class _Writing:
             for name in layout.array_names(length, self._max_ngram):
                 column = self._column(length, name)
                 arrays[f"ngrams{length}.{name}"] = column.narrowed(1 if name == "labels" else 4)
+        ngrams, counts = pruned or (0, 0)
         return {
             "labels": list(self._label_entries()),
-            "pruned": {
-                "ngrams": pruned[0] if pruned else 0,
-                "counts": pruned[1] if pruned else 0,
-                "was_pruned": pruned is not None and pruned[0] > 0,
-            },
+            "pruned": {"ngrams": ngrams, "counts": counts, "was_pruned": ngrams > 0},
             "words_since_prune": 0,
         } | codec.settings_of(self._engine), arrays
 
