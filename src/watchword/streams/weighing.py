@@ -117,8 +117,4 @@ class Weighs(BuiltInPolicy, rule=_rule, **_CHECKS):
         [[0.0, 0.0], [1.5, 0.33]]
         """
         used = [FEATURES.index(name) for name in self.weights]
-        return np.asarray(histories.features[:, used] * _row(self)[used])
-
-
-def _row(policy: Weighs) -> FloatArray:
-    return np.array([getattr(policy, name) for name in FEATURES])
+        return np.asarray(histories.features[:, used] * np.array([*self.weights.values()]))
