@@ -43,13 +43,10 @@ def spell_policy(policy: Policy) -> str:
         return f"{_inside(policy.of, AnyOf, AllOf)} ranked_by {policy.score}"
     if type(policy) not in NAMES.values():
         return repr(policy)
-    arguments = {
-        name: (getattr(policy, name), one) for name, one in options_of(type(policy)).items()
-    }
     shown = [
-        f"{name}={_plain(value)}"
-        for name, (value, one) in arguments.items()
-        if value != one.default
+        f"{name}={_plain(getattr(policy, name))}"
+        for name, one in options_of(type(policy)).items()
+        if getattr(policy, name) != one.default
     ]
     return _spelling(type(policy)) + (f"({', '.join(shown)})" if shown else "")
 
