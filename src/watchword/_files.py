@@ -69,7 +69,10 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
     stays, and its target is replaced. A pipe or a device is written to once all data is complete.
     """
     target = Path(os.path.realpath(path))
-    status = _status_of(path)
+    try:
+        status: int | None = Path(path).stat().st_mode
+    except FileNotFoundError:
+        status = None
     kind = None if status is None else stat.S_IFMT(status)
     if kind == stat.S_IFDIR or target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
@@ -82,8 +85,7 @@ def atomic_file(path: AnyPath, *, mode: int | None = None) -> Iterator[BinaryIO]
         return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
-    replaced = _status_of(target) if mode is None else None
-    kept = None if replaced is None else replaced & 0o777
+    kept = None if status is None or mode is not None else status & 0o777
     first = next(one for one in (mode, kept, 0o666) if one is not None)
     with writing_to(path), _beside(target, lambda name: _new_file(name, first)) as (new, handle):
         # Opened by its name, which SQLite needs.
@@ -224,15 +226,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-# File types and modes
-
-
-def _status_of(path: AnyPath) -> int | None:
-    """Return the type and the permissions of a file, or None if it does not exist."""
-    try:
-        return Path(path).stat().st_mode
-    except FileNotFoundError:
-        return None
+# Messages and the disk
 
 
 def _warn_of_no_lock(path: AnyPath) -> None:
