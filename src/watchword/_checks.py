@@ -191,10 +191,8 @@ def as_choice(name: str, value: object, choices: tuple[_Choice, ...]) -> _Choice
     ...
     ValueError: reading must be one of 'paper', 'words_sum', got 'backwards'
     """
-    if isinstance(value, str):
-        for choice in choices:
-            if value == choice:
-                return choice
+    if isinstance(value, str) and value in choices:
+        return choices[choices.index(value)]
     listed = ", ".join(map(repr, choices))
     raise ValueError(f"{name} must be one of {listed}, got {value!r}")
 
