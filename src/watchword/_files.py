@@ -237,13 +237,9 @@ def _warn_of_no_lock(path: AnyPath) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Sync a folder, so that renaming survives a power failure, where this is supported."""
-    try:
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
