@@ -125,20 +125,17 @@ class Scoring:
     """A callable that turns posts into their gains per label (8 bytes each), without the text."""
 
     model: ModelFile
-    text: str
     kept: tuple[str, ...]  # columns to keep, the subject first
-    named: tuple[str, ...] = ()  # the user's names of these and of the text, for messages
+    named: tuple[str, ...]  # the user's names of these and of the text, for messages
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield the kept columns, the gains as bytes, and the position in the source."""
         import pyarrow as pa
 
-        model, place = self.model.open(), _first_place()
-        names = (*self.kept, self.text)
-        called = dict(zip(names, self.named or names, strict=True))
+        engine, place = engine_of(self.model.open()), _first_place()
+        called = dict(zip((*self.kept, "text"), self.named, strict=True))
         for batch in batches:
-            *columns, texts = (refuse_null(batch, name, called[name]) for name in names)
-            engine = engine_of(model)
+            *columns, texts = (refuse_null(batch, *names) for names in called.items())
             gains = engine.evidence_of(confidence_of(texts, engine)).values
             places = pa.array(np.arange(place, place + batch.num_rows, dtype=np.int64))
             place += batch.num_rows
@@ -220,9 +217,9 @@ def buffers_of(column: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32
     return np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8), places
 
 
-def refuse_null(batch: Any, name: str, called: str | None = None) -> Any:
+def refuse_null(batch: Any, name: str, called: str) -> Any:
     """Return a column of a batch; raise if it contains null. `called` is its name in messages."""
-    return without_null(batch.column(batch.schema.get_field_index(name)), called or name)
+    return without_null(batch.column(batch.schema.get_field_index(name)), called)
 
 
 def without_null(column: Any, name: str) -> Any:

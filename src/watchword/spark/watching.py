@@ -184,7 +184,7 @@ def _decided(posts: DataFrame, watching: Watching, named: tuple[str, ...]) -> Da
     result = f"{kept}, posts long, delay long, sums array<double>"
     processor: Any = SubjectProcessor(watching)
     return (
-        posts.mapInArrow(Scoring(watching.model, "text", watching.columns, named), scored)
+        posts.mapInArrow(Scoring(watching.model, watching.columns, named), scored)
         .groupBy("subject")
         .transformWithState(processor, result, outputMode="Append", timeMode="None")
     )
