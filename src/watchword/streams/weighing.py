@@ -13,7 +13,7 @@ from watchword.model.native import NativePolicy, StepFeature
 from watchword.model.native import remembers as feature_remembers
 from watchword.streams.histories import Histories
 from watchword.streams.policy import BuiltInPolicy
-from watchword.streams.steps import GAINS, SHARES, SUMS, Quantity
+from watchword.streams.steps import GAINS, SHARES, SUMS, Quantity, ScoreName, Step
 
 FeatureName = Literal[
     "share", "softmax", "difference", "log_ratio", "posts", "share_posts", "evidence", "gain",
@@ -22,10 +22,7 @@ FeatureName = Literal[
 FEATURES: tuple[FeatureName, ...] = get_args(FeatureName)
 
 NEEDED_FOR: dict[FeatureName, frozenset[Quantity]] = {
-    "share": SHARES,
-    "softmax": SUMS,
-    "difference": SUMS,
-    "log_ratio": GAINS,
+    **{score: Step.needed_for(score) for score in get_args(ScoreName)},
     "posts": frozenset(),
     "share_posts": SHARES,
     "evidence": SUMS,
