@@ -36,8 +36,6 @@ from watchword.spark.writing import RowsError, write_sorted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MOST_NGRAMS = 1 << 22
-
 
 class _Job(NamedTuple):
     """A counting job: the rows to count, and the parameters of the resulting model."""
@@ -57,7 +55,7 @@ def fit(
     prune: int | None = None,
     add_to: TauSS3 | str | os.PathLike[str] | None = None,
     levelwise: bool = False,
-    most_ngrams: int = _MOST_NGRAMS,
+    most_ngrams: int = Counting.most_ngrams,
     **parameters: Any,
 ) -> TauSS3:
     """Return a model trained on all texts of a frame, as `TauSS3.learn_many` does.
@@ -100,7 +98,7 @@ def fit_file(
     prune: int | None = None,
     add_to: TauSS3 | str | os.PathLike[str] | None = None,
     levelwise: bool = False,
-    most_ngrams: int = _MOST_NGRAMS,
+    most_ngrams: int = Counting.most_ngrams,
     **parameters: Any,
 ) -> None:
     """Write the model of `fit` to a file on the driver, atomically.
@@ -117,7 +115,7 @@ def unlearn(
     *,
     text: str = "text",
     label: str = "label",
-    most_ngrams: int = _MOST_NGRAMS,
+    most_ngrams: int = Counting.most_ngrams,
 ) -> TauSS3:
     """Return the model without the texts of a frame, as if it had never learnt them.
 
