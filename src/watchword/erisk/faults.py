@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, fields
-from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,9 +12,7 @@ from watchword._checks import as_not_negative, as_whole
 from watchword.web.connections import LimitedProtocol
 
 LAGGING = "watchword.lagging"  # in the scope of a request: give the old round again
-
-_Connection = tuple[Any, Any]  # the addresses of client and server
-_open: dict[_Connection, asyncio.Transport] = {}
+_CONNECTION = "watchword.connection"  # in the state of a request: its transport
 
 
 @dataclass(frozen=True)
@@ -51,20 +48,12 @@ KINDS: tuple[str, ...] = tuple(
 
 
 class DroppableProtocol(LimitedProtocol):
-    """The HTTP protocol of the servers, with connections that can be looked up and closed."""
+    """The HTTP protocol of the servers, whose requests know the connection to close."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Register a connection."""
+        """Add a connection to the state of its requests."""
         super().connection_made(transport)
-        self._connection = _connection(
-            transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        )
-        _open[self._connection] = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Unregister the connection."""
-        _open.pop(self._connection, None)
-        super().connection_lost(exc)
+        self.app_state = {**self.app_state, _CONNECTION: transport}
 
 
 class FaultInjection:
@@ -133,13 +122,9 @@ async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], b
     await send({"type": "http.response.body", "body": body})
 
 
-def _connection(client: Any, server: Any) -> _Connection:
-    return tuple(client or ())[:2], tuple(server or ())[:2]
-
-
 async def _close(scope: Scope, receive: Receive) -> bool:
     """Close the connection after the data already sent; return False if it is unknown."""
-    transport = _open.get(_connection(scope.get("client"), scope.get("server")))
+    transport = scope.get("state", {}).get(_CONNECTION)
     if transport is None:
         return False
     transport.close()
