@@ -28,7 +28,7 @@ try:
     from starlette.routing import Route
 
     from watchword.erisk.faults import LAGGING, DroppableProtocol, FaultInjection, Faults
-    from watchword.web.connections import LimitedProtocol, read_body
+    from watchword.web.connections import read_body
     from watchword.web.listening import (
         as_token,
         is_own_machine,
@@ -140,7 +140,7 @@ def running_server(
     task["refuse_duplicates"] = refuse_duplicates
     with (
         _listening(subjects, token, "127.0.0.1", port, faults, **task) as (server, app, listener),
-        running_in_thread(app, listener, protocol=_protocol(faults)),
+        running_in_thread(app, listener, protocol=DroppableProtocol),
     ):
         yield server
 
@@ -172,7 +172,7 @@ def serve(
     with _listening(subjects, token, host, port, faults, **task) as (server, app, listener):
         if on_ready is not None:
             on_ready(server)
-        run_until_interrupted(app, listener, protocol=_protocol(faults))
+        run_until_interrupted(app, listener, protocol=DroppableProtocol)
     return server.task.results()
 
 
@@ -234,11 +234,6 @@ class _Handlers:
 async def _as_json(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
-
-
-def _protocol(faults: Faults | None) -> type[LimitedProtocol]:
-    """Return the HTTP protocol class; only faults need connections that can be dropped."""
-    return LimitedProtocol if faults is None else DroppableProtocol
 
 
 def _enough_bytes(task: PracticeTask) -> int:
