@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -17,7 +16,7 @@ from watchword._arrays import BoolArray, FloatArray, IntArray
 from watchword._display import finite, listed
 from watchword.erisk.run_files import ChunkDecision, ChunkRun, RoundRun, check_same
 from watchword.erisk.tables import NEGATIVE, POSITIVE
-from watchword.erisk.truth import CollectionWarning
+from watchword.erisk.truth import warn_about_data
 from watchword.errors import DataFormatError
 from watchword.evaluation import metrics
 from watchword.evaluation.metrics import CHUNKS
@@ -159,11 +158,9 @@ def _chunk_outcomes(
     alerts = {one for one, given in decisions.items() if given and given.label == POSITIVE}
     silent = [one for one in truth if not counts.get(one) and one not in alerts]
     if incomplete := [one for one in silent if one not in decisions or one not in counts]:
-        warnings.warn(
+        warn_about_data(
             f"{listed(incomplete)} in the golden truth, but without writings; counted as never "
-            "alerted, as in the official measures",
-            CollectionWarning,
-            stacklevel=4,
+            "alerted, as in the official measures"
         )
     decisions = dict.fromkeys(silent) | dict(decisions)
     totals = dict.fromkeys(silent, 0) | dict(counts)
@@ -186,11 +183,7 @@ def _chunk_outcomes(
 
 def _round_outcomes(run: RoundRun, truth: Mapping[str, str]) -> Outcomes:
     if unknown := sorted(run.subjects - truth.keys()):
-        warnings.warn(
-            f"run {run.name}: {listed(unknown)} not in the golden truth; left out",
-            CollectionWarning,
-            stacklevel=4,
-        )
+        warn_about_data(f"run {run.name}: {listed(unknown)} not in the golden truth; left out")
     subjects = tuple(sorted(truth))
     is_positive = np.array([truth[one] != NEGATIVE for one in subjects])
     alerted = np.array([one in run.alerts for one in subjects])

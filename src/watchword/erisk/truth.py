@@ -27,8 +27,9 @@ class CollectionWarning(UserWarning):
 
 
 def warn_about_data(message: str) -> None:
-    """Issue a `CollectionWarning` for a function that `read_collection` calls."""
-    warnings.warn(message, CollectionWarning, stacklevel=5)  # at the caller of `read_erisk`
+    """Issue a `CollectionWarning` for a function that `read_collection` or `score_run` calls."""
+    # At the caller of `read_erisk` or `score_runs`.
+    warnings.warn(message, CollectionWarning, stacklevel=5)
 
 
 def truth_in(folder: Path) -> Path | None:
