@@ -28,11 +28,6 @@ from watchword.errors import DataFormatError
 DialectName = Literal["writings", "discussions", "messages", "messages_trial"]
 NAMES: tuple[DialectName, ...] = get_args(DialectName)
 
-
-def _as_json(answers: Sequence[Answer], _emissions: Mapping[str, Any]) -> bytes:
-    return protocol.to_json(answers)
-
-
 # The names of each field: on the server, then in files.
 _ID = ("submissionId", "submission_id")
 _AUTHOR = ("author", "user_id")
@@ -56,7 +51,9 @@ class Dialect:
     used_by: str
     parse: Callable[[object], Round | None]
     encode: Callable[[Writing], dict[str, Any]]
-    encode_answers: Callable[[Sequence[Answer], Mapping[str, Any]], bytes] = _as_json
+    encode_answers: Callable[[Sequence[Answer], Mapping[str, Any]], bytes] = (
+        lambda answers, _emissions: protocol.to_json(answers)
+    )
     decode_answers: Callable[[object], object] = lambda data: data
     submit_path: str = "submit"
     most_runs: int = MOST_RUNS
