@@ -32,7 +32,6 @@ from erisk_tasks import (
     take_part,
     taught,
 )
-from untyped import untyped
 from watchword.data import AT_RISK, Post, Subject
 from watchword.erisk import journal as journals
 from watchword.erisk.client import _names_of, run_client
@@ -40,7 +39,7 @@ from watchword.erisk.journal import Identity, Journal, PastRound
 from watchword.erisk.practice_task import PracticeTask
 from watchword.erisk.protocol import Answer, Round, ServerError, Writing, as_round
 from watchword.erisk.server import Faults, running_server
-from watchword.erisk.transport import Backoff, Transport, _Response
+from watchword.erisk.transport import Backoff, Transport
 from watchword.errors import DataFormatError, StateError
 from watchword.evaluation.replaying import replay
 from watchword.streams.policies import Overtakes, StandsOut
@@ -594,9 +593,9 @@ def test_redirects_may_only_change_http_to_https(monkeypatch, url, location, fol
     asked = []
 
     def exchange(_self, address, _body, _what):
-        headers = {"Location": location}
+        headers, status = {"Location": location}, 200 if asked else 302
         asked.append(address)
-        return _Response(302 if len(asked) == 1 else 200, untyped(headers), b"[]")
+        return SimpleNamespace(status=status, headers=headers), b"[]"
 
     monkeypatch.setattr(Transport, "_exchange", exchange)
     with contextlib.nullcontext() if followed else pytest.raises(ServerError, match="redirects to"):

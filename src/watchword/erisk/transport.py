@@ -18,7 +18,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urljoin, urlsplit
 
@@ -57,13 +56,6 @@ class RefusedError(ServerError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
-
-
-@dataclass(frozen=True)
-class _Response:
-    status: int
-    headers: http.client.HTTPMessage
-    body: bytes
 
 
 class _NothingRaised(urllib.request.HTTPErrorProcessor):
@@ -125,17 +117,17 @@ class Transport:
 
     def _ask(self, address: str, body: bytes | None, what: str) -> bytes:
         for _ in range(_MOST_REDIRECTS + 1):
-            response = self._exchange(address, body, what)
+            response, content = self._exchange(address, body, what)
             if response.status not in _REDIRECTS:
-                return self._checked(response, what)
+                return self._checked(response, content, what)
             address = self._redirected(address, response, what)
         raise ServerError(f"{what}: too many redirects")
 
-    def _checked(self, response: _Response, what: str) -> bytes:
+    def _checked(self, response: http.client.HTTPResponse, content: bytes, what: str) -> bytes:
         status = response.status
         if 200 <= status < 300:
-            return response.body
-        said = self._said(response.body)
+            return content
+        said = self._said(content)
         message = f"{what}: the server answered {status}" + (f" ({said})" if said else "")
         if status >= 500 or status in _TRANSIENT:
             raise TransientError(message, _retry_after(response.headers.get("Retry-After")))
@@ -144,7 +136,7 @@ class Transport:
             raise RefusedError(message, status)
         raise ServerError(message)
 
-    def _redirected(self, address: str, response: _Response, what: str) -> str:
+    def _redirected(self, address: str, response: http.client.HTTPResponse, what: str) -> str:
         origin = urlsplit(address)
         try:
             target = urlsplit(urljoin(address, response.headers.get("Location", "")))
@@ -168,16 +160,17 @@ class Transport:
             raise ServerError(f"{what}: the server redirects to an invalid URL")
         return found
 
-    def _exchange(self, address: str, body: bytes | None, what: str) -> _Response:
-        """Send one request and return its full response; connection failures are transient."""
+    def _exchange(
+        self, address: str, body: bytes | None, what: str
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send one request; return the response and its body. Connection failures are transient."""
         headers = {"Accept": "application/json", "User-Agent": "watchword"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
             request = urllib.request.Request(address, data=body, headers=headers)  # noqa: S310
             with self._opener.open(request, timeout=self._timeout) as answer:
-                content = self._read(answer, what)
-                return _Response(answer.status, answer.headers, content)
+                return answer, self._read(answer, what)
         except (OSError, http.client.HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             if isinstance(reason, ssl.SSLCertVerificationError):
@@ -192,9 +185,10 @@ class Transport:
         """Read the body; raise if it is too large, too slow or incomplete."""
         end = time.monotonic() + self._timeout
         expected = answer.length  # None if unknown
+        most = self._size_limit + 1 if expected is None else expected
         pieces, size = [], 0
         # read1() returns the data received so far; read() would wait for all of it.
-        while size != expected and (piece := answer.read1(_fitting(expected, size))):
+        while size != expected and (piece := answer.read1(min(_PIECE, most - size))):
             pieces.append(piece)
             size += len(piece)
             if size > self._size_limit:
@@ -318,10 +312,6 @@ def _forms_of(token: str) -> list[str]:
 
 def _port(address: SplitResult) -> int | None:
     return _PORTS.get(address.scheme) if address.port is None else address.port
-
-
-def _fitting(expected: int | None, size: int) -> int:
-    return _PIECE if expected is None else min(_PIECE, expected - size)
 
 
 def _described(reason: object, timeout: float) -> str:
