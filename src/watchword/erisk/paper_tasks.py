@@ -58,11 +58,6 @@ class OfficialTest(NamedTuple):
     counts: Mapping[str, int]
     is_synthetic: bool
 
-    @property
-    def truth(self) -> dict[str, str]:
-        """The golden truth."""
-        return {subject.id: str(subject.label) for subject in self.subjects}
-
 
 @dataclass(frozen=True)
 class TaskResult:
@@ -218,8 +213,8 @@ def decide(
     decisions = decisions_of(report)
     score = None
     if report.measures is not None:
-        runs = [ChunkRun(name, decisions)]
-        [score] = score_runs(test.truth, runs, counts=test.counts).runs
+        truth = {subject.id: str(subject.label) for subject in test.subjects}
+        [score] = score_runs(truth, [ChunkRun(name, decisions)], counts=test.counts).runs
     files = () if out is None else tuple(write_submissions(out, decisions, name=name))
     return TaskResult(task, name, score, report, files, test.is_synthetic)
 
