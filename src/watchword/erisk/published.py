@@ -11,7 +11,7 @@ since F₁ lies between precision and recall; the numbers fit as F₁, precision
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 TaskName = Literal["2017-depression", "2018-depression", "2018-anorexia"]
@@ -35,14 +35,9 @@ class PublishedRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON; ERDE as a fraction, as in own results."""
-        return {
-            "name": self.name,
-            "erde5": round(self.erde5 / 100, 4),
-            "erde50": round(self.erde50 / 100, 4),
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-        }
+        plain = asdict(self)
+        del plain["erde5_decimals"]
+        return plain | {name: round(plain[name] / 100, 4) for name in ("erde5", "erde50")}
 
 
 @dataclass(frozen=True)
