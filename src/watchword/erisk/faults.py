@@ -6,6 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass, fields
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from watchword._checks import as_not_negative, as_whole
@@ -89,8 +90,9 @@ class FaultInjection:
         if kind == "drop" and await _close(scope, receive):
             return
         status = 500 if kind == "error" else 503
-        headers = [(b"retry-after", b"1")] if kind == "busy" else []
-        await _answer(send, status, headers, b"Something went wrong, on purpose.")
+        headers = {"retry-after": "1"} if kind == "busy" else {}
+        response = Response("Something went wrong, on purpose.", status, headers)
+        await response(scope, receive, send)
 
     async def _spoil(self, kind: str, scope: Scope, receive: Receive, send: Send) -> None:
         messages: list[Message] = []
@@ -103,7 +105,8 @@ class FaultInjection:
         if kind == "slow":
             await asyncio.sleep(self._faults.delay)
         elif kind == "garbage" and scope["method"] == "GET":
-            await _answer(send, 200, [(b"content-type", b"text/html")], b"<p>Maintenance</p>")
+            page = Response("<p>Maintenance</p>", headers={"content-type": "text/html"})
+            await page(scope, receive, send)
             return
         if kind in ("slow", "garbage"):
             for message in messages:
@@ -114,12 +117,6 @@ class FaultInjection:
             half = body[: len(body) // 2]
             await send({"type": "http.response.body", "body": half, "more_body": True})
         await _close(scope, receive)
-
-
-async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    length = [(b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers + length})
-    await send({"type": "http.response.body", "body": body})
 
 
 async def _close(scope: Scope, receive: Receive) -> bool:
