@@ -367,35 +367,6 @@ def replay_scores(
     return Replay(policy, scores, outcomes, measures)
 
 
-def early_measures(
-    truth: BoolArray,
-    alerted: BoolArray,
-    delays: ArrayLike,
-    first: ArrayLike,
-    *,
-    deadlines: Sequence[int] = DEADLINES,
-    p: float = metrics.LATENCY_P,
-) -> dict[str, Any]:
-    """Return each ERDE with its bounds, and the other measures of decisions, by name.
-
-    `first` are the earliest possible delays; see `metrics.erde_bounds`.
-    """
-    arguments = (truth, alerted, delays)
-    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
-    found: dict[str, Any] = {}
-    for deadline in deadlines:
-        found[f"erde{deadline}"] = metrics.erde(*arguments, deadline=deadline, **options)
-        bounds = metrics.erde_bounds(truth, first, deadline=deadline, **options)
-        found[f"erde{deadline}_bounds"] = bounds
-    return {
-        **found,
-        **asdict(metrics.precision_recall_f1(truth, alerted, positive=True)),
-        "median_delay": metrics.latency(*arguments, **options),
-        "speed": metrics.speed(*arguments, p=p, **options),
-        "f_latency": metrics.latency_weighted_f1(*arguments, p=p, **options),
-    }
-
-
 def is_positive(scores: Scores) -> BoolArray:
     """Return a mask of the subjects whose true label is the positive one."""
     return np.array([label == scores.positive for label in scores.truth], np.bool_)
@@ -444,14 +415,20 @@ def _measures(
 ) -> Measures:
     truth = is_positive(scores)
     first = first_delays(scores.totals, scores.by)
-    found = early_measures(truth, alerted, delays, first, deadlines=deadlines, p=p)
+    arguments = (truth, alerted, delays)
+    options: dict[str, Any] = {"positive": True, "minimum_delay": 0}
     return Measures(
         subjects=truth.size,
         positives=int(truth.sum()),
         alerts=int(alerted.sum()),
-        erde={each: found.pop(f"erde{each}") for each in deadlines},
-        erde_bounds={each: found.pop(f"erde{each}_bounds") for each in deadlines},
-        **found,
+        erde={one: metrics.erde(*arguments, deadline=one, **options) for one in deadlines},
+        erde_bounds={
+            one: metrics.erde_bounds(truth, first, deadline=one, **options) for one in deadlines
+        },
+        **asdict(metrics.precision_recall_f1(truth, alerted, positive=True)),
+        median_delay=metrics.latency(*arguments, **options),
+        speed=metrics.speed(*arguments, p=p, **options),
+        f_latency=metrics.latency_weighted_f1(*arguments, p=p, **options),
         average_precision=average_precision_of(scores, score),
         latency_p=p,
     )
