@@ -97,23 +97,11 @@ class Scores:
         combination = Combination(combine, ema_weight)
         gains = [gains_of(_from_0_to_1("scores", each, _ADVICE)) for each in scores]
         series = [
-            Series.from_gains(
-                each,
-                0,
-                ends=None if by == "post" else _ends_of(chunk_sizes(len(each))),
-                combination=combination,
-            )
+            Series.from_gains(each, 0, ends=_ends_of(len(each), by), combination=combination)
             for each in gains
         ]
-        return cls(
-            tuple(subjects),
-            tuple(truth),
-            as_label(positive),
-            by,
-            tuple(series),
-            np.array([len(each) for each in gains], np.int64),
-            combination.provides,
-        )
+        has = combination.provides
+        return cls._of_series(subjects, truth, series, positive=positive, by=by, has=has)
 
     @classmethod
     def from_values(
@@ -149,11 +137,12 @@ class Scores:
         series: Sequence[Series],
         *,
         positive: Label,
+        by: By = "post",
         has: frozenset[Quantity] = frozenset(QUANTITIES),
     ) -> Scores:
-        totals = np.array([each.value.size for each in series], np.int64)
+        totals = np.array([one.posts[-1] if one.posts.size else 0 for one in series], np.int64)
         names, label = tuple(subjects), as_label(positive)
-        return cls(names, tuple(truth), label, "post", tuple(series), totals, has)
+        return cls(names, tuple(truth), label, by, tuple(series), totals, has)
 
     def __post_init__(self) -> None:
         sizes = {len(self.subjects), len(self.truth), len(self.series), len(self.totals)}
@@ -198,19 +187,11 @@ def score_streams(
     ends = np.cumsum(sizes)
     series = []
     for subject, begin, end in zip(listed, ends - sizes, ends, strict=True):
-        chunks = chunk_sizes(len(subject.posts)) if subject.chunks is None else subject.chunks
-        steps = None if by == "post" else _ends_of(chunks)
-        gains = values[begin:end]
+        gains, steps = values[begin:end], _ends_of(len(subject.posts), by, subject.chunks)
         series.append(Series.from_gains(gains, column, ends=steps, combination=combination))
-    return Scores(
-        tuple(subject.id for subject in listed),
-        tuple(subject.label for subject in listed),
-        as_label(positive),
-        by,
-        tuple(series),
-        sizes,
-        combination.provides,
-    )
+    names, truth = [subject.id for subject in listed], [subject.label for subject in listed]
+    has = combination.provides
+    return Scores._of_series(names, truth, series, positive=positive, by=by, has=has)
 
 
 def alerts_of(scores: Scores, policy: Policy) -> tuple[BoolArray, IntArray]:
@@ -275,7 +256,9 @@ def _sums(name: str, given: ArrayLike) -> FloatArray:
     return sums
 
 
-def _ends_of(sizes: ArrayLike) -> IntArray:
-    """Return the number of posts after each chunk; without posts, there are no steps."""
-    ends = np.cumsum(np.asarray(sizes, np.int64))
-    return ends if ends[-1] else np.zeros(0, np.int64)
+def _ends_of(posts: int, by: By, chunks: ArrayLike | None = None) -> IntArray | None:
+    """Return the number of posts after each chunk; None if each post is a step."""
+    if by == "post":
+        return None
+    ends = np.cumsum(np.asarray(chunk_sizes(posts) if chunks is None else chunks, np.int64))
+    return ends if posts else np.zeros(0, np.int64)  # without posts, there are no steps
