@@ -8,8 +8,7 @@ fitted again for each fold and setting.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ from watchword._arrays import IntArray
 from watchword._checks import Label
 from watchword.errors import EmptyModelError
 from watchword.model.engine import Engine, decide_several, winners
-from watchword.model.native import Trails as NativeTrails
 from watchword.model.parameters import TABLE, Parameters
 from watchword.model.refining import RefineSettings, refine_terms
 from watchword.model.results import ConfidenceTable
@@ -37,18 +35,16 @@ _NORMALISED = ("norm_gv", "norm_gv_xai")
 
 
 @dataclass(frozen=True)
-class HeldOutTexts(ABC):
+class HeldOutTexts:
     """The held-out texts of a fold, as a model of the other texts reads them."""
 
     most_words: Label  # prediction without evidence, unless default_label is set
+    confidence: Callable[[Parameters], ConfidenceTable]  # of a model with these parameters
+    decide: Callable[[ConfidenceTable], list[tuple[Label, ...]]]  # for texts with several labels
 
-    @abstractmethod
-    def confidence(self, parameters: Parameters) -> ConfidenceTable:
-        """Return the confidences of a model with these parameters."""
-
-    @abstractmethod
     def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
         """Return the labels of each text, for texts with several labels."""
+        return self.decide(self.confidence(parameters))
 
     def predict_indices(self, parameters: Parameters, index_of: Mapping[Label, int]) -> IntArray:
         """Return the label of each text as its index by `index_of`."""
@@ -61,38 +57,6 @@ class HeldOutTexts(ABC):
         return indices
 
 
-@dataclass(frozen=True)
-class Trails(HeldOutTexts):
-    """Held-out texts, followed through the tree of the learnt texts."""
-
-    native: NativeTrails
-
-    def confidence(self, parameters: Parameters) -> ConfidenceTable:
-        """Return the confidences of a model with these parameters."""
-        labels, values = self.native.confidence(parameters.for_native())
-        return ConfidenceTable(tuple(labels), values)
-
-    def predict_several(self, parameters: Parameters) -> list[tuple[Label, ...]]:
-        """Return the labels of each text, for texts with several labels."""
-        return decide_several(*self.confidence(parameters))
-
-
-@dataclass(frozen=True)
-class RefinedTexts(HeldOutTexts):
-    """Held-out texts, read by a model that was refined with the learnt texts."""
-
-    table: ConfidenceTable
-    several: list[tuple[Label, ...]]
-
-    def confidence(self, _: Parameters) -> ConfidenceTable:
-        """Return the confidences of the model."""
-        return self.table
-
-    def predict_several(self, _: Parameters) -> list[tuple[Label, ...]]:
-        """Return the labels of each text, for texts with several labels."""
-        return self.several
-
-
 class Split(NamedTuple):
     """Texts, some of which are learnt, each under all of its labels, and others held out."""
 
@@ -103,7 +67,7 @@ class Split(NamedTuple):
     learnt: IntArray
 
 
-def follow(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> Trails:
+def follow(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> HeldOutTexts:
     """Learn some of the texts, and follow the held-out ones.
 
     All settings must agree in the parameters of `SHAPING`; the longest n-grams of any are learnt.
@@ -117,10 +81,16 @@ def follow(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> T
         not functions.isdisjoint(_NORMALISED),
         "norm_gv_xai" in functions,
     )
-    return Trails(engine.label_with_most_words(), trails)
+
+    def confidence(parameters: Parameters) -> ConfidenceTable:
+        labels, values = trails.confidence(parameters.for_native())
+        return ConfidenceTable(tuple(labels), values)
+
+    most_words = engine.label_with_most_words()
+    return HeldOutTexts(most_words, confidence, lambda table: decide_several(*table))
 
 
-def refine(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> RefinedTexts:
+def refine(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> HeldOutTexts:
     """Learn some of the texts, refine the model with them, and read the held-out ones.
 
     There is one setting only. No held-out text takes part in counting or correcting.
@@ -132,7 +102,9 @@ def refine(split: Split, settings: Iterable[Setting], base: dict[str, Any]) -> R
     refine_terms(engine, reading.part(learnt), own, RefineSettings())
     known, values = engine.native.confidence_terms(reading.part(split.held_out.tolist()))
     table = ConfidenceTable(tuple(known), values)
-    return RefinedTexts(engine.label_with_most_words(), table, engine.decide_several(*table))
+    # Decided here, so that the model need not be kept.
+    decided, most_words = engine.decide_several(*table), engine.label_with_most_words()
+    return HeldOutTexts(most_words, lambda _: table, lambda _: decided)
 
 
 def _taught(split: Split, setting: Setting) -> Engine:
