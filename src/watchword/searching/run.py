@@ -164,10 +164,9 @@ class Run:
                     if rung and self.is_late:
                         return
                     if rung:
-                        ranked = sorted(
-                            alive, key=lambda index: (*self.rank(index, measure), index)
-                        )
-                        alive = ranked[: -(-len(ranked) // 2)]
+                        values = {index: self.setting(index, measure).value for index in alive}
+                        alive.sort(key=lambda index: (*rank_of(values[index], measure), index))
+                        alive = alive[: -(-len(alive) // 2)]
                         for index in alive:
                             self.asked[index] = self.asked[index] + folds
                     for index in self._rung(pool, alive, folds):
@@ -265,10 +264,6 @@ class Run:
         cells, counts = np.unique(self.job.codes[fold] * size + got, return_counts=True)
         rows = np.stack([cells // size, cells % size, counts], axis=1).tolist()
         return {"confusion": rows}
-
-    def rank(self, index: int, measure: Measure) -> tuple[bool, float]:
-        """Return the sort key of a setting's value so far; lower is better."""
-        return rank_of(self.setting(index, measure).value, measure)
 
     def setting(self, index: int, measure: Measure) -> SearchedSetting:
         """Return a setting with the results of its first folds, up to the first missing one.
