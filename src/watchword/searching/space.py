@@ -41,10 +41,11 @@ class Between:
 
     def draw(self, generator: np.random.Generator) -> float:
         """Draw a number, rounded to three significant digits."""
-        if not self.log:
-            return _rounded(generator.uniform(self.low, self.high), self.low, self.high)
-        drawn = math.exp(generator.uniform(math.log(self.low), math.log(self.high)))
-        return _rounded(drawn, self.low, self.high)
+        if self.log:
+            drawn = math.exp(generator.uniform(math.log(self.low), math.log(self.high)))
+        else:
+            drawn = generator.uniform(self.low, self.high)
+        return min(max(float(f"{drawn:.{_DIGITS}g}"), self.low), self.high)
 
 
 Space = Mapping[str, Sequence[Any] | Between]
@@ -155,7 +156,3 @@ def _draw_one(values: Sequence[Any] | Between, generator: np.random.Generator) -
     if isinstance(values, Between):
         return values.draw(generator)
     return plain_value(values[int(generator.integers(len(values)))])
-
-
-def _rounded(number: float, low: float, high: float) -> float:
-    return min(max(float(f"{number:.{_DIGITS}g}"), low), high)
