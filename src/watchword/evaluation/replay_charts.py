@@ -50,43 +50,33 @@ _SCORES = {
 def replay_thresholds(replay: Replay) -> Chart:
     """Return each ERDE and F₁ against the threshold of the policy."""
     measures = _measures_of(replay)
-    found = threshold_of(replay.policy)
-    if found is None:
-        raise ValueError(f"{spell_policy(replay.policy)} has no threshold to change")
     tried = with_thresholds(replay.scores, replay.policy)
-    rows = list(measured(replay.scores, [*tried.values()], [*measures.erde], measures.latency_p))
-    return thresholds_chart(
-        [*tried],
-        rows,
-        names=[*erde_names(measures.erde), "f1"],
-        threshold=(found.name, found.value),
-        setting=spell_policy(replay.policy),
-    )
+    rows = measured(replay.scores, [*tried.values()], [*measures.erde], measures.latency_p)
+    return thresholds_chart(replay.policy, dict(zip(tried, rows, strict=True)), measures.erde)
 
 
 def thresholds_chart(
-    values: Sequence[float],
-    rows: Sequence[Mapping[str, float]],
-    *,
-    names: Sequence[str],
-    threshold: tuple[str, float],
-    setting: str,
+    policy: Policy, rows: Mapping[float, Mapping[str, float]], deadlines: Iterable[int]
 ) -> Chart:
-    """Return measures against thresholds, with a rule at the chosen one."""
-    name, chosen = threshold
+    """Return measures by threshold, with a rule at that of the policy, which must have one."""
+    own = threshold_of(policy)
+    if own is None:
+        raise ValueError(f"{spell_policy(policy)} has no threshold to change")
+    names = [*erde_names(deadlines), "f1"]
     curves = tuple(
-        Curve(text_of(one), as_points(values), as_points([row[one] for row in rows]), colour=at)
+        Curve(
+            text_of(one), as_points(rows), as_points(row[one] for row in rows.values()), colour=at
+        )
         for at, one in enumerate(names)
     )
-    at = list(values).index(chosen)
-    listed = ", ".join(f"{text_of(one)} {rows[at][one]:.3f}" for one in names)
+    listed = ", ".join(f"{text_of(one)} {rows[own.value][one]:.3f}" for one in names)
     return Chart(
-        f"Measures against the {name}",
-        name,
+        f"Measures against the {own.name}",
+        own.name,
         "measure",
         curves,
-        rules=(Rule(chosen, f"{name} {chosen:.4g}"),),
-        description=f"{excerpt(setting, _LONGEST_POLICY)}: {listed}.",
+        rules=(Rule(own.value, f"{own.name} {own.value:.4g}"),),
+        description=f"{excerpt(spell_policy(policy), _LONGEST_POLICY)}: {listed}.",
         y_range=(0.0, max(1.0, *(max(one.y) for one in curves))),
     )
 

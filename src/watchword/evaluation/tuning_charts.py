@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from watchword.evaluation.charts import Chart
-from watchword.evaluation.objectives import erde_names, text_of
+from watchword.evaluation.objectives import text_of
 from watchword.evaluation.replay_charts import (
     delays_chart,
     frontier_chart,
@@ -65,23 +65,15 @@ def tuned_thresholds(tuning: Tuning) -> Chart:
     """Return measures of the trials that differ from the chosen one in the threshold only."""
     best = tuning.best
     own = threshold_of(best.policy)
-    if own is None:
-        raise ValueError(f"{spell_policy(best.policy)} has no threshold to change")
-    near: dict[float, Trial] = {}
+    near: dict[float, Mapping[str, float]] = {}
     for trial in tuning.trials:
         if (trial.parameters, trial.refined) == (best.parameters, best.refined):
             found = threshold_of(trial.policy)
-            same = found is not None and type(found.part) is type(own.part)
-            if found and same and found.with_value(own.value) == best.policy:
-                near.setdefault(found.value, trial)
-    values = sorted(near)
-    return thresholds_chart(
-        values,
-        [near[value].measures for value in values],
-        names=[*erde_names(tuning.held_out.deadlines), "f1"],
-        threshold=(own.name, own.value),
-        setting=spell_policy(best.policy),
-    )
+            same = own and found and type(found.part) is type(own.part)
+            if own and found and same and found.with_value(own.value) == best.policy:
+                near.setdefault(found.value, trial.measures)
+    rows = {value: near[value] for value in sorted(near)}
+    return thresholds_chart(best.policy, rows, tuning.held_out.deadlines)
 
 
 def tuned_delays(tuning: Tuning) -> Chart:
