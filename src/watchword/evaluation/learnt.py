@@ -134,11 +134,10 @@ def weight_table(policy: Weighs, scores: Scores) -> list[FeatureWeight]:
     names = list(policy.weights)
     samples = Samples.of(scores, names, lambda delays: np.ones(delays.size))
     _, deviations = _mean_and_deviation(samples.features, samples.shares)
+    columns = zip(policy.weights.items(), deviations.tolist(), strict=True)
     found = [
         FeatureWeight(name, weight, deviation, weight * deviation)
-        for (name, weight), deviation in zip(
-            policy.weights.items(), deviations.tolist(), strict=True
-        )
+        for (name, weight), deviation in columns
     ]
     return sorted(found, key=lambda one: -abs(one.effect))
 
@@ -156,10 +155,8 @@ class Samples(NamedTuple):
         """Return the steps with new posts."""
         histories, subjects = scores.histories, len(scores.subjects)
         read = histories.is_read  # chunks may be empty
-        owners, posts = (
-            np.repeat(np.arange(subjects), histories.lengths)[read],
-            histories.posts[read],
-        )
+        owners = np.repeat(np.arange(subjects), histories.lengths)[read]
+        posts = histories.posts[read]
         totals = np.bincount(owners, 1 / posts, minlength=subjects)
         columns = [FEATURES.index(name) for name in names]
         return cls(
