@@ -13,7 +13,7 @@ from watchword._checks import as_share
 from watchword._display import excerpt, many
 from watchword.evaluation.charts import ALERT, Chart, Curve, Mark, Rule, as_points
 from watchword.evaluation.objectives import erde_names, is_measure, text_of
-from watchword.evaluation.replaying import DEADLINES, replay_scores
+from watchword.evaluation.replaying import DEADLINES, is_positive, replay_scores
 from watchword.evaluation.threshold_curves import (
     frontier,
     measured,
@@ -139,8 +139,7 @@ def replay_delays(replay: Replay) -> Chart:
     delays = np.array([one.delay if one.label is not None else -1 for one in replay.outcomes])
     if replay.measures is None:
         return delays_chart(delays, None, DEADLINES)
-    truth = np.array([one.truth == replay.scores.positive for one in replay.outcomes], np.bool_)
-    return delays_chart(delays, truth, [*replay.measures.erde])
+    return delays_chart(delays, is_positive(replay.scores), replay.measures.erde)
 
 
 def delays_chart(delays: IntArray, truth: BoolArray | None, deadlines: Iterable[int]) -> Chart:
