@@ -417,6 +417,12 @@ def test_models_that_cannot_be_refined_are_only_counted():
         assert [trial.refined for trial in found.trials] == [False]
 
 
+def test_sums_named_level_by_level_can_be_refined():
+    sums = dict.fromkeys(("sentence", "paragraph", "document"), "sum")
+    found = ww.tune(PEOPLE, RISK, parameters={"summary": [sums]}, folds=2)
+    assert [trial.refined for trial in found.trials].count(True) == 1
+
+
 def test_output_tells_refined_trials_apart():
     found = ww.tune(PEOPLE, RISK, folds=2)
     assert ["refined;" in line.split() for line in str(found).splitlines()[1:3]] == [

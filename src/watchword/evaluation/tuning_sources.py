@@ -17,6 +17,7 @@ from watchword.evaluation.held_out import HeldOutFold
 from watchword.evaluation.replaying import is_positive
 from watchword.evaluation.scores import BYS, By, Scores, score_streams
 from watchword.evaluation.tuning_result import Tuning
+from watchword.model.parameters import Parameters
 from watchword.model.tau_ss3 import TauSS3
 from watchword.streams.teaching import teach
 
@@ -48,7 +49,8 @@ class FromSubjects:
     def can_refine(self, setting: dict[str, Any]) -> bool:
         """Return whether models with these parameters can be refined."""
         own = self.base | setting
-        return own.get("summary", "sum") == "sum" and own.get("prune_period") is None
+        is_summed = Parameters(summary=own.get("summary", "sum")).is_summed
+        return is_summed and own.get("prune_period") is None
 
     def read(self, settings: list[dict[str, Any]], refined: bool) -> Iterator[Scores]:
         """Yield the scores of each fold's subjects with each setting.

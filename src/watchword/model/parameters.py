@@ -301,6 +301,11 @@ class Parameters:
         """Whether some level is summarised by a function of the user's."""
         return any(callable(operator) for operator in self.operators.values())
 
+    @property
+    def is_summed(self) -> bool:
+        """Whether the confidence of a text is a sum over its n-grams, which can be corrected."""
+        return all(operator == "sum" for operator in self.operators.values())
+
     def as_dict(self) -> dict[str, Any]:
         """Return the parameters by name."""
         return {one.name: getattr(self, one.name) for one in TABLE}

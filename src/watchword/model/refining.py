@@ -146,7 +146,7 @@ def refine(
 
 def check_refinable(engine: Engine) -> None:
     """Raise an error for parameters whose scores cannot be corrected."""
-    if any(operator != "sum" for operator in engine.parameters.operators.values()):
+    if not engine.parameters.is_summed:
         raise ValueError(
             "only models with the summary 'sum' can be refined, because corrections add up over "
             "the n-grams of a text"

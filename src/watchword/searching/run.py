@@ -109,7 +109,7 @@ class Job:
 def _can_refine(setting: Setting) -> bool:
     prunes = setting.get(PRUNE, 0) or setting["prune_period"] is not None
     parameters = Parameters(**{name: value for name, value in setting.items() if name != PRUNE})
-    return not prunes and set(parameters.operator_names.values()) == {"sum"}
+    return not prunes and parameters.is_summed
 
 
 @dataclass
