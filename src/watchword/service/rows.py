@@ -116,23 +116,6 @@ class Layouts:
         self._ids.clear()
 
 
-def aligned(blobs: Sequence[bytes], labels: Sequence[Label], wanted: Sequence[Label]) -> FloatArray:
-    """Return the numbers per wanted label of blobs of one layout; 0 for labels they lack.
-
-    >>> aligned([np.array([1.0, 2.0]).tobytes()], ["a", "b"], ["b", "c"]).tolist()
-    [[2.0, 0.0]]
-    """
-    width = len(blobs[0]) // 8 if blobs else len(labels)
-    values = np.frombuffer(b"".join(blobs), "<f8").reshape(len(blobs), width)
-    if tuple(labels) == tuple(wanted):
-        return values[:, : len(wanted)]
-    whole = np.zeros((len(blobs), len(wanted)))
-    for to, label in enumerate(wanted):
-        if label in labels:
-            whole[:, to] = values[:, labels.index(label)]
-    return whole
-
-
 def cut(values: FloatArray) -> list[bytearray]:
     """Return each row of numbers as bytes, in the type that `blobs` explains.
 
@@ -229,10 +212,11 @@ class SubjectRows:
         memory = np.zeros((len(self.names), self.detector.policy.columns))
         for number, (rows, states) in by_layout.items():
             own = known[number]
-            sums[rows] = aligned(states, own.labels, union)
+            width = len(own.labels)
+            values = np.frombuffer(b"".join(states), "<f8").reshape(len(states), -1)
+            sums[np.ix_(rows, list(map(union.index, own.labels)))] = values[:, :width]
             if own.policy_hash == self.detector.policy_hash:
-                values = np.frombuffer(b"".join(states), "<f8").reshape(len(states), -1)
-                memory[rows] = values[:, len(own.labels) :]
+                memory[rows] = values[:, width:]
             elif self.detector.policy.columns:
                 self.stale.update(rows)
         content = {"posts": self.posts.astype(np.uint32), "delays": delays}
