@@ -36,11 +36,7 @@ class _Session(Session):
         return query.replace("?", "%s")
 
     def where(self, query: str, keys: Sequence[Any]) -> list[Row]:
-        return self._found(query.format(keys="= ANY(%s)"), list(keys)) if keys else []
-
-    def _found(self, query: str, *values: Any) -> list[Row]:
-        found: list[Row] = self.connection.execute(query, values).fetchall()
-        return found
+        return self.run(query.format(keys="= ANY(?)"), list(keys)) if keys else []
 
     def lock_subjects(self, columns: str, names: Sequence[bytes]) -> list[Row]:
         """Return these columns of the subjects, locked; create those that do not exist yet.
@@ -51,18 +47,18 @@ class _Session(Session):
         known = {row[0] for row in self.where("SELECT name FROM subjects WHERE name {keys}", names)}
         new = sorted(set(names) - known)
         if new:
-            self.connection.execute(
+            self.run(
                 "INSERT INTO subjects (name, layout, posts, delay, score, state, recent, older) "
-                "SELECT unnest(%s::bytea[]), 0, 0, 0, 0, ''::bytea, ''::bytea, 0 "
+                "SELECT unnest(?::bytea[]), 0, 0, 0, 0, ''::bytea, ''::bytea, 0 "
                 "ON CONFLICT DO NOTHING",
-                [new],
+                new,
             )
-        query = f"SELECT {columns} FROM subjects WHERE name = ANY(%s) ORDER BY id FOR UPDATE"
-        return self._found(query, list(names))
+        query = f"SELECT {columns} FROM subjects WHERE name = ANY(?) ORDER BY id FOR UPDATE"
+        return self.run(query, list(names))
 
     def indexed(self, pairs: Sequence[tuple[int, int]]) -> list[Row]:
-        return self._found(
-            "SELECT p.subject, p.hash, p.post FROM unnest(%s::bigint[], %s::bigint[]) AS k (s, h) "
+        return self.run(
+            "SELECT p.subject, p.hash, p.post FROM unnest(?::bigint[], ?::bigint[]) AS k (s, h) "
             "JOIN post_index p ON p.subject = k.s AND p.hash = k.h",
             *([subject for subject, _ in pairs], [number for _, number in pairs]),
         )
@@ -75,7 +71,7 @@ class _Session(Session):
         return f"position(?::bytea IN {column}) > 0"
 
     def lock(self, name: str) -> None:
-        self.connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCKS + _NAMES[name]])
+        self.run("SELECT pg_advisory_xact_lock(?)", _LOCKS + _NAMES[name])
 
 
 class PostgresStore(Store):
