@@ -184,6 +184,7 @@ def test_space_is_freed_while_others_write(postgres):
 
 def test_without_psycopg_the_line_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "watchword.service.postgres_store")
     with pytest.raises(MissingExtraError, match=r"pip install 'watchword\[postgres\]'"):
         connect("postgresql:///x")
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from watchword._files import AnyPath
 from watchword.errors import MissingExtraError, StoreError, StoreUnavailableError
 from watchword.service.store import PERSONAL, POSTGRES_TYPES, STEPS, Row, Session, Store, shown_url
 
-if TYPE_CHECKING:
+try:
     import psycopg
+    from psycopg import errors
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+except ImportError as error:
+    raise MissingExtraError.of("postgres", "a store in PostgreSQL needs psycopg") from error
 
 _LOCKS = 0x7777_0000  # of this program among the advisory locks of the database
 _NAMES = {"schema": 1, "alerts": 2, "rounds": 3, "lessons": 4}
@@ -27,6 +31,12 @@ _CONNECTION: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
+_LOST = (
+    psycopg.OperationalError,
+    errors.IdleInTransactionSessionTimeout,
+    # Of PostgreSQL 17, and unknown to earlier versions of psycopg.
+    getattr(errors, "TransactionTimeout", errors.IdleInTransactionSessionTimeout),
+)
 
 
 class _Session(Session):
@@ -81,31 +91,17 @@ class PostgresStore(Store):
     _types = POSTGRES_TYPES
 
     def __init__(self, url: str, *, steps: Mapping[int, tuple[str, ...]] = STEPS) -> None:
-        try:
-            import psycopg
-        except ImportError as error:
-            raise MissingExtraError.of("postgres", "a store in PostgreSQL needs psycopg") from error
-        self._psycopg = psycopg
-        errors = psycopg.errors
-        self._lost = (
-            psycopg.OperationalError,
-            errors.IdleInTransactionSessionTimeout,
-            # Of PostgreSQL 17, and unknown to earlier versions of psycopg.
-            getattr(errors, "TransactionTimeout", errors.IdleInTransactionSessionTimeout),
-        )
         super().__init__(shown_url(url), steps)
         self._address = url
         with self._lock, self._named_errors():
             self._connected()
 
     def _open(self) -> psycopg.Connection[Row]:
-        from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
         try:
             given = {**_CONNECTION, **conninfo_to_dict(self._address)}
             address = make_conninfo("", **given)
-            connection = self._psycopg.connect(address, autocommit=True)
-        except self._psycopg.ProgrammingError:  # whose message quotes the password
+            connection = psycopg.connect(address, autocommit=True)
+        except psycopg.ProgrammingError:  # whose message quotes the password
             raise StoreError(
                 f"{self.url} is not a PostgreSQL URL: use postgresql://USER@HOST/NAME"
             ) from None
@@ -154,7 +150,7 @@ class PostgresStore(Store):
             try:
                 with connection.transaction():
                     yield _Session(connection)
-            except self._lost:
+            except _LOST:
                 self._disconnect()
                 raise
 
@@ -180,14 +176,13 @@ class PostgresStore(Store):
 
     def _disconnect(self) -> None:
         if self._writer is not None:
-            with suppress(self._psycopg.Error):
+            with suppress(psycopg.Error):
                 self._writer.close()
             self._writer = None
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
         """Turn errors of PostgreSQL into errors that name the database and say what to do."""
-        errors = self._psycopg.errors
         try:
             yield
         except (errors.DiskFull, errors.OutOfMemory, errors.ReadOnlySqlTransaction) as error:
@@ -205,7 +200,7 @@ class PostgresStore(Store):
             raise StoreUnavailableError(f"{self.url} is busy ({_first_line(e)})") from e
         except (errors.InsufficientPrivilege, errors.InvalidCatalogName) as error:
             raise StoreError(f"{self.url}: {_first_line(error)}") from error
-        except self._lost as error:
+        except _LOST as error:
             raise StoreUnavailableError(
                 f"{self.url} cannot be reached ({_first_line(error)}): start the server, or "
                 "check the address"
