@@ -231,11 +231,8 @@ def open_store(url: str) -> Iterator[Store]:
     ...     store.rows("SELECT count(*) FROM subjects")
     [(0,)]
     """
-    store = connect(url)
-    try:
+    with closing(connect(url)) as store:
         yield store
-    finally:
-        store.close()
 
 
 def connect(url: str) -> Store:
