@@ -94,7 +94,7 @@ class FollowedFile:
             raise ValueError(f"{self.path} has more than {_LONGEST_PATH} bytes")
         self.poll = poll
         self.linger = linger
-        self._once = once
+        self.once = once
         self._refused: _Identity | None = None  # the file that had the name and must not be read
 
     def read(self, into: Sink) -> None:
@@ -105,7 +105,7 @@ class FollowedFile:
             place, successor = self._read_file(rotated, into, place)
         while True:
             place, successor = self._read_file(successor or self._opened(into), into, place)
-            if self._once:
+            if self.once:
                 return
 
     def is_now(self, file: Any) -> bool:
@@ -123,7 +123,7 @@ class FollowedFile:
 
     def _opened(self, into: Sink) -> Any:
         """Open the file; unless it is read only once, wait until there is one to read."""
-        if self._once:
+        if self.once:
             return self._open()
         is_told = False
         while True:
@@ -200,7 +200,7 @@ class FollowedFile:
     def _read_file(self, file: Any, into: Sink, place: _Place | None) -> tuple[_Place, Any]:
         """Read an opened file and close it; return where reading ended, and its successor."""
         with file:
-            reading = _Reading(self, file, into, self._resume(file, place), follow=not self._once)
+            reading = _Reading(self, file, into, self._resume(file, place))
             try:
                 return reading.read(), reading.successor
             except BaseException:
@@ -212,16 +212,13 @@ class FollowedFile:
 class _Reading:
     """Reads one opened file from a place to its end or, if it is followed, to its successor."""
 
-    def __init__(
-        self, source: FollowedFile, file: Any, into: Sink, place: _Place, *, follow: bool = True
-    ) -> None:
+    def __init__(self, source: FollowedFile, file: Any, into: Sink, place: _Place) -> None:
         self._source = source
         self._file = file
         self._into = into
         self._place = place
         # Kept: the file may be written anew between being read and its lines being handed over.
         self._begin = _begin(file, place.head_size)
-        self._follow = follow
         self._is_truncated = False
         self.successor: Any = None  # the file that has the name now, opened
         self._leave_at = 0.0
@@ -244,7 +241,7 @@ class _Reading:
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield what is appended; end when the file has a successor, or is truncated."""
-        is_last_look = not self._follow
+        is_last_look = self._source.once
         while True:
             piece = self._file.read(_PIECE)
             # After reading: a rewritten file may be longer than before.
