@@ -145,7 +145,7 @@ class Sources:
         self, service: Service, sources: Iterable[Source], *, metrics: Metrics | None = None
     ) -> None:
         self._pairs = [(one, Sink(service, one.name, metrics=metrics)) for one in sources]
-        self._failed: dict[str, str] = {}
+        self.failed: dict[str, str] = {}  #: sources that ended with an error, and the errors
         self._threads = [
             threading.Thread(target=self._run, args=pair, name=pair[0].name, daemon=True)
             for pair in self._pairs
@@ -167,11 +167,6 @@ class Sources:
                 thread.join()
 
     @property
-    def failed(self) -> dict[str, str]:
-        """The sources that ended with an error, and the errors."""
-        return dict(self._failed)
-
-    @property
     def refused(self) -> list[str]:
         """The sources that wait until they may be read."""
         return [one.name for one, sink in self._pairs if sink.is_refused]
@@ -183,7 +178,7 @@ class Sources:
 
     def raise_failure(self) -> None:
         """Raise `SourceError` for the first source that ended with an error."""
-        for name, reason in self._failed.items():
+        for name, reason in self.failed.items():
             raise SourceError(f"{name} was not read to its end: {reason}")
 
     def _run(self, source: Source, sink: Sink) -> None:
@@ -194,10 +189,10 @@ class Sources:
         except Stopped:
             say("source stopped", source=source.name)
         except (WatchwordError, OSError) as error:
-            self._failed[source.name] = str(error)
+            self.failed[source.name] = str(error)
             say("source failed", level=logging.ERROR, source=source.name, reason=str(error))
         except Exception as error:
-            self._failed[source.name] = type(error).__name__
+            self.failed[source.name] = type(error).__name__
             logger.exception("source failed")
         finally:
             sink.is_refused = False
