@@ -29,7 +29,7 @@ from watchword.service.versions import (
     remove_unsettled,
     set_active,
     settle,
-    version_row,
+    version_file,
 )
 
 
@@ -94,13 +94,13 @@ def teach(
 def restore(store: Store, versions: Versions, detector: Detector, number: int) -> Detector:
     """Switch to an earlier or later version."""
     with store.reading() as session:
-        _, _, path, fingerprint, _ = version_row(session, number)
+        path, fingerprint = version_file(session, number)
     model = versions.load(path, fingerprint)
     if detector.policy.positive not in model.labels:
         raise StoreError(f"version {number} does not know the label {detector.policy.positive!r}")
     with store.writing() as session:
         session.lock("lessons")
-        version_row(session, number)  # it may have been removed meanwhile
+        version_file(session, number)  # it may have been removed meanwhile
         set_active(session, number)
     return Detector(model, detector.policy, number)
 
@@ -163,7 +163,7 @@ def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlea
     bad = _knowing(session, subject)
     if not bad or active is None:
         return Unlearning(active=active)
-    files = [Path(version_row(session, number)[2]) for number in bad]
+    files = [Path(version_file(session, number)[0]) for number in bad]
     line = ancestry(session, active)
     if active not in bad:
         return Unlearning(tuple(bad), tuple(files), active)
@@ -175,8 +175,7 @@ def plan_unlearning(session: Session, versions: Versions, subject: int) -> Unlea
         for _, alert, whose, label, text in sorted(session.where(query, between))
     ]
     rest = [one for one in every if one.subject != subject]
-    _, _, path, fingerprint, _ = version_row(session, base)
-    model = versions.load(path, fingerprint)
+    model = versions.load(*version_file(session, base))
     return Unlearning(
         removed=tuple(bad),
         files=tuple(files),

@@ -28,7 +28,6 @@ from watchword.service.store import Session, Store
 if TYPE_CHECKING:
     from watchword.service.runner import Service
 
-_COLUMNS = "id, parent, path, model, at"
 CHANGED = "the model was changed in the meantime: try again"
 
 _UNSETTLED = "unsettled file "  # begins the names of facts about files that no version uses yet
@@ -67,12 +66,12 @@ class Versions:
             number = active_version(session)
             if number is not None:
                 root = ancestry(session, number)[-1] if path is None else number
-                if version_row(session, root)[3] != own:
+                if version_file(session, root)[1] != own:
                     number = None
             if number is None:
                 number = self.add(session, None, path or self.given, own)
                 set_active(session, number)
-            _, _, used, fingerprint, _ = version_row(session, number)
+            used, fingerprint = version_file(session, number)
         return (model if fingerprint == own else self.load(used, fingerprint)), number
 
     def load(self, path: AnyPath, fingerprint: str) -> TauSS3:
@@ -115,7 +114,7 @@ class Versions:
     def listed(self) -> list[ModelVersion]:
         """Return all versions, oldest first."""
         with self._store.reading() as session:
-            rows = session.run(f"SELECT {_COLUMNS} FROM versions ORDER BY id")
+            rows = session.run("SELECT id, parent, path, model, at FROM versions ORDER BY id")
             active = active_version(session)
             counts: dict[int, int] = dict(
                 session.run("SELECT version, count(*) FROM lessons GROUP BY version")
@@ -183,9 +182,9 @@ def remove_unsettled(session: Session) -> None:
     session.many("DELETE FROM facts WHERE name = ?", found)
 
 
-def version_row(session: Session, number: int) -> Any:
-    """Return the id, the parent, the path, the fingerprint and the time of a version."""
-    found = session.run(f"SELECT {_COLUMNS} FROM versions WHERE id = ?", number)
+def version_file(session: Session, number: int) -> Any:
+    """Return the path of a version and the fingerprint of the model in it."""
+    found = session.run("SELECT path, model FROM versions WHERE id = ?", number)
     if not found:
         raise _unknown(number)
     return found[0]
@@ -278,7 +277,7 @@ class Reloader:
             number = active_version(session)
             if number is None or number == own.version:
                 return
-            _, _, path, fingerprint, _ = version_row(session, number)
+            path, fingerprint = version_file(session, number)
         model = self._versions.load(path, fingerprint)
         self._service.switch(Detector(model, own.policy, number))
         logger.info("version %d of the model is in use: %s", number, fingerprint)
