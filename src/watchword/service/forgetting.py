@@ -20,11 +20,9 @@ _OF_SUBJECT = {
 }
 
 
-def plan_forgetting(
-    store: Store, versions: Versions, name: str
-) -> tuple[int | None, lessons.Unlearning]:
+def plan_forgetting(versions: Versions, name: str) -> tuple[int | None, lessons.Unlearning]:
     """Return the row id of a subject, None if it is unknown, and how to unlearn its texts."""
-    with store.reading() as session:
+    with versions.store.reading() as session:
         key = _key(session, name)
         if key is None:
             return None, lessons.Unlearning()
@@ -32,9 +30,10 @@ def plan_forgetting(
 
 
 def write_forgetting(
-    store: Store, versions: Versions, name: str, *, key: int, plan: lessons.Unlearning
+    versions: Versions, name: str, *, key: int, plan: lessons.Unlearning
 ) -> tuple[Forgotten, int | None]:
     """Remove a subject; return the removed data, and the active version afterwards."""
+    store = versions.store
     rows = {}
     path = versions.save(plan.model) if plan.model is not None and plan.rest else None
     with store.writing() as session:

@@ -18,7 +18,7 @@ from watchword.errors import StoreError
 from watchword.model.tau_ss3 import TauSS3
 from watchword.service.records import now
 from watchword.service.rows import Detector
-from watchword.service.store import Session, Store, decoded, encoded
+from watchword.service.store import Session, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
 from watchword.service.versions import (
     CHANGED,
@@ -52,14 +52,12 @@ def learn(model: TauSS3, lessons: Sequence[Lesson]) -> TauSS3:
     return taught
 
 
-def teach(
-    store: Store, versions: Versions, detector: Detector, alerts: Sequence[int] | None
-) -> Detector:
+def teach(versions: Versions, detector: Detector, alerts: Sequence[int] | None) -> Detector:
     """Teach the marked texts that the active version has not learnt; return the new version.
 
     Raise `StoreError` if there is nothing to teach.
     """
-    with store.reading() as session:
+    with versions.store.reading() as session:
         lessons = _new_lessons(session, detector.version, alerts)
     if not lessons:
         raise StoreError(
@@ -70,7 +68,7 @@ def teach(
     taught = learn(detector.model, lessons)
     path = versions.save(taught)
     try:
-        with store.writing() as session:
+        with versions.store.writing() as session:
             session.lock("lessons")
             _refuse_changed(session, detector.version)
             alerts = sorted({one.alert for one in lessons})
@@ -84,21 +82,21 @@ def teach(
             set_active(session, number)
     except StoreError:
         # The file may contain texts of a forgotten subject. If this fails, the next start does it.
-        with suppress(StoreError), store.writing() as session:
+        with suppress(StoreError), versions.store.writing() as session:
             session.lock("lessons")
             remove_unsettled(session)
         raise
     return Detector(taught, detector.policy, number)
 
 
-def restore(store: Store, versions: Versions, detector: Detector, number: int) -> Detector:
+def restore(versions: Versions, detector: Detector, number: int) -> Detector:
     """Switch to an earlier or later version."""
-    with store.reading() as session:
+    with versions.store.reading() as session:
         path, fingerprint = version_file(session, number)
     model = versions.load(path, fingerprint)
     if detector.policy.positive not in model.labels:
         raise StoreError(f"version {number} does not know the label {detector.policy.positive!r}")
-    with store.writing() as session:
+    with versions.store.writing() as session:
         session.lock("lessons")
         version_file(session, number)  # it may have been removed meanwhile
         set_active(session, number)

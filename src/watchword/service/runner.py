@@ -94,7 +94,7 @@ class Service(Alerts, Subjects):
         self._intake = Intake(store, settings)
         self.layouts = self._intake.layouts
         self.kept = BriefCache()
-        self._reloader = Reloader(self, store, self._versions)
+        self._reloader = Reloader(self, self._versions)
         self._writer = Writer(
             self._intake,
             lambda: self.detector,
@@ -224,14 +224,14 @@ class Service(Alerts, Subjects):
         so that they can be unlearnt. Raise `StoreError` if there is nothing to teach.
         """
         with self.changing:
-            taught = lessons.teach(self.store, self._versions, self.detector, alerts)
+            taught = lessons.teach(self._versions, self.detector, alerts)
             self.switch(taught)
         return self._versions.get(taught.version)
 
     def restore(self, version: int) -> ModelVersion:
         """Switch to an earlier or later version of the model."""
         with self.changing:
-            self.switch(lessons.restore(self.store, self._versions, self.detector, version))
+            self.switch(lessons.restore(self._versions, self.detector, version))
         return self._versions.get(version)
 
     def reload(
@@ -260,13 +260,11 @@ class Service(Alerts, Subjects):
         that learnt them are removed. Return the removed data; empty if the subject is unknown.
         """
         with self.changing:
-            key, plan = plan_forgetting(self.store, self._versions, subject)
+            key, plan = plan_forgetting(self._versions, subject)
             if key is None:
                 return Forgotten(subject)
             with self._lock:
-                found, active = write_forgetting(
-                    self.store, self._versions, subject, key=key, plan=plan
-                )
+                found, active = write_forgetting(self._versions, subject, key=key, plan=plan)
                 if plan.model is not None and active is not None:
                     self.switch(Detector(plan.model, self.detector.policy, active))
         self.kept.clear()  # lists may have the subject

@@ -37,7 +37,7 @@ class Versions:
     """The versions in a store, and their files."""
 
     def __init__(self, store: Store, given: AnyPath) -> None:
-        self._store = store
+        self.store = store
         self.given = Path(given).absolute()
 
     def start(self) -> tuple[TauSS3, int]:
@@ -50,7 +50,7 @@ class Versions:
         try:
             return self.activate(model)
         finally:  # also if the file of the active version is missing
-            with self._store.writing() as session:
+            with self.store.writing() as session:
                 session.lock("lessons")
                 remove_unsettled(session)
 
@@ -61,7 +61,7 @@ class Versions:
         file that the operator names, by its path, is used as it is.
         """
         own = model.fingerprint
-        with self._store.writing() as session:
+        with self.store.writing() as session:
             session.lock("lessons")
             number = active_version(session)
             if number is not None:
@@ -98,7 +98,7 @@ class Versions:
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{model.fingerprint}.ww"
         if not path.exists():
-            with self._store.writing() as session:
+            with self.store.writing() as session:
                 unsettle(session, path)
             model.save(path)
         return path
@@ -113,7 +113,7 @@ class Versions:
 
     def listed(self) -> list[ModelVersion]:
         """Return all versions, oldest first."""
-        with self._store.reading() as session:
+        with self.store.reading() as session:
             rows = session.run("SELECT id, parent, path, model, at FROM versions ORDER BY id")
             active = active_version(session)
             counts: dict[int, int] = dict(
@@ -217,9 +217,8 @@ def lineage(parents: dict[int, int | None], number: int) -> list[int]:
 class Reloader:
     """Loads models in its own thread, one after the other."""
 
-    def __init__(self, service: Service, store: Store, versions: Versions) -> None:
+    def __init__(self, service: Service, versions: Versions) -> None:
         self._service = service
-        self._store = store
         self._versions = versions
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="watchword-reload")
         self._stop = threading.Event()
@@ -264,7 +263,7 @@ class Reloader:
             if self._stop.is_set():
                 raise StoreError("the service stopped while stored texts were read again")
             last, some, others, alerts = reread_some(
-                self._store, detector, after=last, by_time=by_time
+                self._service.store, detector, after=last, by_time=by_time
             )
             changed, kept = changed + some, kept + others
             self._service.announce(alerts)
@@ -273,7 +272,7 @@ class Reloader:
     def follow(self) -> None:
         """Switch to the version that another process has made the active one."""
         own = self._service.detector
-        with self._store.reading() as session:
+        with self._service.store.reading() as session:
             number = active_version(session)
             if number is None or number == own.version:
                 return
