@@ -109,7 +109,7 @@ class Writer:
 
     def _score_all(self) -> None:
         while batches := self._next_group():
-            self._score(batches)
+            self._score(batches, self._weighed.put)
         self._weighed.put(None)
 
     def _next_group(self) -> list[Batch]:
@@ -125,13 +125,13 @@ class Writer:
                 group.append(self._queue.popleft())
         return group
 
-    def _score(self, batches: Sequence[Batch]) -> None:
+    def _score(self, batches: Sequence[Batch], then: Callable[[Group], None]) -> None:
         try:
             group = Group.score(batches, self._detector(), threads=self._threads)
-        except Exception as error:
-            self._apart(batches, error, self._score)
+        except Exception as error:  # it would end the thread
+            self._apart(batches, error, then)
         else:
-            self._weighed.put(group)
+            then(group)
 
     # Writing
 
@@ -150,20 +150,12 @@ class Writer:
             self._fail(group.batches, error)
             return
         except Exception as error:
-            self._apart(group.batches, error, self._score_and_write)
+            self._apart(group.batches, error, self._write)
             return
         self._note(receipts)
         for one, receipt in zip(group.batches, receipts, strict=True):
             one.receipt.set_result(receipt)
         self._on_commit(receipts)
-
-    def _score_and_write(self, batches: Sequence[Batch]) -> None:
-        try:
-            group = Group.score(batches, self._detector())
-        except Exception as error:  # it would end the thread
-            self._apart(batches, error, self._score_and_write)
-        else:
-            self._write(group)
 
     def _note(self, receipts: Sequence[Receipt]) -> None:
         accepted = sum(one.accepted for one in receipts)
@@ -176,10 +168,7 @@ class Writer:
             self.queued -= accepted + duplicates
 
     def _apart(
-        self,
-        batches: Sequence[Batch],
-        error: Exception,
-        again: Callable[[Sequence[Batch]], None],
+        self, batches: Sequence[Batch], error: Exception, then: Callable[[Group], None]
     ) -> None:
         """Try the batches of a group one by one, so that only the bad one fails."""
         if len(batches) == 1:
@@ -188,7 +177,7 @@ class Writer:
             self._fail(batches, error)
             return
         for one in batches:
-            again([one])
+            self._score([one], then)
 
     def _fail(self, batches: Sequence[Batch], error: Exception) -> None:
         with self._state:
