@@ -17,9 +17,9 @@ from watchword.service.records import Alert, Mark, Precision, TrainingText, mome
 from watchword.service.rows import Detector, Layouts
 from watchword.service.store import Session, Store, decoded, encoded
 from watchword.service.stored_posts import posts_until, texts_of
-from watchword.streams.histories import best_other
+from watchword.streams.histories import Series, best_other
 from watchword.streams.policy import ranking_score
-from watchword.streams.steps import Step, log_ratio_of
+from watchword.streams.steps import Step
 
 if TYPE_CHECKING:
     from watchword.service.rows import SubjectRows
@@ -131,12 +131,10 @@ def _score(detector: Detector, one: Raised, gains: Sequence[dict[Label, float]])
     positive, sums = detector.policy.positive, one.sums
     column = list(sums).index(positive)
     added = np.array([[own.get(label, 0.0) for label in sums] for own in gains])
-    added = added.reshape(len(gains), len(sums))
-    ratios = log_ratio_of(np.ascontiguousarray(added[:, column]), best_other(added, column).copy())
+    last = Series.from_gains(added.reshape(len(gains), len(sums)), column).log_ratios[-1:]
     total = np.array([list(sums.values())])
     none, memory = np.zeros(1), np.zeros((1, 0))
     value, other = total[:, column].copy(), best_other(total, column).copy()
-    last = np.cumsum(ratios)[-1:]
     step = Step(np.array([one.delay]), value, other, none, none, 0, memory, last)
     return float(step.score(ranking_score(detector.policy))[0])
 
