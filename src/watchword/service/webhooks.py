@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from watchword.errors import StoreUnavailableError, WatchwordError
@@ -46,8 +46,6 @@ _HANDLERS = 4
 _READ = 1024  # bytes of a response
 _SECOND = 1_000_000  # microseconds
 _IS_DUE = "state = 'due' AND (next_at <= ? OR next_at > ?)"
-
-State = Literal["due", "done", "dead"]
 
 
 class WebhookError(WatchwordError):
@@ -265,8 +263,7 @@ class Dispatcher:
     def _settle(self, alert: int, webhook: int, attempts: int, reason: str | None) -> None:
         """Store the outcome of an attempt; without a reason it was a success."""
         if reason is None:
-            state: State = "done"
-            wait = 0.0
+            state, wait = "done", 0.0
         elif attempts <= len(self._retries):
             state, wait = "due", self._retries[attempts - 1]
         else:
