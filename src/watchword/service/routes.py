@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
@@ -122,9 +123,7 @@ class Door:
         return await asyncio.shield(asyncio.wrap_future(self._service.submit(posts, None)))
 
     async def _parsed(self, body: bytes, media_type: str) -> list[IncomingPost]:
-        def parse() -> list[IncomingPost]:
-            return posts_in(body, media_type, most=self.limits.posts)
-
+        parse = partial(posts_in, body, media_type, most=self.limits.posts)
         try:
             return parse() if len(body) <= _SMALL else await to_thread.run_sync(parse)
         except BadBody as bad:
