@@ -67,8 +67,6 @@ except ImportError as error:
 if TYPE_CHECKING:
     from watchword.service.runner import Service
 
-_REQUESTS = "Answered requests."
-
 
 class _Anything(StringConvertor):
     regex = "(?s:.*)"
@@ -118,7 +116,7 @@ def _endpoint(
             response = _refusal(error, operation)
         seconds = time.perf_counter() - began
         status, labels = response.status_code, {"route": operation.path, "method": operation.method}
-        door.metrics.add("http_requests", _REQUESTS, 1, **labels, status=str(status))
+        door.metrics.add("http_requests", "Answered requests.", **labels, status=str(status))
         door.metrics.observe(seconds, **labels)
         level = logging.DEBUG if status < 400 else logging.INFO
         if logger.isEnabledFor(level):

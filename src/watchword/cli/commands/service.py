@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from watchword.service.serving import DoorSettings
     from watchword.service.sources import Source
 
-STORE = "watchword.db"
-
 READ = """
     watchword make streams.jsonl --subjects 60
     watchword train streams.jsonl -o model.ww
@@ -63,7 +61,7 @@ def service() -> None:
 store_option = option(
     "--store URL",
     "Store: the path of an SQLite file, or postgresql://USER@HOST/NAME.",
-    default=STORE,
+    default="watchword.db",
 )
 
 
