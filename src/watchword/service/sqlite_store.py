@@ -146,10 +146,8 @@ class SqliteStore(Store):
         """Yield a session that sees one state of the store."""
         self._refuse_closed()
         self._refuse_another_file()
-        with self._named_errors(), self._readers.lent() as connection:
-            connection.execute("BEGIN")
+        with self._named_errors(), self._readers.lent() as connection, transaction(connection):
             yield _Session(connection)
-            connection.execute("COMMIT")
 
     def _reader(self) -> sqlite3.Connection:
         connection = self._open()
