@@ -144,14 +144,13 @@ class Intake:
             dated = zip(taken.rows, known, before, strict=True)
             late = {row for row, at, last in dated if last is not None and at < last}
         rows.see_times(taken.rows, known)
-        stale = rows.stale - late
 
         def entry(at: int, delay: int = 0, sums: dict[Label, float] | None = None) -> Raised:
             row, index, time = taken.rows[at], taken.order[at], taken.times[at]
             post = group.posts[index]
             return Raised(row, post.id, time, known[at], post.text, index, delay, sums or {})
 
-        if late or stale:
+        if late or rows.stale:
             newest = dict(zip(taken.rows, taken.order, strict=True))
             raised = replayed(
                 session,
@@ -160,7 +159,6 @@ class Intake:
                 posts=list(map(entry, range(len(where)))),
                 numbers=numbers,
                 late=late,
-                stale=stale,
                 by_time=by_time,
             )
             # A replay may move the alert to an earlier post; it is then reported in the receipt of

@@ -49,7 +49,6 @@ def replayed(
     posts: list[Raised],
     numbers: Sequence[int],
     late: set[int],
-    stale: set[int],
     by_time: bool,
 ) -> list[Raised]:
     """Read the posts of a group with replays of some rows; return the new alerts.
@@ -59,13 +58,13 @@ def replayed(
     then their new posts are read like all others. `by_time` says in which order posts are read.
     """
     where, labels, gains = group
-    merged = _stored(session, rows, late | stale) + [
+    merged = _stored(session, rows, late | rows.stale) + [
         _Entry(number, dict(zip(labels, own, strict=True)), post)
         for post, number, own in zip(posts, numbers, gains.tolist(), strict=True)
         if post.row in late
     ]
     merged.sort(key=lambda one: (one.post.at, one.number) if by_time else (one.number, 0))
-    raised = _rebuilt(rows, merged, late=late, stale=stale)
+    raised = _rebuilt(rows, merged, late)
     rest = np.array([at for at, row in enumerate(where.tolist()) if row not in late], np.int64)
     if rest.size:
         found, delays, _, sums = rows.ledger.read(where[rest], labels, gains[rest], every=False)
@@ -80,20 +79,19 @@ def rebuild_memory(session: Session, rows: SubjectRows) -> None:
     """Give stale rows the memory of the policy from their old posts, in the order of reading."""
     entries = _stored(session, rows, rows.stale)
     entries.sort(key=lambda one: one.number)
-    _rebuilt(rows, entries, late=set(), stale=rows.stale)
+    _rebuilt(rows, entries, set())
 
 
-def _rebuilt(
-    rows: SubjectRows, entries: list[_Entry], *, late: set[int], stale: set[int]
-) -> list[Raised]:
-    """Replace the rows of these posts by what reading them from the start gives."""
+def _rebuilt(rows: SubjectRows, entries: list[_Entry], late: set[int]) -> list[Raised]:
+    """Replace late and stale rows by what reading their posts from the start gives."""
+    chosen = late | rows.stale
     delays = rows.contents()["delays"]
-    blocked = [row for row in late | stale if row in stale or delays[row] > 0]
+    blocked = [row for row in chosen if row not in late or delays[row] > 0]
     labels = tuple(dict.fromkeys([*rows.ledger.labels, *(one for e in entries for one in e.gains)]))
     gains = np.array([[one.gains.get(label, 0.0) for label in labels] for one in entries])
     where = np.array([one.post.row for one in entries], np.int64)
     evidence = where, labels, gains.reshape(len(entries), len(labels))
-    found, new_delays, _, sums = _read_again(rows, evidence, list(late | stale), blocked)
+    found, new_delays, _, sums = _read_again(rows, evidence, list(chosen), blocked)
     return [
         replace(entries[at].post, delay=delay, sums=own)
         for at, delay, own in zip(found, new_delays, sums, strict=True)
