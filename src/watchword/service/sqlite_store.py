@@ -35,7 +35,6 @@ from watchword.service.store import (
     Session,
     Store,
     blobs,
-    statements,
 )
 
 _PAGE = 1_024  # small: a post changes two pages that hardly any other post of a group changes
@@ -118,7 +117,7 @@ class SqliteStore(Store):
             reached = self._migrated(_Session(connection), version)
             if reached != version:
                 connection.execute(f"PRAGMA user_version = {reached}")
-            if not has_tables(connection, statements(self._types, self._steps)):
+            if not has_tables(connection, self._statements()):
                 raise self._damaged("its tables are not those expected")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")

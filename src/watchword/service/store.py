@@ -183,10 +183,14 @@ class Store(ABC):
                 f"{self.url} was written by a later version of watchword (schema {version}, this "
                 f"one knows {latest}): update watchword, or use another store"
             )
-        for number in range(version + 1, latest + 1):
-            for statement in self._steps[number]:
-                session.run(statement.format(**self._types))
+        for statement in self._statements(version):
+            session.run(statement)
         return latest
+
+    def _statements(self, version: int = 0) -> list[str]:
+        """Return the statements that bring a store of a version to the latest one."""
+        later = [number for number in sorted(self._steps) if number > version]
+        return [one.format(**self._types) for number in later for one in self._steps[number]]
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
@@ -372,12 +376,3 @@ STEPS: Mapping[int, tuple[str, ...]] = {1: _FIRST}
 
 #: The tables that hold something about a subject.
 PERSONAL = ("texts", "posts", "post_index", "deliveries", "marks", "alerts", "lessons", "subjects")
-
-
-def statements(types: Mapping[str, str], steps: Mapping[int, tuple[str, ...]]) -> list[str]:
-    """Return all statements that create an empty store.
-
-    >>> statements(SQLITE_TYPES, STEPS)[0]
-    'CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)'
-    """
-    return [one.format(**types) for number in sorted(steps) for one in steps[number]]
